@@ -1,0 +1,60 @@
+# Every task of the project. `make` lists them; each works on its own, in any order, any number of times.
+PYTHON ?= python3
+BIN := .venv/bin
+NPM := PATH="$(CURDIR)/.venv/bin:$$PATH" npm
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+
+.PHONY: help setup setup-node demo test static types imports backend typescript conformance bench format lock node
+help: ## list the tasks
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
+
+setup: .venv/.setup ## build .venv with sluicegate and its test dependencies
+.venv/.setup: pyproject.toml bootstrap.lock requirements.lock scripts/setup_python.sh
+	@PYTHON="$(PYTHON)" sh scripts/setup_python.sh
+	@touch $@
+
+setup-node: node_modules/.package-lock.json ## the same for the TypeScript side: Node, npm packages
+node_modules/.package-lock.json: package-lock.json .npmrc | node
+	@$(NPM) ci --no-progress --loglevel=error
+	@touch $@
+node: .venv/.setup
+	@$(BIN)/python scripts/setup_node.py
+
+demo: setup ## serve the demo agent on http://127.0.0.1:8000
+	@$(BIN)/sluicegate demo
+
+test: static types imports backend typescript conformance ## every check and every test
+
+static: setup ## formatting and lint of the Python code, tidiness of the tree
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/python scripts/check_tree.py
+
+types: setup ## mypy --strict over the package, its tests and the scripts
+	$(BIN)/mypy
+
+imports: setup ## the layer rules between the rooms
+	$(BIN)/lint-imports
+
+backend: setup ## the Python tests
+	$(BIN)/pytest
+
+typescript: setup-node ## formatting, lint and types of the TypeScript code
+	$(NPM) run --silent check
+
+conformance: setup-node ## the real AI SDK clients against the running server
+	$(NPM) run --silent conformance
+
+bench: setup ## measure the server beside its peers, one table
+	$(BIN)/python backend/bench
+
+format: setup-node ## format everything and mend what can be mended without thought
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(NPM) run --silent fix
+
+lock: setup-node ## write the lock files anew, with the newest versions the ranges allow
+	$(COMPILE) --upgrade --group bootstrap -o bootstrap.lock
+	$(COMPILE) --upgrade --group node -o node.lock
+	$(COMPILE) --upgrade pyproject.toml --group dev -o requirements.lock
+	$(NPM) update --package-lock-only

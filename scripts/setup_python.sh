@@ -1,0 +1,22 @@
+#!/bin/sh
+# Builds .venv: the locked packages, test dependencies included, and sluicegate itself, editable.
+# PYTHON names the interpreter (python3 unless given). An existing .venv is kept and brought up to date.
+set -eu
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+  echo "sluicegate needs Python 3.11 or newer, and '$python' is not: install one and run 'make setup PYTHON=python3.12' with its name." >&2
+  exit 1
+fi
+# A .venv whose pip does not run was interrupted, moved, or has lost its interpreter.
+if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+  if ! "$python" -m venv --clear .venv; then
+    echo "'$python' cannot create virtual environments: on Debian and Ubuntu install the package python3-venv." >&2
+    exit 1
+  fi
+fi
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r bootstrap.lock
+.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock
+# The project comes last: sync removes whatever the lock does not name.
+.venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --no-index -e .
