@@ -1,0 +1,1 @@
+"""The rules of a chat turn, free of any input or output."""
