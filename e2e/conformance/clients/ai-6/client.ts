@@ -1,0 +1,2 @@
+export { Chat } from "@ai-sdk/react";
+export * from "ai";
