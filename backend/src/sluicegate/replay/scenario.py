@@ -1,0 +1,241 @@
+"""The scenario file: what the scripted model says, when, and in which pieces.
+
+The file is YAML or JSON. Its words are documented on the models below; a key that is not there is
+an error, so that a misspelt one never passes for a silent default.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+from google.genai import types
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    Strict,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+_MEDIA_TYPE: Final = r"^[\w.+-]+/[\w.+-]+$"
+
+
+def _compile(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return re.compile(value)
+    except re.error as fault:
+        raise ValueError(f"is not a valid regular expression ({fault})") from fault
+
+
+def _finish_reason(value: object) -> object:
+    if isinstance(value, str):
+        # Asking the enum itself would warn and then accept any word.
+        known = types.FinishReason.__members__.get(value.upper())
+        if known is None:
+            raise ValueError("is not a finish reason the model knows")
+        return known
+    return value
+
+
+class _ScriptModel(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, populate_by_name=True
+    )
+
+
+class ScriptedCall(_ScriptModel):
+    """A function call.
+
+    Without ``id`` every playing gets a fresh one. With ``stream`` the arguments arrive piece by
+    piece as ADK's ``partial_args``; ADK's aggregate then holds every number as a float.
+    """
+
+    name: str = Field(min_length=1)
+    args: dict[str, JsonValue] = Field(default_factory=dict)
+    id: str | None = Field(default=None, min_length=1)
+    stream: bool = False
+
+    @model_validator(mode="after")
+    def _pieces_can_say_it(self) -> ScriptedCall:
+        if self.stream and _has_empty_container(self.args, outermost=True):
+            raise ValueError("cannot be streamed, because its args hold an empty list or object")
+        return self
+
+
+def _has_empty_container(value: JsonValue, *, outermost: bool = False) -> bool:
+    # ADK: PartialArg has no way to say {} or [], so an aggregate would lose them.
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return (not value and not outermost) or any(_has_empty_container(item) for item in inner)
+    return False
+
+
+class ScriptedImage(_ScriptModel):
+    """Inline media of the model: in the file either ``base64`` or ``file``, relative to it."""
+
+    media_type: str = Field(pattern=_MEDIA_TYPE)
+    data: Annotated[bytes, Strict()] = Field(min_length=1, repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, dict) or "data" in value:
+            return value
+        rest = {key: item for key, item in value.items() if key not in {"base64", "file"}}
+        if ("base64" in value) == ("file" in value):
+            raise ValueError("needs either base64 or file")
+        if "base64" in value:
+            return {**rest, "data": _decoded(value["base64"])}
+        return {**rest, "data": _content(value["file"], info)}
+
+
+def _decoded(text: object) -> bytes:
+    try:
+        return base64.b64decode(str(text), validate=True)
+    except (binascii.Error, ValueError) as fault:
+        raise ValueError("holds something else than base64") from fault
+
+
+def _content(name: object, info: ValidationInfo) -> bytes:
+    folder = info.context if isinstance(info.context, Path) else Path()
+    try:
+        return (folder / str(name)).read_bytes()
+    except OSError as fault:
+        raise ValueError(f"names the file {name}, which cannot be read") from fault
+
+
+class ScriptedSource(_ScriptModel):
+    """What the answer leans on: a web page, or a document when ``uri`` is not http(s)."""
+
+    uri: str = Field(min_length=1)
+    title: str | None = None
+
+
+class ScriptedCode(_ScriptModel):
+    """Code that the model ran on its own side, and what came out."""
+
+    language: Literal["python", "PYTHON"] = "python"
+    code: str
+    result: str
+
+
+class ScriptedAudio(_ScriptModel):
+    """A spoken tone; heard in live conversations only."""
+
+    tone_hz: float = Field(gt=0)
+    seconds: float = Field(gt=0)
+
+
+class ScriptedTranscript(_ScriptModel):
+    """What was spoken, in words; in live conversations only."""
+
+    role: Literal["user", "model"]
+    text: str
+
+
+class ScriptedPart(_ScriptModel):
+    """One thing of a response; exactly one of its keys is set.
+
+    ``audio``, ``transcript`` and ``heard`` belong to live conversations and are passed over by
+    ``run_async``.
+    """
+
+    text: str | None = None
+    thought: str | None = None
+    call: ScriptedCall | None = None
+    image: ScriptedImage | None = None
+    source: ScriptedSource | None = None
+    code: ScriptedCode | None = None
+    audio: ScriptedAudio | None = None
+    transcript: ScriptedTranscript | None = None
+    heard: str | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> ScriptedPart:
+        kinds = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if not kinds:
+            raise ValueError("has no kind, such as text or call")
+        if len(kinds) > 1:
+            raise ValueError(f"has more than one kind ({' and '.join(kinds)})")
+        return self
+
+
+class ScriptedUsage(_ScriptModel):
+    """Tokens of one model call, counted as T3 counts them; the total is their sum."""
+
+    prompt: int = Field(default=0, ge=0)
+    output: int = Field(default=0, ge=0)
+    reasoning: int | None = Field(default=None, ge=0)
+    cached: int | None = Field(default=None, ge=0)
+
+
+class ScriptedError(_ScriptModel):
+    """An error of the provider: an HTTP status and a message."""
+
+    code: int = Field(ge=400, le=599)
+    message: str
+
+
+class ScriptedResponse(_ScriptModel):
+    """One model call.
+
+    ``parts`` become deltas of ``delta_chars`` characters with ``delay_ms`` between them, after
+    ``wait_ms``, and one aggregate. ``error`` is raised after the parts and leaves no content
+    behind; ``hang`` waits after the parts until the call is cancelled. Usage is always reported, as
+    providers do; ADK logs a warning for every call without it.
+    """
+
+    parts: list[ScriptedPart] = Field(default_factory=list)
+    delta_chars: int = Field(default=8, ge=1)
+    delay_ms: float = Field(default=0, ge=0)
+    wait_ms: float = Field(default=0, ge=0)
+    usage: ScriptedUsage = ScriptedUsage()
+    finish: Annotated[types.FinishReason, BeforeValidator(_finish_reason)] = types.FinishReason.STOP
+    error: ScriptedError | None = None
+    hang: bool = False
+    interrupted: bool = False
+
+
+class Scenario(_ScriptModel):
+    """The responses of one agent to the user texts that ``match`` is found in."""
+
+    match: Annotated[re.Pattern[str], BeforeValidator(_compile)]
+    agent: str | None = Field(default=None, min_length=1)
+    responses: list[ScriptedResponse] = Field(min_length=1)
+
+    @field_validator("responses", mode="before")
+    @classmethod
+    def _not_one(cls, value: object) -> object:
+        if isinstance(value, dict):
+            raise ValueError("should be a list, also when there is only one")
+        return value
+
+
+class Scenarios(_ScriptModel):
+    """All scenarios of a file; the first that fits speaks."""
+
+    scenarios: list[Scenario] = Field(min_length=1)
+
+    def first(self, text: str, agent: str | None, root: str | None) -> Scenario | None:
+        """The scenario for a user text and the agent that is speaking.
+
+        A scenario without ``agent`` belongs to the root agent. Where nobody says which agent that
+        is (``root`` is None), it belongs to every agent that no scenario names.
+        """
+        named = {scenario.agent for scenario in self.scenarios}
+        is_root = agent == root if root is not None else agent not in named or agent is None
+        for scenario in self.scenarios:
+            fits = is_root if scenario.agent is None else scenario.agent == agent
+            if fits and scenario.match.search(text):
+                return scenario
+        return None

@@ -1,0 +1,84 @@
+"""Tools that run in the browser: declared to the model here, answered by the page.
+
+The call goes to the page as a tool part; the page answers it with ``addToolOutput``, and the output
+is the function response the model reads.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.tools.base_tool import BaseTool
+from google.genai import types
+
+from sluicegate.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from google.adk.tools.tool_context import ToolContext
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+
+
+class ClientTool(BaseTool):
+    """A tool without a body: ADK leaves its call open until a function response arrives.
+
+    ``schema`` is the JSON schema of the arguments, as the model sees it.
+    """
+
+    def __init__(self, *, name: str, description: str, schema: Mapping[str, Any]) -> None:
+        """Declare the tool; ``client_tool`` checks what it is given."""
+        super().__init__(name=name, description=description, is_long_running=True)
+        self.schema: dict[str, Any] = dict(schema)
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self.schema
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> None:
+        """Do nothing: a long-running tool that returns None has no function response yet."""
+
+
+class GatedClientTool(ClientTool):
+    """A client-side tool that asks a person before its call goes to the page."""
+
+    async def check_require_confirmation(
+        self, args: dict[str, Any], tool_context: ToolContext
+    ) -> bool:
+        """Always ask; ADK's gate calls this before every run of the tool."""
+        return True
+
+
+def client_tool(
+    name: str,
+    description: str,
+    schema: Mapping[str, Any],
+    *,
+    require_confirmation: bool = False,
+) -> ClientTool:
+    """Make a tool that the page runs.
+
+    Args:
+        name: What model and page call it: a letter or underscore, then letters, digits and
+            ``_.-``, at most 64; never starting with ``adk_``, which is ADK's own.
+        description: For the model, and for the person who is asked.
+        schema: JSON schema of the arguments; its type is ``object``.
+        require_confirmation: Whether a person is asked first.
+
+    Raises:
+        ConfigurationError: The name or the schema cannot be used.
+    """
+    if not _NAME.fullmatch(name):
+        message = f"The client-side tool name {name!r} is not a valid function name."
+        raise ConfigurationError(message)
+    if name.startswith("adk_"):
+        message = f"The client-side tool name {name!r} starts with adk_, which belongs to ADK."
+        raise ConfigurationError(message)
+    if schema.get("type") != "object":
+        message = f"The schema of the client-side tool {name!r} must have the type object."
+        raise ConfigurationError(message)
+    kind = GatedClientTool if require_confirmation else ClientTool
+    return kind(name=name, description=description, schema=schema)
