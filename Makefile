@@ -1,7 +1,7 @@
 # Every task of the project. `make` lists them; each works on its own, in any order, any number of times.
 PYTHON ?= python3
 BIN := .venv/bin
-NPM := PATH="$(CURDIR)/.venv/bin:$$PATH" npm
+NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" npm
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
 .PHONY: help setup setup-node demo test static types imports backend typescript conformance bench format lock node

