@@ -1,0 +1,94 @@
+"""The settings that change how turns are run, each one a field."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+"""A span of time that ends."""
+
+Count: TypeAlias = Annotated[int, Field(ge=1)]
+"""A bound that lets at least one through."""
+
+_PREFIX: Final = r"^(/[A-Za-z0-9._~-]+)*$"
+_PUBLIC_URL: Final = r"^https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~-]+)*$"
+
+
+class EngineOptions(BaseModel):
+    """What the engine is told at its start; nothing of it changes while it runs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    release: Literal["deferred", "preview", "progressive"] = "deferred"
+    """When text and results go out for a client that does not say (header ``x-release``)."""
+
+    release_fixed: bool = False
+    """Whether a client that wishes for another release is refused with 400."""
+
+    approval_style: Literal["call", "confirmation"] = "call"
+    """Which part carries an approval: the gated call's own, or one of ADK's confirmation call."""
+
+    approval_ttl: Seconds = 86400.0
+    """Seconds from the request of an approval to its expiry (A5)."""
+
+    approval_ttls: dict[str, Seconds] = {}
+    """The same by tool name, where a tool wants another span."""
+
+    dynamic_gates: tuple[str, ...] = ()
+    """Tools that ask although nothing in their declaration or code shows it."""
+
+    never_gates: tuple[str, ...] = ()
+    """Tools that look as if they might ask and never do."""
+
+    client_tools: tuple[str, ...] = ()
+    """Long-running tools whose output the page brings."""
+
+    linger: Seconds = 60.0
+    """Seconds an ungated turn outlives its last reader."""
+
+    prefix: Annotated[str, Field(pattern=_PREFIX)] = "/api"
+    """The path before every endpoint: empty, or a slash first and none at the end."""
+
+    public_url: Annotated[str, Field(pattern=_PUBLIC_URL)] | None = None
+    """The address of the application's root as browsers see it, without a slash at the end."""
+
+    sessions: str = "sqlite+aiosqlite:///.sluicegate/sluicegate.db"
+    """SQLAlchemy URL of the database with sessions, ledger and leases."""
+
+    artifacts: str = "file:.sluicegate/artifacts"
+    """Where files lie: ``file:PATH``."""
+
+    model: str | None = None
+    """A model id in place of every model of the agent."""
+
+    model_script: str | None = None
+    """A scenario file whose scripted model takes the place of every model of the agent."""
+
+    max_requests_per_turn: Count = 10
+    """Approvals that one turn may ask for (A6)."""
+
+    max_requests_per_exchange: Count = 20
+    """Approvals from a user's message to its final answer (A6)."""
+
+    max_pending_per_chat: Count = 50
+    """Approvals that wait at once in one chat (A6)."""
+
+    max_model_calls: Count = 25
+    """Model calls in one turn."""
+
+    turn_timeout: Seconds = 600.0
+    """Seconds a turn may run."""
+
+    tool_timeout: Seconds = 60.0
+    """Seconds a gated tool may run."""
+
+    held_bytes: Count = 4 * 1024 * 1024
+    """Bytes of text and results that may be held for one exchange (D5)."""
+
+    max_turns: Count = 200
+    """Turns that run at once in this process; one more is answered 503."""
+
+    max_turns_per_user: Count = 5
+    """Turns of one user that run at once; one more is answered 429."""
