@@ -1,0 +1,87 @@
+"""UI messages: what ``GET /chats/{id}`` returns and what a client builds from chunks."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
+
+Part: TypeAlias = dict[str, Any]
+"""One part of a message, as plain JSON in the client's own words; a missing key is undefined."""
+
+
+class UIMessage(TypedDict):
+    """A message as the AI SDK's ``UIMessage``: plain JSON, ready to be sent."""
+
+    id: str
+    role: Literal["system", "user", "assistant"]
+    metadata: NotRequired[dict[str, Any]]
+    parts: list[Part]
+
+
+def is_tool_part(part: Part) -> bool:
+    """Whether the part is a tool call, static (``tool-NAME``) or dynamic."""
+    kind: str = part["type"]
+    return kind == "dynamic-tool" or kind.startswith("tool-")
+
+
+def tool_name(part: Part) -> str:
+    """Return the name of a tool part's tool."""
+    if part["type"] == "dynamic-tool":
+        return str(part["toolName"])
+    return str(part["type"]).removeprefix("tool-")
+
+
+def current_step(parts: list[Part]) -> list[Part]:
+    """Return the parts after the last ``step-start``, or all where there is none."""
+    for index in range(len(parts) - 1, -1, -1):
+        if parts[index]["type"] == "step-start":
+            return parts[index + 1 :]
+    return parts[:]
+
+
+_NOT_COMPARED: Final = frozenset(
+    {"rawInput", "providerMetadata", "callProviderMetadata", "resultProviderMetadata"}
+)
+
+
+def comparable(
+    message: UIMessage, *, major: Literal[6, 7] = 7, resumed: bool = False
+) -> list[Part]:
+    """Return the parts of a message so that two views of one message are equal.
+
+    A live, a resumed and a stored message hold the same parts in the same order; steps, ``data-*``,
+    raw input, provider metadata, the id of reasoning and the state of text and reasoning may
+    differ. Of an approval only ``id``, ``approved`` and ``reason`` count.
+
+    Args:
+        message: Any of the views; it is not changed.
+        major: The AI SDK that both views are for. A client of 6 knows no automatic approval: it
+            is left out and its held call counts as ``input-available``.
+        resumed: One of the views was resumed by a client of 6, which is not told of decided
+            approvals either.
+    """
+    return [
+        _comparable_part(part, major=major, resumed=resumed)
+        for part in message["parts"]
+        if part["type"] != "step-start" and not part["type"].startswith("data-")
+    ]
+
+
+def _comparable_part(part: Part, *, major: Literal[6, 7], resumed: bool) -> Part:
+    kept = {key: value for key, value in part.items() if key not in _NOT_COMPARED}
+    if part["type"] == "text":
+        kept.pop("state", None)
+    elif part["type"] == "reasoning":
+        kept.pop("state", None)
+        kept.pop("id", None)
+    approval = kept.pop("approval", None)
+    if approval is None:
+        return kept
+    decided = "approved" in approval
+    if major == 6 and (approval.get("isAutomatic") is True or (resumed and decided)):
+        if kept["state"] in ("approval-requested", "approval-responded"):
+            kept["state"] = "input-available"
+        return kept
+    kept["approval"] = {
+        key: approval[key] for key in ("id", "approved", "reason") if key in approval
+    }
+    return kept
