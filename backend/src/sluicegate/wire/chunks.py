@@ -144,7 +144,7 @@ def decode(text: str | bytes) -> Chunk:
     return _ADAPTER.validate_json(text)
 
 
-def for_major(chunk: Chunk, major: Major) -> Chunk | None:
+def for_major(chunk: BaseChunk, major: Major) -> BaseChunk | None:
     """Return the chunk as a client of this AI SDK major may get it, or None if it may not.
 
     What a 6 client gets is valid for both majors: an unknown type or finish reason would end its

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sluicegate.errors import TooLarge
 
@@ -29,6 +29,9 @@ class RequestLimits:
     """Values in one output of a client-side tool: arrays, objects and what they hold."""
     string: int = 2**20
     """Characters of one string, or key, in such an output."""
+
+
+DEFAULT_LIMITS: Final = RequestLimits()
 
 
 def check_size(value: JsonValue, limits: RequestLimits) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sluicegate.errors import ChunkOrderError
 from sluicegate.wire.message_chunks import (
-    AbortChunk,
     CustomChunk,
     DataChunk,
     ErrorChunk,
@@ -30,12 +29,12 @@ from sluicegate.wire.message_chunks import (
     TextStartChunk,
 )
 from sluicegate.wire.messages import current_step
-from sluicegate.wire.tool_parts import ToolParts
+from sluicegate.wire.tool_parts import ToolChunk, ToolParts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sluicegate.wire.chunks import Chunk
+    from sluicegate.wire.base_chunk import BaseChunk
     from sluicegate.wire.message_chunks import FinishReason
     from sluicegate.wire.messages import Part, UIMessage
 
@@ -59,7 +58,7 @@ _Content: TypeAlias = (
 _PROTOTYPE_KEYS: Final = frozenset({"__proto__", "constructor", "prototype"})
 
 
-def reduce_chunks(chunks: Iterable[Chunk], message: UIMessage | None = None) -> UIMessage:
+def reduce_chunks(chunks: Iterable[BaseChunk], message: UIMessage | None = None) -> UIMessage:
     """Return the message that a client holds after these chunks.
 
     Args:
@@ -94,8 +93,8 @@ class MessageReducer:
         self._tools = ToolParts(self._parts)
         self._open_blocks: dict[tuple[str, str], Part] = {}
 
-    def feed(self, chunk: Chunk) -> None:
-        """Take the next chunk; after an error chunk all are ignored.
+    def feed(self, chunk: BaseChunk) -> None:
+        """Take the next chunk; ``abort`` and all after an error chunk are ignored, as the client does.
 
         Raises:
             ChunkOrderError: the client would end the response at this chunk.
@@ -114,7 +113,7 @@ class MessageReducer:
             self._feed_data(chunk)
         elif isinstance(chunk, ErrorChunk):
             self.error_text = chunk.error_text
-        elif not isinstance(chunk, AbortChunk):
+        elif isinstance(chunk, ToolChunk):
             self._tools.feed(chunk)
 
     def _feed_message(self, chunk: StartChunk | FinishChunk | MessageMetadataChunk) -> None:

@@ -20,7 +20,7 @@ from sluicegate.wire.answers import (
     parse_assistant,
 )
 from sluicegate.wire.files import FilePart, parse_file_part
-from sluicegate.wire.limits import RequestLimits, check_size
+from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits, check_size
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -79,7 +79,7 @@ def is_id(value: object) -> TypeGuard[str]:
 
 
 def parse_chat_request(
-    body: JsonValue, limits: RequestLimits, *, own_files: str | None = None
+    body: JsonValue, limits: RequestLimits = DEFAULT_LIMITS, *, own_files: str | None = None
 ) -> ChatRequest:
     """Read the stock body ``{id, messages, trigger, messageId?}`` or ``{id, message}``.
 
