@@ -94,7 +94,7 @@ class MessageReducer:
         self._open_blocks: dict[tuple[str, str], Part] = {}
 
     def feed(self, chunk: BaseChunk) -> None:
-        """Take the next chunk; ``abort`` and all after an error chunk are ignored, as the client does.
+        """Take the next chunk; ``abort``, and all after an error chunk, change nothing.
 
         Raises:
             ChunkOrderError: the client would end the response at this chunk.
