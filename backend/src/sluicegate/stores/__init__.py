@@ -1,0 +1,1 @@
+"""What outlives a turn or a process: streams, approvals, leases and the list of chats."""

@@ -1,0 +1,193 @@
+"""The ports of the stores: what the engine may ask of them, whatever stands behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from sluicegate.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Container, Sequence
+
+    from pydantic import JsonValue
+
+    from sluicegate.core.keys import CallKey, ChatKey
+    from sluicegate.core.ledger import ApprovalRow, Decision, NewApproval
+    from sluicegate.wire.chunks import BaseChunk
+
+    StreamReader: TypeAlias = AsyncGenerator[tuple[int, BaseChunk], None]
+
+
+class StreamFull(StoreError):
+    """The turn passed its bound of chunks or bytes; end it with an error (D5)."""
+
+
+class StreamStore(Protocol):
+    """The chunks of the turns that run, one writer and any number of readers per chat."""
+
+    async def open(self, chat: ChatKey, turn: str) -> bool:
+        """Take the writer's seat for a turn; False if a turn of this chat has it."""
+
+    async def append(self, chat: ChatKey, chunk: BaseChunk) -> None:
+        """Add the next chunk of the open turn, sequence from 0.
+
+        The chunk that would pass a bound is refused with `StreamFull`. That happens once per turn:
+        what ends the turn afterwards has as much room again.
+
+        Raises:
+            StreamFull: the turn has grown over its bound; the chunk is not in the stream.
+            StoreError: no turn is open, or the chunk cannot be encoded.
+        """
+
+    async def close(self, chat: ChatKey) -> None:
+        """End the open turn; readers that hold it still get all of it. Nothing open: no-op."""
+
+    async def running(self, chat: ChatKey) -> str | None:
+        """Return the id of the open turn."""
+
+    async def read(self, chat: ChatKey, turn: str) -> StreamReader | None:
+        """Return the turn from sequence 0 to its close, or None when that turn is not open.
+
+        A reader that got its iterator before the close gets everything.
+        """
+
+
+class Ledger(Protocol):
+    """Who decided what and when, and which calls have run (A1); one row per gated call.
+
+    Every change is a compare-and-set along `TRANSITIONS`, and every time is the database's. All
+    methods raise StoreError when the database cannot answer; nothing has changed then, unless
+    the reply to a commit was lost: look before a change is repeated.
+    """
+
+    async def request(self, new: Sequence[NewApproval]) -> None:
+        """Remember requests; those that are known already stay as they are."""
+
+    async def decide(self, decisions: Sequence[Decision], *, by: str) -> list[ApprovalRow]:
+        """Record the answers of one person, all or none, and return the rows as they are then.
+
+        The first answer to a request wins, and a request that is not known is remembered first.
+        An answer past the deadline makes the row ``expired`` and stands in ``answer``. If one of
+        the answers contradicts an earlier one, or its row is superseded, none is recorded (A4).
+        The rows come in the order of the decisions.
+
+        Raises:
+            StoreError: the decisions contradict each other, or a row has other arguments.
+        """
+
+    async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
+        """Close what waits or is approved but not claimed (A5).
+
+        Returns the rows as they are then, in the order of the keys, without unknown ones.
+        """
+
+    async def expire(self, chat: ChatKey) -> list[ApprovalRow]:
+        """Close what waited past its deadline (A5); an answer that came in time holds.
+
+        Returns the rows that changed.
+        """
+
+    async def claim(self, key: CallKey, *, owner: str, args_hash: str) -> ApprovalRow | None:
+        """Move an approved call to ``executing``, just before its effect.
+
+        Returns None to the one who won, else the row as it is. Other arguments never win.
+
+        Raises:
+            StoreError: also when there is no such row.
+        """
+
+    async def finish(
+        self,
+        key: CallKey,
+        *,
+        owner: str,
+        state: Literal["executed", "failed"],
+        outcome: JsonValue,
+    ) -> bool:
+        """Store the outcome of a claimed call; False if the row did not wait for it.
+
+        Only the owner that claimed may do this, but anybody who knows that an ``unknown`` call
+        was executed may say so.
+
+        Raises:
+            StoreError: also when the outcome is not JSON.
+        """
+
+    async def refuse(self, key: CallKey, reason: str) -> bool:
+        """Close an approved call that policy forbids; ``reason`` takes the place of the user's."""
+
+    async def abandon(self, chat: ChatKey, *, owners_alive: Container[str]) -> list[ApprovalRow]:
+        """Move claimed calls whose owner is gone to ``unknown``; returns the rows that changed."""
+
+    async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
+        """Return every row of a chat, oldest request first."""
+
+    async def pending(self, app: str, user: str) -> dict[str, int]:
+        """Return how many requests wait, by chat id; chats without any are left out."""
+
+
+class Leases(Protocol):
+    """One writer per chat (A2). Times to live are seconds, by the database's clock."""
+
+    async def acquire(self, chat: ChatKey, *, owner: str, ttl: float) -> int | None:
+        """Take the lease and return its fence, which grows with every holder of the chat.
+
+        None while it is held, also by the same owner: a lease is renewed, not taken again.
+        """
+
+    async def renew(self, chat: ChatKey, *, owner: str, fence: int, ttl: float) -> bool:
+        """Hold for another ``ttl`` from now; False when the lease is lost."""
+
+    async def release(self, chat: ChatKey, *, owner: str, fence: int) -> None:
+        """Give the lease back; nothing happens when it is lost already."""
+
+    async def holder(self, chat: ChatKey) -> str | None:
+        """Return the owner who holds the lease now."""
+
+    async def void_all(self) -> None:
+        """End every lease; only for a process that is alone on its database, at its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEntry:
+    """One line of the list of chats; ``updated_at`` is seconds since the epoch."""
+
+    key: ChatKey
+    title: str | None
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPage:
+    """Some chats, newest first; ``next`` is the cursor of what follows, None at the end."""
+
+    chats: list[ChatEntry]
+    next: str | None
+
+
+class Chats(Protocol):
+    """The list of a user's chats."""
+
+    async def touch(self, chat: ChatKey, *, title: str | None) -> None:
+        """Put the chat on top, adding it if it is new; a title that is there stays."""
+
+    async def page(
+        self, app: str, user: str, *, limit: int, after: str | None, query: str | None
+    ) -> ChatPage:
+        """Return up to ``limit`` chats behind the cursor ``after``, newest first.
+
+        ``query`` is looked for anywhere in the titles, upper and lower case alike.
+
+        Raises:
+            Malformed: the cursor is none of ours.
+        """
+
+    async def get(self, chat: ChatKey) -> ChatEntry | None:
+        """Return the entry of a chat."""
+
+    async def rename(self, chat: ChatKey, title: str) -> bool:
+        """Set the title; False when there is no such chat. Its place in the list stays."""
+
+    async def delete(self, chat: ChatKey) -> bool:
+        """Take the chat out of the list; False when it was not there. The ledger keeps its rows."""

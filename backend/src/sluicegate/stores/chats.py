@@ -1,0 +1,124 @@
+"""The list of chats in the sessions' database."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, delete, func, or_, select, update
+
+from sluicegate.core.keys import ChatKey
+from sluicegate.errors import Malformed
+from sluicegate.stores.base import ChatEntry, ChatPage
+from sluicegate.stores.schema import CHATS
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Row, Update
+    from sqlalchemy.sql.dml import Delete
+
+    from sluicegate.stores.database import Database
+
+_C = CHATS.c
+
+
+class DatabaseChats:
+    """The list of a user's chats (the port is `Chats`)."""
+
+    def __init__(self, database: Database) -> None:
+        """Take the database whose tables are there."""
+        self._database = database
+
+    async def touch(self, chat: ChatKey, *, title: str | None) -> None:
+        """Put the chat on top, adding it if it is new; a title that is there stays."""
+        new = self._database.insert(CHATS).values(
+            **chat._asdict(), **_titled(title), updated_at=self._database.now()
+        )
+        statement = new.on_conflict_do_update(
+            index_elements=[_C.app, _C.user, _C.chat],
+            set_={
+                "title": func.coalesce(_C.title, new.excluded.title),
+                "folded_title": func.coalesce(_C.folded_title, new.excluded.folded_title),
+                "updated_at": new.excluded.updated_at,
+            },
+        )
+        async with self._database.writing() as connection:
+            await connection.execute(statement)
+
+    async def page(
+        self, app: str, user: str, *, limit: int, after: str | None, query: str | None
+    ) -> ChatPage:
+        """Return up to ``limit`` chats behind the cursor ``after``, newest first.
+
+        Raises:
+            Malformed: the cursor is none of ours.
+        """
+        statement = select(CHATS).where(_C.app == app, _C.user == user)
+        if after is not None:
+            updated_at, chat = _read_cursor(after)
+            statement = statement.where(
+                or_(_C.updated_at < updated_at, and_(_C.updated_at == updated_at, _C.chat < chat))
+            )
+        if query:
+            statement = statement.where(_C.folded_title.contains(_fold(query), autoescape=True))
+        statement = statement.order_by(_C.updated_at.desc(), _C.chat.desc()).limit(limit + 1)
+        async with self._database.reading() as connection:
+            entries = [_entry(row) for row in await connection.execute(statement)]
+        shown = entries[:limit]
+        return ChatPage(shown, _cursor(shown[-1]) if len(entries) > limit else None)
+
+    async def get(self, chat: ChatKey) -> ChatEntry | None:
+        """Return the entry of a chat."""
+        async with self._database.reading() as connection:
+            row = (await connection.execute(select(CHATS).where(_is(chat)))).one_or_none()
+            return None if row is None else _entry(row)
+
+    async def rename(self, chat: ChatKey, title: str) -> bool:
+        """Set the title; False when there is no such chat."""
+        return await self._changes(update(CHATS).where(_is(chat)).values(**_titled(title)))
+
+    async def delete(self, chat: ChatKey) -> bool:
+        """Take the chat out of the list; False when it was not there."""
+        return await self._changes(delete(CHATS).where(_is(chat)))
+
+    async def _changes(self, statement: Update | Delete) -> bool:
+        async with self._database.writing() as connection:
+            return bool((await connection.execute(statement)).rowcount)
+
+
+def _is(chat: ChatKey) -> ColumnElement[bool]:
+    return and_(_C.app == chat.app, _C.user == chat.user, _C.chat == chat.chat)
+
+
+def _titled(title: str | None) -> dict[str, str | None]:
+    return {"title": title, "folded_title": None if title is None else _fold(title)}
+
+
+def _fold(text: str) -> str:
+    """Return the text as it is compared: letter cases and ways to write an accent are one."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _entry(row: Row[Any]) -> ChatEntry:
+    values = row._mapping
+    key = ChatKey(values["app"], values["user"], values["chat"])
+    return ChatEntry(key, values["title"], values["updated_at"])
+
+
+def _cursor(entry: ChatEntry) -> str:
+    """Name the place behind an entry; it stays right when chats come or move before it."""
+    text = json.dumps([entry.updated_at, entry.key.chat], separators=(",", ":"))
+    return urlsafe_b64encode(text.encode("ascii")).decode("ascii").rstrip("=")
+
+
+def _read_cursor(cursor: str) -> tuple[float, str]:
+    try:
+        match json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))):
+            case [float(updated_at), str(chat)] if isfinite(updated_at) and "\0" not in chat:
+                chat.encode()
+                return updated_at, chat
+    except (RecursionError, ValueError):
+        pass
+    raise Malformed("This page of chats cannot be found; load the list again from its start.")

@@ -1,0 +1,75 @@
+"""The leases of the chats in the sessions' database (A2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, select, update
+
+from sluicegate.stores.schema import LEASES
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Update
+
+    from sluicegate.core.keys import ChatKey
+    from sluicegate.stores.database import Database
+
+_C = LEASES.c
+
+
+class DatabaseLeases:
+    """One writer per chat (the port is `Leases`).
+
+    A row stays when its lease has ended, so that the fence of a chat never falls.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Take the database whose tables are there."""
+        self._database = database
+
+    async def acquire(self, chat: ChatKey, *, owner: str, ttl: float) -> int | None:
+        """Take the lease and return its fence; None while it is held."""
+        now = self._database.now()
+        first = self._database.insert(LEASES).values(
+            **chat._asdict(), owner=owner, fence=1, until=now + ttl
+        )
+        statement = first.on_conflict_do_update(
+            index_elements=[_C.app, _C.user, _C.chat],
+            set_={"owner": owner, "fence": _C.fence + 1, "until": now + ttl},
+            where=_C.until <= now,
+        ).returning(_C.fence)
+        async with self._database.writing() as connection:
+            fence: int | None = await connection.scalar(statement)
+            return fence
+
+    async def renew(self, chat: ChatKey, *, owner: str, fence: int, ttl: float) -> bool:
+        """Hold for another ``ttl`` from now; False when the lease is lost."""
+        now = self._database.now()
+        statement = _held_by(chat, owner, fence).where(_C.until > now).values(until=now + ttl)
+        async with self._database.writing() as connection:
+            return bool((await connection.execute(statement)).rowcount)
+
+    async def release(self, chat: ChatKey, *, owner: str, fence: int) -> None:
+        """Give the lease back; nothing happens when it is lost already."""
+        async with self._database.writing() as connection:
+            await connection.execute(_held_by(chat, owner, fence).values(until=0.0))
+
+    async def holder(self, chat: ChatKey) -> str | None:
+        """Return the owner who holds the lease now."""
+        statement = select(_C.owner).where(_of(chat), _C.until > self._database.now())
+        async with self._database.reading() as connection:
+            owner: str | None = await connection.scalar(statement)
+            return owner
+
+    async def void_all(self) -> None:
+        """End every lease."""
+        async with self._database.writing() as connection:
+            await connection.execute(update(LEASES).values(until=0.0))
+
+
+def _held_by(chat: ChatKey, owner: str, fence: int) -> Update:
+    return update(LEASES).where(_of(chat), _C.owner == owner, _C.fence == fence)
+
+
+def _of(chat: ChatKey) -> ColumnElement[bool]:
+    return and_(_C.app == chat.app, _C.user == chat.user, _C.chat == chat.chat)

@@ -1,0 +1,225 @@
+"""The ledger of approvals in the sessions' database (A1, A4, A5)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+from sqlalchemy import and_, case, func, or_, select, tuple_, update
+
+from sluicegate.core.keys import CallKey
+from sluicegate.core.ledger import ApprovalRow, sources
+from sluicegate.errors import StoreError
+from sluicegate.stores.schema import APPROVALS
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    from pydantic import JsonValue
+    from sqlalchemy import ColumnElement, Row, Update
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.ledger import ApprovalState, Decision, NewApproval
+    from sluicegate.stores.database import Database
+
+_C = APPROVALS.c
+_KEY = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
+
+
+class DatabaseLedger:
+    """The ledger (the port is `Ledger`); its methods say here only what the port leaves open."""
+
+    def __init__(self, database: Database) -> None:
+        """Take the database whose tables are there."""
+        self._database = database
+
+    async def request(self, new: Sequence[NewApproval]) -> None:
+        """Remember requests; those that are known already stay as they are."""
+        if not new:
+            return
+        async with self._database.writing() as connection:
+            await self._remember(connection, new)
+
+    async def decide(self, decisions: Sequence[Decision], *, by: str) -> list[ApprovalRow]:
+        """Record the answers of one person, all or none."""
+        if not decisions:
+            return []
+        requests = _without_contradictions(decisions)
+        async with self._database.writing() as connection:
+            await self._remember(connection, list(requests.values()))
+            # The rows stay locked from here, so what is judged is what is changed.
+            before = await self._select(connection, list(requests), is_locked=True)
+            if any(before[key].args_hash != new.args_hash for key, new in requests.items()):
+                raise StoreError("a decision was made on other arguments than were requested")
+            if any(_has_lost(decision, before[decision.request.key]) for decision in decisions):
+                after = before
+            else:
+                for decision in decisions:
+                    await connection.execute(self._answer(decision, by))
+                after = await self._select(connection, list(requests))
+        return [after[decision.request.key] for decision in decisions]
+
+    async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
+        """Close what waits or is approved but not claimed."""
+        if not keys:
+            return []
+        async with self._database.writing() as connection:
+            await connection.execute(self._end("superseded", tuple_(*_KEY).in_(keys)))
+            rows = await self._select(connection, keys)
+        return [rows[key] for key in keys if key in rows]
+
+    async def expire(self, chat: ChatKey) -> list[ApprovalRow]:
+        """Close what waited past its deadline."""
+        late = and_(_of_chat(chat), _C.answer.is_(None), _C.deadline <= self._database.now())
+        async with self._database.writing() as connection:
+            return await _changed(connection, self._end("expired", late))
+
+    async def claim(self, key: CallKey, *, owner: str, args_hash: str) -> ApprovalRow | None:
+        """Move an approved call to ``executing``."""
+        statement = self._move("executing", and_(_is(key), _C.args_hash == args_hash)).values(
+            owner=owner, claimed_at=self._database.now()
+        )
+        async with self._database.writing() as connection:
+            if (await connection.execute(statement)).rowcount:
+                return None
+            rows = await self._select(connection, [key])
+        if key not in rows:
+            raise StoreError("a call was claimed that nobody requested")
+        return rows[key]
+
+    async def finish(
+        self, key: CallKey, *, owner: str, state: Literal["executed", "failed"], outcome: JsonValue
+    ) -> bool:
+        """Store the outcome of a claimed call."""
+        is_mine = _C.owner == owner
+        knows = or_(is_mine, _C.state == "unknown") if state == "executed" else is_mine
+        statement = self._end(state, and_(_is(key), knows)).values(outcome=_to_json(outcome))
+        return await self._changes(statement)
+
+    async def refuse(self, key: CallKey, reason: str) -> bool:
+        """Close an approved call that policy forbids."""
+        return await self._changes(self._end("refused", _is(key)).values(reason=reason))
+
+    async def abandon(self, chat: ChatKey, *, owners_alive: Container[str]) -> list[ApprovalRow]:
+        """Move claimed calls whose owner is gone to ``unknown``."""
+        claimed = and_(_of_chat(chat), _C.state.in_(sources("unknown")))
+        async with self._database.writing() as connection:
+            owners = await connection.scalars(select(_C.owner).where(claimed).distinct())
+            gone = [owner for owner in owners if owner not in owners_alive]
+            statement = self._move("unknown", and_(claimed, _C.owner.in_(gone)))
+            return await _changed(connection, statement) if gone else []
+
+    async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
+        """Return every row of a chat, oldest request first."""
+        statement = select(APPROVALS).where(_of_chat(chat)).order_by(_C.requested_at, *_KEY)
+        async with self._database.reading() as connection:
+            return [_row(row) for row in await connection.execute(statement)]
+
+    async def pending(self, app: str, user: str) -> dict[str, int]:
+        """Return how many requests wait, by chat id."""
+        statement = (
+            select(_C.chat, func.count().label("waiting"))
+            .where(_C.app == app, _C.user == user)
+            .where(_C.state == "requested", _C.deadline > self._database.now())
+            .group_by(_C.chat)
+        )
+        async with self._database.reading() as connection:
+            found = await connection.execute(statement)
+            return {row.chat: row.waiting for row in found}
+
+    async def _remember(self, connection: AsyncConnection, new: Sequence[NewApproval]) -> None:
+        now = self._database.now()
+        # In the order of the keys, so that two transactions never wait for each other.
+        values = [
+            {
+                **request.key._asdict(),
+                "approval_id": request.approval_id,
+                "tool": request.tool,
+                "args_hash": request.args_hash,
+                "requested_at": now,
+                "deadline": now + request.ttl,
+                "state": "requested",
+            }
+            for request in sorted(new, key=lambda request: request.key)
+        ]
+        statement = self._database.insert(APPROVALS).values(values)
+        await connection.execute(statement.on_conflict_do_nothing())
+
+    async def _select(
+        self, connection: AsyncConnection, keys: Iterable[CallKey], *, is_locked: bool = False
+    ) -> dict[CallKey, ApprovalRow]:
+        statement = select(APPROVALS).where(tuple_(*_KEY).in_(list(keys))).order_by(*_KEY)
+        if is_locked:
+            statement = statement.with_for_update()
+        rows = [_row(row) for row in await connection.execute(statement)]
+        return {row.key: row for row in rows}
+
+    async def _changes(self, statement: Update) -> bool:
+        async with self._database.writing() as connection:
+            return bool((await connection.execute(statement)).rowcount)
+
+    def _answer(self, decision: Decision, by: str) -> Update:
+        """Judge one answer by the database's clock; late answers are kept and do nothing."""
+        now = self._database.now()
+        in_time: ApprovalState = "approved" if decision.approved else "denied"
+        is_late = _C.deadline <= now
+        return self._move(in_time, _is(decision.request.key)).values(
+            state=case((is_late, "expired"), else_=in_time),
+            answer=decision.approved,
+            reason=decision.reason,
+            decided_by=by,
+            decided_at=now,
+            finished_at=case((is_late, now), else_=None if decision.approved else now),
+        )
+
+    def _end(self, target: ApprovalState, where: ColumnElement[bool]) -> Update:
+        return self._move(target, where).values(finished_at=self._database.now())
+
+    def _move(self, target: ApprovalState, where: ColumnElement[bool]) -> Update:
+        """Return the compare-and-set to ``target``: from the states that may be before it."""
+        statement = update(APPROVALS).where(where, _C.state.in_(sources(target)))
+        return statement.values(state=target)
+
+
+async def _changed(connection: AsyncConnection, statement: Update) -> list[ApprovalRow]:
+    rows = [_row(row) for row in await connection.execute(statement.returning(APPROVALS))]
+    return sorted(rows, key=lambda row: (row.requested_at, row.key))
+
+
+def _is(key: CallKey) -> ColumnElement[bool]:
+    return and_(_of_chat(key.chat_key), _C.invocation == key.invocation, _C.call == key.call)
+
+
+def _of_chat(chat: ChatKey) -> ColumnElement[bool]:
+    return and_(_C.app == chat.app, _C.user == chat.user, _C.chat == chat.chat)
+
+
+def _row(row: Row[Any]) -> ApprovalRow:
+    values = dict(row._mapping)
+    key = CallKey(*(values.pop(column.name) for column in _KEY))
+    outcome = values.pop("outcome")
+    return ApprovalRow(key=key, outcome=None if outcome is None else json.loads(outcome), **values)
+
+
+def _to_json(outcome: JsonValue) -> str:
+    try:
+        return json.dumps(outcome, allow_nan=False, separators=(",", ":"))
+    except (RecursionError, TypeError, ValueError) as error:
+        raise StoreError(f"an outcome is not JSON: {type(error).__name__}") from error
+
+
+def _without_contradictions(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:
+    """Return the requests that are decided, each once."""
+    answers: dict[CallKey, Decision] = {}
+    for decision in decisions:
+        first = answers.setdefault(decision.request.key, decision)
+        if first.approved != decision.approved:
+            raise StoreError("one request was answered with both yes and no")
+    return {key: decision.request for key, decision in answers.items()}
+
+
+def _has_lost(decision: Decision, row: ApprovalRow) -> bool:
+    """Whether somebody said the opposite before, or took the question back (A4)."""
+    is_contradicted = row.answer is not None and row.answer != decision.approved
+    return is_contradicted or row.state == "superseded"

@@ -1,0 +1,125 @@
+"""The tables that stand beside ADK's in the sessions' database, and the database's clock.
+
+Texts have no length and times are seconds since the epoch, so that every database holds the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    MetaData,
+    Table,
+    Text,
+    insert,
+    inspect,
+    select,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+from sluicegate.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+    from sqlalchemy.sql.compiler import SQLCompiler
+
+SCHEMA_VERSION: Final = 1
+
+METADATA: Final = MetaData()
+
+
+def _chat_key() -> list[Column[str]]:
+    return [Column(name, Text, primary_key=True) for name in ("app", "user", "chat")]
+
+
+APPROVALS: Final = Table(
+    "sluicegate_approvals",
+    METADATA,
+    *_chat_key(),
+    Column("invocation", Text, primary_key=True),
+    Column("call", Text, primary_key=True),
+    Column("approval_id", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("args_hash", Text, nullable=False),
+    Column("requested_at", Double, nullable=False),
+    Column("deadline", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("answer", Boolean),
+    Column("reason", Text),
+    Column("decided_by", Text),
+    Column("decided_at", Double),
+    Column("owner", Text),
+    Column("claimed_at", Double),
+    # JSON as text: unlike the JSON types it holds every string and keeps the order of keys.
+    Column("outcome", Text),
+    Column("finished_at", Double),
+)
+
+LEASES: Final = Table(
+    "sluicegate_leases",
+    METADATA,
+    *_chat_key(),
+    Column("owner", Text, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+    Column("until", Double, nullable=False),
+)
+
+CHATS: Final = Table(
+    "sluicegate_chats",
+    METADATA,
+    *_chat_key(),
+    Column("title", Text),
+    # The title as searches compare it; databases fold only some alphabets.
+    Column("folded_title", Text),
+    Column("updated_at", Double, nullable=False),
+    Index("sluicegate_chats_newest", "app", "user", "updated_at", "chat"),
+)
+
+META: Final = Table(
+    "sluicegate_meta",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+
+class DatabaseSeconds(FunctionElement[float]):
+    """Now, in seconds since the epoch, as the database's clock has it."""
+
+    inherit_cache = True
+    type = Double()
+
+
+@compiles(DatabaseSeconds, "sqlite")
+def _sqlite_seconds(_element: DatabaseSeconds, _compiler: SQLCompiler, **_options: Any) -> str:
+    # unixepoch('subsec') is NULL before SQLite 3.42, and a lease with it would never end.
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(DatabaseSeconds, "postgresql")
+def _postgresql_seconds(_element: DatabaseSeconds, _compiler: SQLCompiler, **_options: Any) -> str:
+    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
+
+
+def create_tables(connection: Connection) -> None:
+    """Create what is missing, inside the caller's transaction.
+
+    Raises:
+        ConfigurationError: a newer version has written this database; it stays as it is.
+    """
+    version = select(META.c.value).where(META.c.name == "schema")
+    stored = connection.scalar(version) if inspect(connection).has_table(META.name) else None
+    if stored is not None and int(stored) > SCHEMA_VERSION:
+        raise ConfigurationError(
+            f"The database has the tables of a newer sluicegate (schema {stored}, this one knows "
+            f"{SCHEMA_VERSION}); update sluicegate, or use another database."
+        )
+    METADATA.create_all(connection)
+    if stored is None:
+        connection.execute(insert(META).values(name="schema", value=str(SCHEMA_VERSION)))

@@ -1,0 +1,63 @@
+"""The stores under test; a further implementation is one more parameter here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sluicegate.stores.chats import DatabaseChats
+from sluicegate.stores.database import Database
+from sluicegate.stores.leases import DatabaseLeases
+from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.memory import MemoryStreamStore
+from tests.stores.builders import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["memory"])
+def make_stream_store(request: pytest.FixtureRequest) -> Callable[..., StreamStore]:
+    """A factory that takes the bounds ``max_chunks`` and ``max_bytes``."""
+    return {"memory": MemoryStreamStore}[request.param]
+
+
+@pytest.fixture
+def streams(make_stream_store: Callable[..., StreamStore]) -> StreamStore:
+    return make_stream_store()
+
+
+@pytest.fixture(params=["sqlite"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return {"sqlite": f"sqlite+aiosqlite:///{tmp_path / 'chats.db'}"}[request.param]
+
+
+@pytest.fixture
+async def database(database_url: str, clock: Clock) -> AsyncIterator[Database]:
+    database = await Database.open(database_url, clock_offset=clock)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+def ledger(database: Database) -> Ledger:
+    return DatabaseLedger(database)
+
+
+@pytest.fixture
+def leases(database: Database) -> Leases:
+    return DatabaseLeases(database)
+
+
+@pytest.fixture
+def chats(database: Database) -> Chats:
+    return DatabaseChats(database)

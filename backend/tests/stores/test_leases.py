@@ -1,0 +1,103 @@
+"""What every store of leases must do."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sluicegate.core.keys import ChatKey
+from tests.stores.builders import CHAT
+
+if TYPE_CHECKING:
+    from sluicegate.stores.base import Leases
+    from tests.stores.builders import Clock
+
+TTL = 15.0
+
+
+async def test_a_held_lease_is_given_to_nobody(leases: Leases) -> None:
+    assert await leases.acquire(CHAT, owner="me", ttl=TTL) == 1
+    assert await leases.acquire(CHAT, owner="you", ttl=TTL) is None
+    assert await leases.acquire(CHAT, owner="me", ttl=TTL) is None
+    assert await leases.holder(CHAT) == "me"
+
+
+async def test_one_of_twenty_contenders_wins(leases: Leases, clock: Clock) -> None:
+    for fence in (1, 2, 3):
+        attempts = (leases.acquire(CHAT, owner=f"o{n}", ttl=TTL) for n in range(20))
+        fences = await asyncio.gather(*attempts)
+        assert [found for found in fences if found is not None] == [fence]
+        assert await leases.holder(CHAT) == f"o{fences.index(fence)}"
+        clock.ahead += TTL + 1
+
+
+async def test_every_chat_has_its_own(leases: Leases) -> None:
+    keys = [CHAT, ChatKey("app", "bob", "chat-1"), ChatKey("other", "ann", "chat-1")]
+    assert [await leases.acquire(key, owner="me", ttl=TTL) for key in keys] == [1, 1, 1]
+    await leases.release(CHAT, owner="me", fence=1)
+    assert [await leases.holder(key) for key in keys] == [None, "me", "me"]
+
+
+async def test_an_expired_lease_is_taken_over_with_a_higher_fence(
+    leases: Leases, clock: Clock
+) -> None:
+    first = await leases.acquire(CHAT, owner="me", ttl=TTL)
+    clock.ahead = TTL + 1
+    assert await leases.holder(CHAT) is None
+    second = await leases.acquire(CHAT, owner="you", ttl=TTL)
+    assert (first, second) == (1, 2)
+    assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
+    await leases.release(CHAT, owner="me", fence=1)
+    assert await leases.holder(CHAT) == "you"
+
+
+async def test_an_expired_lease_cannot_be_renewed(leases: Leases, clock: Clock) -> None:
+    await leases.acquire(CHAT, owner="me", ttl=TTL)
+    clock.ahead = TTL + 1
+    assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
+    assert await leases.holder(CHAT) is None
+
+
+async def test_a_renewed_lease_counts_from_the_renewal(leases: Leases, clock: Clock) -> None:
+    await leases.acquire(CHAT, owner="me", ttl=TTL)
+    clock.ahead = TTL - 1
+    assert await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
+    clock.ahead = 2 * TTL - 2
+    assert await leases.holder(CHAT) == "me"
+    assert await leases.acquire(CHAT, owner="you", ttl=TTL) is None
+    clock.ahead = 2 * TTL
+    assert await leases.holder(CHAT) is None
+
+
+@pytest.mark.parametrize(("owner", "fence"), [("you", 1), ("me", 2), ("me", 0)])
+async def test_only_owner_and_fence_together_hold(leases: Leases, owner: str, fence: int) -> None:
+    await leases.acquire(CHAT, owner="me", ttl=TTL)
+    assert not await leases.renew(CHAT, owner=owner, fence=fence, ttl=TTL)
+    await leases.release(CHAT, owner=owner, fence=fence)
+    assert await leases.holder(CHAT) == "me"
+
+
+async def test_a_released_lease_is_free_and_its_fence_goes_on(leases: Leases) -> None:
+    await leases.acquire(CHAT, owner="me", ttl=TTL)
+    await leases.release(CHAT, owner="me", fence=1)
+    await leases.release(CHAT, owner="me", fence=1)
+    assert await leases.holder(CHAT) is None
+    assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
+    assert await leases.acquire(CHAT, owner="me", ttl=TTL) == 2
+
+
+async def test_leases_of_an_earlier_process_can_be_voided(leases: Leases) -> None:
+    other = ChatKey("app", "bob", "chat-1")
+    await leases.acquire(CHAT, owner="before", ttl=TTL)
+    await leases.acquire(other, owner="before", ttl=TTL)
+    await leases.void_all()
+    assert [await leases.holder(chat) for chat in (CHAT, other)] == [None, None]
+    assert await leases.acquire(CHAT, owner="now", ttl=TTL) == 2
+
+
+async def test_nobody_holds_a_chat_that_never_was(leases: Leases) -> None:
+    assert await leases.holder(CHAT) is None
+    assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
+    await leases.release(CHAT, owner="me", fence=1)

@@ -1,0 +1,343 @@
+"""What every ledger must do; `test_ledger_states` walks its table of states."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from sluicegate.core.keys import CallKey, ChatKey
+from sluicegate.core.ledger import ApprovalRow, Decision, NewApproval
+from sluicegate.errors import StoreError
+from tests.stores.builders import CHAT, TTL, approve, claim, key, no, request, yes
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from sluicegate.stores.base import Ledger
+    from tests.stores.builders import Clock
+
+
+async def the_row(ledger: Ledger) -> ApprovalRow:
+    (row,) = await ledger.rows(CHAT)
+    return row
+
+
+async def test_a_request_is_remembered_with_its_deadline(ledger: Ledger, clock: Clock) -> None:
+    clock.ahead = 1_000.0
+    await ledger.request([request()])
+    row = await the_row(ledger)
+    assert (row.key, row.approval_id, row.tool, row.args_hash) == (
+        key(),
+        "ask-call-1",
+        "pay",
+        "hash",
+    )
+    assert row.state == "requested"
+    assert row.deadline - row.requested_at == pytest.approx(TTL, abs=1e-3)
+    assert (row.answer, row.reason, row.decided_by, row.decided_at) == (None, None, None, None)
+    assert (row.owner, row.claimed_at, row.outcome, row.finished_at) == (None, None, None, None)
+
+
+async def test_a_repeated_request_changes_nothing(ledger: Ledger, clock: Clock) -> None:
+    await ledger.request([request()])
+    before = await the_row(ledger)
+    clock.ahead = 30.0
+    await ledger.request([replace(request(), tool="other", args_hash="other"), request()])
+    assert await the_row(ledger) == before
+
+
+async def test_rows_come_oldest_first_and_only_of_their_chat(ledger: Ledger, clock: Clock) -> None:
+    await ledger.request([request("z")])
+    clock.ahead = 1.0
+    await ledger.request([request("b"), request("a")])
+    await ledger.request([request("x", ChatKey("app", "bob", "chat-1"))])
+    assert [row.key.call for row in await ledger.rows(CHAT)] == ["z", "a", "b"]
+
+
+async def test_a_decision_says_who_when_and_why(ledger: Ledger, clock: Clock) -> None:
+    await ledger.request([request()])
+    clock.ahead = 10.0
+    (row,) = await ledger.decide([no(reason="too much")], by="ann")
+    assert row == await the_row(ledger)
+    assert (row.state, row.answer, row.reason, row.decided_by) == (
+        "denied",
+        False,
+        "too much",
+        "ann",
+    )
+    assert row.decided_at is not None
+    assert row.decided_at - row.requested_at >= 10.0 - 1e-3
+
+
+async def test_a_decision_brings_back_a_lost_request(ledger: Ledger) -> None:
+    (row,) = await ledger.decide([yes()], by="ann")
+    assert (row.state, row.tool, row.answer) == ("approved", "pay", True)
+    assert row.deadline - row.requested_at == pytest.approx(TTL, abs=1e-3)
+
+
+async def test_rows_are_returned_in_the_order_of_the_decisions(ledger: Ledger) -> None:
+    rows = await ledger.decide([yes("b"), no("a"), yes("c")], by="ann")
+    assert [(row.key.call, row.state) for row in rows] == [
+        ("b", "approved"),
+        ("a", "denied"),
+        ("c", "approved"),
+    ]
+
+
+async def test_an_equal_repeat_changes_nothing(ledger: Ledger) -> None:
+    (first,) = await ledger.decide([yes(reason="fine")], by="ann")
+    (again, new) = await ledger.decide([yes(reason="again"), no("call-2")], by="eve")
+    assert again == first
+    assert new.state == "denied"
+
+
+async def test_a_contradiction_takes_the_whole_request_with_it(ledger: Ledger) -> None:
+    await ledger.request([request("a"), request("b")])
+    (first,) = await ledger.decide([yes("a")], by="ann")
+    rows = await ledger.decide([no("b"), no("a")], by="eve")
+    assert rows[1] == first
+    assert (rows[0].state, rows[0].answer) == ("requested", None)
+
+
+@pytest.mark.parametrize("is_approved_before", [False, True])
+async def test_a_superseded_request_takes_the_whole_request_with_it(
+    ledger: Ledger, *, is_approved_before: bool
+) -> None:
+    await ledger.request([request("a"), request("b")])
+    if is_approved_before:
+        await approve(ledger, "a")
+    await ledger.supersede([key("a")])
+    rows = await ledger.decide([yes("a"), yes("b")], by="ann")
+    assert [row.state for row in rows] == ["superseded", "requested"]
+
+
+async def test_two_answers_to_one_request_must_be_equal(ledger: Ledger) -> None:
+    with pytest.raises(StoreError):
+        await ledger.decide([yes(), no()], by="ann")
+    assert await ledger.rows(CHAT) == []
+    rows = await ledger.decide([yes(), yes()], by="ann")
+    assert [row.state for row in rows] == ["approved", "approved"]
+
+
+async def test_a_decision_on_other_arguments_is_refused(ledger: Ledger) -> None:
+    await ledger.request([request("a"), request("b")])
+    other = Decision(replace(request("a"), args_hash="other"), approved=True, reason=None)
+    with pytest.raises(StoreError):
+        await ledger.decide([yes("b"), other], by="ann")
+    assert [row.state for row in await ledger.rows(CHAT)] == ["requested", "requested"]
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_an_answer_at_the_deadline_is_kept_and_does_nothing(
+    ledger: Ledger, clock: Clock, *, approved: bool
+) -> None:
+    await ledger.request([request("late"), request("in-time", ttl=TTL + 3600)])
+    clock.ahead = TTL + 1
+    late = Decision(request("late"), approved=approved, reason="sorry")
+    rows = await ledger.decide([late, yes("in-time")], by="ann")
+    assert [(row.state, row.answer) for row in rows] == [("expired", approved), ("approved", True)]
+    assert (rows[0].reason, rows[0].decided_by) == ("sorry", "ann")
+
+
+async def test_a_request_that_expired_unanswered_stays_so(ledger: Ledger, clock: Clock) -> None:
+    await ledger.request([request()])
+    clock.ahead = TTL + 1
+    (closed,) = await ledger.expire(CHAT)
+    assert (closed.state, closed.answer) == ("expired", None)
+    assert await ledger.decide([yes()], by="ann") == [closed]
+
+
+async def test_expiry_closes_only_what_waited_too_long(ledger: Ledger, clock: Clock) -> None:
+    other = ChatKey("app", "ann", "chat-2")
+    await ledger.request([request("late"), request("answered"), request("late", other)])
+    await approve(ledger, "answered")
+    assert await ledger.expire(CHAT) == []
+    clock.ahead = TTL + 1
+    await ledger.request([request("new")])
+    assert [row.key for row in await ledger.expire(CHAT)] == [key("late")]
+    assert await ledger.expire(CHAT) == []
+    states = {row.key.call: row.state for row in await ledger.rows(CHAT)}
+    assert states == {"late": "expired", "answered": "approved", "new": "requested"}
+    assert [row.state for row in await ledger.rows(other)] == ["requested"]
+
+
+async def test_superseding_returns_known_rows_in_the_order_of_the_keys(ledger: Ledger) -> None:
+    await ledger.request([request("open"), request("said-no")])
+    await ledger.decide([no("said-no")], by="ann")
+    await claim(ledger, "runs")
+    rows = await ledger.supersede([key(call) for call in ("runs", "none", "said-no", "open")])
+    assert [(row.key.call, row.state) for row in rows] == [
+        ("runs", "executing"),
+        ("said-no", "denied"),
+        ("open", "superseded"),
+    ]
+
+
+async def test_a_claim_says_who_and_when(ledger: Ledger) -> None:
+    await claim(ledger, owner="me")
+    row = await the_row(ledger)
+    assert (row.state, row.owner) == ("executing", "me")
+    assert row.claimed_at is not None
+    assert row.decided_at is not None
+    assert row.claimed_at >= row.decided_at
+
+
+async def test_a_lost_claim_returns_the_row_as_it_is(ledger: Ledger) -> None:
+    await claim(ledger, owner="me")
+    row = await ledger.claim(key(), owner="you", args_hash="hash")
+    assert row == await the_row(ledger)
+    assert row is not None
+    assert row.owner == "me"
+
+
+async def test_other_arguments_never_win_a_claim(ledger: Ledger) -> None:
+    await approve(ledger)
+    row = await ledger.claim(key(), owner="me", args_hash="other")
+    assert row is not None
+    assert (row.state, row.args_hash, row.owner) == ("approved", "hash", None)
+
+
+async def test_a_claim_without_a_request_is_an_error(ledger: Ledger) -> None:
+    with pytest.raises(StoreError):
+        await ledger.claim(key(), owner="me", args_hash="hash")
+
+
+@pytest.mark.parametrize("contest", ["claim", "finish"])
+async def test_one_of_twenty_contenders_wins(ledger: Ledger, contest: str) -> None:
+    await approve(ledger)
+    won: list[bool]
+    if contest == "claim":
+        attempts = (ledger.claim(key(), owner=f"o{n}", args_hash="hash") for n in range(20))
+        won = [row is None for row in await asyncio.gather(*attempts)]
+    else:
+        await claim(ledger, owner="me")
+        won = await asyncio.gather(
+            *(ledger.finish(key(), owner="me", state="executed", outcome=n) for n in range(20))
+        )
+        assert (await the_row(ledger)).outcome == won.index(True)
+    assert won.count(True) == 1
+
+
+async def test_the_first_of_twenty_decisions_stands(ledger: Ledger) -> None:
+    decisions = [yes(reason=str(n)) if n % 2 else no(reason=str(n)) for n in range(20)]
+    answers = await asyncio.gather(
+        *(ledger.decide([decision], by=f"p{n}") for n, decision in enumerate(decisions))
+    )
+    assert {row for (row,) in answers} == {await the_row(ledger)}
+
+
+async def test_only_the_owner_finishes_what_executes(ledger: Ledger) -> None:
+    await claim(ledger, owner="me")
+    assert not await ledger.finish(key(), owner="you", state="executed", outcome=1)
+    assert await ledger.finish(key(), owner="me", state="failed", outcome={"error": "no"})
+    row = await the_row(ledger)
+    assert (row.state, row.owner, row.outcome) == ("failed", "me", {"error": "no"})
+
+
+@pytest.mark.parametrize(
+    ("owner", "state", "is_stored"),
+    [
+        ("me", "executed", True),
+        ("me", "failed", True),
+        ("you", "executed", True),
+        ("you", "failed", False),
+    ],
+)
+async def test_who_may_resolve_an_unknown_call(
+    ledger: Ledger, owner: str, state: Literal["executed", "failed"], *, is_stored: bool
+) -> None:
+    await claim(ledger, owner="me")
+    await ledger.abandon(CHAT, owners_alive=())
+    assert await ledger.finish(key(), owner=owner, state=state, outcome=1) is is_stored
+    row = await the_row(ledger)
+    assert (row.state, row.owner) == (state if is_stored else "unknown", "me")
+
+
+async def test_only_calls_of_dead_owners_in_this_chat_are_abandoned(ledger: Ledger) -> None:
+    other = ChatKey("app", "ann", "chat-2")
+    await claim(ledger, "a", owner="dead")
+    await claim(ledger, "b", owner="alive")
+    await approve(ledger, "c")
+    await ledger.decide([Decision(request("d", other), approved=True, reason=None)], by="ann")
+    await ledger.claim(key("d", other), owner="dead", args_hash="hash")
+    assert await ledger.abandon(CHAT, owners_alive={"dead", "alive"}) == []
+    (gone,) = await ledger.abandon(CHAT, owners_alive={"alive"})
+    assert (gone.key.call, gone.state, gone.owner) == ("a", "unknown", "dead")
+    assert await ledger.abandon(CHAT, owners_alive={"alive"}) == []
+    assert [row.state for row in await ledger.rows(other)] == ["executing"]
+
+
+async def test_a_refusal_gives_its_reason(ledger: Ledger) -> None:
+    await ledger.decide([yes(reason="please")], by="ann")
+    assert await ledger.refuse(key(), "over the limit")
+    row = await the_row(ledger)
+    assert (row.state, row.answer, row.reason) == ("refused", True, "over the limit")
+
+
+async def test_pending_counts_what_still_waits_by_chat(ledger: Ledger, clock: Clock) -> None:
+    second = ChatKey("app", "ann", "chat-2")
+    await ledger.request([request("a"), request("b"), request("c"), request("x", second)])
+    await ledger.request([request("y", ChatKey("app", "bob", "chat-1"))])
+    await ledger.request([request("z", ChatKey("other", "ann", "chat-1"))])
+    await approve(ledger, "a")
+    assert await ledger.pending("app", "ann") == {"chat-1": 2, "chat-2": 1}
+    clock.ahead = TTL + 1
+    await ledger.request([request("d")])
+    assert await ledger.pending("app", "ann") == {"chat-1": 1}
+    assert await ledger.pending("app", "nobody") == {}
+
+
+async def test_nothing_asked_is_nothing_done(ledger: Ledger) -> None:
+    await ledger.request([])
+    assert await ledger.decide([], by="ann") == []
+    assert await ledger.supersede([]) == []
+    assert await ledger.rows(CHAT) == []
+
+
+async def test_long_ids_and_any_text_are_kept(ledger: Ledger) -> None:
+    long = CallKey("a" * 128, "u" * 128, "c" * 128, "i" * 128, "ü" * 128)
+    text = "naïve 日本語 😀 '; DROP TABLE \\ % _ \n"
+    new = NewApproval(key=long, approval_id="p" * 128, tool=text, args_hash="h" * 64, ttl=TTL)
+    (row,) = await ledger.decide([Decision(new, approved=False, reason=text)], by="u" * 128)
+    assert (row.key, row.tool, row.reason, row.decided_by) == (long, text, text, "u" * 128)
+    assert await ledger.rows(long.chat_key) == [row]
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        None,
+        False,
+        0,
+        "",
+        {"z": 1, "a": {"y": [1.5, None, "😀\0\ud800"]}},
+        "x" * 1024 * 1024,
+    ],
+    ids=["null", "false", "zero", "empty", "nested", "1 MiB"],
+)
+async def test_an_outcome_comes_back_as_it_was(ledger: Ledger, outcome: JsonValue) -> None:
+    await claim(ledger)
+    assert await ledger.finish(key(), owner="me", state="executed", outcome=outcome)
+    found = (await the_row(ledger)).outcome
+    assert found == outcome
+    assert type(found) is type(outcome)
+    if isinstance(outcome, dict) and isinstance(found, dict):
+        assert list(found) == list(outcome)
+
+
+@pytest.mark.parametrize("outcome", [float("nan"), {"a": {1, 2}}])
+async def test_an_outcome_that_is_not_json_is_refused(ledger: Ledger, outcome: JsonValue) -> None:
+    await claim(ledger)
+    with pytest.raises(StoreError):
+        await ledger.finish(key(), owner="me", state="executed", outcome=outcome)
+    assert (await the_row(ledger)).state == "executing"
+
+
+async def test_a_text_that_cannot_be_stored_changes_nothing(ledger: Ledger) -> None:
+    await ledger.request([request()])
+    with pytest.raises(StoreError):
+        await ledger.decide([yes(reason="\ud800")], by="ann")
+    assert (await the_row(ledger)).state == "requested"
