@@ -1,0 +1,226 @@
+import { randomUUID } from "node:crypto";
+import type { ChatLike } from "./kit.ts";
+import { judges } from "./kit.ts";
+import { type Combination, kitOf, nameOf, predicate } from "./matrix.ts";
+import { type Message, type Part, pendingApprovals, toolOf } from "./messages.ts";
+import { Recorder, type Turn, trace } from "./recorder.ts";
+import type { Place } from "./servers.ts";
+import { Bell, staysQuiet, waitFor } from "./waiting.ts";
+
+/** `GET /chats/{id}`. */
+export interface History {
+  readonly id: string;
+  readonly title: string;
+  readonly messages: Message[];
+  readonly status: "ready" | "running" | "waiting";
+}
+
+/** What a second reader has seen of a running turn; not attached when none ran any more. */
+export interface Resumed {
+  readonly attached: boolean;
+  readonly chat: ChatLike;
+  readonly recorder: Recorder;
+}
+
+export interface ConversationOptions {
+  readonly place: Place;
+  readonly combination: Combination;
+  /** The posts this chat will make; a second reader joins the last of them. */
+  readonly posts: number;
+  readonly chatId?: string;
+  readonly user?: string;
+  readonly messages?: readonly Message[];
+}
+
+/** Whether every request has ended and the client is at rest. */
+function isAtRest(chat: ChatLike, recorder: Recorder): boolean {
+  return !recorder.isBusy && (chat.status === "ready" || chat.status === "error");
+}
+
+/** One tab: one user's real `Chat` on one chat of the running server. */
+export class Conversation {
+  readonly place: Place;
+  readonly combination: Combination;
+  readonly expectedPosts: number;
+  readonly chatId: string;
+  readonly user: string;
+  readonly bell = new Bell();
+  readonly recorder: Recorder;
+  readonly chat: ChatLike;
+  /** Transient and lasting data parts, as `onData` got them. */
+  readonly data: { type: string; data: unknown }[] = [];
+  /** The second reader of the last post. */
+  resumed: Promise<Resumed> | undefined;
+
+  constructor(options: ConversationOptions) {
+    this.place = options.place;
+    this.combination = options.combination;
+    this.expectedPosts = options.posts;
+    this.chatId = options.chatId ?? randomUUID();
+    this.user = options.user ?? `user-${this.chatId}`;
+    const kit = kitOf(this.combination);
+    this.recorder = new Recorder({
+      judges: judges(this.combination.version),
+      bell: this.bell,
+      mostPosts: options.posts + 4,
+      onChunk: (turn, chunk) => this.#onChunk(turn, chunk.type),
+    });
+    this.chat = kit.chat({
+      id: this.chatId,
+      api: `${this.place.url}/api/chat`,
+      headers: this.headers,
+      fetch: this.recorder.fetch,
+      sendAutomaticallyWhen: predicate(this.combination.rule, kit),
+      onData: (part) => this.data.push(part),
+      ...(options.messages && { messages: options.messages }),
+    });
+    this.chat["~registerMessagesCallback"](this.bell.ring);
+    this.chat["~registerStatusCallback"](this.bell.ring);
+  }
+
+  get headers(): Record<string, string> {
+    return {
+      "x-user": this.user,
+      "x-ai-sdk": String(kitOf(this.combination).major),
+      "x-release": this.combination.release,
+    };
+  }
+
+  get pending(): Part[] {
+    return pendingApprovals(this.chat.messages);
+  }
+
+  get isAtRest(): boolean {
+    return isAtRest(this.chat, this.recorder);
+  }
+
+  /** Another tab of the same user, as it stands after a reload. */
+  async reloaded(posts: number): Promise<Conversation> {
+    const { messages } = await this.history();
+    return this.beside({ posts, messages });
+  }
+
+  /** Another tab on the same chat, of the same user unless another is named. */
+  beside(options: { posts: number; messages: readonly Message[]; user?: string }): Conversation {
+    const { place, combination, chatId, user } = this;
+    return new Conversation({ place, combination, chatId, user, ...options });
+  }
+
+  /** Send a user message and do not wait for its answer. */
+  say(text: string): void {
+    void this.chat.sendMessage({ text });
+  }
+
+  /** Wait until the client is at rest and one part per named tool asks. */
+  async asks(...tools: string[]): Promise<void> {
+    await this.waitFor(
+      () => this.isAtRest && tools.every((tool) => this.#pendingFor(tool) !== undefined),
+      `a request for ${tools.join(" and ")}`,
+    );
+  }
+
+  async rests(posts: number): Promise<void> {
+    await this.waitFor(() => {
+      const made = this.recorder.posts.length;
+      if (made > posts) throw new Error(`${made} posts instead of ${posts}\n${this.describe()}`);
+      return made === posts && this.isAtRest;
+    }, `${posts} posts and rest`);
+  }
+
+  /** Answer the next request of a tool, once the client is at rest; resolves without the response. */
+  async answer(tool: string, approved: boolean, reason?: string): Promise<void> {
+    await this.asks(tool);
+    const id = this.#pendingFor(tool)?.approval?.id ?? "";
+    await this.chat.addToolApprovalResponse({ id, approved, ...(reason && { reason }) });
+  }
+
+  async approve(...tools: string[]): Promise<void> {
+    for (const tool of tools) await this.answer(tool, true);
+  }
+
+  async deny(tool: string, reason?: string): Promise<void> {
+    await this.answer(tool, false, reason);
+  }
+
+  /** Give the output of a client-side call, once the client is at rest and the call is open. */
+  async output(tool: string, output: unknown): Promise<void> {
+    const find = (): Part | undefined =>
+      this.chat.messages
+        .flatMap((message) => message.parts)
+        .find((part) => part.type === `tool-${tool}` && part.state === "input-available");
+    await this.waitFor(() => this.isAtRest && find() !== undefined, `an open call of ${tool}`);
+    const toolCallId = find()?.toolCallId ?? "";
+    await this.chat.addToolOutput({ tool, toolCallId, output });
+  }
+
+  async history(): Promise<History> {
+    const response = await fetch(`${this.place.url}/api/chats/${this.chatId}`, {
+      headers: this.headers,
+    });
+    if (!response.ok) throw new Error(`history: ${response.status} ${await response.text()}`);
+    return (await response.json()) as History;
+  }
+
+  /** The server's stop, which is not the client's. */
+  async stopTurn(): Promise<void> {
+    const response = await fetch(`${this.place.url}/api/chat/${this.chatId}/stop`, {
+      method: "POST",
+      headers: this.headers,
+    });
+    if (response.status !== 204) throw new Error(`stop: ${response.status}`);
+  }
+
+  /** Load the chat as a page does on reload and read on where a turn runs. */
+  async resume(): Promise<Resumed> {
+    const { messages } = await this.history();
+    const bell = new Bell();
+    const recorder = new Recorder({
+      judges: judges(this.combination.version),
+      bell,
+      mostPosts: 0,
+    });
+    const chat = kitOf(this.combination).chat({
+      id: this.chatId,
+      api: `${this.place.url}/api/chat`,
+      headers: this.headers,
+      fetch: recorder.fetch,
+      messages,
+    });
+    await chat.resumeStream();
+    return { attached: recorder.turns[0]?.status === 200, chat, recorder };
+  }
+
+  waitFor(condition: () => boolean, what: string): Promise<void> {
+    return waitFor(condition, what, { bell: this.bell, describe: () => this.describe() });
+  }
+
+  /** See that an idle client neither posts nor changes. */
+  async staysQuiet(milliseconds: number): Promise<void> {
+    await staysQuiet(milliseconds, () =>
+      JSON.stringify([this.recorder.posts.length, this.chat.status, this.chat.messages]),
+    );
+  }
+
+  describe(): string {
+    const { chat } = this;
+    return [
+      `${nameOf(this.combination)}, chat ${this.chatId}, status ${chat.status}`,
+      `error: ${chat.error?.message ?? "none"}`,
+      trace(this.recorder.turns),
+      ...chat.messages.map((message) => JSON.stringify(message)),
+    ].join("\n");
+  }
+
+  #pendingFor(tool: string): Part | undefined {
+    return this.pending.find((part) => toolOf(part) === tool);
+  }
+
+  #onChunk(turn: Turn, type: string): void {
+    if (type !== "start" || turn.kind !== "send") return;
+    if (this.recorder.posts.length !== this.expectedPosts) return;
+    const resumed = this.resume();
+    // Whoever looks at it gets the fault; until then it is not an unhandled one.
+    resumed.catch(() => {});
+    this.resumed = resumed;
+  }
+}

@@ -1,0 +1,101 @@
+import * as ai6 from "../clients/ai-6/client.ts";
+import * as ai6Floor from "../clients/ai-6-floor/client.ts";
+import * as ai7 from "../clients/ai-7/client.ts";
+import * as ai7Floor from "../clients/ai-7-floor/client.ts";
+import type { Message } from "./messages.ts";
+import type { Predicate } from "./predicates.ts";
+
+export type Version = "6" | "6-floor" | "7" | "7-floor";
+
+export type Status = "submitted" | "streaming" | "ready" | "error";
+
+/** What the stories use of the AI SDK's `Chat`; its real types differ between the majors. */
+export interface ChatLike {
+  readonly id: string;
+  messages: Message[];
+  readonly status: Status;
+  readonly error: Error | undefined;
+  sendMessage(message?: { text: string }): Promise<void>;
+  addToolApprovalResponse(answer: {
+    id: string;
+    approved: boolean;
+    reason?: string;
+  }): PromiseLike<void> | void;
+  addToolOutput(output: {
+    tool: string;
+    toolCallId: string;
+    output: unknown;
+  }): PromiseLike<void> | void;
+  resumeStream(): Promise<void>;
+  stop(): Promise<void>;
+  "~registerMessagesCallback"(changed: () => void): () => void;
+  "~registerStatusCallback"(changed: () => void): () => void;
+}
+
+export interface ChatOptions {
+  readonly id: string;
+  readonly api: string;
+  readonly headers: Record<string, string>;
+  readonly fetch: typeof fetch;
+  readonly messages?: readonly Message[];
+  readonly sendAutomaticallyWhen?: Predicate;
+  readonly onData?: (part: { type: string; data: unknown }) => void;
+}
+
+/** One installed version of the AI SDK. */
+export interface Kit {
+  readonly version: Version;
+  readonly major: 6 | 7;
+  readonly stock: Predicate;
+  readonly toolCalls: Predicate;
+  chat(options: ChatOptions): ChatLike;
+  /** Why a chunk is not valid in this version, or undefined. */
+  chunkFault(chunk: unknown): Promise<string | undefined>;
+  /** Why a list of messages is not valid in this version, or undefined. */
+  messagesFault(messages: readonly Message[]): Promise<string | undefined>;
+}
+
+type Made<Instance> = new (options: object) => Instance;
+type Client = typeof ai6 | typeof ai6Floor | typeof ai7 | typeof ai7Floor;
+
+function kit(version: Version, client: Client): Kit {
+  const Chat = client.Chat as unknown as Made<ChatLike>;
+  const Transport = client.DefaultChatTransport as unknown as Made<object>;
+  const schema = client.asSchema(client.uiMessageChunkSchema as never);
+  const validate = client.safeValidateUIMessages as (given: {
+    messages: unknown;
+  }) => Promise<{ success: boolean; error?: Error }>;
+  return {
+    version,
+    major: version.startsWith("6") ? 6 : 7,
+    stock: client.lastAssistantMessageIsCompleteWithApprovalResponses as unknown as Predicate,
+    toolCalls: client.lastAssistantMessageIsCompleteWithToolCalls as unknown as Predicate,
+    chat({ api, headers, fetch, messages, ...options }) {
+      const transport = new Transport({ api, headers, fetch });
+      return new Chat({ ...options, transport, ...(messages && { messages: [...messages] }) });
+    },
+    async chunkFault(chunk) {
+      const judged = await schema.validate?.(chunk);
+      if (judged === undefined) return "the package brings no schema for chunks";
+      return judged.success ? undefined : `${version}: ${judged.error.message}`;
+    },
+    async messagesFault(messages) {
+      // What the page would store: undefined keys do not survive JSON.
+      const judged = await validate({ messages: JSON.parse(JSON.stringify(messages)) });
+      return judged.success ? undefined : `${version}: ${judged.error?.message}`;
+    },
+  };
+}
+
+export const kits: Readonly<Record<Version, Kit>> = {
+  "6": kit("6", ai6),
+  "6-floor": kit("6-floor", ai6Floor),
+  "7": kit("7", ai7),
+  "7-floor": kit("7-floor", ai7Floor),
+};
+
+/** The versions a chunk must be valid in: what a 6 client gets is valid in both majors. */
+export function judges(version: Version): Kit[] {
+  if (kits[version].major === 7) return [kits[version]];
+  return [kits[version], version === "6-floor" ? kits["7-floor"] : kits["7"]];
+}

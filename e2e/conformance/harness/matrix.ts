@@ -1,0 +1,73 @@
+import { type Kit, kits, type Version } from "./kit.ts";
+import { either, type Predicate, s2BidiLiteral, s2Corrected, s2SseLiteral } from "./predicates.ts";
+import type { Release } from "./rules.ts";
+import { STYLES, type Style } from "./servers.ts";
+
+/** A send-automatically rule by its name. */
+export type Rule = "stock" | "stock+tool-calls" | "s2" | "s2-sse" | "s2-bidi";
+
+export interface Combination {
+  readonly version: Version;
+  readonly release: Release;
+  readonly style: Style;
+  readonly rule: Rule;
+}
+
+const RELEASES: readonly Release[] = ["deferred", "preview", "progressive"];
+const MAJORS: readonly Version[] = ["7", "6"];
+const STOCK_RULES: readonly Rule[] = ["stock", "stock+tool-calls"];
+const S2_RULES: readonly Rule[] = ["s2", "s2-sse", "s2-bidi"];
+
+/** The stock rules are the client's own code, so each version brings its own. */
+export function predicate(rule: Rule, kit: Kit): Predicate {
+  const named: Record<Rule, Predicate> = {
+    stock: kit.stock,
+    "stock+tool-calls": either(kit.stock, kit.toolCalls),
+    s2: s2Corrected,
+    "s2-sse": s2SseLiteral,
+    "s2-bidi": s2BidiLiteral,
+  };
+  return named[rule];
+}
+
+export function nameOf({ version, release, style, rule }: Combination): string {
+  return `${release}, ${style}, ai ${version}, ${rule}`;
+}
+
+function combine(releases: readonly Release[], rules: readonly Rule[]): Combination[] {
+  return releases.flatMap((release) =>
+    STYLES.flatMap((style) =>
+      MAJORS.flatMap((version) => rules.map((rule) => ({ version, release, style, rule }))),
+    ),
+  );
+}
+
+/** Every supported combination, and the oldest supported clients under each release. */
+export const EVERYWHERE: readonly Combination[] = [
+  ...combine(RELEASES, STOCK_RULES),
+  ...combine(["deferred"], S2_RULES),
+  ...(["7-floor", "6-floor"] as const).flatMap((version) => [
+    { version, release: "deferred", style: "call", rule: "stock" } as const,
+    { version, release: "progressive", style: "confirmation", rule: "stock+tool-calls" } as const,
+  ]),
+];
+
+/** Where the rule does not matter: nothing is sent automatically. */
+export const EVERY_RELEASE: readonly Combination[] = combine(RELEASES, ["stock"]);
+
+/** Where the S2 rules meet a release that is not made for them. */
+export const S2_ON_PROGRESSIVE: readonly Combination[] = combine(["progressive"], S2_RULES);
+
+export function kitOf(combination: Combination): Kit {
+  return kits[combination.version];
+}
+
+/** Posts of one exchange with gates one after the other; the literal S2-SSE rule sends early. */
+export function inSequence(gates: number): (rule: Rule) => number {
+  return (rule) => (rule === "s2-sse" && gates > 0 ? 2 * gates : gates + 1);
+}
+
+/** Posts of one exchange with its gates in one step. */
+export function together(gates: number): (rule: Rule) => number {
+  return (rule) => (rule === "s2-sse" ? gates + 1 : 2);
+}

@@ -1,0 +1,160 @@
+import type { Kit } from "./kit.ts";
+import { type Chunk, SseText } from "./sse.ts";
+import type { Bell } from "./waiting.ts";
+
+/** One request of a chat and its response, as it went over the wire. */
+export interface Turn {
+  readonly kind: "send" | "resume";
+  /** The body of the request, parsed; undefined for a resume. */
+  readonly body: Record<string, unknown> | undefined;
+  readonly chunks: readonly Chunk[];
+  status: number;
+  errorCode: string | null;
+  /** Framing and schema faults. */
+  readonly faults: string[];
+  /** Whether the response has ended, whichever way. */
+  ended: boolean;
+}
+
+const HEADERS = {
+  "content-type": /^text\/event-stream\b/,
+  "cache-control": /^no-cache$/,
+  "x-accel-buffering": /^no$/,
+  "x-vercel-ai-ui-message-stream": /^v1$/,
+};
+
+/** A `fetch` that counts, keeps every request and chunk, and judges each chunk by the schemas. */
+export class Recorder {
+  readonly turns: Turn[] = [];
+  readonly #judges: readonly Kit[];
+  readonly #bell: Bell;
+  readonly #mostPosts: number;
+  readonly #onChunk: (turn: Turn, chunk: Chunk) => void;
+  readonly #inner: typeof fetch;
+  #judging: Promise<void>[] = [];
+
+  /** `mostPosts` ends a loop: the post after it fails as a broken network does. */
+  constructor(options: {
+    judges: readonly Kit[];
+    bell: Bell;
+    mostPosts: number;
+    onChunk?: (turn: Turn, chunk: Chunk) => void;
+    inner?: typeof fetch;
+  }) {
+    this.#judges = options.judges;
+    this.#bell = options.bell;
+    this.#mostPosts = options.mostPosts;
+    this.#onChunk = options.onChunk ?? (() => {});
+    this.#inner = options.inner ?? fetch;
+  }
+
+  get posts(): readonly Turn[] {
+    return this.turns.filter((turn) => turn.kind === "send");
+  }
+
+  get isBusy(): boolean {
+    return this.turns.some((turn) => !turn.ended);
+  }
+
+  /** The faults of all turns, after the last verdict is in. */
+  async faults(): Promise<string[]> {
+    while (this.#judging.length > 0) await Promise.all(this.#judging.splice(0));
+    return this.turns.flatMap((turn, index) =>
+      turn.faults.map((fault) => `${turn.kind} ${index + 1}: ${fault}`),
+    );
+  }
+
+  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const kind = init?.method === "POST" ? "send" : "resume";
+    const sse = new SseText();
+    const turn: Turn = {
+      kind,
+      body: typeof init?.body === "string" ? JSON.parse(init.body) : undefined,
+      chunks: sse.chunks,
+      status: 0,
+      errorCode: null,
+      faults: sse.faults,
+      ended: false,
+    };
+    this.turns.push(turn);
+    if (kind === "send" && this.posts.length > this.#mostPosts) {
+      this.#end(turn);
+      throw new Error(`post ${this.posts.length} is one too many; the client loops`);
+    }
+    let response: Response;
+    try {
+      response = await this.#inner(input, init);
+    } catch (fault) {
+      this.#end(turn);
+      throw fault;
+    }
+    turn.status = response.status;
+    turn.errorCode = response.headers.get("x-error-code");
+    if (response.status !== 200 || response.body === null) {
+      this.#end(turn);
+      return response;
+    }
+    for (const [name, wanted] of Object.entries(HEADERS)) {
+      const value = response.headers.get(name) ?? "";
+      if (!wanted.test(value)) turn.faults.push(`header ${name}: ${JSON.stringify(value)}`);
+    }
+    return new Response(this.#watched(response.body, turn, sse), {
+      status: response.status,
+      headers: response.headers,
+    });
+  };
+
+  #end(turn: Turn): void {
+    turn.ended = true;
+    this.#bell.ring();
+  }
+
+  #watched(body: ReadableStream<Uint8Array>, turn: Turn, sse: SseText): ReadableStream<Uint8Array> {
+    const reader = body.getReader();
+    const decoder = new TextDecoder();
+    return new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        try {
+          const { done, value } = await reader.read();
+          if (done) {
+            sse.end();
+            this.#end(turn);
+            controller.close();
+            return;
+          }
+          for (const chunk of sse.feed(decoder.decode(value, { stream: true }))) {
+            this.#judging.push(this.#judge(turn, chunk));
+            this.#onChunk(turn, chunk);
+          }
+          this.#bell.ring();
+          controller.enqueue(value);
+        } catch (fault) {
+          this.#end(turn);
+          controller.error(fault);
+        }
+      },
+      cancel: async (reason) => {
+        this.#end(turn);
+        await reader.cancel(reason);
+      },
+    });
+  }
+
+  async #judge(turn: Turn, chunk: Chunk): Promise<void> {
+    for (const judge of this.#judges) {
+      const fault = await judge.chunkFault(chunk);
+      if (fault !== undefined) turn.faults.push(`${JSON.stringify(chunk)} is not valid: ${fault}`);
+    }
+  }
+}
+
+/** The chunks of a turn on short lines, for the message of a failure. */
+export function trace(turns: readonly Turn[]): string {
+  return turns
+    .map((turn, index) => {
+      const code = turn.errorCode ? ` ${turn.errorCode}` : "";
+      const head = `-- ${turn.kind} ${index + 1}: ${turn.status}${code}${turn.ended ? "" : " (open)"}`;
+      return [head, ...turn.chunks.map((chunk) => `   ${JSON.stringify(chunk)}`)].join("\n");
+    })
+    .join("\n");
+}

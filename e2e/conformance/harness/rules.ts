@@ -1,0 +1,227 @@
+import { grammarFaults } from "./grammar.ts";
+import { isConfirmation, isTool, lastStep, type Message } from "./messages.ts";
+import type { Chunk } from "./sse.ts";
+
+export type Release = "deferred" | "preview" | "progressive";
+
+/** The exception text of the failing tool and of the failing model; it must never come out. */
+export const SECRET = "secret-8731";
+
+/** One exchange as it went over the wire. */
+export interface Exchange {
+  readonly turns: readonly (readonly Chunk[])[];
+  readonly release: Release;
+  /** The assistant message after the last turn. */
+  readonly message: Message | undefined;
+  /** Names of the tools that run in the browser. */
+  readonly clientTools: ReadonlySet<string>;
+}
+
+const OUTCOME = /^tool-output-/;
+const RESULT = /^(tool-output-(available|error|denied)|file|source-(url|document))$/;
+const BEFORE_RELEASE =
+  /^(start|finish|message-metadata|data-.+|reasoning-(start|delta|end)|(start|finish|reset)-step|tool-input-(start|delta|available)|tool-approval-request|error)$/;
+
+/** What an exchange breaks of the promises T1 to T10 and of its release's, rule by rule. */
+export function ruleFaults(exchange: Exchange): string[] {
+  const gated = gatedCalls(exchange.turns.flat());
+  const gatedClientCalls = new Set(
+    [...gated].filter((id) => exchange.clientTools.has(toolNames(exchange).get(id) ?? "")),
+  );
+  const setting = { announcedAgain: gatedClientCalls };
+  const perTurn = exchange.turns.flatMap((chunks, index) =>
+    grammarFaults(chunks, setting).map((fault) => `turn ${index + 1}: ${fault}`),
+  );
+  return [
+    ...perTurn,
+    ...identityFaults(exchange),
+    ...progressFaults(exchange),
+    ...emptyStepFaults(exchange),
+    ...announcementFaults(exchange, gatedClientCalls),
+    ...executorFaults(exchange, gated),
+    ...secretFaults(exchange),
+    ...(exchange.release === "progressive" ? naturalOrderFaults(exchange) : heldFaults(exchange)),
+  ];
+}
+
+/** Ids of the calls that ask: those of requests, and those behind a confirmation's card. */
+function gatedCalls(chunks: readonly Chunk[]): Set<string> {
+  const ids = new Set<string>();
+  for (const chunk of chunks) {
+    if (chunk.type === "tool-approval-request") ids.add(String(chunk.toolCallId));
+    if (chunk.type === "tool-input-available" && chunk.toolName === "adk_request_confirmation") {
+      const input = chunk.input as { originalFunctionCall?: { id?: string } };
+      ids.add(String(input.originalFunctionCall?.id));
+    }
+  }
+  return ids;
+}
+
+function toolNames(exchange: Exchange): Map<string, string> {
+  const names = exchange.turns
+    .flat()
+    .filter((chunk) => chunk.type === "tool-input-available")
+    .map((chunk): [string, string] => [String(chunk.toolCallId), String(chunk.toolName)]);
+  return new Map(names);
+}
+
+/** T1: one message id for the whole exchange. */
+function identityFaults({ turns }: Exchange): string[] {
+  const ids = new Set(turns.map((chunks) => chunks[0]?.messageId));
+  return ids.size > 1 || ids.has(undefined) ? [`T1: message ids ${[...ids].join(", ")}`] : [];
+}
+
+/** T4: a later turn changes the state of a part, adds a step, or ends in an error. */
+function progressFaults({ turns }: Exchange): string[] {
+  const moves = (chunk: Chunk): boolean =>
+    chunk.type === "start-step" ||
+    chunk.type === "error" ||
+    chunk.type === "tool-input-available" ||
+    OUTCOME.test(chunk.type);
+  return turns.flatMap((chunks, index) =>
+    index === 0 || chunks.some(moves) ? [] : [`T4: turn ${index + 1} changes nothing`],
+  );
+}
+
+function waits(chunks: readonly Chunk[]): boolean {
+  return chunks.at(-1)?.type === "finish" && chunks.at(-1)?.finishReason === "tool-calls";
+}
+
+/** T5: the last step of a message that is done holds no finished server tool. */
+function emptyStepFaults({ turns, message, clientTools }: Exchange): string[] {
+  const last = turns.at(-1) ?? [];
+  if (message === undefined || last.at(-1)?.type !== "finish" || waits(last)) return [];
+  return lastStep(message)
+    .filter((part) => isTool(part) && (part.state ?? "").startsWith("output-"))
+    .filter((part) => isConfirmation(part) || !clientTools.has(part.type.slice("tool-".length)))
+    .map((part) => `T5: ${part.type} is ${part.state} in the last step`);
+}
+
+/** T9: each call is announced once; nothing names a call that this message does not hold. */
+function announcementFaults({ turns }: Exchange, twice: ReadonlySet<string>): string[] {
+  const announced = new Map<string, number>();
+  const faults: string[] = [];
+  for (const chunk of turns.flat()) {
+    const id = chunk.toolCallId;
+    if (typeof id !== "string") continue;
+    if (chunk.type === "tool-input-available") announced.set(id, (announced.get(id) ?? 0) + 1);
+    if (!chunk.type.startsWith("tool-input-") && !chunk.type.startsWith("data-")) {
+      if (!announced.has(id)) faults.push(`T9: ${chunk.type} for the unknown call ${id}`);
+    }
+  }
+  for (const [id, times] of announced) {
+    if (times > (twice.has(id) ? 2 : 1)) faults.push(`T9: ${id} is announced ${times} times`);
+  }
+  return faults;
+}
+
+/** T7: `providerExecuted` marks the calls that run on the server without asking, and no others. */
+function executorFaults({ turns, clientTools }: Exchange, gated: ReadonlySet<string>): string[] {
+  return turns
+    .flat()
+    .filter((chunk) => chunk.type === "tool-input-available")
+    .flatMap((chunk) => {
+      const name = String(chunk.toolName);
+      const asksOrIsClient =
+        gated.has(String(chunk.toolCallId)) ||
+        clientTools.has(name) ||
+        name === "adk_request_confirmation";
+      const marked = chunk.providerExecuted === true;
+      if (marked !== asksOrIsClient) return [];
+      return [`T7: ${name} is ${marked ? "" : "not "}marked as run by the server`];
+    });
+}
+
+function secretFaults({ turns }: Exchange): string[] {
+  return turns
+    .flat()
+    .filter((chunk) => JSON.stringify(chunk).includes(SECRET))
+    .map((chunk) => `T8, T10: ${chunk.type} tells the secret`);
+}
+
+/** The chunks that are still in force after every `reset-step`. */
+function standing(chunks: readonly Chunk[]): Chunk[] {
+  const kept: Chunk[] = [];
+  for (const chunk of chunks) {
+    if (chunk.type === "reset-step") {
+      kept.length = kept.findLastIndex((earlier) => earlier.type === "start-step") + 1;
+    } else {
+      kept.push(chunk);
+    }
+  }
+  return kept;
+}
+
+/** D1, D2, D3 and D6, for `deferred` and `preview`. */
+function heldFaults({ turns, release, clientTools }: Exchange): string[] {
+  const faults: string[] = [];
+  turns.forEach((all, index) => {
+    const chunks = release === "preview" ? standing(all) : all;
+    const name = `turn ${index + 1}`;
+    if (release === "deferred" && all.some((chunk) => chunk.type === "reset-step")) {
+      faults.push(`D4: ${name} resets a step`);
+    }
+    if (index < turns.length - 1 || waits(all)) {
+      const early = chunks.filter((chunk) => !BEFORE_RELEASE.test(chunk.type));
+      faults.push(...early.map((chunk) => `D1: ${name} has ${chunk.type} before the last answer`));
+      faults.push(...mixedStepFaults(chunks).map((fault) => `D2: ${name} ${fault}`));
+    } else {
+      const firstResult = chunks.findIndex((chunk) => RESULT.test(chunk.type));
+      const lastText = chunks.findLastIndex((chunk) => chunk.type === "text-end");
+      if (firstResult !== -1 && lastText > firstResult) {
+        faults.push(`D3: ${name} has text after a result`);
+      }
+    }
+  });
+  return [...faults, ...unannouncedResults(turns, clientTools)];
+}
+
+/** D2: the step of a request holds only calls that ask and client-side ones. */
+function mixedStepFaults(chunks: readonly Chunk[]): string[] {
+  const step = chunks.slice(chunks.findLastIndex((chunk) => chunk.type === "start-step"));
+  if (!step.some((chunk) => chunk.type === "tool-approval-request")) return [];
+  return step
+    .filter((chunk) => chunk.type === "tool-input-available" && chunk.providerExecuted === true)
+    .map((chunk) => `announces ${chunk.toolName} in the step of a request`);
+}
+
+/** D6: a held result has been announced as done by a transient `data-progress`. */
+function unannouncedResults(
+  turns: readonly (readonly Chunk[])[],
+  clientTools: ReadonlySet<string>,
+): string[] {
+  const chunks = turns.flat();
+  const told = new Set(
+    chunks
+      .filter((chunk) => chunk.type === "data-progress" && chunk.transient === true)
+      .map((chunk) => chunk.data as { toolCallId: string; state: string })
+      .filter((data) => data.state === "done" || data.state === "failed")
+      .map((data) => data.toolCallId),
+  );
+  const names = new Map(chunks.map((chunk) => [chunk.toolCallId, chunk.toolName]));
+  return chunks
+    .filter((chunk) => chunk.type === "tool-output-available")
+    .filter((chunk) => !clientTools.has(String(names.get(chunk.toolCallId))))
+    .filter((chunk) => !told.has(String(chunk.toolCallId)))
+    .filter((chunk) => !isClosing(chunk))
+    .map((chunk) => `D6: the result of ${chunk.toolCallId} comes without word of its end`);
+}
+
+function isClosing(chunk: Chunk): boolean {
+  const output = chunk.output as { confirmed?: boolean } | null;
+  return typeof output === "object" && output?.confirmed === true;
+}
+
+/** Release `progressive`: an outcome comes before the step that follows its call's. */
+function naturalOrderFaults({ turns }: Exchange): string[] {
+  return turns.flatMap((chunks, index) => {
+    let stepsHere = 0;
+    const stepOf = new Map<unknown, number>();
+    return chunks.flatMap((chunk) => {
+      if (chunk.type === "start-step") stepsHere += 1;
+      if (chunk.type === "tool-input-available") stepOf.set(chunk.toolCallId, stepsHere);
+      if (!OUTCOME.test(chunk.type) || stepsHere === (stepOf.get(chunk.toolCallId) ?? 0)) return [];
+      return [`progressive: turn ${index + 1} has the outcome of an earlier step late`];
+    });
+  });
+}

@@ -1,0 +1,86 @@
+import type { Chunk } from "./sse.ts";
+
+/** A `fetch` that answers each POST with the next response, and all further ones with the last. */
+export function scriptedFetch(responses: readonly (readonly Chunk[] | Response)[]): typeof fetch {
+  let count = 0;
+  return async () => {
+    const next = responses[Math.min(count, responses.length - 1)] ?? [];
+    count += 1;
+    return next instanceof Response ? next.clone() : sse(next);
+  };
+}
+
+/** A response as the server frames it: a comment, the chunks, the terminator. */
+export function sse(chunks: readonly Chunk[]): Response {
+  const data = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("");
+  return new Response(`: stream-open\n\n${data}data: [DONE]\n\n`, {
+    headers: {
+      "content-type": "text/event-stream",
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no",
+      "x-vercel-ai-ui-message-stream": "v1",
+    },
+  });
+}
+
+const METADATA = {
+  usage: { inputTokens: 1, outputTokens: 1, totalTokens: 2 },
+  model: "scripted",
+  createdAt: "2026-01-01T00:00:00Z",
+};
+
+export const STEP: Chunk = { type: "start-step" };
+export const STEP_END: Chunk = { type: "finish-step" };
+
+export function turn(reason: string, ...chunks: readonly (Chunk | readonly Chunk[])[]): Chunk[] {
+  return [
+    { type: "start", messageId: "m1" },
+    ...chunks.flat(),
+    { type: "finish", finishReason: reason, messageMetadata: METADATA },
+  ];
+}
+
+export function failed(...chunks: readonly Chunk[]): Chunk[] {
+  return [
+    { type: "start", messageId: "m1" },
+    ...chunks,
+    { type: "error", errorText: "It failed." },
+  ];
+}
+
+export function call(id: string, toolName: string, more: object = {}): Chunk {
+  return { type: "tool-input-available", toolCallId: id, toolName, input: {}, ...more };
+}
+
+export function freeCall(id: string, toolName: string): Chunk {
+  return call(id, toolName, { providerExecuted: true });
+}
+
+export function request(id: string): Chunk {
+  return { type: "tool-approval-request", approvalId: `approval-${id}`, toolCallId: id };
+}
+
+export function gate(id: string, toolName: string): Chunk[] {
+  return [STEP, call(id, toolName), request(id), STEP_END];
+}
+
+export function output(id: string): Chunk {
+  return { type: "tool-output-available", toolCallId: id, output: { ok: true } };
+}
+
+export function done(id: string): Chunk {
+  const data = { toolCallId: id, toolName: "any", state: "done" };
+  return { type: "data-progress", data, transient: true };
+}
+
+export function denial(id: string): Chunk {
+  return { type: "tool-output-denied", toolCallId: id };
+}
+
+export function text(words: string, id = "t1"): Chunk[] {
+  return [
+    { type: "text-start", id },
+    { type: "text-delta", id, delta: words },
+    { type: "text-end", id },
+  ];
+}

@@ -1,0 +1,33 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestProject } from "vitest/node";
+import { type Place, STYLES, type Style, startServer } from "./servers.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    places: Record<Style, Place>;
+  }
+}
+
+/** Start one server per style for all test files; their logs stay when a test has failed. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(join(tmpdir(), "sluicegate-conformance-"));
+  const servers = await Promise.all(STYLES.map((style) => startServer(style, folder)));
+  const places = servers.map(({ url, effects, log }) => ({ url, effects, log }));
+  project.provide(
+    "places",
+    Object.fromEntries(STYLES.map((style, index) => [style, places[index]])) as Record<
+      Style,
+      Place
+    >,
+  );
+  return async () => {
+    await Promise.all(servers.map((server) => server.stop()));
+    if (project.vitest.state.getCountOfFailedTests() > 0) {
+      process.stderr.write(`The servers' logs and databases are in ${folder}\n`);
+    } else {
+      await rm(folder, { recursive: true });
+    }
+  };
+}
