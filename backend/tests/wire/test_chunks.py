@@ -1,0 +1,103 @@
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from sluicegate.wire import chunks
+from sluicegate.wire.base_chunk import BaseChunk
+from sluicegate.wire.chunks import (
+    Chunk,
+    DataChunk,
+    FinishChunk,
+    TextDeltaChunk,
+    ToolApprovalResponseChunk,
+    decode,
+    encode,
+)
+from tests.wire.chunk_samples import WIRE, every_class
+
+
+@pytest.mark.parametrize(("chunk", "text"), WIRE)
+def test_a_chunk_is_written_as_the_client_reads_it(chunk: Chunk, text: str) -> None:
+    assert encode(chunk) == text
+
+
+@pytest.mark.parametrize(("chunk", "text"), WIRE)
+def test_a_chunk_that_was_written_is_read_back(chunk: Chunk, text: str) -> None:
+    read = decode(text)
+    assert read == chunk
+    assert encode(read) == text
+    assert decode(text.encode()) == chunk
+
+
+def test_the_table_holds_every_chunk() -> None:
+    assert {type(chunk) for chunk, _ in WIRE} == every_class()
+    assert len(every_class()) == 30
+
+
+def test_every_chunk_can_be_imported_from_one_module() -> None:
+    assert {cls.__name__ for cls in every_class()} <= set(chunks.__all__)
+    assert all(hasattr(chunks, name) for name in chunks.__all__)
+
+
+@pytest.mark.parametrize("cls", sorted(every_class(), key=str))
+def test_a_class_is_named_after_its_type(cls: type[BaseChunk]) -> None:
+    if cls is not DataChunk:
+        words = str(cls.model_fields["type"].default).split("-")
+        assert cls.__name__ == "".join(map(str.capitalize, words)) + "Chunk"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "null",
+        "{}",
+        '{"type":"text-delta","id":"t"}',
+        '{"type":"text-delta","id":"t","delta":null}',
+        '{"type":"text-delta","id":"t","delta":"a","extra":1}',
+        '{"type":"tool-approval-response","approvalId":"a","approved":"yes"}',
+        '{"type":"tool-approval-response","approvalId":"a","approved":1}',
+        '{"type":"finish","finishReason":"STOP"}',
+        '{"type":"text-start","id":"t","providerMetadata":{"google":1}}',
+        '{"type":"tool-output-available","toolCallId":"c"}',
+        '{"type":"data-","data":1}',
+        '{"type":"data-x"}',
+        '{"type":"unheard-of"}',
+        '{"id":"t"}',
+    ],
+)
+def test_what_is_not_a_chunk_is_not_read(text: str) -> None:
+    with pytest.raises(ValueError, match=r"validation error|JSON"):
+        decode(text)
+
+
+@pytest.mark.parametrize(
+    ("cls", "fields"),
+    [
+        (ToolApprovalResponseChunk, {"approval_id": "a", "approved": "yes"}),
+        (ToolApprovalResponseChunk, {"approval_id": "a", "approved": 1}),
+        (TextDeltaChunk, {"id": 1, "delta": "a"}),
+        (TextDeltaChunk, {"id": "t", "delta": "a", "dleta": "b"}),
+        (DataChunk, {"type": "text-delta", "data": 1}),
+        (FinishChunk, {"finish_reason": "tool_calls"}),
+    ],
+)
+def test_a_wrong_value_is_refused_and_never_coerced(
+    cls: type[BaseChunk], fields: dict[str, Any]
+) -> None:
+    with pytest.raises(ValidationError):
+        cls(**fields)
+
+
+def test_a_chunk_cannot_be_changed() -> None:
+    chunk = TextDeltaChunk(id="t", delta="a")
+    with pytest.raises(ValidationError):
+        setattr(chunk, "delta", "b")  # noqa: B010 (mypy sees the plain assignment)
+
+
+def test_the_union_is_a_type_for_other_models() -> None:
+    adapter: TypeAdapter[list[Chunk]] = TypeAdapter(list[Chunk])
+    read = adapter.validate_json("[" + ",".join(text for _, text in WIRE) + "]")
+    assert read == [chunk for chunk, _ in WIRE]

@@ -1,0 +1,126 @@
+import json
+from typing import Any
+
+import pytest
+
+from sluicegate.wire.base_chunk import BaseChunk
+from sluicegate.wire.chunks import (
+    Chunk,
+    DataChunk,
+    TextDeltaChunk,
+    ToolApprovalRequestChunk,
+    ToolOutputAvailableChunk,
+    encode,
+)
+from tests.wire.chunk_samples import WIRE
+
+
+@pytest.mark.parametrize(("chunk", "text"), WIRE)
+def test_an_optional_none_is_never_on_the_wire(chunk: Chunk, text: str) -> None:
+    cls: type[BaseChunk] = type(chunk)
+    optional: dict[str, Any] = {
+        name: None
+        for name, field in cls.model_fields.items()
+        if not field.is_required() and name != "type" and name not in cls.nullable
+    }
+    required = {
+        name: getattr(chunk, name)
+        for name, field in cls.model_fields.items()
+        if field.is_required()
+    }
+    written = json.loads(encode(cls(**required, **optional)))
+    aliases = {cls.model_fields[name].alias for name in required}
+    assert set(written) == aliases | {"type"}
+
+
+def test_the_null_of_an_untransformed_input_is_a_value_and_its_absence_is_not() -> None:
+    bare = ToolApprovalRequestChunk(approval_id="a", tool_call_id="c")
+    assert encode(bare) == '{"type":"tool-approval-request","approvalId":"a","toolCallId":"c"}'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (False, "false"),
+        (0, "0"),
+        (-1.5, "-1.5"),
+        ("", '""'),
+        ([], "[]"),
+        ({}, "{}"),
+        ((1, None), "[1,null]"),
+        ({"a": [{"b": None}]}, '{"a":[{"b":null}]}'),
+    ],
+)
+def test_an_output_is_always_there_whatever_it_is(value: object, text: str) -> None:
+    chunk = ToolOutputAvailableChunk(tool_call_id="c", output=value)
+    assert encode(chunk).endswith(f',"output":{text}}}')
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: {"a": [x]}], ids=["bare", "nested"])
+def test_a_number_that_is_not_finite_is_never_written(number: float, wrap: Any) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        encode(ToolOutputAvailableChunk(tool_call_id="c", output=wrap(number)))
+
+
+def test_what_is_not_json_is_never_written() -> None:
+    with pytest.raises(TypeError):
+        encode(DataChunk(type="data-x", data=object()))
+
+
+def test_a_value_that_contains_itself_is_never_written() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="Circular"):
+        encode(DataChunk(type="data-x", data=endless))
+
+
+def test_a_chunk_without_a_type_is_never_written() -> None:
+    with pytest.raises(TypeError, match="no type"):
+        encode(BaseChunk())
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("\ud83d", "\ufffd"),
+        ("a\ude00b", "a\ufffdb"),
+        ("\ud83d\ude00", "😀"),
+        ("\ude00\ud83d", "\ufffd\ufffd"),
+        ("é😀", "é😀"),
+        ("\x00\u2028", "\x00\u2028"),
+    ],
+)
+def test_every_text_can_be_written_as_utf_8(text: str, written: str) -> None:
+    for chunk in (
+        TextDeltaChunk(id="t", delta=text),
+        ToolOutputAvailableChunk(tool_call_id="c", output={"key": [text]}),
+        DataChunk(type="data-x", data={text: 1}),
+    ):
+        read = json.loads(encode(chunk).encode())
+        assert written in (
+            read.get("delta"),
+            *read.get("output", {}).get("key", []),
+            *read.get("data", {}),
+        )
+
+
+@pytest.mark.parametrize(
+    ("output", "written"),
+    [
+        ({"__proto__": 1, "a": 2}, {"a": 2}),
+        ([{"b": {"__proto__": {}}}], [{"b": {}}]),
+        ({"constructor": {"prototype": 1}, "a": 1}, {"a": 1}),
+        ({"constructor": {"name": 1}}, {"constructor": {"name": 1}}),
+        ({"constructor": "prototype"}, {"constructor": "prototype"}),
+        (("__proto__", {"__proto__": 1}), ["__proto__", {}]),
+        ({"text": '"__proto__":'}, {"text": '"__proto__":'}),
+    ],
+)
+def test_keys_for_which_the_client_ends_the_response_are_left_out(
+    output: object, written: object
+) -> None:
+    chunk = ToolOutputAvailableChunk(tool_call_id="c", output=output)
+    assert json.loads(encode(chunk))["output"] == written
