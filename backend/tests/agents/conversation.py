@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Sequence
 
@@ -66,9 +67,9 @@ class Conversation:
         )
         self.events: list[Event] = []
 
-    async def say(self, text: str) -> list[Event]:
-        """Send a user message."""
-        return await self._run([types.Part(text=text)])
+    async def say(self, text: str, *, stop_after: int | None = None) -> list[Event]:
+        """Send a user message; press stop after so many events, if told to."""
+        return await self._run([types.Part(text=text)], stop_after)
 
     async def decide(self, *, yes: Sequence[str] = (), no: Sequence[str] = ()) -> list[Event]:
         """Answer confirmations by their ids, all in one message."""
@@ -133,15 +134,19 @@ class Conversation:
         assert session is not None
         return session
 
-    async def _run(self, message: list[types.Part]) -> list[Event]:
+    async def _run(self, message: list[types.Part], stop_after: int | None = None) -> list[Event]:
         self.events = []
+        stop = asyncio.Event()
         async for event in self.runner.run_async(
             user_id=USER,
             session_id=CHAT,
             new_message=types.Content(role="user", parts=message),
             run_config=self.config,
+            abort_signal=stop,
         ):
             self.events.append(event)
+            if len(self.events) == stop_after:
+                stop.set()
         return self.events
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from google.adk.agents import BaseAgent, LlmAgent, ParallelAgent, SequentialAgent
-from google.adk.agents.run_config import RunConfig
-from google.adk.events.event import Event
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import START, Workflow
-from google.genai import errors, types
+from google.genai import errors
 
 from sluicegate.replay import ScriptedModel
-from tests.agents.conversation import CHAT, USER, Conversation, calls, parts, results
+from tests.agents.conversation import Conversation, calls, parts, results
 
 
 class Till:
@@ -191,20 +188,10 @@ async def test_a_failing_model_fails_as_a_provider_does_and_leaves_no_content() 
 async def test_a_hanging_model_ends_when_the_run_is_aborted() -> None:
     hanging = {"parts": [text("Well")], "hang": True}
     model = ScriptedModel.from_data({"scenarios": [{"match": "", "responses": [hanging]}]})
-    chat = Conversation(agent(model, Till()), streaming=True)
-    stop = asyncio.Event()
-    seen: list[Event] = []
-    async for event in chat.runner.run_async(
-        user_id=USER,
-        session_id=CHAT,
-        new_message=types.Content(role="user", parts=[types.Part(text="go")]),
-        run_config=RunConfig(streaming_mode=chat.config.streaming_mode),
-        abort_signal=stop,
-    ):
-        seen.append(event)
-        stop.set()
-    assert parts(seen[0])[0].text == "Well"
-    assert seen[-1].error_code == "INVOCATION_ABORTED"
+    chat = Conversation(agent(model, Till()))
+    spoken, sealed = await chat.say("go", stop_after=1)
+    assert parts(spoken)[0].text == "Well"
+    assert sealed.error_code == "INVOCATION_ABORTED"
 
 
 def boss_and_child(model: ScriptedModel, till: Till, **more: object) -> LlmAgent:

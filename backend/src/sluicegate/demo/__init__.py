@@ -1,0 +1,1 @@
+"""The demo: an agent whose scripted model shows every rule without a key."""

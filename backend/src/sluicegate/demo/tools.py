@@ -1,0 +1,128 @@
+"""The tools of the demo agent: free ones, gated ones, and one that runs in the browser.
+
+A tool's title stands in ``custom_metadata["title"]``, from where the approval card takes it. With
+``SLUICEGATE_EFFECTS=FILE`` every change to the world is one line of JSON in that file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.function_tool import FunctionTool
+from google.genai import types
+
+from sluicegate.demo.chart import Colour, bar_chart
+from sluicegate.errors import ToolError
+from sluicegate.tools import client_tool
+
+EFFECTS_VARIABLE: Final = "SLUICEGATE_EFFECTS"
+REPORT_SECONDS: Final = 3.0
+
+Tool = TypeVar("Tool", bound=BaseTool)
+
+_WEATHER: Final = {
+    "bern": ("sunny", 18),
+    "cairo": ("hot and dry", 34),
+    "london": ("cloudy", 14),
+    "tokyo": ("light rain", 21),
+}
+_USERS: Final = ("Ada", "Alan", "Barbara", "Edsger", "Grace", "Katherine", "Ken", "Margaret")
+
+
+def get_weather(city: str) -> dict[str, str | int]:
+    """Tell the current weather in a city."""
+    known = _WEATHER.get(city.strip().lower())
+    if known is None:
+        raise ToolError(f"There is no weather station in {city}.")
+    sky, celsius = known
+    return {"city": city, "sky": sky, "celsius": celsius}
+
+
+def search_database(query: str) -> dict[str, str | int | list[str]]:
+    """Search the customer database. Reads personal data, changes nothing."""
+    return {"query": query, "rows": len(_USERS), "names": list(_USERS)}
+
+
+def update_database(change: str, rows: int) -> dict[str, str | int]:
+    """Change rows of the customer database. This cannot be undone."""
+    _record("update_database", change=change, rows=rows)
+    return {"change": change, "updated": rows}
+
+
+def process_payment(recipient: str, amount: float, currency: str = "EUR") -> dict[str, str | float]:
+    """Pay an amount of money to a recipient."""
+    _record("process_payment", recipient=recipient, amount=amount, currency=currency)
+    digest = hashlib.sha256(f"{recipient} {amount} {currency}".encode()).hexdigest()
+    return {"recipient": recipient, "paid": amount, "currency": currency, "receipt": digest[:8]}
+
+
+def draw_chart(title: str, values: list[float], colour: Colour = "blue") -> dict[str, Any]:
+    """Draw a bar chart of some numbers."""
+    picture = types.Blob(data=bar_chart(values, colour), mime_type="image/png")
+    return {"title": title, "bars": len(values), "chart": types.Part(inline_data=picture)}
+
+
+def slow_report(
+    seconds: float = REPORT_SECONDS, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+) -> FunctionTool:
+    """Make the gated tool ``slow_report``; it takes as long as it is told to."""
+
+    async def slow_report(topic: str) -> dict[str, str | int]:
+        """Compile a report on a topic. This takes a few seconds."""
+        await sleep(seconds)
+        return {"topic": topic, "pages": 12}
+
+    return _titled(FunctionTool(slow_report, require_confirmation=True), "Compile a report")
+
+
+def demo_tools(report_seconds: float = REPORT_SECONDS) -> list[BaseTool]:
+    """All tools of the demo agent, made anew."""
+    return [
+        _titled(FunctionTool(get_weather), "Look up the weather"),
+        _gated(search_database, "Search the customer database"),
+        _gated(update_database, "Change the customer database"),
+        _gated(process_payment, "Send money"),
+        slow_report(report_seconds),
+        _titled(FunctionTool(draw_chart), "Draw a chart"),
+        _titled(
+            client_tool(
+                "get_location",
+                "Ask the user's browser where the user is.",
+                {
+                    "type": "object",
+                    "properties": {
+                        "precise": {
+                            "type": "boolean",
+                            "description": "Whether the street is needed, not only the town.",
+                        }
+                    },
+                },
+            ),
+            "Share your location",
+        ),
+    ]
+
+
+def _gated(function: Callable[..., Any], title: str) -> FunctionTool:
+    return _titled(FunctionTool(function, require_confirmation=True), title)
+
+
+def _titled(tool: Tool, title: str) -> Tool:
+    tool.custom_metadata = {"title": title}
+    return tool
+
+
+def _record(tool: str, **args: object) -> None:
+    path = os.environ.get(EFFECTS_VARIABLE)
+    if path:
+        line = json.dumps({"tool": tool, "args": args}) + "\n"
+        with open(path, "a", encoding="utf-8") as effects:
+            effects.write(line)
+            effects.flush()
+            os.fsync(effects.fileno())
