@@ -136,13 +136,17 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A person or a browser answered; the one who posted it knows, so only rebuilds show it."""
+    """A person or a browser answered; the one who posted it knows, so only rebuilds show it.
+
+    ``delivered``: the answer stands in the session, so ADK knows it too.
+    """
 
     call_id: str
     approval_id: str | None = None
     approved: bool = False
     reason: str | None = None
     outcome: Outcome | None = None
+    delivered: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,130 @@
+"""A session log as exchanges: one user message, its answer and every approval in between.
+
+Rule 1: rewound events are dropped before anything else is read. Rule 2: an exchange is named by
+the message id that each run stamps on its events (`stamp`); events without one belong to the
+exchange of their invocation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from google.adk.events.event import Event
+    from pydantic import JsonValue
+
+    from sluicegate.core.gate import Style
+    from sluicegate.core.release import Release
+
+METADATA_KEY = "sluicegate"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStamp:
+    """What every event of a run carries in ``Event.custom_metadata``.
+
+    ``outputs`` tells of client-side calls whose output ADK got in another shape than the browser
+    sent it: ``result`` for one that is not an object, ``error`` for a failure.
+    """
+
+    message: str
+    turn: str
+    user_message: str
+    release: Release
+    style: Style
+    outputs: Mapping[str, str] = field(default_factory=dict)
+
+    def as_metadata(self) -> dict[str, Any]:
+        """The value of ``RunConfig.custom_metadata``."""
+        stamp: dict[str, JsonValue] = {
+            "message": self.message,
+            "turn": self.turn,
+            "userMessage": self.user_message,
+            "release": self.release,
+            "style": self.style,
+        }
+        if self.outputs:
+            stamp["outputs"] = dict(self.outputs)
+        return {METADATA_KEY: stamp}
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One user message and its answer so far."""
+
+    message_id: str
+    user_message_id: str
+    invocation: str
+    release: Release
+    style: Style
+    created_at: float
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def question(self) -> Event | None:
+        """The event that holds the user's message."""
+        for event in self.events:
+            if is_question(event):
+                return event
+        return None
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether its last run failed, was stopped or died before an answer."""
+        last = self.events[-1]
+        return bool(
+            last.author == "user" or last.interrupted or (last.error_code and not last.partial)
+        )
+
+
+def notes(event: Event) -> Mapping[str, Any]:
+    """What the engine and the gate plugin noted on an event."""
+    metadata = event.custom_metadata or {}
+    found = metadata.get(METADATA_KEY)
+    return found if isinstance(found, dict) else {}
+
+
+def is_question(event: Event) -> bool:
+    """Whether this is a user's message, not an answer to a call."""
+    if event.author != "user" or event.content is None or not event.content.parts:
+        return False
+    return not any(part.function_response for part in event.content.parts)
+
+
+def without_rewound(events: Sequence[Event]) -> list[Event]:
+    """Drop what a rewind took back (ADK: ``actions.rewind_before_invocation_id``)."""
+    kept: list[Event] = []
+    for event in events:
+        target = event.actions.rewind_before_invocation_id if event.actions else None
+        if target is None:
+            kept.append(event)
+            continue
+        first = next((i for i, e in enumerate(kept) if e.invocation_id == target), len(kept))
+        del kept[first:]
+    return kept
+
+
+def exchanges(events: Sequence[Event]) -> list[Exchange]:
+    """The exchanges of a session, oldest first."""
+    found: dict[str, Exchange] = {}
+    by_invocation: dict[str, str] = {}
+    for event in without_rewound(events):
+        note = notes(event)
+        name = note.get("message") or by_invocation.get(event.invocation_id)
+        if name is None:
+            name = event.invocation_id
+        by_invocation[event.invocation_id] = name
+        if name not in found:
+            found[name] = Exchange(
+                message_id=name,
+                user_message_id=note.get("userMessage") or event.id,
+                invocation=event.invocation_id,
+                release=note.get("release") or "progressive",
+                style=note.get("style") or "call",
+                created_at=event.timestamp,
+            )
+        found[name].events.append(event)
+    return list(found.values())

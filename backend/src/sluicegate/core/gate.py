@@ -1,0 +1,271 @@
+"""Release rules: when a signal may be shown, and as which chunks.
+
+Rule 1: a gate is fed every signal of an exchange, in order, also those of earlier turns and of a
+session log, so what it holds is derived and survives a crash (D5). Rule 2: a gate never decides
+what happened, only when it shows. Rule 3: after `finish` nothing is held.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sluicegate.core.call_chunks import (
+    confirmation_chunks,
+    input_chunk,
+    outcome_chunk,
+    request_chunk,
+    start_chunk,
+)
+from sluicegate.core.signals import (
+    Answered,
+    Ask,
+    Asked,
+    Call,
+    Called,
+    InputStreamed,
+    Neutral,
+    Outcome,
+    Produced,
+    Settled,
+    Signal,
+    Speech,
+    StepBegan,
+    StepEnded,
+)
+from sluicegate.core.step_writer import StepWriter
+from sluicegate.wire.chunks import (
+    BaseChunk,
+    ToolApprovalResponseChunk,
+    ToolOutputAvailableChunk,
+    ToolOutputDeniedChunk,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Style = Literal["call", "confirmation"]
+NOT_FINISHED = Outcome("error", text="This call did not finish.")
+
+
+@dataclass(slots=True)
+class CallState:
+    """All that is known of one call of the exchange.
+
+    ``announced``: its tool part is complete in the message. ``shown``: its outcome was written.
+    """
+
+    call: Call
+    ask: Ask | None = None
+    answer: Answered | None = None
+    outcome: Outcome | None = None
+    announced: bool = False
+    shown: bool = False
+
+    @property
+    def is_client_side(self) -> bool:
+        """Whether the browser runs it."""
+        return self.call.facts.kind in ("client", "gated-client")
+
+    @property
+    def waits(self) -> bool:
+        """Whether a person or a browser still has to act on it."""
+        if self.outcome is not None:
+            return False
+        if self.ask is not None:
+            undecided = self.answer is None
+            return undecided or (self.is_client_side and self.is_approved)
+        return self.is_client_side
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether a person said yes."""
+        return self.answer is not None and self.answer.approved
+
+    @property
+    def runs_unasked(self) -> bool:
+        """Whether it carries ``providerExecuted: true`` once it has settled (T7)."""
+        return self.call.facts.kind in ("free", "conditional") and self.ask is None
+
+
+class Gate(ABC):
+    """The shared part of the releases: the calls, their chunks, the steps."""
+
+    def __init__(self, style: Style) -> None:
+        self.style = style
+        self.calls: dict[str, CallState] = {}
+        self._step = StepWriter()
+        self._streamed: set[str] = set()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the exchange waits for an approval or a browser's output."""
+        return any(state.waits for state in self.calls.values())
+
+    @property
+    def held_bytes(self) -> int:
+        """Roughly what is held back, in bytes (S2-R27)."""
+        return 0
+
+    def feed_all(self, signals: Sequence[Signal]) -> list[BaseChunk]:
+        """Feed signals in order; return what may be shown now."""
+        return [chunk for signal in signals for chunk in self.feed(signal)]
+
+    def feed(self, signal: Signal) -> list[BaseChunk]:
+        """Take one signal; return what may be shown now."""
+        match signal:
+            case Speech(chunk=chunk):
+                return self._speech(chunk)
+            case Neutral(chunk=chunk):
+                return self._neutral(chunk)
+            case InputStreamed():
+                return self._input_streamed(signal)
+            case Produced(chunk=chunk):
+                return self._produced(chunk)
+            case StepBegan():
+                return self._step_began()
+            case StepEnded():
+                return self._step_ended()
+            case _:
+                return self._call_signal(signal)
+
+    def _call_signal(self, signal: Signal) -> list[BaseChunk]:
+        match signal:
+            case Called(call=call):
+                state = self.calls.setdefault(call.id, CallState(call))
+                return self._called(state)
+            case Asked(ask=ask) if ask.call_id in self.calls:
+                state = self.calls[ask.call_id]
+                if state.ask is not None:
+                    return []
+                state.ask = ask
+                return self._asked(state)
+            case Settled(call_id=call_id) if call_id in self.calls:
+                return self._settle(self.calls[call_id], signal)
+            case Answered(call_id=call_id) if call_id in self.calls:
+                return self._answered(self.calls[call_id], signal)
+            case _:
+                return []
+
+    def _settle(self, state: CallState, signal: Settled) -> list[BaseChunk]:
+        if state.outcome is not None:
+            return []
+        if signal.preliminary:
+            return self._progress(state, signal.outcome)
+        state.outcome = signal.outcome
+        return self._settled(state)
+
+    def _answered(self, state: CallState, answer: Answered) -> list[BaseChunk]:
+        """What the one who answered knows already; shown to others by a rebuild."""
+        if answer.approval_id is None:
+            state.answer = answer
+            state.outcome = answer.outcome or Outcome("output")
+            state.shown = True
+            return [outcome_chunk(state.call.id, state.outcome)]
+        if state.answer is None:
+            state.answer = answer
+        if state.ask is None:
+            return []
+        return [
+            ToolApprovalResponseChunk(
+                approval_id=answer.approval_id, approved=answer.approved, reason=answer.reason
+            )
+        ]
+
+    def announce_again(self, call_id: str) -> list[BaseChunk]:
+        """The call a browser may run now that a person said yes (the exception to T9)."""
+        state = self.calls[call_id]
+        if state.announced:
+            return [input_chunk(state.call, provider_executed=False)]
+        return [*self._step.begin(), *self._announce(state)]
+
+    @abstractmethod
+    def pause(self) -> list[BaseChunk]:
+        """End a turn that waits: what is held stays held."""
+
+    @abstractmethod
+    def finish(self) -> list[BaseChunk]:
+        """End the exchange: everything held is released, open calls are closed (D3, D7)."""
+
+    @abstractmethod
+    def _speech(self, chunk: BaseChunk) -> list[BaseChunk]: ...
+
+    @abstractmethod
+    def _neutral(self, chunk: BaseChunk) -> list[BaseChunk]: ...
+
+    @abstractmethod
+    def _input_streamed(self, signal: InputStreamed) -> list[BaseChunk]: ...
+
+    @abstractmethod
+    def _produced(self, chunk: BaseChunk) -> list[BaseChunk]: ...
+
+    @abstractmethod
+    def _step_began(self) -> list[BaseChunk]: ...
+
+    @abstractmethod
+    def _step_ended(self) -> list[BaseChunk]: ...
+
+    @abstractmethod
+    def _called(self, state: CallState) -> list[BaseChunk]: ...
+
+    @abstractmethod
+    def _asked(self, state: CallState) -> list[BaseChunk]: ...
+
+    @abstractmethod
+    def _settled(self, state: CallState) -> list[BaseChunk]: ...
+
+    @abstractmethod
+    def _progress(self, state: CallState, outcome: Outcome) -> list[BaseChunk]: ...
+
+    def _announce(self, state: CallState) -> list[BaseChunk]:
+        """The input of a call, in the step that is open."""
+        chunks: list[BaseChunk] = []
+        if state.call.id not in self._streamed:
+            chunks.append(
+                start_chunk(state.call, provider_executed=state.call.facts.kind == "free")
+            )
+        state.announced = True
+        self._step.announced(state.call.id)
+        return [*chunks, input_chunk(state.call, provider_executed=state.runs_unasked)]
+
+    def _request(self, state: CallState) -> list[BaseChunk]:
+        """The approval request of a call, in the step that holds its part (S2-R03)."""
+        ask = state.ask
+        if ask is None:
+            return []
+        chunks: list[BaseChunk] = []
+        part_id = state.call.id
+        if self.style == "confirmation":
+            part_id = ask.approval_id
+            chunks = confirmation_chunks(state.call, ask)
+            self._step.announced(part_id)
+        elif not state.announced:
+            chunks = self._announce(state)
+        return [*chunks, request_chunk(state.call, ask, part_id)]
+
+    def _show_outcome(self, state: CallState) -> list[BaseChunk]:
+        """The final outcome of a call whose part stands in the message (T8)."""
+        state.shown = True
+        self._step.finished(state.call.id)
+        return [outcome_chunk(state.call.id, state.outcome or NOT_FINISHED)]
+
+    def _show_original(self, state: CallState) -> list[BaseChunk]:
+        """Style ``confirmation``: the original call with its outcome, first announced here."""
+        outcome = state.outcome or NOT_FINISHED
+        if outcome.kind == "denied":
+            outcome = Outcome("error", text=outcome.text)
+        announced = self._announce(state)
+        state.shown = True
+        self._step.finished(state.call.id)
+        return [*announced, outcome_chunk(state.call.id, outcome)]
+
+    def _close_confirmation(self, state: CallState) -> list[BaseChunk]:
+        """Style ``confirmation``: the end of the part that carries the approval."""
+        if state.ask is None:
+            return []
+        part_id = state.ask.approval_id
+        self._step.finished(part_id)
+        if state.outcome is not None and state.outcome.kind == "denied":
+            return [ToolOutputDeniedChunk(tool_call_id=part_id)]
+        return [ToolOutputAvailableChunk(tool_call_id=part_id, output={"confirmed": True})]

@@ -1,0 +1,291 @@
+"""The stored conversation: session events to chunks, and to UI messages.
+
+Rule 1: the log goes through the same translator and gate as a live turn, so a message is the same
+live, resumed and reloaded. Rule 2: the ledger says what people answered; the log says what came
+of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from sluicegate.core.exchanges import Exchange, notes
+from sluicegate.core.ledger import ApprovalRow
+from sluicegate.core.release import open_gate
+from sluicegate.core.signals import (
+    Answered,
+    Asked,
+    Failed,
+    Outcome,
+    Settled,
+    Signal,
+    ToolLookup,
+    TurnFacts,
+)
+from sluicegate.core.translator import Translator, media_of
+from sluicegate.wire.chunks import (
+    BaseChunk,
+    DataChunk,
+    StartChunk,
+    ToolApprovalRequestChunk,
+    ToolApprovalResponseChunk,
+)
+from sluicegate.wire.reducer import reduce_chunks
+
+if TYPE_CHECKING:
+    from google.adk.events.event import Event
+
+    from sluicegate.core.gate import CallState, Gate
+    from sluicegate.wire.messages import Part, UIMessage
+
+Rows = Mapping[str, ApprovalRow]
+"""Ledger rows by approval id."""
+
+
+@dataclass(slots=True)
+class RebuiltTurn:
+    """The chunks of one turn, between its ``start`` and its ``finish``.
+
+    ``answers`` are what its request brought: known to the one who posted, shown to everyone else.
+    """
+
+    id: str
+    answers: list[BaseChunk] = field(default_factory=list)
+    chunks: list[BaseChunk] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RebuiltExchange:
+    """An exchange as its log and ledger tell it."""
+
+    exchange: Exchange
+    translator: Translator
+    gate: Gate
+    turns: list[RebuiltTurn]
+    undelivered: list[CallState] = field(default_factory=list)
+    """Calls that were decided and whose decision ADK has not been told yet, in call order."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a person or a browser still has to act."""
+        return self.gate.is_waiting
+
+    @property
+    def open_calls(self) -> list[CallState]:
+        """Calls that wait, in call order."""
+        return [state for state in self.gate.calls.values() if state.waits]
+
+    @property
+    def chunks(self) -> list[BaseChunk]:
+        """The whole message so far, without ``start`` and ``finish``."""
+        return [chunk for turn in self.turns for chunk in (*turn.answers, *turn.chunks)]
+
+
+def rebuild(
+    exchange: Exchange, rows: Rows, tools: ToolLookup, *, files_url: str, running: bool = False
+) -> RebuiltExchange:
+    """Derive an exchange from its events and ledger rows (D5).
+
+    Args:
+        exchange: Its events, oldest first, rewound ones dropped.
+        rows: The ledger's rows by approval id.
+        tools: Facts of the agent's tools.
+        files_url: Prefix of the URL of produced media.
+        running: A turn goes on: nothing is released that may still be held.
+    """
+    rebuilt = RebuiltExchange(
+        exchange,
+        Translator(tools, files_url=files_url),
+        open_gate(exchange.release, exchange.style),
+        [],
+    )
+    for event in exchange.events:
+        turn = _turn_of(rebuilt, event)
+        signals = [
+            enriched(signal, rows, notes(event)) for signal in rebuilt.translator.feed(event)
+        ]
+        answers: list[Signal] = [signal for signal in signals if isinstance(signal, Answered)]
+        others: list[Signal] = [s for s in signals if not isinstance(s, Answered | Failed)]
+        turn.answers.extend(rebuilt.gate.feed_all(answers))
+        turn.chunks.extend(rebuilt.gate.feed_all(others))
+    if rebuilt.turns:
+        _end(rebuilt, rows, running=running)
+    return rebuilt
+
+
+def _turn_of(rebuilt: RebuiltExchange, event: Event) -> RebuiltTurn:
+    name = notes(event).get("turn")
+    turns = rebuilt.turns
+    if not turns or (name is not None and turns[-1].id != name):
+        if turns:
+            turns[-1].chunks.extend(_paused(rebuilt))
+        turns.append(RebuiltTurn(str(name or event.invocation_id)))
+    return turns[-1]
+
+
+def _paused(rebuilt: RebuiltExchange) -> list[BaseChunk]:
+    gate = rebuilt.gate
+    return [*gate.feed_all(rebuilt.translator.end()), *gate.pause()]
+
+
+def _end(rebuilt: RebuiltExchange, rows: Rows, *, running: bool) -> None:
+    last = rebuilt.turns[-1]
+    gate = rebuilt.gate
+    last.chunks.extend(gate.feed_all(rebuilt.translator.end()))
+    was_waiting = gate.is_waiting
+    if was_waiting or running:
+        last.chunks.extend(gate.pause())
+    decided = RebuiltTurn("decided")
+    for state in gate.calls.values():
+        answer = None if state.answer or state.outcome else _decision(state, rows)
+        if answer is not None:
+            rebuilt.undelivered.append(state)
+            decided.answers.extend(gate.feed(answer))
+    if decided.answers:
+        rebuilt.turns.append(decided)
+    if not (was_waiting or running):
+        last.chunks.extend(gate.finish())
+
+
+def enriched(signal: Signal, rows: Rows, note: Mapping[str, Any]) -> Signal:
+    """Add what only the ledger or a note on the event knows.
+
+    The deadline of a request, the words of an answer, the shape a browser's output had.
+    """
+    match signal:
+        case Asked(ask=ask):
+            row = rows.get(ask.approval_id)
+            return signal if row is None else Asked(replace(ask, expires_at=row.deadline))
+        case Answered(approval_id=str(approval_id)) if approval_id in rows:
+            approved, reason = shown_answer(rows[approval_id])
+            return replace(signal, approved=approved, reason=reason)
+        case Answered(outcome=Outcome() as outcome) | Settled(outcome=outcome):
+            shape = note.get("outputs", {}).get(signal.call_id)
+            return replace(signal, outcome=_in_shape(outcome, shape)) if shape else signal
+        case _:
+            return signal
+
+
+def _in_shape(outcome: Outcome, shape: str) -> Outcome:
+    output = outcome.output
+    if outcome.kind != "output" or not isinstance(output, dict):
+        return outcome
+    if shape == "error":
+        return Outcome("error", text=str(output.get("error")))
+    return Outcome("output", output=output.get("result"))
+
+
+def _decision(state: CallState, rows: Rows) -> Answered | None:
+    row = rows.get(state.ask.approval_id) if state.ask else None
+    if row is None or row.state == "requested":
+        return None
+    approved, reason = shown_answer(row)
+    return Answered(
+        state.call.id, row.approval_id, approved=approved, reason=reason, delivered=False
+    )
+
+
+REASONS: dict[str, str] = {
+    "expired": "This approval expired.",
+    "superseded": "Superseded before it was answered.",
+}
+
+
+def shown_answer(row: ApprovalRow) -> tuple[bool, str | None]:
+    """What the message says of a decision: a yes stays a yes even when nothing ran (T8)."""
+    reason = row.reason
+    if row.state in REASONS:
+        reason = REASONS[row.state]
+    return row.answer is True, reason
+
+
+def assistant_message(rebuilt: RebuiltExchange, rows: Rows) -> UIMessage:
+    """The answer of an exchange as ``GET /chats/{id}`` returns it (section 7, gated part)."""
+    exchange = rebuilt.exchange
+    start = StartChunk(message_id=exchange.message_id)
+    message = reduce_chunks([start, *(c for c in rebuilt.chunks if not _is_passing(c))])
+    message["metadata"] = metadata(rebuilt.translator.facts, created_at=exchange.created_at)
+    decided = {
+        state.ask.approval_id: _trace(rows[state.ask.approval_id])
+        for state in rebuilt.gate.calls.values()
+        if state.ask is not None and state.ask.approval_id in rows
+    }
+    if decided:
+        message["metadata"]["approvals"] = decided
+    return message
+
+
+def user_message(exchange: Exchange, *, files_url: str) -> UIMessage | None:
+    """The user's message of an exchange; its files as URLs of our own."""
+    event = exchange.question
+    if event is None or event.content is None:
+        return None
+    parts: list[Part] = [
+        {"type": "file", "mediaType": media_type, "url": f"{files_url}{name}"}
+        for name, media_type, _ in media_of(event)
+    ]
+    parts.extend(
+        {"type": "text", "text": part.text} for part in event.content.parts or [] if part.text
+    )
+    return {"id": exchange.user_message_id, "role": "user", "parts": parts}
+
+
+def metadata(facts: TurnFacts, *, created_at: float) -> dict[str, Any]:
+    """``messageMetadata`` of ``finish``: the exchange's total so far (T3)."""
+    usage = facts.usage
+    found: dict[str, Any] = {
+        "usage": {
+            "inputTokens": usage.input_tokens,
+            "outputTokens": usage.output_tokens,
+            "totalTokens": usage.total_tokens,
+            "reasoningTokens": usage.reasoning_tokens,
+            "cachedInputTokens": usage.cached_input_tokens,
+        },
+        "createdAt": datetime.fromtimestamp(created_at, UTC).isoformat(timespec="milliseconds"),
+    }
+    if facts.model is not None:
+        found["model"] = facts.model
+    return found
+
+
+def resumable(rebuilt: RebuiltExchange, *, major: Literal[6, 7]) -> bool:
+    """Whether a client of that major can take the message as chunks (section 7)."""
+    if major == 7:
+        return True
+    asked = [state for state in rebuilt.gate.calls.values() if state.ask is not None]
+    return all(state.waits for state in asked) or not any(state.waits for state in asked)
+
+
+def for_reader(chunks: Sequence[BaseChunk], *, major: Literal[6, 7]) -> list[BaseChunk]:
+    """Chunks of earlier turns for one who reads them anew.
+
+    AI SDK 7 is told of decisions by ``tool-approval-response``; for 6 a decided approval leaves
+    neither request nor response, since only an answer of its own could complete it.
+    """
+    if major == 7:
+        return list(chunks)
+    decided = {c.approval_id for c in chunks if isinstance(c, ToolApprovalResponseChunk)}
+    return [
+        chunk
+        for chunk in chunks
+        if not isinstance(chunk, ToolApprovalResponseChunk)
+        and not (isinstance(chunk, ToolApprovalRequestChunk) and chunk.approval_id in decided)
+    ]
+
+
+def _is_passing(chunk: BaseChunk) -> bool:
+    return isinstance(chunk, DataChunk) and bool(chunk.transient)
+
+
+def _trace(row: ApprovalRow) -> dict[str, Any]:
+    """Who decided, when and how it went; times in seconds since the epoch."""
+    return {
+        "state": row.state,
+        "requestedAt": row.requested_at,
+        "decidedAt": row.decided_at,
+        "decidedBy": row.decided_by,
+        "tool": row.tool,
+    }

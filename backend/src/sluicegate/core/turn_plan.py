@@ -1,0 +1,288 @@
+"""A request and the stored conversation to a plan of what to run, before anything is changed.
+
+Rule 1: of a request only the new user text, the answers and the outputs of open client-side
+calls count (S2-R44). Rule 2: a request is judged as a whole; a refusal leaves no trace (A4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sluicegate.core.canonical import hash_arguments
+from sluicegate.core.history import RebuiltExchange, Rows, shown_answer
+from sluicegate.core.keys import CallKey, ChatKey
+from sluicegate.core.ledger import EFFECTFUL, ApprovalRow, Decision, NewApproval
+from sluicegate.errors import AlreadyDecided, Superseded, Unknown, WouldForgetEffect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sluicegate.core.exchanges import Exchange
+    from sluicegate.core.gate import CallState
+    from sluicegate.wire.requests import (
+        Answer,
+        ChatRequest,
+        ClientOutput,
+        PostedAssistant,
+        UserMessage,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChatLog:
+    """The stored conversation: exchanges, oldest first, and ledger rows by approval id."""
+
+    chat: ChatKey
+    exchanges: Sequence[Exchange]
+    rows: Rows
+    rebuild: Callable[[Exchange], RebuiltExchange]
+
+    def last(self) -> RebuiltExchange | None:
+        """The newest exchange, rebuilt."""
+        return self.rebuild(self.exchanges[-1]) if self.exchanges else None
+
+
+@dataclass(frozen=True, slots=True)
+class NewExchange:
+    """Run a user's message.
+
+    ``rewound`` are the exchanges it takes the place of, oldest first; ``message`` None means the
+    stored question of the first of them. ``closes`` is the exchange whose open calls it
+    supersedes (A5).
+    """
+
+    message: UserMessage | None
+    user_message_id: str
+    rewound: Sequence[Exchange] = ()
+    closes: RebuiltExchange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Decide, and run on once nothing is open (A3).
+
+    ``decisions`` are new; ``repeats`` were made before, equally. ``outputs`` are those of
+    client-side calls by call id.
+    """
+
+    exchange: RebuiltExchange
+    posted: PostedAssistant
+    decisions: Sequence[Decision] = ()
+    repeats: Sequence[str] = ()
+    outputs: Mapping[str, ClientOutput] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Send an answer again from the log; nothing runs (A4)."""
+
+    exchange: RebuiltExchange
+
+
+Plan = NewExchange | Answers | Repeat
+
+
+def plan_turn(request: ChatRequest, log: ChatLog) -> Plan:
+    """Decide what a request asks for.
+
+    Raises:
+        Unknown: an approval, message or exchange that is not of this chat.
+        AlreadyDecided: an answer that contradicts the first one.
+        Superseded: an answer to a request that is closed.
+        WouldForgetEffect: a rewind over a call that ran or may have run.
+    """
+    if request.continued is not None:
+        return _plan_answers(request.continued, log)
+    if request.trigger == "regenerate-message":
+        return _plan_regenerate(request, log)
+    message = request.user_message
+    if message is None:
+        raise Unknown("This message is not part of the chat; load the chat again.")
+    known = _position(log, lambda exchange: exchange.user_message_id == message.id)
+    if known is None:
+        return NewExchange(message, message.id, closes=_open_exchange(log))
+    exchange = log.exchanges[known]
+    if request.message_id == message.id:
+        return NewExchange(message, message.id, rewound=_rewindable(log, known))
+    if exchange.was_cut and not log.rebuild(exchange).is_waiting:
+        return NewExchange(None, message.id, rewound=_rewindable(log, known))
+    return Repeat(log.rebuild(exchange))
+
+
+def _plan_regenerate(request: ChatRequest, log: ChatLog) -> Plan:
+    question = request.user_message.id if request.user_message else None
+    position = _position(
+        log, lambda e: request.message_id == e.message_id or question == e.user_message_id
+    )
+    if position is None:
+        raise Unknown("This message is not part of the chat; load the chat again.")
+    exchange = log.exchanges[position]
+    return NewExchange(None, exchange.user_message_id, rewound=_rewindable(log, position))
+
+
+def _plan_answers(posted: PostedAssistant, log: ChatLog) -> Plan:
+    position = _position(log, lambda exchange: exchange.message_id == posted.id)
+    if position is None:
+        raise Unknown("This approval is not known; load the chat again.")
+    exchange = log.rebuild(log.exchanges[position])
+    by_approval = {
+        state.ask.approval_id: state
+        for state in exchange.gate.calls.values()
+        if state.ask is not None
+    }
+    decisions: list[Decision] = []
+    repeats: list[str] = []
+    for answer in posted.answers:
+        state = by_approval.get(answer.approval_id)
+        if state is None:
+            raise Unknown("This approval is not known; load the chat again.")
+        if _is_repeat(state, answer, log.rows.get(answer.approval_id)):
+            repeats.append(answer.approval_id)
+        else:
+            decisions.append(
+                Decision(new_approval(log.chat, state, ttl=0), answer.approved, answer.reason)
+            )
+    outputs = {
+        output.tool_call_id: output
+        for output in posted.outputs
+        if _takes_output(exchange.gate.calls.get(output.tool_call_id))
+    }
+    return Answers(exchange, posted, decisions, repeats, outputs)
+
+
+def _takes_output(state: CallState | None) -> bool:
+    return state is not None and state.is_client_side and state.outcome is None
+
+
+def _is_repeat(state: CallState, answer: Answer, row: ApprovalRow | None) -> bool:
+    """Whether the same was said before; raises when it contradicts or comes too late (A4)."""
+    if row is None:
+        if state.answer is None:
+            return False
+        first: bool | None = state.answer.approved
+    elif row.state == "requested":
+        return False
+    else:
+        first = row.answer
+    if first is None:
+        raise Superseded("This approval is closed; load the chat again.")
+    if first is not answer.approved:
+        raise AlreadyDecided("This approval was already decided; load the chat again.")
+    if row is not None and row.state == "superseded":
+        raise Superseded("This approval is closed; load the chat again.")
+    return True
+
+
+def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow]) -> None:
+    """Tell the one who lost a race against another answer (A1: the first decision wins).
+
+    Raises:
+        AlreadyDecided: somebody else said the opposite first.
+        Superseded: the request was closed in between.
+    """
+    by_id = {row.approval_id: row for row in rows}
+    for decision in decisions:
+        row = by_id[decision.request.approval_id]
+        if row.state == "superseded":
+            raise Superseded("This approval is closed; load the chat again.")
+        if row.answer is not None and row.answer is not decision.approved:
+            raise AlreadyDecided("This approval was already decided; load the chat again.")
+
+
+def call_key(chat: ChatKey, state: CallState) -> CallKey:
+    """The ledger's key of a gated call (A1)."""
+    ask = state.ask
+    if ask is None:
+        return CallKey(*chat, invocation="", call=state.call.id)
+    is_node = ask.answer_name == "adk_request_input"
+    return CallKey(*chat, ask.invocation, ask.confirmation_id if is_node else state.call.id)
+
+
+def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:
+    """The ledger's request row of a gated call; ``ttl`` in seconds."""
+    approval_id = state.ask.approval_id if state.ask else ""
+    arguments = hash_arguments(state.call.args)
+    return NewApproval(call_key(chat, state), approval_id, state.call.name, arguments, ttl)
+
+
+def _position(log: ChatLog, fits: Callable[[Exchange], bool]) -> int | None:
+    for index in range(len(log.exchanges) - 1, -1, -1):
+        if fits(log.exchanges[index]):
+            return index
+    return None
+
+
+def _open_exchange(log: ChatLog) -> RebuiltExchange | None:
+    last = log.last()
+    if last is None or not (last.is_waiting or last.undelivered):
+        return None
+    return last
+
+
+def _rewindable(log: ChatLog, position: int) -> Sequence[Exchange]:
+    rewound = log.exchanges[position:]
+    invocations = {exchange.invocation for exchange in rewound}
+    for row in log.rows.values():
+        if row.key.invocation in invocations and row.state in EFFECTFUL:
+            raise WouldForgetEffect(
+                f"{row.tool} has run in this answer, so it cannot be taken back; "
+                "send a new message instead."
+            )
+    return rewound
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One function response for ADK."""
+
+    id: str
+    name: str
+    response: dict[str, object]
+    branch: str | None
+    invocation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What ADK is told (A3): groups to append as user events, then the message to run with."""
+
+    appended: Sequence[Sequence[Reply]]
+    message: Sequence[Reply]
+
+
+def still_open(plan: Answers) -> list[CallState]:
+    """Calls of the exchange that nobody has answered yet, this request included."""
+    return [s for s in plan.exchange.open_calls if s.call.id not in plan.outputs]
+
+
+def delivery(exchange: RebuiltExchange, rows: Rows, outputs: Sequence[Reply]) -> Delivery | None:
+    """Group the answers of an exchange by branch (A3); None when nothing is left to tell."""
+    groups: dict[str | None, list[Reply]] = {}
+    for state in exchange.gate.calls.values():
+        if state.ask is None or state.outcome is not None:
+            continue
+        row = rows.get(state.ask.approval_id)
+        confirmed = row is not None and (row.state == "approved" or row.state in EFFECTFUL)
+        ask = state.ask
+        reply = Reply(
+            ask.confirmation_id,
+            ask.answer_name,
+            {"confirmed": confirmed},
+            ask.branch,
+            ask.invocation,
+        )
+        groups.setdefault(ask.branch, []).append(reply)
+    others: dict[str | None, list[Reply]] = {}
+    for output in outputs:
+        others.setdefault(output.branch, []).append(output)
+    ordered = [*others.values(), *groups.values()]
+    if not ordered:
+        return None
+    return Delivery(ordered[:-1], ordered[-1])
+
+
+def closing_words(row: ApprovalRow | None) -> tuple[bool, str]:
+    """What the model is told of a call that was closed without running: (said yes, sentence)."""
+    approved, reason = (False, None) if row is None else shown_answer(row)
+    return approved, f"Not run: {reason or 'it was superseded.'}"

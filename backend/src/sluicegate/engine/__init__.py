@@ -1,0 +1,1 @@
+"""Runs turns on ADK and writes every chunk to the stream store."""

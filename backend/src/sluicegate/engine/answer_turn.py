@@ -1,0 +1,154 @@
+"""Going on with an exchange: decisions into the ledger, then everything to ADK at once (A3)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.core.exchanges import TurnStamp
+from sluicegate.core.signals import Answered, Outcome
+from sluicegate.core.turn_plan import Answers, ChatLog, Reply, delivery
+from sluicegate.engine.parts import new_turn_id
+from sluicegate.engine.session_log import replies_content
+from sluicegate.engine.turn_setup import owner_of, prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sluicegate.core.gate import CallState
+    from sluicegate.core.ledger import ApprovalRow, Decision
+    from sluicegate.core.release import Release
+    from sluicegate.engine.chat_engine import Client
+    from sluicegate.engine.parts import EngineParts
+    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.wire.requests import ClientOutput
+
+
+class AnswerTurn:
+    """Continues exchanges."""
+
+    def __init__(self, parts: EngineParts) -> None:
+        self._parts = parts
+
+    async def decide(self, decisions: Sequence[Decision], *, by: str) -> list[ApprovalRow]:
+        """Record decisions; the first one wins. Needs no lease (A2)."""
+        timed = [
+            replace(
+                decision,
+                request=replace(
+                    decision.request, ttl=self._parts.approval_ttl(decision.request.tool)
+                ),
+            )
+            for decision in decisions
+        ]
+        return await self._parts.ledger.decide(timed, by=by)
+
+    async def start(
+        self, log: ChatLog, plan: Answers, release: Release, client: Client
+    ) -> TurnReader | None:
+        """Tell ADK everything it waits for and run on; None when there is nothing to tell.
+
+        Raises:
+            RequestError: the chat or the server is busy; the decisions stay in the ledger.
+        """
+        parts, chat, rebuilt = self._parts, log.chat, plan.exchange
+        told = delivery(rebuilt, log.rows, _replies(plan))
+        if told is None:
+            return None
+        exchange = rebuilt.exchange
+        parts.turns.admit(chat.user)
+        stamp = TurnStamp(
+            message=exchange.message_id,
+            turn=new_turn_id(),
+            user_message=exchange.user_message_id,
+            release=exchange.release,
+            style=exchange.style,
+            outputs=_shapes(plan),
+        )
+        owner = owner_of(stamp)
+        fence = await parts.turns.lease(chat, owner)
+        try:
+            await parts.log.append_replies(chat, told.appended, stamp)
+            shown = _shown_outputs(plan)
+            rebuilt.turns[-1].chunks.extend(rebuilt.gate.feed_all(shown))
+            turn = await prepare(
+                parts,
+                chat,
+                stamp,
+                release=release,
+                continues=rebuilt,
+                client_outputs=_gated_outputs(plan),
+            )
+            await parts.chats.touch(chat, title=None)
+            message = replies_content(told.message)
+            return await parts.turns.launch(turn, message, fence, major=client.major)
+        except BaseException:
+            await asyncio.shield(parts.turns.release(chat, owner, fence))
+            raise
+
+
+def _replies(plan: Answers) -> list[Reply]:
+    """The outputs of ungated client-side calls as function responses."""
+    return [
+        Reply(
+            id=_adk_id(state),
+            name=state.call.name,
+            response=response_of(plan.outputs[state.call.id]),
+            branch=state.call.branch,
+            invocation=plan.exchange.exchange.invocation,
+        )
+        for state in _with_outputs(plan)
+        if state.ask is None
+    ]
+
+
+def _gated_outputs(plan: Answers) -> dict[str, dict[str, Any]]:
+    return {
+        state.call.id: response_of(plan.outputs[state.call.id])
+        for state in _with_outputs(plan)
+        if state.ask is not None
+    }
+
+
+def _shown_outputs(plan: Answers) -> list[Answered]:
+    return [
+        Answered(state.call.id, outcome=outcome_of(plan.outputs[state.call.id]))
+        for state in _with_outputs(plan)
+        if state.ask is None
+    ]
+
+
+def _with_outputs(plan: Answers) -> list[CallState]:
+    calls = plan.exchange.gate.calls.values()
+    return [state for state in calls if state.call.id in plan.outputs and state.outcome is None]
+
+
+def _adk_id(state: CallState) -> str:
+    """The id ADK knows the call by."""
+    return state.call.id
+
+
+def _shapes(plan: Answers) -> dict[str, str]:
+    shapes: dict[str, str] = {}
+    for state in _with_outputs(plan):
+        output = plan.outputs[state.call.id]
+        if output.error_text is not None:
+            shapes[state.call.id] = "error"
+        elif not isinstance(output.output, dict):
+            shapes[state.call.id] = "result"
+    return shapes
+
+
+def response_of(output: ClientOutput) -> dict[str, Any]:
+    """A browser's output as ADK's ``FunctionResponse.response``, which is an object."""
+    if output.error_text is not None:
+        return {"error": output.error_text}
+    return output.output if isinstance(output.output, dict) else {"result": output.output}
+
+
+def outcome_of(output: ClientOutput) -> Outcome:
+    """A browser's output as the message shows it."""
+    if output.error_text is not None:
+        return Outcome("error", text=output.error_text)
+    return Outcome("output", output=output.output)

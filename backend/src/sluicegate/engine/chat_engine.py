@@ -1,0 +1,319 @@
+"""The engine's face: starts, resumes and stops turns, and tells what is stored."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from sluicegate.core.history import (
+    RebuiltExchange,
+    assistant_message,
+    for_reader,
+    metadata,
+    resumable,
+    user_message,
+)
+from sluicegate.core.keys import ChatKey
+from sluicegate.core.translator import media_of
+from sluicegate.core.turn_plan import (
+    Answers,
+    ChatLog,
+    NewExchange,
+    Repeat,
+    check_winners,
+    plan_turn,
+    still_open,
+)
+from sluicegate.engine.answer_turn import AnswerTurn
+from sluicegate.engine.new_turn import NewTurn
+from sluicegate.engine.parts import EngineParts, moment, open_parts
+from sluicegate.engine.turn_reader import TurnReader
+from sluicegate.engine.turns import refusal
+from sluicegate.errors import Malformed, TurnRunning, Unknown
+from sluicegate.wire.chunks import BaseChunk, FinishChunk, StartChunk
+
+if TYPE_CHECKING:
+    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.apps.app import App
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.workflow import BaseNode
+
+    from sluicegate.core.release import Release
+    from sluicegate.engine.agent_tree import AgentSurvey
+    from sluicegate.engine.options import EngineOptions
+    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.requests import ChatRequest
+
+NOTHING_TO_DO = "Nothing in this chat waits for that answer; load the chat again."
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who reads: the AI SDK's major, and the release it wishes for (header ``x-release``)."""
+
+    major: Literal[6, 7]
+    release: Release | None = None
+
+
+class ChatEngine:
+    """One agent, its stores and its running turns; the same for every transport."""
+
+    def __init__(self, parts: EngineParts) -> None:
+        self._parts = parts
+        self._locks: dict[ChatKey, asyncio.Lock] = {}
+        self._new = NewTurn(parts)
+        self._answer = AnswerTurn(parts)
+        self.survey: AgentSurvey = parts.survey
+
+    @classmethod
+    async def open(
+        cls,
+        target: BaseAgent | BaseNode | App,
+        options: EngineOptions,
+        *,
+        model: BaseLlm | str | None = None,
+    ) -> ChatEngine:
+        """Open stores and prepare a copy of the agent; the caller's objects stay as they were.
+
+        ``model`` takes the place of every model of the agent.
+
+        Raises:
+            ConfigurationError: one sentence that names the tool or setting and the way out.
+        """
+        return cls(await open_parts(target, options, model=model))
+
+    async def close(self) -> None:
+        """Stop the turns, then close the stores."""
+        await self._parts.turns.close()
+        await self._parts.close()
+
+    async def ready(self) -> None:
+        """Raise Unavailable when the database does not answer."""
+        await self._parts.check_database()
+
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+        """Begin or continue an exchange; the response is the reader's chunks.
+
+        Raises:
+            RequestError: nothing has changed.
+        """
+        chat = self._key(user, request.chat_id)
+        release = self._release(client)
+        async with self._lock(chat):
+            log = await self._parts.chat_log(chat)
+            running = self._parts.turns.running(chat)
+            message = request.user_message
+            if running is not None and message is not None:
+                if message.id == running.stamp.user_message and request.message_id is None:
+                    return await self._parts.turns.reader(running, major=client.major)
+                raise TurnRunning("This chat is still being answered; wait or stop it first.")
+            plan = plan_turn(request, log)
+            match plan:
+                case NewExchange():
+                    return await self._new.start(chat, plan, release, client)
+                case Repeat(exchange=exchange):
+                    return self._stored(exchange, 0, client)
+                case Answers():
+                    return await self._answers(log, plan, release, client)
+
+    async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
+        """The running message from its beginning, or None when nothing runs (section 7)."""
+        running = self._parts.turns.running(self._key(user, chat_id))
+        if running is None:
+            return None
+        rebuilt = running.before
+        if rebuilt is not None and not resumable(rebuilt, major=client.major):
+            return None
+        start = StartChunk(message_id=running.stamp.message)
+        prefix = for_reader(running.prefix, major=client.major)
+        return await self._parts.turns.reader(running, major=client.major, head=[start, *prefix])
+
+    async def stop(self, chat_id: str, *, user: str) -> None:
+        """Stop the running turn, or supersede what waits; nothing to stop is fine."""
+        chat = self._key(user, chat_id)
+        running = self._parts.turns.running(chat)
+        if running is not None:
+            await self._parts.turns.stop(running)
+            return
+        async with self._lock(chat):
+            last = (await self._parts.chat_log(chat)).last()
+            if last is not None and last.is_waiting:
+                await self._new.close_waiting(chat, last)
+
+    async def list_chats(
+        self, *, user: str, limit: int, after: str | None, query: str | None
+    ) -> dict[str, Any]:
+        """``{chats: [{id, title, updatedAt, pendingApprovals}], next}``, newest first."""
+        page = await self._parts.chats.page(
+            self._parts.app, user, limit=limit, after=after, query=query
+        )
+        pending = await self._parts.ledger.pending(self._parts.app, user)
+        chats = [
+            {
+                "id": entry.key.chat,
+                "title": entry.title,
+                "updatedAt": moment(entry.updated_at),
+                "pendingApprovals": pending.get(entry.key.chat, 0),
+            }
+            for entry in page.chats
+        ]
+        return {"chats": chats, "next": page.next}
+
+    async def get_chat(self, chat_id: str, *, user: str) -> dict[str, Any]:
+        """``{id, title, messages, status}``.
+
+        Raises:
+            Unknown: no such chat of this user.
+        """
+        chat = self._key(user, chat_id)
+        entry = await self._parts.chats.get(chat)
+        if entry is None:
+            raise Unknown("There is no such chat.")
+        log = await self._parts.chat_log(chat)
+        rebuilt = [log.rebuild(exchange) for exchange in log.exchanges]
+        running = self._parts.turns.running(chat) is not None
+        waiting = bool(rebuilt) and rebuilt[-1].is_waiting
+        status = "running" if running else "waiting" if waiting else "ready"
+        files_url = self._parts.files_url(chat)
+        messages: list[UIMessage] = []
+        for exchange in rebuilt:
+            question = user_message(exchange.exchange, files_url=files_url)
+            if question is not None:
+                messages.append(question)
+            messages.append(assistant_message(exchange, log.rows))
+        return {"id": chat_id, "title": entry.title, "messages": messages, "status": status}
+
+    async def rename_chat(self, chat_id: str, title: str, *, user: str) -> None:
+        """Set the title; raises Unknown."""
+        if not await self._parts.chats.rename(self._key(user, chat_id), title):
+            raise Unknown("There is no such chat.")
+
+    async def delete_chat(self, chat_id: str, *, user: str) -> None:
+        """Delete the conversation; its ledger rows stay.
+
+        Raises:
+            Unknown: no such chat of this user.
+            TurnRunning: it is being answered.
+        """
+        chat = self._key(user, chat_id)
+        async with self._lock(chat):
+            if self._parts.turns.running(chat) is not None:
+                raise TurnRunning("This chat is still being answered; wait or stop it first.")
+            if not await self._parts.chats.delete(chat):
+                raise Unknown("There is no such chat.")
+            await self._parts.log.delete(chat)
+
+    async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
+        """The bytes and media type of a file of the chat; raises Unknown."""
+        session = await self._parts.log.load(self._key(user, chat_id))
+        for event in session.events if session is not None else ():
+            for found, media_type, data in media_of(event):
+                if found == name:
+                    return data, media_type
+        raise Unknown("There is no such file.")
+
+    async def _answers(
+        self, log: ChatLog, plan: Answers, release: Release, client: Client
+    ) -> TurnReader:
+        chat, message_id = log.chat, plan.exchange.exchange.message_id
+        if plan.decisions:
+            rows = await self._answer.decide(plan.decisions, by=chat.user)
+            check_winners(plan.decisions, rows)
+        running = self._parts.turns.running(chat)
+        if running is not None:
+            if not plan.decisions:
+                return await self._parts.turns.reader(running, major=client.major)
+            await running.done.wait()
+        fresh = await self._parts.chat_log(chat)
+        exchange = next(e for e in fresh.exchanges if e.message_id == message_id)
+        rebuilt = fresh.rebuild(exchange)
+        plan = Answers(rebuilt, plan.posted, plan.decisions, plan.repeats, plan.outputs)
+        waiting = still_open(plan)
+        if waiting:
+            return self._not_yet(plan, [s.call.id for s in waiting], client)
+        reader = await self._answer.start(fresh, plan, release, client)
+        if reader is not None:
+            return reader
+        return self._repeated(plan, client)
+
+    def _not_yet(self, plan: Answers, waiting: list[str], client: Client) -> TurnReader:
+        """Something is still open: announce what the browser may run, else say so (A3, T4)."""
+        exchange = plan.exchange
+        decided = {decision.request.approval_id for decision in plan.decisions}
+        calls = exchange.gate.calls
+        runnable = [
+            call_id
+            for call_id in waiting
+            if calls[call_id].is_approved
+            and (ask := calls[call_id].ask) is not None
+            and ask.approval_id in decided
+        ]
+        head: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
+        if not runnable:
+            names = ", ".join(sorted({calls[call_id].call.name for call_id in waiting}))
+            sentence = f"Your answer is noted; still waiting for: {names}."
+            return refusal(exchange.exchange.message_id, sentence, major=client.major)
+        for call_id in runnable:
+            head.extend(exchange.gate.announce_again(call_id))
+        head.extend(exchange.gate.pause())
+        facts = metadata(exchange.translator.facts, created_at=exchange.exchange.created_at)
+        head.append(FinishChunk(finish_reason="tool-calls", message_metadata=facts))
+        return TurnReader(head, None, major=client.major)
+
+    def _repeated(self, plan: Answers, client: Client) -> TurnReader:
+        """Nothing is left to run: send the rest of the message again, or say so (A4)."""
+        exchange = plan.exchange
+        asked_in = 0
+        repeated = {
+            state.call.id
+            for state in exchange.gate.calls.values()
+            if state.ask is not None and state.ask.approval_id in plan.repeats
+        }
+        for index, turn in enumerate(exchange.turns):
+            if any(getattr(chunk, "approval_id", None) in plan.repeats for chunk in turn.chunks):
+                asked_in = index + 1
+        known = {
+            call_id
+            for turn in exchange.turns[:asked_in]
+            for chunk in turn.chunks
+            if (call_id := getattr(chunk, "tool_call_id", None)) is not None
+        }
+        posted = {part.tool_call_id for part in plan.posted.parts if part.tool_call_id}
+        if not repeated or not posted <= known or asked_in >= len(exchange.turns):
+            return refusal(exchange.exchange.message_id, NOTHING_TO_DO, major=client.major)
+        return self._stored(exchange, asked_in, client)
+
+    def _stored(self, exchange: RebuiltExchange, first: int, client: Client) -> TurnReader:
+        """The turns of an exchange from ``first`` on, as one response (A4)."""
+        chunks: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
+        for index, turn in enumerate(exchange.turns[first:]):
+            if index or not first:
+                chunks.extend(turn.answers)
+            chunks.extend(turn.chunks)
+        facts = exchange.translator.facts
+        reason = "tool-calls" if exchange.is_waiting else facts.finish_reason
+        chunks.append(
+            FinishChunk(
+                finish_reason=reason,
+                message_metadata=metadata(facts, created_at=exchange.exchange.created_at),
+            )
+        )
+        return TurnReader(for_reader(chunks, major=client.major), None, major=client.major)
+
+    def _release(self, client: Client) -> Release:
+        options = self._parts.options
+        wish = client.release or options.release
+        if options.release_fixed and wish != options.release:
+            raise Malformed(f"This server releases {options.release} only; leave x-release out.")
+        if not self._parts.survey.may_gate:
+            return "progressive"
+        return "deferred" if wish == "preview" and client.major == 6 else wish
+
+    def _key(self, user: str, chat_id: str) -> ChatKey:
+        return ChatKey(self._parts.app, user, chat_id)
+
+    def _lock(self, chat: ChatKey) -> asyncio.Lock:
+        """One request at a time decides what a chat runs next."""
+        self._locks = {k: lock for k, lock in self._locks.items() if lock.locked() or k == chat}
+        return self._locks.setdefault(chat, asyncio.Lock())

@@ -1,0 +1,115 @@
+"""Starting an exchange: a new message, an edited one, or the same one again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from sluicegate.core.exchanges import Exchange, TurnStamp
+from sluicegate.engine.session_log import question_content
+from sluicegate.engine.turn_setup import owner_of, prepare
+from sluicegate.errors import Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from google.genai import types
+
+    from sluicegate.core.history import RebuiltExchange
+    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.release import Release
+    from sluicegate.core.turn_plan import NewExchange
+    from sluicegate.engine.chat_engine import Client
+    from sluicegate.engine.parts import EngineParts
+    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.wire.chunks import BaseChunk
+
+TITLE_LENGTH = 80
+
+
+class NewTurn:
+    """Begins exchanges."""
+
+    def __init__(self, parts: EngineParts) -> None:
+        self._parts = parts
+
+    async def start(
+        self, chat: ChatKey, plan: NewExchange, release: Release, client: Client
+    ) -> TurnReader:
+        """Run a user's message; what was open before is superseded (A5).
+
+        Raises:
+            RequestError: the chat or the server is busy; nothing has changed.
+        """
+        parts = self._parts
+        parts.turns.admit(chat.user)
+        stamp = parts.stamp(plan.user_message_id, release)
+        content = _content(plan)
+        owner = owner_of(stamp)
+        fence = await parts.turns.lease(chat, owner)
+        try:
+            await parts.log.ensure(chat)
+            opening: Sequence[BaseChunk] = ()
+            if plan.rewound:
+                await self._rewind(chat, plan.rewound)
+            elif plan.closes is not None:
+                opening = await self._close(chat, plan.closes)
+            await parts.chats.touch(chat, title=_title(content))
+            turn = await prepare(parts, chat, stamp, release=release, opening=opening)
+            return await parts.turns.launch(turn, content, fence, major=client.major)
+        except BaseException:
+            await asyncio.shield(parts.turns.release(chat, owner, fence))
+            raise
+
+    async def close_waiting(self, chat: ChatKey, exchange: RebuiltExchange) -> None:
+        """Stop an exchange that waits: its open approvals are superseded (section 7)."""
+        owner = owner_of(stamp_of(exchange.exchange))
+        fence = await self._parts.turns.lease(chat, owner)
+        try:
+            await self._close(chat, exchange)
+        finally:
+            await self._parts.turns.release(chat, owner, fence)
+
+    async def _close(self, chat: ChatKey, exchange: RebuiltExchange) -> Sequence[BaseChunk]:
+        stamp = stamp_of(exchange.exchange)
+        await self._parts.closing.close(
+            chat, exchange.gate, exchange.exchange.invocation, stamp, reason="it was superseded."
+        )
+        return await self._parts.closing.cards(chat, exchange.gate, exchange.exchange.message_id)
+
+    async def _rewind(self, chat: ChatKey, rewound: Sequence[Exchange]) -> None:
+        log = await self._parts.chat_log(chat)
+        for exchange in rewound:
+            rebuilt = log.rebuild(exchange)
+            if rebuilt.is_waiting or rebuilt.undelivered:
+                await self._close(chat, rebuilt)
+        await self._parts.runner.rewind_async(
+            user_id=chat.user,
+            session_id=chat.chat,
+            rewind_before_invocation_id=rewound[0].invocation,
+        )
+
+
+def stamp_of(exchange: Exchange) -> TurnStamp:
+    """The stamp that marks events as belonging to this exchange."""
+    return TurnStamp(
+        message=exchange.message_id,
+        turn=f"{exchange.message_id}-closed",
+        user_message=exchange.user_message_id,
+        release=exchange.release,
+        style=exchange.style,
+    )
+
+
+def _content(plan: NewExchange) -> types.Content:
+    if plan.message is not None:
+        return question_content(plan.message)
+    question = plan.rewound[0].question if plan.rewound else None
+    if question is None or question.content is None:
+        raise Unknown("This message is not part of the chat; load the chat again.")
+    return question.content.model_copy(deep=True)
+
+
+def _title(content: types.Content) -> str | None:
+    text = next((part.text for part in content.parts or [] if part.text), None)
+    return " ".join(text.split())[:TITLE_LENGTH] if text else None

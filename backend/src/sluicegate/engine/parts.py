@@ -1,0 +1,168 @@
+"""Everything an engine is made of, opened once and handed to whoever needs it."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from google.adk.runners import Runner
+from google.adk.sessions.database_session_service import DatabaseSessionService
+
+from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges
+from sluicegate.core.history import RebuiltExchange, rebuild
+from sluicegate.core.turn_plan import ChatLog
+from sluicegate.engine.agent_tree import AgentSurvey, survey
+from sluicegate.engine.app_copy import build_app
+from sluicegate.engine.closing import Closing
+from sluicegate.engine.gate_plugin import GatePlugin
+from sluicegate.engine.refusals import refusals
+from sluicegate.engine.session_log import SessionLog
+from sluicegate.engine.turns import Turns
+from sluicegate.errors import ConfigurationError
+from sluicegate.stores.chats import DatabaseChats
+from sluicegate.stores.database import Database
+from sluicegate.stores.leases import DatabaseLeases
+from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.memory import MemoryStreamStore
+
+if TYPE_CHECKING:
+    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.apps.app import App
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.workflow import BaseNode
+
+    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.release import Release
+    from sluicegate.engine.options import EngineOptions
+    from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
+
+PROCESS = secrets.token_hex(8)
+"""Names this process among all that may share the stores."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts:
+    """The agent's copy, the stores and the running turns."""
+
+    app: str
+    options: EngineOptions
+    survey: AgentSurvey
+    runner: Runner
+    database: Database
+    streams: StreamStore
+    ledger: Ledger
+    leases: Leases
+    chats: Chats
+    log: SessionLog
+    closing: Closing
+    turns: Turns
+
+    async def chat_log(self, chat: ChatKey) -> ChatLog:
+        """The stored conversation, as it is now."""
+        session = await self.log.load(chat)
+        found = exchanges(session.events) if session is not None else []
+        rows = {row.approval_id: row for row in await self.ledger.rows(chat)}
+        running = self.turns.running(chat)
+        files_url = self.files_url(chat)
+
+        def rebuilt(exchange: Exchange) -> RebuiltExchange:
+            goes_on = running is not None and running.stamp.message == exchange.message_id
+            return rebuild(exchange, rows, self.survey, files_url=files_url, running=goes_on)
+
+        return ChatLog(chat, found, rows, rebuilt)
+
+    def files_url(self, chat: ChatKey) -> str:
+        """Where files of the chat are fetched; absolute when the public address is known."""
+        root = self.options.public_url or ""
+        return f"{root}{self.options.prefix}/chats/{chat.chat}/files/"
+
+    def stamp(self, user_message: str, release: Release) -> TurnStamp:
+        """The stamp of the first turn of a new exchange (T1)."""
+        return TurnStamp(
+            message=f"msg-{secrets.token_hex(12)}",
+            turn=new_turn_id(),
+            user_message=user_message,
+            # ``preview`` rests as ``deferred`` does; only a running turn differs.
+            release="progressive" if release == "progressive" else "deferred",
+            style=self.options.approval_style,
+        )
+
+    def approval_ttl(self, tool: str) -> float:
+        """Seconds an approval of that tool waits."""
+        return self.options.approval_ttls.get(tool, self.options.approval_ttl)
+
+    async def check_database(self) -> None:
+        """Raise Unavailable when the database does not answer."""
+        await self.database.check()
+
+    async def close(self) -> None:
+        """Close the agent's toolsets and the stores."""
+        await self.runner.close()
+        await self.database.close()
+
+
+def new_turn_id() -> str:
+    """A fresh id of a turn."""
+    return f"turn-{secrets.token_hex(8)}"
+
+
+def new_error_id() -> str:
+    """The id that stands in a public sentence and in the log."""
+    return secrets.token_hex(4)
+
+
+def moment(seconds: float) -> str:
+    """Seconds since the epoch as an ISO 8601 moment in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+async def open_parts(
+    target: BaseAgent | BaseNode | App, options: EngineOptions, *, model: BaseLlm | str | None
+) -> EngineParts:
+    """Survey and copy the agent, open the stores.
+
+    Raises:
+        ConfigurationError: the agent cannot be gated as it is, or a store cannot be opened.
+    """
+    found = await survey(
+        target,
+        dynamic_gates=options.dynamic_gates,
+        never_gates=options.never_gates,
+        client_tools=options.client_tools,
+    )
+    refused = await refusals(target, found)
+    if refused:
+        raise ConfigurationError(refused[0])
+    app = build_app(
+        target,
+        plugins_first=[GatePlugin()],
+        model=model or options.model,
+        client_tools=options.client_tools,
+    )
+    database = await Database.open(options.sessions)
+    sessions = DatabaseSessionService(db_engine=database.sessions)
+    runner = Runner(app=app, session_service=sessions)
+    streams, ledger, leases = (
+        MemoryStreamStore(),
+        DatabaseLedger(database),
+        DatabaseLeases(database),
+    )
+    await leases.void_all()
+    log = SessionLog(sessions)
+    closing = Closing(ledger, log)
+    return EngineParts(
+        app=app.name,
+        options=options,
+        survey=found,
+        runner=runner,
+        database=database,
+        streams=streams,
+        ledger=ledger,
+        leases=leases,
+        chats=DatabaseChats(database),
+        log=log,
+        closing=closing,
+        turns=Turns(runner, streams, leases, log, closing, options),
+    )

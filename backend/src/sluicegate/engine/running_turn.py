@@ -1,0 +1,173 @@
+"""One turn while it runs: ADK's events in, chunks into the stream store, one end (T1, T3, T10)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from sluicegate.core.deferred_gate import DeferredGate
+from sluicegate.core.exchanges import TurnStamp, notes
+from sluicegate.core.history import RebuiltExchange, enriched, metadata
+from sluicegate.core.signals import Answered, Asked, Failed, Settled, Signal
+from sluicegate.core.turn_plan import new_approval
+from sluicegate.engine.failures import describe
+from sluicegate.engine.turn_gate import CURRENT, TurnGate
+from sluicegate.stores.base import StreamFull
+from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk, FinishReason, StartChunk
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from google.adk.events.event import Event
+
+    from sluicegate.core.gate import Gate
+    from sluicegate.core.grammar import Grammar
+    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.translator import Translator
+    from sluicegate.stores.base import Ledger, StreamStore
+
+logger = logging.getLogger("sluicegate")
+
+End = Literal["finished", "stopped", "failed"]
+HELD_TOO_MUCH = "The answer held more than this server keeps back; ask for less at once."
+STREAM_FULL = "The answer grew longer than this server sends in one turn; ask for less at once."
+TOOK_TOO_LONG = "The answer took too long and was stopped."
+
+
+@dataclass(slots=True)
+class RunningTurn:
+    """A turn and all that it needs; it belongs to no request and no reader.
+
+    ``prefix`` are the chunks of earlier turns and of this turn's answers, for those who resume.
+    ``before`` is the exchange as it was when the turn began, for a turn that continues one.
+    ``opening`` are chunks that follow ``start``: closed cards, a call the browser may run now.
+    """
+
+    chat: ChatKey
+    stamp: TurnStamp
+    invocation: str | None
+    created_at: float
+    translator: Translator
+    gate: Gate
+    grammar: Grammar
+    turn_gate: TurnGate
+    ledger: Ledger
+    streams: StreamStore
+    approval_ttl: Callable[[str], float]
+    held_limit: int
+    new_error_id: Callable[[], str]
+    before: RebuiltExchange | None = None
+    prefix: Sequence[BaseChunk] = ()
+    opening: Sequence[BaseChunk] = ()
+    abort: asyncio.Event = field(default_factory=asyncio.Event)
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: str | None = None
+    """The sentence of the error chunk, once the turn has failed."""
+    error_id: str | None = None
+    readers: int = 0
+    _model_failed: bool = False
+
+    async def run(self, events: AsyncIterator[Event] | None) -> End:
+        """Drain the run to its end; write everything but the last chunk.
+
+        Returns how it ended; `finish` writes that end. Never raises what ADK or a tool raised.
+        """
+        CURRENT.set(self.turn_gate)
+        await self.emit([StartChunk(message_id=self.stamp.message), *self.opening])
+        if events is None:
+            return "finished"
+        try:
+            async with aclosing(events) as drained:  # type: ignore[type-var]
+                async for event in drained:
+                    if self.invocation is None:
+                        self.invocation = event.invocation_id
+                    await self._feed(self.translator.feed(event), notes(event))
+        except StreamFull:
+            self.fail(STREAM_FULL)
+        except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
+            self._failed_with(error)
+        if self._model_failed:
+            self._failed_with(None)
+        if self.failure is not None:
+            return "failed"
+        return "stopped" if self.abort.is_set() else "finished"
+
+    def fail(self, sentence: str, error_id: str | None = None) -> None:
+        """End the turn with this sentence; the first failure counts."""
+        if self.failure is None:
+            self.failure = sentence
+            self.error_id = error_id
+            self.abort.set()
+
+    async def _feed(self, signals: Sequence[Signal], note: Mapping[str, Any]) -> None:
+        for found in signals:
+            signal = found
+            if isinstance(signal, Asked):
+                signal = await self._remember(signal)
+            elif isinstance(signal, Settled):
+                signal = enriched(signal, {}, note)
+            elif isinstance(signal, Failed):
+                self._model_failed = True
+                continue
+            elif isinstance(signal, Answered):
+                continue
+            await self.emit(self.gate.feed(signal))
+        if self.gate.held_bytes > self.held_limit:
+            self.fail(HELD_TOO_MUCH)
+
+    async def _remember(self, signal: Asked) -> Signal:
+        """Write the request to the ledger before anybody sees it, and learn its deadline."""
+        state = self.gate.calls.get(signal.ask.call_id)
+        if state is None:
+            return signal
+        state.ask = signal.ask
+        approval = new_approval(self.chat, state, ttl=self.approval_ttl(state.call.name))
+        state.ask = None
+        await self.ledger.request([approval])
+        rows = await self.ledger.rows(self.chat)
+        return enriched(signal, {row.approval_id: row for row in rows}, {})
+
+    def _failed_with(self, error: BaseException | None) -> None:
+        if self.failure is not None:
+            return
+        error_id = self.new_error_id()
+        logger.error(
+            "turn failed chat=%s turn=%s error=%s %s",
+            self.chat.chat,
+            self.stamp.turn,
+            error_id,
+            describe(error),
+        )
+        self.failure = f"The agent could not finish its answer (error {error_id})."
+        self.error_id = error_id
+
+    async def emit(self, chunks: Sequence[BaseChunk]) -> None:
+        """Check chunks against the grammar and write them."""
+        for chunk in chunks:
+            self.grammar.feed(chunk)
+            await self.streams.append(self.chat, chunk)
+
+    async def finish(self, end: End, closing: Sequence[Signal] = ()) -> None:
+        """Write the end of the turn: what is held, then ``finish`` or ``error``, once."""
+        chunks = [chunk for signal in closing for chunk in self.gate.feed(signal)]
+        chunks.extend(self.gate.feed_all(self.translator.end()))
+        waiting = self.gate.is_waiting
+        chunks.extend(self.gate.pause() if waiting else self.gate.finish())
+        await self.emit(chunks)
+        if end == "failed":
+            sentence = self.failure or "The agent could not finish its answer."
+            await self.emit([ErrorChunk(error_text=sentence)])
+            return
+        reason: FinishReason = "other" if end == "stopped" else self.translator.facts.finish_reason
+        if waiting:
+            reason = "tool-calls"
+        facts = metadata(self.translator.facts, created_at=self.created_at)
+        await self.emit([FinishChunk(finish_reason=reason, message_metadata=facts)])
+
+    def preview(self, *, shown: bool) -> None:
+        """Show text while it may still be taken back (D4)."""
+        if isinstance(self.gate, DeferredGate):
+            self.gate.preview = shown

@@ -1,0 +1,101 @@
+"""From a plan to a turn that is ready to run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.core.grammar import Grammar
+from sluicegate.core.release import open_gate
+from sluicegate.core.translator import Translator
+from sluicegate.engine.failures import describe
+from sluicegate.engine.parts import PROCESS, EngineParts, new_error_id
+from sluicegate.engine.running_turn import RunningTurn
+from sluicegate.engine.turn_gate import Caps, TurnGate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sluicegate.core.exchanges import TurnStamp
+    from sluicegate.core.history import RebuiltExchange
+    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.release import Release
+    from sluicegate.wire.chunks import BaseChunk
+
+logger = logging.getLogger("sluicegate")
+
+
+def owner_of(stamp: TurnStamp) -> str:
+    """Who claims calls and holds the lease for a turn."""
+    return f"{PROCESS}:{stamp.turn}"
+
+
+async def prepare(
+    parts: EngineParts,
+    chat: ChatKey,
+    stamp: TurnStamp,
+    *,
+    release: Release,
+    continues: RebuiltExchange | None = None,
+    client_outputs: Mapping[str, dict[str, Any]] | None = None,
+    opening: Sequence[BaseChunk] = (),
+) -> RunningTurn:
+    """Build a turn; the chat's lease must be held.
+
+    ``continues`` is the exchange as it stands: its translator and gate go on being fed.
+    """
+    await parts.ledger.abandon(chat, owners_alive=parts.turns.owners())
+    rows = await parts.ledger.rows(chat)
+    turn_gate = TurnGate(
+        chat=chat,
+        owner=owner_of(stamp),
+        ledger=parts.ledger,
+        rows={row.key: row for row in rows},
+        caps=Caps(
+            parts.options.max_requests_per_turn,
+            parts.options.max_requests_per_exchange,
+            parts.options.max_pending_per_chat,
+        ),
+        new_error_id=new_error_id,
+        report=_report(chat, stamp),
+        client_outputs=client_outputs or {},
+    )
+    gate = continues.gate if continues else open_gate(stamp.release, stamp.style)
+    turn = RunningTurn(
+        chat=chat,
+        stamp=stamp,
+        invocation=continues.exchange.invocation if continues else None,
+        created_at=continues.exchange.created_at if continues else time.time(),
+        translator=(
+            continues.translator
+            if continues
+            else Translator(parts.survey, files_url=parts.files_url(chat))
+        ),
+        gate=gate,
+        grammar=Grammar(continues.chunks if continues else ()),
+        turn_gate=turn_gate,
+        ledger=parts.ledger,
+        streams=parts.streams,
+        approval_ttl=parts.approval_ttl,
+        held_limit=parts.options.held_bytes,
+        new_error_id=new_error_id,
+        before=continues,
+        prefix=continues.chunks if continues else (),
+        opening=opening,
+    )
+    turn.preview(shown=release == "preview")
+    return turn
+
+
+def _report(chat: ChatKey, stamp: TurnStamp) -> Any:
+    def report(error_id: str, error: BaseException) -> None:
+        logger.error(
+            "tool failed chat=%s turn=%s error=%s %s",
+            chat.chat,
+            stamp.turn,
+            error_id,
+            describe(error),
+        )
+
+    return report

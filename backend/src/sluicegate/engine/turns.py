@@ -1,0 +1,248 @@
+"""The turns that run in this process: launching, leading to an end, stopping (section 7)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Literal
+
+from google.adk.agents.run_config import RunConfig, StreamingMode, ToolThreadPoolConfig
+
+from sluicegate.engine.failures import describe
+from sluicegate.engine.running_turn import TOOK_TOO_LONG, End, RunningTurn
+from sluicegate.engine.turn_reader import TurnReader
+from sluicegate.errors import HeldElsewhere, StoreError, TooManyRequests, Unavailable
+from sluicegate.wire.chunks import BaseChunk, ErrorChunk, StartChunk
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from google.adk.events.event import Event
+    from google.adk.runners import Runner
+    from google.genai import types
+
+    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.signals import Signal
+    from sluicegate.engine.closing import Closing
+    from sluicegate.engine.options import EngineOptions
+    from sluicegate.engine.session_log import SessionLog
+    from sluicegate.stores.base import Leases, StreamStore
+
+logger = logging.getLogger("sluicegate")
+LEASE_TTL = 15.0
+LEASE_RENEWAL = 5.0
+
+
+class Turns:
+    """Runs turns detached from the requests that asked for them."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        streams: StreamStore,
+        leases: Leases,
+        log: SessionLog,
+        closing: Closing,
+        options: EngineOptions,
+    ) -> None:
+        self._runner = runner
+        self._streams = streams
+        self._leases = leases
+        self._log = log
+        self._closing = closing
+        self._options = options
+        self._running: dict[ChatKey, RunningTurn] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def running(self, chat: ChatKey) -> RunningTurn | None:
+        """The turn of that chat, if one runs here."""
+        return self._running.get(chat)
+
+    def owners(self) -> set[str]:
+        """Owners of claims that may still come to an end."""
+        return {turn.turn_gate.owner for turn in self._running.values()}
+
+    def admit(self, user: str) -> None:
+        """Refuse a turn that would be one too many.
+
+        Raises:
+            Unavailable: this process runs as many turns as it may.
+            TooManyRequests: this user does.
+        """
+        if len(self._running) >= self._options.max_turns:
+            raise Unavailable("The server is busy; try again in a moment.", retry_after=2)
+        if sum(chat.user == user for chat in self._running) >= self._options.max_turns_per_user:
+            raise TooManyRequests(
+                "Too many of your chats are being answered; wait for one to end.", retry_after=2
+            )
+
+    async def lease(self, chat: ChatKey, owner: str) -> int:
+        """Take the chat's lease (A2).
+
+        Raises:
+            HeldElsewhere: somebody else writes to this chat.
+        """
+        fence = await self._leases.acquire(chat, owner=owner, ttl=LEASE_TTL)
+        if fence is None:
+            raise HeldElsewhere("This chat is in use elsewhere; try again in a moment.")
+        return fence
+
+    async def release(self, chat: ChatKey, owner: str, fence: int) -> None:
+        """Give the lease back."""
+        await self._leases.release(chat, owner=owner, fence=fence)
+
+    async def launch(
+        self, turn: RunningTurn, message: types.Content | None, fence: int, *, major: Literal[6, 7]
+    ) -> TurnReader:
+        """Start the turn and return its first reader; the lease goes over to the turn."""
+        if not await self._streams.open(turn.chat, turn.stamp.turn):
+            raise HeldElsewhere("This chat is in use elsewhere; try again in a moment.")
+        self._running[turn.chat] = turn
+        reader = await self.reader(turn, major=major)
+        task = asyncio.create_task(self._lead(turn, message, fence))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return reader
+
+    async def reader(
+        self, turn: RunningTurn, *, major: Literal[6, 7], head: Sequence[BaseChunk] = ()
+    ) -> TurnReader:
+        """A reader of a running turn from its beginning, after ``head``."""
+        live = await self._streams.read(turn.chat, turn.stamp.turn)
+        turn.readers += 1
+        return TurnReader(head, live, major=major, left=lambda: self._left(turn))
+
+    async def stop(self, turn: RunningTurn) -> None:
+        """Stop a turn: at once, or after the claimed call that runs has ended (section 7)."""
+        turn.turn_gate.stopping = True
+        if turn.turn_gate.is_executing:
+            try:
+                async with asyncio.timeout(self._options.tool_timeout):
+                    await turn.turn_gate.claims_done()
+            except TimeoutError:
+                logger.warning("a claimed call outlived its time chat=%s", turn.chat.chat)
+        turn.abort.set()
+        await turn.done.wait()
+
+    async def close(self) -> None:
+        """Stop every turn; claimed calls are waited for."""
+        await asyncio.gather(*(self.stop(turn) for turn in list(self._running.values())))
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _left(self, turn: RunningTurn) -> None:
+        turn.readers -= 1
+        if turn.readers <= 0 and not turn.done.is_set():
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._options.linger, self._stop_unread, turn)
+
+    def _stop_unread(self, turn: RunningTurn) -> None:
+        """Nobody reads for `linger` seconds: an ungated turn is stopped, a claimed call never."""
+        if turn.readers > 0 or turn.done.is_set():
+            return
+        if turn.turn_gate.is_executing:
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._options.linger, self._stop_unread, turn)
+            return
+        task = asyncio.create_task(self.stop(turn))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _lead(self, turn: RunningTurn, message: types.Content | None, fence: int) -> None:
+        started = time.monotonic()
+        loop = asyncio.get_running_loop()
+        watchdog = loop.call_later(self._options.turn_timeout, turn.fail, TOOK_TOO_LONG)
+        renewal = asyncio.create_task(self._renew(turn, fence))
+        end: End = "failed"
+        try:
+            end = await turn.run(self._events(turn, message))
+            await turn.finish(end, await self._seal(turn, end))
+        except Exception as error:  # noqa: BLE001 - whatever happens, readers get an end (T10)
+            await self._end_broken(turn, error)
+        finally:
+            watchdog.cancel()
+            renewal.cancel()
+            await self._let_go(turn, fence)
+            logger.info(
+                "turn %s chat=%s turn=%s user=%s error=%s seconds=%.3f",
+                end,
+                turn.chat.chat,
+                turn.stamp.turn,
+                turn.chat.user,
+                turn.error_id or "-",
+                time.monotonic() - started,
+            )
+
+    async def _let_go(self, turn: RunningTurn, fence: int) -> None:
+        chat = turn.chat
+        try:
+            await self._leases.release(chat, owner=turn.turn_gate.owner, fence=fence)
+        except StoreError:
+            logger.warning("the lease was not given back chat=%s", chat.chat)
+        del self._running[chat]
+        await self._streams.close(chat)
+        turn.done.set()
+
+    async def _end_broken(self, turn: RunningTurn, error: Exception) -> None:
+        error_id = turn.new_error_id()
+        turn.error_id = error_id
+        logger.error(
+            "turn broken chat=%s turn=%s error=%s %s",
+            turn.chat.chat,
+            turn.stamp.turn,
+            error_id,
+            describe(error),
+        )
+        sentence = f"The agent could not finish its answer (error {error_id})."
+        try:
+            await self._streams.append(turn.chat, ErrorChunk(error_text=sentence))
+        except StoreError:
+            logger.warning("the end of a turn was not written chat=%s", turn.chat.chat)
+
+    def _events(
+        self, turn: RunningTurn, message: types.Content | None
+    ) -> AsyncIterator[Event] | None:
+        if message is None:
+            return None
+        return self._runner.run_async(
+            user_id=turn.chat.user,
+            session_id=turn.chat.chat,
+            new_message=message,
+            run_config=RunConfig(
+                streaming_mode=StreamingMode.SSE,
+                max_llm_calls=self._options.max_model_calls,
+                custom_metadata=turn.stamp.as_metadata(),
+                tool_thread_pool_config=ToolThreadPoolConfig(),
+            ),
+            abort_signal=turn.abort,
+        )
+
+    async def _seal(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
+        """Write down what ADK does not: the text that was shown, the cards that are closed."""
+        if end == "finished" or turn.invocation is None:
+            return ()
+        await self._log.append_unfinished(
+            turn.chat, turn.translator.unfinished(), turn.invocation, turn.stamp
+        )
+        if end == "failed":
+            return ()
+        return await self._closing.close(
+            turn.chat, turn.gate, turn.invocation, turn.stamp, reason="The turn was stopped."
+        )
+
+    async def _renew(self, turn: RunningTurn, fence: int) -> None:
+        while True:
+            await asyncio.sleep(LEASE_RENEWAL)
+            held = await self._leases.renew(
+                turn.chat, owner=turn.turn_gate.owner, fence=fence, ttl=LEASE_TTL
+            )
+            if not held:
+                turn.fail("The server lost this chat to another one; load the chat again.")
+                return
+
+
+def refusal(message_id: str, sentence: str, *, major: Literal[6, 7]) -> TurnReader:
+    """A response that ends in an error chunk and changes nothing (T4)."""
+    head = [StartChunk(message_id=message_id), ErrorChunk(error_text=sentence)]
+    return TurnReader(head, None, major=major)
