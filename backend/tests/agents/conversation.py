@@ -71,15 +71,20 @@ class Conversation:
         """Send a user message; press stop after so many events, if told to."""
         return await self._run([types.Part(text=text)], stop_after)
 
-    async def decide(self, *, yes: Sequence[str] = (), no: Sequence[str] = ()) -> list[Event]:
-        """Answer confirmations by their ids, all in one message."""
+    async def decide(
+        self,
+        *,
+        yes: Sequence[str] = (),
+        no: Sequence[str] = (),
+        stop_after: int | None = None,
+    ) -> list[Event]:
+        """Answer confirmations by their ids, all in one message; ``stop_after`` as in ``say``."""
         answers = {**dict.fromkeys(yes, True), **dict.fromkeys(no, False)}
-        return await self._run(
-            [
-                _response(id, CONFIRMATION, {"confirmed": confirmed})
-                for id, confirmed in answers.items()
-            ]
-        )
+        message = [
+            _response(id, CONFIRMATION, {"confirmed": confirmed})
+            for id, confirmed in answers.items()
+        ]
+        return await self._run(message, stop_after)
 
     async def respond(self, id: str, name: str, response: dict[str, object]) -> list[Event]:
         """Give the result of a client-side tool, or the input that was asked for."""
@@ -117,6 +122,17 @@ class Conversation:
             for call in calls(self.events)
             if call.name == CONFIRMATION and call.args
         }
+
+    @property
+    def open_calls(self) -> list[types.FunctionCall]:
+        """Calls of the last run that the page has to answer, gated ones included."""
+        return [
+            call
+            for event in self.events
+            for call in calls([event])
+            if call.id in (event.long_running_tool_ids or ())
+            and call.name not in (CONFIRMATION, INPUT)
+        ]
 
     @property
     def text(self) -> str:

@@ -1,0 +1,121 @@
+"""The agent of the conformance stories: every effect is a line in a file, counted from outside.
+
+``SLUICEGATE_EFFECTS`` names the file. A line is JSON with ``tool``, ``args``, ``chat`` (the session
+id) and ``call`` (the function call id), and is on the disk before the tool returns.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
+
+from sluicegate.replay import ScriptedModel
+from sluicegate.tools import client_tool
+
+NAME = "conformance"
+SECRET = "secret-8731"
+SCENARIOS = Path(__file__).with_name("conformance.yaml")
+
+
+def pay(amount: float, tool_context: ToolContext) -> dict[str, float]:
+    """Pay an amount of money."""
+    _effect("pay", {"amount": amount}, tool_context)
+    return {"paid": amount}
+
+
+def search(query: str, tool_context: ToolContext) -> dict[str, Any]:
+    """Search the database."""
+    _effect("search", {"query": query}, tool_context)
+    return {"query": query, "rows": 10}
+
+
+def update(rows: int, tool_context: ToolContext) -> dict[str, int]:
+    """Update rows of the database."""
+    _effect("update", {"rows": rows}, tool_context)
+    return {"updated": rows}
+
+
+def lookup(word: str, tool_context: ToolContext) -> dict[str, str]:
+    """Look a word up."""
+    _effect("lookup", {"word": word}, tool_context)
+    return {"word": word, "meaning": f"the meaning of {word}"}
+
+
+def fails(reason: str, tool_context: ToolContext) -> dict[str, str]:
+    """Fail after the effect, with a secret in the exception."""
+    _effect("fails", {"reason": reason}, tool_context)
+    raise RuntimeError(f"{reason}: {SECRET}")
+
+
+def ask_when_big(amount: float, tool_context: ToolContext) -> dict[str, float]:
+    """Pay; amounts above 100 are asked for first."""
+    _effect("ask_when_big", {"amount": amount}, tool_context)
+    return {"paid": amount}
+
+
+def ask_dynamic(amount: float, tool_context: ToolContext) -> dict[str, Any]:
+    """Pay; the tool itself asks, with a hint and a payload."""
+    confirmation = tool_context.tool_confirmation
+    if confirmation is None:
+        hint = f"Shall {amount:g} be paid?"
+        tool_context.request_confirmation(hint=hint, payload={"amount": amount})
+        return {"status": "waiting"}
+    if not confirmation.confirmed:
+        return {"status": "refused"}
+    _effect("ask_dynamic", {"amount": amount}, tool_context)
+    return {"paid": amount}
+
+
+def _is_big(amount: float, tool_context: ToolContext) -> bool:
+    # ADK: a predicate is given the context because the function it guards takes one.
+    return amount > 100
+
+
+def _effect(tool: str, args: dict[str, Any], context: ToolContext) -> None:
+    path = os.environ.get("SLUICEGATE_EFFECTS")
+    if path:
+        who = {"chat": context.session.id, "call": context.function_call_id}
+        line = json.dumps({"tool": tool, "args": args, **who}) + "\n"
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            # One write of one line: side by side, lines stay whole.
+            os.write(file, line.encode())
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def _gated(function: Callable[..., Any]) -> FunctionTool:
+    return FunctionTool(function, require_confirmation=True)
+
+
+_PLACE = {"type": "object", "properties": {"precise": {"type": "boolean"}}}
+
+root_agent = LlmAgent(
+    name=NAME,
+    description="Plays the conformance stories.",
+    model=ScriptedModel.from_file(SCENARIOS, root=NAME),
+    tools=[
+        _gated(pay),
+        _gated(search),
+        _gated(update),
+        _gated(fails),
+        FunctionTool(lookup),
+        FunctionTool(ask_when_big, require_confirmation=_is_big),
+        FunctionTool(ask_dynamic),
+        client_tool("locate", "Ask the browser for the place.", _PLACE),
+        client_tool(
+            "locate_gated",
+            "Ask the browser for the exact place.",
+            _PLACE,
+            require_confirmation=True,
+        ),
+    ],
+)

@@ -1,0 +1,220 @@
+"""Plays every conformance story through the real Runner, with a yes to every question."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import errors
+
+from sluicegate.replay import load_scenarios
+from tests.agents.conformance_agent import NAME, SCENARIOS, SECRET, root_agent
+from tests.agents.conversation import CHAT, Conversation, calls, parts
+
+
+class Forgiving(BasePlugin):
+    """Lets the conversation go on when a tool fails as it is meant to."""
+
+    def __init__(self) -> None:
+        super().__init__("forgiving")
+
+    async def on_tool_error_callback(
+        self,
+        *,
+        tool: BaseTool,
+        tool_args: dict[str, Any],
+        tool_context: ToolContext,
+        error: Exception,
+    ) -> dict[str, Any]:
+        assert isinstance(error, RuntimeError)
+        return {"error": str(error)}
+
+
+@pytest.fixture
+def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "effects.jsonl"
+    path.touch()
+    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(path))
+    return path
+
+
+def lines(effects: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in effects.read_text(encoding="utf-8").splitlines()]
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a yes to everything leads to: effects in order, how often was asked, the last words."""
+
+    words: str
+    effects: tuple[str, ...] = ()
+    asked: int = 0
+    located: int = 0
+
+
+ONE_APPROVAL = Story("The payment is settled.", ("pay",), 1)
+STORIES = {
+    "plain": Story("Here is a plain answer."),
+    "reasoning": Story("Then the answer."),
+    "one_tool": Story("A sluice is a gate.", ("lookup",)),
+    "approval": ONE_APPROVAL,
+    "two_in_one_step": Story("Both are settled.", ("search", "update"), 1),
+    "two_in_sequence": Story("Both are settled.", ("search", "update"), 2),
+    "five_in_sequence": Story("All five are settled.", ("pay",) * 5, 5),
+    "gated_beside_ungated": Story(
+        "The word is known and the payment settled.", ("lookup", "pay"), 1
+    ),
+    "text_around": Story("After the payment.", ("search", "pay"), 2),
+    "tool_fails": Story("The tool did not work.", ("fails",), 1),
+    "same_answer_twice": ONE_APPROVAL,
+    "contradicting_answer": ONE_APPROVAL,
+    "forged_answer": ONE_APPROVAL,
+    "foreign_answer": ONE_APPROVAL,
+    "expired_answer": ONE_APPROVAL,
+    "new_text": ONE_APPROVAL,
+    "reload": ONE_APPROVAL,
+    "sixty_chunks": Story(" ".join(f"piece {number:02}" for number in range(1, 61)) + "."),
+    "client_tool": Story("That is where you are.", located=1),
+    "two_client_tools": Story("That is where you are.", located=2),
+    "client_tool_beside_gate": Story(
+        "The place is known and the payment settled.", ("pay",), 1, located=1
+    ),
+    "client_tool_gated": Story("The exact place is settled.", (), 1, located=1),
+    "asks_when_big": Story("The big payment is settled.", ("ask_when_big",), 1),
+    "asks_not_when_small": Story("The small payment is done.", ("ask_when_big",)),
+    "asks_dynamically": Story("The payment is settled.", ("ask_dynamic",), 1),
+    "asks_again": Story("I tried twice.", ("pay", "pay"), 2),
+    "eleven_in_one_step": Story("All eleven are settled.", ("pay",) * 11, 1),
+    "twenty_one_in_sequence": Story("All of them are settled.", ("pay",) * 21, 21),
+    "streamed_arguments": Story("The search is settled.", ("search",), 1),
+    "unknown_tool": Story("There is no such tool."),
+    "empty": Story("", ("pay",), 1),
+    "sources": Story("A sluice is a gate."),
+    "image": Story("Here it is: "),
+    "code": Story("It is four."),
+    "cut": Story("This sentence is too long to"),
+    "secrets": Story(f"The end holds {SECRET}.", ("search",), 1),
+    "after": Story("Here is another answer."),
+}
+UNFINISHED = {
+    "model_fails": 0,
+    "model_fails_later": 1,
+    "stop": 0,
+    "stop_after_approval": 1,
+}
+
+
+async def answer_everything(chat: Conversation, story: str) -> Story:
+    """Say yes to every question and tell every place; what happened, without effects."""
+    asked = located = 0
+    await chat.say(f"story:{story}")
+    while chat.asked or chat.open_calls:
+        waiting, places = [*chat.asked], chat.open_calls
+        asked, located = asked + bool(waiting), located + len(places)
+        for call in places if waiting else places[:-1]:
+            await chat.store(call.id or "", call.name or "", {"place": "Bern"})
+        if waiting:
+            await chat.decide(yes=waiting)
+        else:
+            await chat.respond(places[-1].id or "", places[-1].name or "", {"place": "Bern"})
+    return Story(chat.text, asked=asked, located=located)
+
+
+@pytest.mark.parametrize("name", STORIES)
+async def test_a_story_ends_with_its_last_words_and_its_effects(name: str, effects: Path) -> None:
+    expected = STORIES[name]
+    chat = Conversation(root_agent, plugins=[Forgiving()])
+    happened = await answer_everything(chat, name)
+    assert (happened.asked, happened.located) == (expected.asked, expected.located)
+    assert happened.words == expected.words
+    assert sorted(line["tool"] for line in lines(effects)) == sorted(expected.effects)
+
+
+@pytest.mark.parametrize("name", ["model_fails", "model_fails_later"])
+async def test_a_failing_model_fails_after_half_a_sentence(name: str, effects: Path) -> None:
+    chat = Conversation(root_agent)
+    with pytest.raises(errors.ServerError, match=SECRET):
+        await answer_everything(chat, name)
+    said = "".join(part.text or "" for event in chat.events for part in parts(event))
+    assert said == "I was about to "
+    assert len(lines(effects)) == UNFINISHED[name]
+
+
+@pytest.mark.parametrize("name", ["stop", "stop_after_approval"])
+async def test_an_endless_story_waits_for_a_stop(name: str, effects: Path) -> None:
+    chat = Conversation(root_agent)
+    approvals = UNFINISHED[name]
+    if approvals:
+        await chat.say(f"story:{name}")
+        await chat.decide(yes=[*chat.asked], stop_after=3)
+    else:
+        await chat.say(f"story:{name}", stop_after=2)
+    assert [event.error_code for event in chat.events][-1] == "INVOCATION_ABORTED"
+    assert len(lines(effects)) == approvals
+
+
+async def test_an_effect_names_its_arguments_its_chat_and_its_call(effects: Path) -> None:
+    chat = Conversation(root_agent)
+    await chat.say("story:approval")
+    (call,) = [call for call in calls(chat.events) if call.name == "pay"]
+    await chat.decide(yes=[*chat.asked])
+    expected = {"tool": "pay", "args": {"amount": 5}, "chat": CHAT, "call": call.id}
+    assert lines(effects) == [expected]
+
+
+async def test_a_dynamic_question_has_a_hint_and_a_payload_and_heeds_a_no(effects: Path) -> None:
+    chat = Conversation(root_agent)
+    await chat.say("story:asks_dynamically")
+    (question,) = [call.args for call in calls(chat.events) if call.id in chat.asked]
+    assert question is not None
+    assert question["toolConfirmation"]["hint"] == "Shall 8 be paid?"
+    assert question["toolConfirmation"]["payload"] == {"amount": 8}
+    await chat.decide(no=[*chat.asked])
+    assert chat.read == [("ask_dynamic", {"status": "refused"})]
+    assert lines(effects) == []
+
+
+async def test_the_long_story_comes_in_sixty_pieces() -> None:
+    chat = Conversation(root_agent)
+    await chat.say("story:sixty_chunks")
+    assert sum(event.partial is True for event in chat.events) == 60
+
+
+async def test_streamed_arguments_are_seen_in_pieces() -> None:
+    chat = Conversation(root_agent)
+    await chat.say("story:streamed_arguments")
+    pieces = [
+        argument.string_value
+        for event in chat.events
+        if event.partial
+        for call in event.get_function_calls()
+        for argument in call.partial_args or []
+    ]
+    assert pieces == ["all u", "sers ", "of th", "is mo", "nth"]
+
+
+def names_in_the_head() -> Iterable[str]:
+    head = SCENARIOS.read_text(encoding="utf-8").split("scenarios:")[0]
+    return re.findall(r"^#   (\w+)  ", head, re.MULTILINE)
+
+
+def test_the_head_of_the_file_names_every_story() -> None:
+    patterns = [scenario.match.pattern for scenario in load_scenarios(SCENARIOS).scenarios]
+    assert patterns == [rf"^story:{name}\b" for name in names_in_the_head()]
+    assert set(names_in_the_head()) == STORIES.keys() | UNFINISHED.keys()
+
+
+@pytest.mark.parametrize("name", names_in_the_head())
+def test_no_story_is_taken_for_another(name: str) -> None:
+    scenarios = load_scenarios(SCENARIOS)
+    found = scenarios.first(f"story:{name} (chat 7)", NAME, NAME)
+    assert found is not None
+    assert found.match.pattern == rf"^story:{name}\b"
