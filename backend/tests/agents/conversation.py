@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.base_agent import BaseAgent
@@ -36,6 +37,20 @@ class _Prompts(BasePlugin):
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> None:
         self.last = llm_request.contents
+
+
+class Question(NamedTuple):
+    """A call that only the user can answer."""
+
+    id: str
+    name: str
+    branch: str | None
+    invocation_id: str
+
+    @property
+    def is_approval(self) -> bool:
+        """Whether the answer is a yes or a no; for a node of a workflow the id tells."""
+        return self.name == CONFIRMATION or self.id.startswith("wf_tool_confirmation:")
 
 
 class Conversation:
@@ -124,6 +139,46 @@ class Conversation:
         }
 
     @property
+    def questions(self) -> list[Question]:
+        """What the last run asks the user, confirmations and inputs alike."""
+        return [
+            Question(call.id or "", call.name, event.branch, event.invocation_id)
+            for event in self.events
+            for call in calls([event])
+            if call.name in (CONFIRMATION, INPUT)
+        ]
+
+    async def answer_all(self, response: Callable[[Question], dict[str, object]]) -> None:
+        """Store the answers of all branches but the last, then run once with the last."""
+        branches: dict[str | None, list[Question]] = {}
+        for question in self.questions:
+            branches.setdefault(question.branch, []).append(question)
+        *others, last = [
+            (questions[0], [_response(each.id, each.name, response(each)) for each in questions])
+            for questions in branches.values()
+        ]
+        for question, message in others:
+            event = Event(
+                author="user",
+                branch=question.branch,
+                invocation_id=question.invocation_id,
+                content=types.Content(role="user", parts=message),
+            )
+            await self.sessions.append_event(await self._session(), event)
+        await self._run(last[1])
+
+    @property
+    def sentences(self) -> list[str]:
+        """The texts of the last run's aggregates, one each."""
+        return [
+            part.text
+            for event in self.events
+            if not event.partial
+            for part in parts(event)
+            if part.text and not part.thought
+        ]
+
+    @property
     def open_calls(self) -> list[types.FunctionCall]:
         """Calls of the last run that the page has to answer, gated ones included."""
         return [
@@ -137,13 +192,7 @@ class Conversation:
     @property
     def text(self) -> str:
         """The text of the last run's aggregates, thoughts left out."""
-        return "".join(
-            part.text
-            for event in self.events
-            if not event.partial
-            for part in parts(event)
-            if part.text and not part.thought
-        )
+        return "".join(self.sentences)
 
     async def _session(self) -> Session:
         session = await self.sessions.get_session(app_name="chats", user_id=USER, session_id=CHAT)

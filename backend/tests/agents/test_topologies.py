@@ -1,0 +1,95 @@
+"""Each tree answered in the one way in which ADK loses nothing: branch by branch, then one run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from google.adk.agents.llm_agent import LlmAgent
+
+from sluicegate.replay import load_scenarios
+from tests.agents.conversation import Conversation, Question, results
+from tests.agents.topologies import SCENARIOS, TOPOLOGIES, agent_tool
+
+USER_TEXT = "pay what is due"
+
+
+@pytest.fixture
+def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "effects.jsonl"
+    path.touch()
+    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(path))
+    return path
+
+
+def amounts(effects: Path) -> list[float]:
+    lines = effects.read_text(encoding="utf-8").splitlines()
+    return sorted(json.loads(line)["args"]["amount"] for line in lines)
+
+
+@dataclass(frozen=True)
+class Told:
+    """How many questions a tree asks at once, what is paid after a yes, and the last words."""
+
+    questions: int
+    paid: tuple[float, ...]
+    words: tuple[str, ...]
+
+
+TOLD = {
+    "transfer": Told(1, (1,), ("The cashier is done.",)),
+    "single_turn": Told(1, (1,), ("The clerk is done.", "The manager is done.")),
+    "two_single_turn": Told(
+        2,
+        (1, 2),
+        ("The left hand is done.", "The right hand is done.", "The director is done."),
+    ),
+    "sequential": Told(1, (1,), ("The first is done.", "The last is done.")),
+    "parallel": Told(2, (1, 2), ("The first is done.", "The second is done.")),
+    "sequential_around_parallel": Told(
+        2, (1, 2), ("The first is done.", "The second is done.", "The last is done.")
+    ),
+    "workflow_node": Told(1, (1,), ("The last is done.",)),
+    "workflow_input": Told(1, (), ("The last is done.",)),
+    "workflow_fan_out": Told(
+        2, (1, 2), ("The first is done.", "The second is done.", "The last is done.")
+    ),
+}
+
+
+def response(question: Question) -> dict[str, object]:
+    return {"confirmed": True} if question.is_approval else {"result": "blue"}
+
+
+@pytest.mark.parametrize("name", TOLD)
+async def test_every_gate_of_a_tree_is_asked_and_a_yes_runs_it_once(
+    name: str, effects: Path
+) -> None:
+    told, chat = TOLD[name], Conversation(TOPOLOGIES[name]())
+    await chat.say(USER_TEXT)
+    assert (len(chat.questions), amounts(effects)) == (told.questions, [])
+    await chat.answer_all(response)
+    assert chat.questions == []
+    assert amounts(effects) == list(told.paid)
+    assert sorted(chat.sentences) == sorted(told.words)
+    assert name == "parallel" or chat.sentences[-1] == told.words[-1]
+
+
+@pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated:DeprecationWarning")
+async def test_a_gate_inside_an_agent_tool_is_seen_by_nobody(effects: Path) -> None:
+    """ADK: the tool's own runner keeps the question, so such an agent has to be refused."""
+    chat = Conversation(agent_tool())
+    await chat.say(USER_TEXT)
+    assert (chat.questions, amounts(effects)) == ([], [])
+    assert [name for name, _ in results(chat.events)] == ["hidden"]
+    assert chat.sentences == ["The boss is done."]
+
+
+def test_every_agent_with_a_model_has_its_scenario() -> None:
+    scripted = {scenario.agent for scenario in load_scenarios(SCENARIOS).scenarios}
+    roots = [build() for build in TOPOLOGIES.values()]
+    named = {root.name for root in roots if isinstance(root, LlmAgent)}
+    assert named <= scripted
+    assert set(TOPOLOGIES) == set(TOLD) | {"agent_tool"}
