@@ -6,13 +6,16 @@ id) and ``call`` (the function call id), and is on the disk before the tool retu
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.models.llm_request import LlmRequest
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
@@ -27,6 +30,12 @@ SCENARIOS = Path(__file__).with_name("conformance.yaml")
 def pay(amount: float, tool_context: ToolContext) -> dict[str, float]:
     """Pay an amount of money."""
     _effect("pay", {"amount": amount}, tool_context)
+    return {"paid": amount}
+
+
+def pay_soon(amount: float, tool_context: ToolContext) -> dict[str, float]:
+    """Pay an amount of money; the stories let its approvals expire soon."""
+    _effect("pay_soon", {"amount": amount}, tool_context)
     return {"paid": amount}
 
 
@@ -73,6 +82,18 @@ def ask_dynamic(amount: float, tool_context: ToolContext) -> dict[str, Any]:
     return {"paid": amount}
 
 
+def is_held(chat: str) -> bool:
+    """Whether a story holds the model of this chat back."""
+    folder = os.environ.get("SLUICEGATE_HOLDS")
+    return folder is not None and Path(folder, chat).exists()
+
+
+async def _wait_while_held(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+    # Another process removes the file, and no event of this one tells of it.
+    while is_held(callback_context.session.id):  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+
+
 def _is_big(amount: float, tool_context: ToolContext) -> bool:
     # ADK: a predicate is given the context because the function it guards takes one.
     return amount > 100
@@ -102,8 +123,10 @@ root_agent = LlmAgent(
     name=NAME,
     description="Plays the conformance stories.",
     model=ScriptedModel.from_file(SCENARIOS, root=NAME),
+    before_model_callback=_wait_while_held,
     tools=[
         _gated(pay),
+        _gated(pay_soon),
         _gated(search),
         _gated(update),
         _gated(fails),

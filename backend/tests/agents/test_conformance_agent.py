@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import errors
 
 from sluicegate.replay import load_scenarios
+from tests.agents import conformance_agent
 from tests.agents.conformance_agent import NAME, SCENARIOS, SECRET, root_agent
 from tests.agents.conversation import CHAT, Conversation, calls, parts
 
@@ -79,10 +79,12 @@ STORIES = {
     "contradicting_answer": ONE_APPROVAL,
     "forged_answer": ONE_APPROVAL,
     "foreign_answer": ONE_APPROVAL,
-    "expired_answer": ONE_APPROVAL,
+    "expired_answer": Story("The payment is settled.", ("pay_soon",), 1),
     "new_text": ONE_APPROVAL,
     "reload": ONE_APPROVAL,
     "sixty_chunks": Story(" ".join(f"piece {number:02}" for number in range(1, 61)) + "."),
+    "sixty_thoughts": Story("That was all I thought.", ("lookup",)),
+    "sixty_thoughts_later": Story("That was all I thought.", ("pay", "lookup"), 1),
     "client_tool": Story("That is where you are.", located=1),
     "two_client_tools": Story("That is where you are.", located=2),
     "client_tool_beside_gate": Story(
@@ -183,6 +185,38 @@ async def test_a_dynamic_question_has_a_hint_and_a_payload_and_heeds_a_no(effect
     assert lines(effects) == []
 
 
+async def test_sixty_thoughts_come_one_by_one() -> None:
+    chat = Conversation(root_agent)
+    await chat.say("story:sixty_thoughts")
+    thoughts = [part for event in chat.events if event.partial for part in parts(event)]
+    assert sum(part.thought is True for part in thoughts) == 60
+
+
+async def test_the_model_waits_while_its_chat_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = [CHAT, CHAT, CHAT]
+
+    def is_held(chat: str) -> bool:
+        assert looks.pop() == chat
+        return bool(looks)
+
+    monkeypatch.setattr(conformance_agent, "is_held", is_held)
+    chat = Conversation(root_agent)
+    await chat.say("story:plain")
+    assert looks == []
+    assert chat.text == "Here is a plain answer."
+
+
+def test_a_chat_is_held_by_a_file_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SLUICEGATE_HOLDS", raising=False)
+    assert not conformance_agent.is_held(CHAT)
+    monkeypatch.setenv("SLUICEGATE_HOLDS", str(tmp_path))
+    assert not conformance_agent.is_held(CHAT)
+    (tmp_path / CHAT).touch()
+    assert conformance_agent.is_held(CHAT)
+
+
 async def test_the_long_story_comes_in_sixty_pieces() -> None:
     chat = Conversation(root_agent)
     await chat.say("story:sixty_chunks")
@@ -202,20 +236,19 @@ async def test_streamed_arguments_are_seen_in_pieces() -> None:
     assert pieces == ["all u", "sers ", "of th", "is mo", "nth"]
 
 
-def names_in_the_head() -> Iterable[str]:
-    head = SCENARIOS.read_text(encoding="utf-8").split("scenarios:")[0]
-    return re.findall(r"^#   (\w+)  ", head, re.MULTILINE)
+SCRIPT = load_scenarios(SCENARIOS)
+HEAD = SCENARIOS.read_text(encoding="utf-8").split("scenarios:")[0]
+NAMES = re.findall(r"^#   (\w+)  ", HEAD, re.MULTILINE)
 
 
 def test_the_head_of_the_file_names_every_story() -> None:
-    patterns = [scenario.match.pattern for scenario in load_scenarios(SCENARIOS).scenarios]
-    assert patterns == [rf"^story:{name}\b" for name in names_in_the_head()]
-    assert set(names_in_the_head()) == STORIES.keys() | UNFINISHED.keys()
+    patterns = [scenario.match.pattern for scenario in SCRIPT.scenarios]
+    assert patterns == [rf"^story:{name}\b" for name in NAMES]
+    assert set(NAMES) == STORIES.keys() | UNFINISHED.keys()
 
 
-@pytest.mark.parametrize("name", names_in_the_head())
+@pytest.mark.parametrize("name", NAMES)
 def test_no_story_is_taken_for_another(name: str) -> None:
-    scenarios = load_scenarios(SCENARIOS)
-    found = scenarios.first(f"story:{name} (chat 7)", NAME, NAME)
+    found = SCRIPT.first(f"story:{name} (chat 7)", NAME, NAME)
     assert found is not None
     assert found.match.pattern == rf"^story:{name}\b"
