@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sluicegate.wire.messages import Part
 
 _MAX_HANDLE: Final = 256
-_ENDED: Final = frozenset({"output-available", "output-error", "output-denied"})
+_ENDED: Final = ("output-available", "output-error", "output-denied")
 
 
 @dataclass(frozen=True)

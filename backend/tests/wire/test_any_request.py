@@ -1,0 +1,126 @@
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluicegate.errors import RequestError
+from sluicegate.wire.requests import parse_chat_request
+
+CALL = {"type": "tool-pay", "toolCallId": "c1", "input": {"amount": 1}}
+GOOD: list[Any] = [
+    {
+        "id": "chat",
+        "trigger": "submit-message",
+        "messageId": "u1",
+        "messages": [
+            {
+                "id": "u1",
+                "role": "user",
+                "metadata": {},
+                "parts": [
+                    {"type": "text", "text": "Hello"},
+                    {
+                        "type": "file",
+                        "mediaType": "image/png",
+                        "filename": "a.png",
+                        "url": "data:image/png;base64,iVBORw0KGgo=",
+                    },
+                ],
+            }
+        ],
+    },
+    {
+        "id": "chat",
+        "trigger": "submit-message",
+        "messageId": "a1",
+        "messages": [
+            {
+                "id": "a1",
+                "role": "assistant",
+                "parts": [
+                    {"type": "step-start"},
+                    CALL
+                    | {
+                        "state": "approval-responded",
+                        "approval": {"id": "ap1", "approved": True, "reason": "ok"},
+                    },
+                    CALL
+                    | {
+                        "state": "output-available",
+                        "output": 1,
+                        "preliminary": False,
+                        "approval": {"id": "ap2", "approved": True, "reason": "ok"},
+                    },
+                    {
+                        "type": "dynamic-tool",
+                        "toolName": "get_place",
+                        "toolCallId": "c2",
+                        "state": "output-error",
+                        "errorText": "No.",
+                    },
+                ],
+            },
+            {"id": "a2", "role": "assistant", "parts": []},
+        ],
+    },
+]
+STRANGE: list[Any] = [None, True, 0, -1.5, "", "..", "data:,", [], [[]], ["a1"], {}, {"a": []}]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(item, (*path, key))
+
+
+def put(value: Any, path: tuple[Any, ...], strange: Any) -> Any:
+    """Return the value with something else in one place, if that place is still there."""
+    if not path:
+        return strange
+    changed = copy.deepcopy(value)
+    place = changed
+    try:
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = strange
+    except (IndexError, KeyError, TypeError):
+        return value
+    return changed
+
+
+def read_or_refuse(body: Any) -> None:
+    try:
+        request = parse_chat_request(body)
+    except RequestError:
+        return
+    assert (request.user_message is None) is not (request.continued is None)
+
+
+PLACES = [(body, path) for body in GOOD for path in places(body)]
+
+
+@pytest.mark.parametrize("body", GOOD)
+def test_the_requests_that_are_changed_are_good(body: Any) -> None:
+    parse_chat_request(body)
+
+
+@pytest.mark.parametrize("strange", STRANGE, ids=repr)
+def test_a_strange_value_in_any_place_is_read_or_refused(strange: Any) -> None:
+    for body, path in PLACES:
+        read_or_refuse(put(body, path, strange))
+
+
+@given(
+    st.sampled_from(GOOD),
+    st.lists(st.tuples(st.sampled_from([path for _, path in PLACES]), st.sampled_from(STRANGE))),
+)
+def test_strange_values_in_many_places_are_read_or_refused(
+    body: Any, changes: list[tuple[tuple[Any, ...], Any]]
+) -> None:
+    for path, strange in changes:
+        body = put(body, path, strange)
+    read_or_refuse(body)
