@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.replay import load_scenarios
 from tests.agents.conversation import Conversation, Question, results
-from tests.agents.topologies import SCENARIOS, TOPOLOGIES, agent_tool
+from tests.agents.topologies import SCRIPT, TOPOLOGIES, agent_tool
 
 USER_TEXT = "pay what is due"
 
@@ -88,7 +87,7 @@ async def test_a_gate_inside_an_agent_tool_is_seen_by_nobody(effects: Path) -> N
 
 
 def test_every_agent_with_a_model_has_its_scenario() -> None:
-    scripted = {scenario.agent for scenario in load_scenarios(SCENARIOS).scenarios}
+    scripted = {scenario.agent for scenario in SCRIPT.scenarios}
     roots = [build() for build in TOPOLOGIES.values()]
     named = {root.name for root in roots if isinstance(root, LlmAgent)}
     assert named <= scripted

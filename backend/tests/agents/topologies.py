@@ -19,10 +19,10 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import START, JoinNode, Workflow, node
 
-from sluicegate.replay import ScriptedModel
+from sluicegate.replay import ScriptedModel, load_scenarios
 from tests.agents.conformance_agent import pay
 
-SCENARIOS = Path(__file__).with_name("topologies.yaml")
+SCRIPT = load_scenarios(Path(__file__).with_name("topologies.yaml"))
 
 Root = BaseAgent | Workflow
 
@@ -111,7 +111,7 @@ def _agent(name: str, **more: Any) -> LlmAgent:
     return LlmAgent(
         name=name,
         description=f"The agent called {name}.",
-        model=ScriptedModel.from_file(SCENARIOS),
+        model=ScriptedModel(scenarios=SCRIPT),
         **more,
     )
 

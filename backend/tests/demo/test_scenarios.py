@@ -12,10 +12,10 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import errors
 
-from sluicegate.demo.agent import NAME, SCENARIOS, build_agent
+from sluicegate.demo.agent import NAME, build_agent
 from sluicegate.demo.suggestions import SUGGESTIONS
 from sluicegate.errors import ToolError
-from sluicegate.replay import ScriptedModel, load_scenarios
+from sluicegate.replay import ScriptedModel
 from tests.agents.conversation import CONFIRMATION, Conversation, calls, parts, results
 
 
@@ -41,11 +41,14 @@ async def no_wait(_: float) -> None:
     await asyncio.sleep(0)
 
 
+AGENT = build_agent({}, report_seconds=0)
+assert isinstance(AGENT.model, ScriptedModel)
+SCRIPT = AGENT.model.scenarios
+AGENT.model = AGENT.model.model_copy(update={"sleep": no_wait})
+
+
 def conversation() -> Conversation:
-    agent = build_agent({}, report_seconds=0)
-    assert isinstance(agent.model, ScriptedModel)
-    agent.model = agent.model.model_copy(update={"sleep": no_wait})
-    return Conversation(agent, plugins=[Forgiving()])
+    return Conversation(AGENT, plugins=[Forgiving()])
 
 
 @dataclass(frozen=True)
@@ -150,11 +153,10 @@ async def test_the_chart_is_a_file_of_the_tools_result() -> None:
 
 
 def test_every_suggestion_has_a_scenario_of_its_own() -> None:
-    scenarios = load_scenarios(SCENARIOS)
-    found = [scenarios.first(suggestion, NAME, NAME) for suggestion in SUGGESTIONS]
-    numbers = [scenarios.scenarios.index(scenario) for scenario in found if scenario]
+    found = [SCRIPT.first(suggestion, NAME, NAME) for suggestion in SUGGESTIONS]
+    numbers = [SCRIPT.scenarios.index(scenario) for scenario in found if scenario]
     assert len(set(numbers)) == len(SUGGESTIONS)
-    assert len(scenarios.scenarios) == len(SUGGESTIONS) + 2, "two answer what is not suggested"
+    assert len(SCRIPT.scenarios) == len(SUGGESTIONS) + 2, "two answer what is not suggested"
 
 
 def test_every_suggestion_is_told_here() -> None:
