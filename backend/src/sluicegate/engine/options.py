@@ -6,6 +6,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sluicegate.wire.limits import RequestLimits
+
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 """A span of time that ends."""
 
@@ -92,3 +94,42 @@ class EngineOptions(BaseModel):
 
     max_turns_per_user: Count = 5
     """Turns of one user that run at once; one more is answered 429."""
+
+    max_text_characters: Count = 100_000
+    """Characters of a user's message."""
+
+    max_reason_characters: Count = 2_000
+    """Characters of the reason beside a decision."""
+
+    max_parts: Count = 100
+    """Parts of a user's message, and answers in one request."""
+
+    max_files: Count = 10
+    """Files in a user's message."""
+
+    max_file_bytes: Count = 20 * 1024 * 1024
+    """Decoded bytes of one file."""
+
+    max_output_values: Count = 10_000
+    """Values in one output of a client-side tool: arrays, objects and what they hold."""
+
+    max_string_characters: Count = 1024 * 1024
+    """Characters of one string in such an output."""
+
+    @property
+    def request_limits(self) -> RequestLimits:
+        """How much is read of one request."""
+        return RequestLimits(
+            user_text=self.max_text_characters,
+            reason=self.max_reason_characters,
+            files=self.max_files,
+            file_bytes=self.max_file_bytes,
+            parts=self.max_parts,
+            nodes=self.max_output_values,
+            string=self.max_string_characters,
+        )
+
+    @property
+    def files_url(self) -> str:
+        """What the URLs of a chat's files begin with; ``{id}`` stands for the chat's id."""
+        return f"{self.public_url or ''}{self.prefix}/chats/{{id}}/files/"
