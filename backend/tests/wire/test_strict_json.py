@@ -203,16 +203,17 @@ def test_any_bytes_are_read_or_refused_and_nothing_else(data: bytes) -> None:
     json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
 
 
+TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
 JSON = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-MAX_INTEGER, MAX_INTEGER)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_characters="\0", codec="utf-8")),
+    | TEXT,
     lambda inner: (
-        st.lists(inner)
-        | st.dictionaries(st.text(st.characters(exclude_characters="\0", codec="utf-8")), inner)
+        st.lists(inner) | st.dictionaries(TEXT.filter(lambda key: key != "__proto__"), inner)
     ),
+    max_leaves=30,
 )
 
 

@@ -94,7 +94,7 @@ class ToolParts:
                 self._feed_response(chunk)
             case ToolOutputAvailableChunk() | ToolOutputErrorChunk():
                 self._feed_output(chunk)
-            case ToolOutputDeniedChunk():
+            case _:
                 self._find(chunk.tool_call_id)["state"] = "output-denied"
 
     def _find(self, call_id: str) -> Part:
@@ -144,7 +144,7 @@ class ToolParts:
             case ToolInputAvailableChunk():
                 _overwrite(part, "input-available")
                 part["input"] = chunk.input
-            case ToolInputErrorChunk():
+            case _:
                 _overwrite(part, "output-error", errorText=chunk.error_text)
                 part["input"] = chunk.input
         if not isinstance(chunk, ToolInputErrorChunk):
