@@ -1,10 +1,13 @@
 import { randomUUID } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { ChatLike } from "./kit.ts";
 import { judges } from "./kit.ts";
 import { type Combination, kitOf, nameOf, predicate } from "./matrix.ts";
 import { type Message, type Part, pendingApprovals, toolOf } from "./messages.ts";
 import { Recorder, type Turn, trace } from "./recorder.ts";
 import type { Place } from "./servers.ts";
+import type { Chunk } from "./sse.ts";
 import { Bell, staysQuiet, waitFor } from "./waiting.ts";
 
 /** `GET /chats/{id}`. */
@@ -30,6 +33,8 @@ export interface ConversationOptions {
   readonly chatId?: string;
   readonly user?: string;
   readonly messages?: readonly Message[];
+  /** Turns of the chat that other tabs have had before. */
+  readonly earlier?: readonly Turn[];
 }
 
 /** Whether every request has ended and the client is at rest. */
@@ -47,10 +52,14 @@ export class Conversation {
   readonly bell = new Bell();
   readonly recorder: Recorder;
   readonly chat: ChatLike;
+  readonly earlier: readonly Turn[];
   /** Transient and lasting data parts, as `onData` got them. */
   readonly data: { type: string; data: unknown }[] = [];
   /** The second reader of the last post. */
   resumed: Promise<Resumed> | undefined;
+  /** Called with each chunk of this tab's own posts. */
+  watch: (post: number, chunk: Chunk) => void = () => {};
+  readonly #holders = new Set<string>();
 
   constructor(options: ConversationOptions) {
     this.place = options.place;
@@ -58,12 +67,14 @@ export class Conversation {
     this.expectedPosts = options.posts;
     this.chatId = options.chatId ?? randomUUID();
     this.user = options.user ?? `user-${this.chatId}`;
+    this.earlier = options.earlier ?? [];
     const kit = kitOf(this.combination);
     this.recorder = new Recorder({
       judges: judges(this.combination.version),
       bell: this.bell,
       mostPosts: options.posts + 4,
-      onChunk: (turn, chunk) => this.#onChunk(turn, chunk.type),
+      onPost: () => this.#onPost(),
+      onChunk: (turn, chunk) => this.#onChunk(turn, chunk),
     });
     this.chat = kit.chat({
       id: this.chatId,
@@ -73,6 +84,10 @@ export class Conversation {
       sendAutomaticallyWhen: predicate(this.combination.rule, kit),
       onData: (part) => this.data.push(part),
       ...(options.messages && { messages: options.messages }),
+    });
+    this.bell.listen(() => {
+      // A post that is refused never starts a turn that somebody could join.
+      if (!this.recorder.isBusy) this.letGo("second reader");
     });
     this.chat["~registerMessagesCallback"](this.bell.ring);
     this.chat["~registerStatusCallback"](this.bell.ring);
@@ -92,18 +107,6 @@ export class Conversation {
 
   get isAtRest(): boolean {
     return isAtRest(this.chat, this.recorder);
-  }
-
-  /** Another tab of the same user, as it stands after a reload. */
-  async reloaded(posts: number): Promise<Conversation> {
-    const { messages } = await this.history();
-    return this.beside({ posts, messages });
-  }
-
-  /** Another tab on the same chat, of the same user unless another is named. */
-  beside(options: { posts: number; messages: readonly Message[]; user?: string }): Conversation {
-    const { place, combination, chatId, user } = this;
-    return new Conversation({ place, combination, chatId, user, ...options });
   }
 
   /** Send a user message and do not wait for its answer. */
@@ -170,14 +173,13 @@ export class Conversation {
     if (response.status !== 204) throw new Error(`stop: ${response.status}`);
   }
 
-  /** Load the chat as a page does on reload and read on where a turn runs. */
-  async resume(): Promise<Resumed> {
-    const { messages } = await this.history();
-    const bell = new Bell();
+  /** Read on where a turn runs, as a page does that has been loaded with these messages. */
+  async resume(messages: readonly Message[], joined: () => void = () => {}): Promise<Resumed> {
     const recorder = new Recorder({
       judges: judges(this.combination.version),
-      bell,
+      bell: new Bell(),
       mostPosts: 0,
+      onAnswer: joined,
     });
     const chat = kitOf(this.combination).chat({
       id: this.chatId,
@@ -188,6 +190,17 @@ export class Conversation {
     });
     await chat.resumeStream();
     return { attached: recorder.turns[0]?.status === 200, chat, recorder };
+  }
+
+  /** Keep the model from speaking until everyone who holds it has let go. */
+  hold(holder: string): void {
+    this.#holders.add(holder);
+    writeFileSync(join(this.place.holds, this.chatId), "");
+  }
+
+  letGo(holder: string): void {
+    if (!this.#holders.delete(holder) || this.#holders.size > 0) return;
+    rmSync(join(this.place.holds, this.chatId), { force: true });
   }
 
   waitFor(condition: () => boolean, what: string): Promise<void> {
@@ -215,12 +228,20 @@ export class Conversation {
     return this.pending.find((part) => toolOf(part) === tool);
   }
 
-  #onChunk(turn: Turn, type: string): void {
-    if (type !== "start" || turn.kind !== "send") return;
-    if (this.recorder.posts.length !== this.expectedPosts) return;
-    const resumed = this.resume();
-    // Whoever looks at it gets the fault; until then it is not an unhandled one.
-    resumed.catch(() => {});
-    this.resumed = resumed;
+  /** The last post's turn is held back until the second reader has joined it. */
+  #onPost(): void {
+    if (this.recorder.posts.length === this.expectedPosts) this.hold("second reader");
+  }
+
+  #onChunk(turn: Turn, chunk: Chunk): void {
+    if (turn.kind !== "send") return;
+    const post = this.recorder.posts.length;
+    if (chunk.type === "start" && post === this.expectedPosts) {
+      const letGo = (): void => this.letGo("second reader");
+      this.resumed = this.history().then(({ messages }) => this.resume(messages, letGo));
+      // Whoever looks at it gets the fault; until then it is not an unhandled one.
+      this.resumed.catch(letGo);
+    }
+    this.watch(post, chunk);
   }
 }

@@ -23,6 +23,8 @@ export interface Ending {
   readonly chat?: History["status"];
   /** Whether a second reader joins the last turn [true]. */
   readonly resumes?: boolean;
+  /** Whether the last turn is a finished one told again, which brings no word of progress [false]. */
+  readonly rebuilt?: boolean;
   /** Whether the client's last message is what the server stores of it [true]. */
   readonly stored?: boolean;
 }
@@ -34,7 +36,9 @@ export async function endingFaults(talk: Conversation, ending: Ending): Promise<
   const history = await talk.history();
   const faults = [
     ...messageFaults(talk, ending),
-    ...exchanges(talk).flatMap(ruleFaults),
+    ...exchanges(talk)
+      .flatMap(ruleFaults)
+      .filter((fault) => !(ending.rebuilt && fault.startsWith("D6"))),
     ...(await talk.recorder.faults()),
     ...(await effectFaults(talk, ending)),
     ...(await historyFaults(talk, ending, history)),
@@ -46,7 +50,7 @@ export async function endingFaults(talk: Conversation, ending: Ending): Promise<
 /** The turns of a chat by exchange: one begins where the last message sent is the user's. */
 export function exchanges(talk: Conversation): Exchange[] {
   const groups: Turn[][] = [];
-  for (const turn of talk.recorder.posts) {
+  for (const turn of [...talk.earlier, ...talk.recorder.posts]) {
     if (turn.status !== 200) continue;
     const sent = (turn.body?.messages ?? []) as Message[];
     if (sent.at(-1)?.role === "user" || groups.length === 0) groups.push([]);
@@ -84,11 +88,16 @@ function actualCalls(messages: readonly Message[]): string[] {
     .sort();
 }
 
-/** In style `confirmation` only the card can be denied; the call behind it ends as an error. */
+/**
+ * In style `confirmation` the card asks, is answered and is denied; the call behind it appears with
+ * its outcome, which is an error when it was denied.
+ */
 function wantedCalls(talk: Conversation, ending: Ending): string[] {
-  const denied = talk.combination.style === "confirmation" ? "output-error" : "output-denied";
-  return (ending.calls ?? [])
-    .map(([tool, state]) => `${tool} ${state === "output-denied" ? denied : state}`)
+  const wanted = (ending.calls ?? []).map(([tool, state]) => `${tool} ${state}`);
+  if (talk.combination.style === "call") return wanted.sort();
+  return wanted
+    .filter((call) => !/ approval-/.test(call))
+    .map((call) => call.replace(" output-denied", " output-error"))
     .sort();
 }
 

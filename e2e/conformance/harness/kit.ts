@@ -55,6 +55,12 @@ export interface Kit {
   messagesFault(messages: readonly Message[]): Promise<string | undefined>;
 }
 
+/** What the validator says, without the value, which stands in the trace anyway. */
+function brief(error: Error | undefined): string {
+  const cause = error?.cause instanceof Error ? error.cause : error;
+  return (cause?.message ?? "no reason given").replaceAll(/\s+/g, " ").slice(0, 1_000);
+}
+
 type Made<Instance> = new (options: object) => Instance;
 type Client = typeof ai6 | typeof ai6Floor | typeof ai7 | typeof ai7Floor;
 
@@ -77,12 +83,12 @@ function kit(version: Version, client: Client): Kit {
     async chunkFault(chunk) {
       const judged = await schema.validate?.(chunk);
       if (judged === undefined) return "the package brings no schema for chunks";
-      return judged.success ? undefined : `${version}: ${judged.error.message}`;
+      return judged.success ? undefined : `${version}: ${brief(judged.error)}`;
     },
     async messagesFault(messages) {
       // What the page would store: undefined keys do not survive JSON.
       const judged = await validate({ messages: JSON.parse(JSON.stringify(messages)) });
-      return judged.success ? undefined : `${version}: ${judged.error?.message}`;
+      return judged.success ? undefined : `${version}: ${brief(judged.error)}`;
     },
   };
 }

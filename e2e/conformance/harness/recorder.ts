@@ -29,6 +29,8 @@ export class Recorder {
   readonly #judges: readonly Kit[];
   readonly #bell: Bell;
   readonly #mostPosts: number;
+  readonly #onPost: () => void;
+  readonly #onAnswer: () => void;
   readonly #onChunk: (turn: Turn, chunk: Chunk) => void;
   readonly #inner: typeof fetch;
   #judging: Promise<void>[] = [];
@@ -38,12 +40,18 @@ export class Recorder {
     judges: readonly Kit[];
     bell: Bell;
     mostPosts: number;
+    /** Called before a post goes out. */
+    onPost?: () => void;
+    /** Called when the head of a response has come. */
+    onAnswer?: () => void;
     onChunk?: (turn: Turn, chunk: Chunk) => void;
     inner?: typeof fetch;
   }) {
     this.#judges = options.judges;
     this.#bell = options.bell;
     this.#mostPosts = options.mostPosts;
+    this.#onPost = options.onPost ?? (() => {});
+    this.#onAnswer = options.onAnswer ?? (() => {});
     this.#onChunk = options.onChunk ?? (() => {});
     this.#inner = options.inner ?? fetch;
   }
@@ -81,6 +89,7 @@ export class Recorder {
       this.#end(turn);
       throw new Error(`post ${this.posts.length} is one too many; the client loops`);
     }
+    if (kind === "send") this.#onPost();
     let response: Response;
     try {
       response = await this.#inner(input, init);
@@ -88,6 +97,7 @@ export class Recorder {
       this.#end(turn);
       throw fault;
     }
+    this.#onAnswer();
     turn.status = response.status;
     turn.errorCode = response.headers.get("x-error-code");
     if (response.status !== 200 || response.body === null) {

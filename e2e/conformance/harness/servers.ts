@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
 /** How an approval looks on the wire; a setting of the server, so each style has its own. */
@@ -11,6 +12,8 @@ export const STYLES: readonly Style[] = ["call", "confirmation"];
 export interface Place {
   readonly url: string;
   readonly effects: string;
+  /** A folder; while it holds a file with a chat's id, that chat's model does not speak. */
+  readonly holds: string;
   readonly log: string;
 }
 
@@ -29,7 +32,9 @@ export const SHORT_TTL = 0.5;
 /** Start one server of the conformance agent on a port of its own, with its files in `folder`. */
 export async function startServer(style: Style, folder: string): Promise<Server> {
   const effects = join(folder, `${style}.effects`);
+  const holds = join(folder, `${style}-holds`);
   const log = join(folder, `${style}.log`);
+  await mkdir(holds);
   const binary = process.env.SLUICEGATE_BIN ?? join(ROOT, ".venv/bin/sluicegate");
   const options = {
     "--host": "127.0.0.1",
@@ -48,13 +53,14 @@ export async function startServer(style: Style, folder: string): Promise<Server>
       env: {
         ...process.env,
         SLUICEGATE_EFFECTS: effects,
+        SLUICEGATE_HOLDS: holds,
         SLUICEGATE_APPROVAL_TTLS: JSON.stringify({ pay_soon: SHORT_TTL }),
       },
       stdio: ["ignore", "pipe", "pipe"],
     },
   );
   const url = await readUrl(server, log);
-  return { url, effects, log, stop: () => stop(server) };
+  return { url, effects, holds, log, stop: () => stop(server) };
 }
 
 /** The first URL that the server prints; everything it says goes to the log. */

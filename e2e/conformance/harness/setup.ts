@@ -14,7 +14,7 @@ declare module "vitest" {
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), "sluicegate-conformance-"));
   const servers = await Promise.all(STYLES.map((style) => startServer(style, folder)));
-  const places = servers.map(({ url, effects, log }) => ({ url, effects, log }));
+  const places = servers.map(({ stop: _, ...place }) => place);
   project.provide(
     "places",
     Object.fromEntries(STYLES.map((style, index) => [style, places[index]])) as Record<

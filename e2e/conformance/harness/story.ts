@@ -2,6 +2,7 @@ import { describe, inject, it } from "vitest";
 import { Conversation } from "./conversation.ts";
 import { type Ending, endingFaults, historyFaults } from "./ending.ts";
 import { type Combination, EVERYWHERE, nameOf, type Rule } from "./matrix.ts";
+import type { Message } from "./messages.ts";
 
 const QUIET = 300;
 const LONG_QUIET = 2_000;
@@ -23,6 +24,19 @@ export class Talk extends Conversation {
     await this.rests(this.expectedPosts);
     const [faults] = await Promise.all([endingFaults(this, ending), this.staysQuiet(this.#quiet)]);
     this.#refuse(faults);
+  }
+
+  /** Another tab of the same user, as it stands after a reload. */
+  async reloaded(posts: number): Promise<Talk> {
+    const { messages } = await this.history();
+    return this.beside({ posts, messages });
+  }
+
+  /** Another tab on the same chat, of the same user unless another is named. */
+  beside(options: { posts: number; messages: readonly Message[]; user?: string }): Talk {
+    const { place, combination, chatId, user } = this;
+    const earlier = [...this.earlier, ...this.recorder.posts];
+    return new Talk({ place, combination, chatId, user, earlier, ...options });
   }
 
   /** Wait until the named tools ask, and see that the stored chat waits in the same state. */
@@ -62,9 +76,10 @@ export function story(
         try {
           await tell(talk);
         } catch (fault) {
-          const reason = fault instanceof Error ? fault.message : String(fault);
-          const state = reason.includes(talk.chatId) ? "" : `\n${talk.describe()}`;
-          throw new Error(reason + state, { cause: fault });
+          if (fault instanceof Error && !fault.message.includes(talk.chatId)) {
+            fault.message += `\n${talk.describe()}`;
+          }
+          throw fault;
         }
       },
     );
