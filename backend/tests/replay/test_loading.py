@@ -87,6 +87,13 @@ def test_an_image_is_read_from_beside_the_file(tmp_path: Path) -> None:
         assert (image.media_type, image.data) == ("image/png", b"PNG")
 
 
+def test_arguments_that_come_whole_may_be_empty(tmp_path: Path) -> None:
+    text = with_part("{call: {name: a, args: {rows: [], note: {}}}}")
+    call = load_scenarios(saved(tmp_path, text)).scenarios[0].responses[0].parts[0].call
+    assert call is not None
+    assert call.args == {"rows": [], "note": {}}
+
+
 def test_a_fault_is_a_configuration_error() -> None:
     assert issubclass(ScenarioError, ConfigurationError)
 

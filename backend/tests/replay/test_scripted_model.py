@@ -62,6 +62,17 @@ async def test_waiting_comes_before_the_first_delta_and_between_deltas() -> None
     assert log == [0.5, "a", 0.02, "b", 0.02, "c", "abc"]
 
 
+async def test_without_streaming_there_are_no_deltas_to_wait_between() -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    script = scripted({"parts": [{"text": "abc"}], "delta_chars": 1, "wait_ms": 500, "delay_ms": 9})
+    await played(script.model_copy(update={"sleep": sleep}), stream=False)
+    assert waited == [0.5]
+
+
 async def test_without_a_delay_others_still_get_their_turn_between_deltas() -> None:
     log: list[str] = []
 

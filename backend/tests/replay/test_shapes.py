@@ -66,6 +66,7 @@ async def test_two_playings_of_a_call_without_id_are_two_calls() -> None:
 ARGS = {
     "city": "Tokyo",
     "odd key's": "\n",
+    "a.b": "dotted",
     "days": 3,
     "share": 0.5,
     "fast": True,
@@ -92,6 +93,7 @@ async def test_streamed_arguments_arrive_in_pieces_and_whole() -> None:
     assert city == [("Tok", True), ("yo", False)]
     (whole,) = aggregate.get_function_calls()
     assert whole.args == ARGS
+    assert whole.args["fast"] is True
     assert {piece.id for piece in pieces} == {whole.id}
 
 
@@ -147,12 +149,21 @@ def sources(response: LlmResponse) -> list[tuple[str, str | None, str | None]]:
 async def test_sources_travel_with_a_delta_and_with_the_aggregate() -> None:
     page = {"source": {"uri": "https://a.example", "title": "A"}}
     paper = {"source": {"uri": "gs://papers/b.pdf", "title": "B"}}
-    model = scripted({"parts": [{"text": "One."}, page, {"text": "Two."}, paper]})
-    one, two, aggregate = await played(model)
+    words_and_sources = [{"text": "One."}, page, {"text": "Two."}, paper, {"text": "Three."}]
+    one, two, three, aggregate = await played(scripted({"parts": words_and_sources}))
     first = ("web", "https://a.example", "A")
     second = ("document", "gs://papers/b.pdf", "B")
-    assert sources(one) == [first]
+    assert (sources(one), sources(three)) == ([first], [])
     assert sources(two) == sources(aggregate) == [first, second]
+
+
+async def test_sources_at_the_end_travel_with_the_last_delta() -> None:
+    pages = [{"source": {"uri": f"https://{name}.example"}} for name in "ab"]
+    model = scripted({"parts": [{"text": "One."}, pages[0], {"text": "Two."}, pages[1]]})
+    one, two, aggregate = await played(model)
+    assert len(sources(one)) == 1
+    assert sources(two) == sources(aggregate)
+    assert [uri for _, uri, _ in sources(two)] == ["https://a.example", "https://b.example"]
 
 
 async def test_sources_alone_are_still_told() -> None:
