@@ -1,0 +1,1 @@
+"""The agents that every server of the benchmark serves, in the folder layout of ``adk``."""

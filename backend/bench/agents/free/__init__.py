@@ -1,0 +1,3 @@
+"""An agent that never asks a person."""
+
+from . import agent as agent

@@ -1,0 +1,3 @@
+"""An agent that may ask a person."""
+
+from . import agent as agent

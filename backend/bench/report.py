@@ -1,0 +1,141 @@
+"""The numbers as one table for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import platform
+import statistics
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.peers import ALONE, FLOOR, FREE, PREVIEW, PROGRESSIVE, RUNNER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bench.pending import Pending
+    from bench.rounds import Samples
+
+DELTA_BUDGET: Final = 25e-6
+"""Seconds per delta that the server may add to ``Runner.run_async``."""
+FIRST_BUDGET: Final = 5e-3
+"""Seconds to the first delta that it may add."""
+
+_OURS: Final = (FREE, PROGRESSIVE, PREVIEW)
+_BASES: Final = {
+    ALONE: "to Runner.run_async alone, so with all of HTTP",
+    RUNNER: "to Runner.run_async in the bare generator",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median, lowest and highest of the rounds."""
+
+    median: float
+    lowest: float
+    highest: float
+
+    def text(self, scale: float) -> str:
+        """Return ``median (lowest - highest)`` in other units."""
+        low, high = self.lowest * scale, self.highest * scale
+        return f"{self.median * scale:8.1f} ({low:.1f} - {high:.1f})"
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return the spread of one value a round."""
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that one run has measured."""
+
+    titles: Mapping[str, str]
+    samples: Mapping[str, Samples]
+    pending: Pending
+    rounds: int
+    deltas: int
+
+    def added(self, name: str, base: str) -> tuple[Spread, Spread]:
+        """Return what a row adds to another, round by round: per delta, to the first delta."""
+        ours, theirs = self.samples[name], self.samples[base]
+        pairs = (ours.per_delta, theirs.per_delta), (ours.first_delta, theirs.first_delta)
+        per_delta, first = (
+            spread([mine - other for mine, other in zip(mines, others, strict=True)])
+            for mines, others in pairs
+        )
+        return per_delta, first
+
+    def table(self) -> str:
+        """Return the table that is printed."""
+        return "\n".join(self._lines())
+
+    def json(self) -> dict[str, Any]:
+        """Return all samples in seconds, what follows from them, and where they were taken."""
+        return {
+            "format": 1,
+            "python": platform.python_version(),
+            "google_adk": version("google-adk"),
+            "rounds": self.rounds,
+            "deltas": self.deltas,
+            "peers": {name: asdict(found) for name, found in self.samples.items()},
+            "added": {
+                name: {base: self._added_json(name, base) for base in _BASES} for name in _OURS
+            },
+            "budget": {"per_delta": DELTA_BUDGET, "first_delta": FIRST_BUDGET},
+            "pending": {**asdict(self.pending), "kib_per_thousand": self.pending.kib_per_thousand},
+        }
+
+    def _added_json(self, name: str, base: str) -> dict[str, Any]:
+        per_delta, first = self.added(name, base)
+        return {
+            "per_delta": per_delta.median,
+            "first_delta": first.median,
+            "within": per_delta.median <= DELTA_BUDGET and first.median <= FIRST_BUDGET,
+        }
+
+    def _lines(self) -> Iterator[str]:
+        yield (
+            f"{self.deltas:,} deltas of 20 bytes, median of {self.rounds} (lowest - highest); "
+            f"Python {platform.python_version()}, google-adk {version('google-adk')}"
+        )
+        yield ""
+        yield f"{'':37}{'µs per delta':28}{'x floor':9}{'first delta ms':24}whole ms"
+        floor = spread(self.samples[FLOOR].per_delta).median
+        for name, found in self.samples.items():
+            per_delta, first = spread(found.per_delta), spread(found.first_delta)
+            yield (
+                f"{self.titles[name]:36}{per_delta.text(1e6):28}"
+                f"{per_delta.median / floor:7.1f}  {first.text(1e3):24}"
+                f"{spread(found.whole).median * 1e3:8.0f}"
+            )
+        for base, words in _BASES.items():
+            yield ""
+            yield f"What the server adds {words}"
+            yield from (self._against_budget(name, base) for name in _OURS)
+        yield ""
+        yield from self._idle()
+
+    def _against_budget(self, name: str, base: str) -> str:
+        per_delta, first = self.added(name, base)
+        return (
+            f"{self.titles[name]:36}{per_delta.text(1e6):28}"
+            f"{_verdict(per_delta.median, DELTA_BUDGET, 1e6, 'µs')}  "
+            f"{first.text(1e3):24}{_verdict(first.median, FIRST_BUDGET, 1e3, 'ms')}"
+        )
+
+    def _idle(self) -> Iterator[str]:
+        found = self.pending
+        yield (
+            f"{found.count:,} idle pending approvals: {found.resident_kib:,} KiB of memory "
+            f"({found.kib_per_thousand:,.0f} KiB per 1,000), "
+            f"{found.tasks} tasks, {found.sockets} sockets"
+        )
+        client = spread(self.samples[FLOOR].client)
+        yield f"The client's own work at the floor: {client.text(1e6).strip()} µs per delta"
+
+
+def _verdict(value: float, budget: float, scale: float, unit: str) -> str:
+    words = "within" if value <= budget else "over"
+    return f"{words} {budget * scale:.0f} {unit}"

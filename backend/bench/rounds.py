@@ -1,0 +1,77 @@
+"""Interleaved rounds: in each, every peer answers once, while all others are idle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bench.client import BenchError
+from bench.script import FAST, SLOW, SLOW_DELTAS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from bench.client import Address
+    from bench.peers import Peer
+
+
+@dataclass(slots=True)
+class Samples:
+    """What was measured of one peer, one value a round, in seconds.
+
+    ``per_delta`` and ``whole`` come from the answer without waits, ``first_delta`` from the model
+    that awaits a millisecond before each delta. ``client`` is this process's own work per delta.
+    """
+
+    per_delta: list[float] = field(default_factory=list)
+    whole: list[float] = field(default_factory=list)
+    first_delta: list[float] = field(default_factory=list)
+    client: list[float] = field(default_factory=list)
+
+
+def measure(
+    peers: Sequence[Peer],
+    addresses: Mapping[tuple[str, ...], Address],
+    *,
+    rounds: int,
+    deltas: int,
+    progress: Callable[[str], None],
+) -> dict[str, Samples]:
+    """Ask every peer in every round; a first round warms up and is not kept.
+
+    Raises:
+        BenchError: A peer fails, or does not send what the script says.
+    """
+    samples = {peer.name: Samples() for peer in peers}
+    for number in range(rounds + 1):
+        progress(f"round {number} of {rounds}" if number else "warming up")
+        # Every peer is once the first after each other one.
+        turned = number % len(peers)
+        for peer in (*peers[turned:], *peers[:turned]):
+            found = _once(peer, addresses[peer.command], deltas)
+            if number:
+                _add(samples[peer.name], found)
+    return samples
+
+
+def _once(peer: Peer, address: Address, deltas: int) -> Samples:
+    fast, slow = peer.ask(address, FAST), peer.ask(address, SLOW)
+    for exchange, expected in ((fast, deltas), (slow, SLOW_DELTAS)):
+        sent = peer.deltas(exchange.body)
+        if sent != expected:
+            raise BenchError(f"{peer.title} sent {sent} deltas, not {expected}.")
+    if fast.first is None or slow.first is None:
+        raise BenchError(f"{peer.title} sent its deltas in no shape that could be timed.")
+    return Samples(
+        per_delta=[(fast.last - fast.first) / (deltas - 1)],
+        whole=[fast.last],
+        first_delta=[slow.first],
+        client=[fast.cpu / deltas],
+    )
+
+
+def _add(kept: Samples, found: Samples) -> None:
+    kept.per_delta += found.per_delta
+    kept.whole += found.whole
+    kept.first_delta += found.first_delta
+    kept.client += found.client

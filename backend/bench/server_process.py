@@ -1,0 +1,108 @@
+"""One server in a process of its own, from its first line to its end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from bench.client import Address, BenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+_BACKEND: Final = Path(__file__).parent.parent
+_URL: Final = re.compile(r"http://[\w.\[\]:-]+:[1-9]\d*")
+_START_SECONDS: Final = 90.0
+
+
+class ServerProcess:
+    """A server that was started; it is stopped at the end of the ``with`` statement."""
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str]
+    ) -> None:
+        """Start the command in a folder of its own; it prints its URL once it listens."""
+        folder.mkdir()
+        self._command = command
+        self._log = folder / "log"
+        # A file and not a pipe: nobody reads what the server says later.
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": str(_BACKEND), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def address(self) -> Address:
+        """Wait for the server and return where it listens.
+
+        Raises:
+            BenchError: It ended, or does not say its URL in time.
+        """
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            ended = self._process.poll() is not None
+            found = _URL.search(self.said())
+            if ended:
+                break
+            if found:
+                parts = urlsplit(found[0])
+                return Address(parts.hostname or "", parts.port or 0)
+            time.sleep(0.05)
+        raise BenchError(f"{' '.join(self._command)} did not start:\n{self.said()}")
+
+    def said(self) -> str:
+        """Return what the server has printed so far."""
+        return self._log.read_text("utf-8", errors="replace")
+
+    def resident_kib(self) -> int:
+        """Return the process's resident memory in KiB."""
+        status = Path(f"/proc/{self.pid}/status")
+        if status.exists():
+            found = re.search(r"VmRSS:\s+(\d+)", status.read_text())
+            return int(found[1]) if found else 0
+        listed = ["ps", "-o", "rss=", "-p", str(self.pid)]
+        return int(subprocess.run(listed, capture_output=True, text=True, check=True).stdout)
+
+    def __enter__(self) -> ServerProcess:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def own_server(kind: str) -> list[str]:
+    """Return the command that starts one of the servers of `bench.serve`."""
+    return [sys.executable, "-m", "bench.serve", kind]
+
+
+def sluicegate(agent: str) -> list[str]:
+    """Return the command that serves one of the benchmark's agents as users do."""
+    target = _BACKEND / "bench" / "agents" / agent / "agent.py"
+    binary = Path(sys.executable).with_name("sluicegate")
+    return [str(binary), "serve", f"{target}:root_agent", "--port", "0"]

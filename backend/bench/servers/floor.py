@@ -1,0 +1,43 @@
+"""A generator that writes the frames of a turn, made beforehand, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+
+from bench.script import DELTA, FAST, SLOW_DELTAS
+from bench.servers.frames import AFTER, BEFORE, delta_frame, user_text
+from sluicegate.wire.sse import HEADERS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+
+def build() -> ASGIApp:
+    """Return the application; like the scripted model it lets the loop run before each delta."""
+    deltas = int(os.environ["BENCH_DELTAS"])
+    delta = delta_frame(DELTA)
+
+    async def frames(count: int, seconds: float) -> AsyncGenerator[bytes]:
+        for written in BEFORE:
+            yield written
+        for _ in range(count):
+            await asyncio.sleep(seconds)
+            yield delta
+        for written in AFTER:
+            yield written
+
+    async def chat(request: Request) -> StreamingResponse:
+        fast = await user_text(request) == FAST
+        body = frames(deltas, 0) if fast else frames(SLOW_DELTAS, 0.001)
+        return StreamingResponse(body, headers=HEADERS)
+
+    return Starlette(routes=[Route("/api/chat", chat, methods=["POST"])])

@@ -1,0 +1,45 @@
+"""What is before and after the deltas of a turn, ready to be sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sluicegate.wire.chunks import (
+    FinishChunk,
+    FinishStepChunk,
+    StartChunk,
+    StartStepChunk,
+    TextDeltaChunk,
+    TextEndChunk,
+    TextStartChunk,
+)
+from sluicegate.wire.sse import DONE, frame
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_ID: Final = "text-1"
+
+BEFORE: Final = [
+    frame(StartChunk(message_id="message-1")),
+    frame(StartStepChunk()),
+    frame(TextStartChunk(id=_ID)),
+]
+AFTER: Final = [
+    frame(TextEndChunk(id=_ID)),
+    frame(FinishStepChunk()),
+    frame(FinishChunk(finish_reason="stop")),
+    DONE,
+]
+
+
+def delta_frame(text: str) -> bytes:
+    """Return the frame of one delta."""
+    return frame(TextDeltaChunk(id=_ID, delta=text))
+
+
+async def user_text(request: Request) -> str:
+    """Return the text of the message that a chat request carries."""
+    body: dict[str, Any] = await request.json()
+    text: str = body["messages"][-1]["parts"][0]["text"]
+    return text
