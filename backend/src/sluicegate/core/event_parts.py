@@ -1,0 +1,242 @@
+"""What stands in an ADK event, read by attribute and named in the translator's own words.
+
+Rule: reading never raises, whatever a plugin or an agent of one's own put into the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from re import sub
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from sluicegate.core.exchanges import METADATA_KEY
+from sluicegate.core.json_safe import json_safe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from google.adk.events.event import Event
+    from pydantic import JsonValue
+
+CONFIRMATION: Final = "adk_request_confirmation"
+INPUT: Final = "adk_request_input"
+CREDENTIAL: Final = "adk_request_credential"
+TRANSFER: Final = "transfer_to_agent"
+NODE_CONFIRMATION: Final = "wf_tool_confirmation:"
+"""How the id of an `INPUT` call begins that asks about a tool node of a Workflow."""
+ABORTED: Final = "INVOCATION_ABORTED"
+
+DEFAULT_MEDIA_TYPE: Final = "application/octet-stream"
+_EXTENSIONS: Final = {
+    "application/pdf": "pdf",
+    "application/json": "json",
+    "application/zip": "zip",
+    "audio/mpeg": "mp3",
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/pcm": "pcm",
+    "image/jpeg": "jpg",
+    "image/svg+xml": "svg",
+    "text/plain": "txt",
+    "text/markdown": "md",
+    "text/javascript": "js",
+    "video/quicktime": "mov",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A piece of text, or of a thought."""
+
+    thought: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WholeCall:
+    """A function call with all its arguments; ``id`` is ADK's."""
+
+    id: str
+    name: str
+    args: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A file by its URL."""
+
+    url: str
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Code the model wrote to be run; ``language`` in lower case."""
+
+    language: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOutput:
+    """What the code gave; ``outcome`` is one of ADK's ``OUTCOME_…``."""
+
+    outcome: str
+    output: str
+
+
+Shown: TypeAlias = Said | Media | Code | CodeOutput
+Content: TypeAlias = Shown | WholeCall
+
+
+def attribute(source: object, *names: str) -> Any:
+    """Follow attributes or keys; None where there is none."""
+    for name in names:
+        is_mapping = isinstance(source, Mapping)
+        source = source.get(name) if is_mapping else getattr(source, name, None)  # type: ignore[attr-defined]
+    return source
+
+
+def parts_of(event: object) -> Sequence[Any]:
+    """The content parts of an event."""
+    parts = attribute(event, "content", "parts")
+    return parts if isinstance(parts, list | tuple) else ()
+
+
+def contents_of(event: object, files_url: str) -> list[Content]:
+    """What the model said in one whole event, in order.
+
+    Calls that are ADK's own business are left out: transfers, confirmations, credentials.
+    """
+    return [item for part in parts_of(event) for item in _contents(part, files_url)]
+
+
+def contents_of_piece(part: object, files_url: str) -> Iterator[Shown]:
+    """What stands in a part of a partial event, but for function calls."""
+    for item in _contents(part, files_url):
+        if not isinstance(item, WholeCall):
+            yield item
+
+
+def _contents(part: object, files_url: str) -> Iterator[Content]:
+    said = attribute(part, "text")
+    if said and isinstance(said, str):
+        yield Said(bool(attribute(part, "thought")), said)
+    call = attribute(part, "function_call")
+    if call is not None and is_shown(call):
+        yield WholeCall(text(call, "id"), text(call, "name"), arguments_of(call))
+    code = attribute(part, "executable_code")
+    if code is not None:
+        yield Code(_word(attribute(code, "language")).lower() or "python", text(code, "code"))
+    result = attribute(part, "code_execution_result")
+    if result is not None:
+        yield CodeOutput(_word(attribute(result, "outcome")), text(result, "output"))
+    file = media_in(part, files_url)
+    if file is not None:
+        yield file
+
+
+def is_shown(call: object) -> bool:
+    """Whether a function call is a tool call in the eyes of the user."""
+    name = text(call, "name")
+    if not name or name in (TRANSFER, CONFIRMATION, CREDENTIAL):
+        return False
+    return not (name == INPUT and text(call, "id").startswith(NODE_CONFIRMATION))
+
+
+def arguments_of(call: object) -> dict[str, JsonValue]:
+    """The arguments of a function call as JSON."""
+    args = json_safe(attribute(call, "args"))
+    return args if isinstance(args, dict) else {}
+
+
+def calls_of(event: object) -> list[Any]:
+    """Every function call of an event."""
+    return _all_of(event, "function_call")
+
+
+def responses_of(event: object) -> list[Any]:
+    """Every function response of an event."""
+    return _all_of(event, "function_response")
+
+
+def _all_of(event: object, name: str) -> list[Any]:
+    found = (attribute(part, name) for part in parts_of(event))
+    return [item for item in found if item is not None]
+
+
+def media_in(part: object, files_url: str) -> Media | None:
+    """The file in a part: ours by its name, somebody else's by its web address."""
+    stored = _stored(part)
+    if stored is not None:
+        return Media(files_url + stored[0], stored[1])
+    url = text(attribute(part, "file_data"), "file_uri")
+    if url.startswith(("https://", "http://")):
+        return Media(url, text(attribute(part, "file_data"), "mime_type") or DEFAULT_MEDIA_TYPE)
+    return None
+
+
+def media_of(event: Event) -> list[tuple[str, str, bytes]]:
+    """Every file in an event, those of function responses too: name, media type, bytes.
+
+    The name is the first 32 hexadecimal digits of the SHA-256 of the bytes and an extension by
+    the media type, so it is the same each time the event is read.
+    """
+    holders = [
+        *parts_of(event),
+        *(part for response in responses_of(event) for part in response_parts(response)),
+    ]
+    return [stored for holder in holders if (stored := _stored(holder)) is not None]
+
+
+def response_parts(response: object) -> Sequence[Any]:
+    """The media parts of a function response."""
+    parts = attribute(response, "parts")
+    return parts if isinstance(parts, list | tuple) else ()
+
+
+def _stored(part: object) -> tuple[str, str, bytes] | None:
+    data = attribute(part, "inline_data", "data")
+    if not isinstance(data, bytes):
+        return None
+    media_type = text(attribute(part, "inline_data"), "mime_type") or DEFAULT_MEDIA_TYPE
+    return f"{sha256(data).hexdigest()[:32]}.{extension(media_type)}", media_type, data
+
+
+def extension(media_type: str) -> str:
+    """The file extension of a media type, without a dot; ``bin`` if none is known."""
+    plain = media_type.partition(";")[0].strip().lower()
+    known = _EXTENSIONS.get(plain)
+    if known is not None:
+        return known
+    kind, _, subtype = plain.partition("/")
+    if kind in ("audio", "image", "text", "video"):
+        return sub(r"[^a-z0-9]", "", subtype)[:8] or "bin"
+    return "bin"
+
+
+def notes_of(event: object) -> Mapping[str, Any]:
+    """What the engine and its plugin noted on an event (``Event.custom_metadata``)."""
+    found = attribute(event, "custom_metadata", METADATA_KEY)
+    return found if isinstance(found, Mapping) else {}
+
+
+def code_of(event: object) -> str:
+    """ADK's ``error_code`` as a word, empty if there is none."""
+    return _word(attribute(event, "error_code"))
+
+
+def text(source: object, name: str) -> str:
+    """An attribute that is a string, else an empty one."""
+    value = attribute(source, name)
+    return value if type(value) is str else (str(value) if isinstance(value, str) else "")
+
+
+def _word(value: object) -> str:
+    plain = getattr(value, "value", value)
+    return plain if isinstance(plain, str) else ""

@@ -1,0 +1,95 @@
+"""What becomes of the gated tool nodes of a Workflow.
+
+ADK: a node's result is no function response but an event of its own, with the node's path and the
+result as ``Event.output``. A tool that returned None leaves an event without one; that it is over
+stands in the Workflow's next checkpoint. A node that raised leaves an error event, and may be
+tried again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from sluicegate.core.event_parts import (
+    NODE_CONFIRMATION,
+    attribute,
+    code_of,
+    notes_of,
+    parts_of,
+    text,
+)
+from sluicegate.core.exchange_events import noted
+from sluicegate.core.gate import NOT_FINISHED
+from sluicegate.core.items import NodeEnded, Question, Verdict
+from sluicegate.core.json_safe import json_safe
+from sluicegate.core.signals import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from sluicegate.core.items import Item
+
+_COMPLETED: Final = 3
+"""ADK's ``NodeStatus.COMPLETED``, as checkpoints store it."""
+
+
+class NodeResults:
+    """The tool nodes that were asked about, by their path."""
+
+    def __init__(self) -> None:
+        self._answered: set[str] = set()
+        self._silent: dict[str, Outcome] = {}
+
+    def note(self, items: Iterable[Item]) -> None:
+        """Take what an event asked or answered."""
+        for item in items:
+            if isinstance(item, Verdict) and item.id.startswith(NODE_CONFIRMATION):
+                self._answered.add(item.id.removeprefix(NODE_CONFIRMATION))
+            elif isinstance(item, Question):
+                self._answered.discard(item.id.removeprefix(NODE_CONFIRMATION))
+
+    def read(self, event: object) -> list[NodeEnded]:
+        """Whatever this event says of a node that was answered."""
+        path = text(attribute(event, "node_info"), "path")
+        if path not in self._answered:
+            return self._completed(event)
+        outcomes = attribute(notes_of(event), "outcomes")
+        interrupt = NODE_CONFIRMATION + path
+        wire_id = f"{text(event, 'invocation_id')}:{interrupt}"
+        outcome = noted(outcomes, interrupt, wire_id)
+        output = attribute(event, "output")
+        if outcome is None and output is not None:
+            outcome = Outcome("output", json_safe(output))
+        if outcome is not None:
+            return [self._end(path, outcome)]
+        if code_of(event):
+            self._silent[path] = NOT_FINISHED
+        elif attribute(event, "node_info", "message_as_output"):
+            said = "".join(text(part, "text") for part in parts_of(event))
+            return [self._end(path, Outcome("output", said))]
+        elif not parts_of(event):
+            self._silent[path] = Outcome("output", None)
+        return []
+
+    def end(self) -> list[NodeEnded]:
+        """Nothing follows: what was silent is over."""
+        return [self._end(path, outcome) for path, outcome in list(self._silent.items())]
+
+    def _completed(self, event: object) -> list[NodeEnded]:
+        if not self._silent:
+            return []
+        nodes = attribute(event, "actions", "agent_state", "nodes")
+        return [
+            self._end(path, outcome)
+            for path, outcome in list(self._silent.items())
+            if attribute(nodes, _node(path), "status") == _COMPLETED
+        ]
+
+    def _end(self, path: str, outcome: Outcome) -> NodeEnded:
+        self._answered.discard(path)
+        self._silent.pop(path, None)
+        return NodeEnded(NODE_CONFIRMATION + path, outcome)
+
+
+def _node(path: str) -> str:
+    return path.rpartition("/")[2].partition("@")[0]
