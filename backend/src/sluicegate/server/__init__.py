@@ -1,0 +1,1 @@
+"""The application: settings, who may call, routes, the command line."""

@@ -1,0 +1,130 @@
+"""Answers that are not streams: JSON, and one plain sentence for everything that goes wrong."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+
+from sluicegate.errors import ConfigurationError, RequestError, Unauthenticated, Unavailable
+from sluicegate.server.traces import trace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+INTERNAL: Final = "internal"
+"""The code of an answer 500."""
+
+METHOD_NOT_ALLOWED: Final = "method_not_allowed"
+"""The code of an answer 405."""
+
+_log: Final = logging.getLogger("sluicegate")
+
+
+def json_answer(content: Any, *, headers: Mapping[str, str] | None = None) -> Response:
+    """Answer 200 with JSON that no cache keeps."""
+    body = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(
+        body.encode("utf-8", "replace"),
+        media_type="application/json",
+        headers={"cache-control": "no-store", "x-content-type-options": "nosniff"}
+        | dict(headers or {}),
+    )
+
+
+def sentence(
+    status: int, code: str, text: str, *, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Answer with one plain sentence; clients show it as it is."""
+    return Response(
+        text.encode("utf-8", "replace"),
+        status,
+        media_type="text/plain",
+        headers={
+            "x-error-code": code,
+            "cache-control": "no-store",
+            "x-content-type-options": "nosniff",
+        }
+        | dict(headers or {}),
+    )
+
+
+def refusal(error: RequestError) -> Response:
+    """Answer with the error's own sentence, code and status."""
+    headers: dict[str, str] = {}
+    if error.retry_after is not None:
+        headers["retry-after"] = str(error.retry_after)
+    if isinstance(error, Unauthenticated):
+        headers["www-authenticate"] = "Bearer"
+    return sentence(error.status, error.code, error.message, headers=headers)
+
+
+async def routing_refusal(_: Request, error: Exception) -> Response:
+    """Answer in the same form where no route matches (404) or not with this method (405)."""
+    missing: HTTPException = error  # type: ignore[assignment]  # registered for it alone
+    if missing.status_code == HTTPStatus.NOT_FOUND:
+        return sentence(404, "unknown", "There is nothing at this address; check it.")
+    if missing.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        text = "This address does not take that method; the header allow lists what it takes."
+        return sentence(405, METHOD_NOT_ALLOWED, text, headers=missing.headers)
+    return sentence(missing.status_code, "malformed", "The request could not be read; check it.")
+
+
+class Failures:
+    """Middleware that turns what endpoints raise into answers, and hides what is ours alone.
+
+    Before the first byte every error is one plain sentence. After it the connection is broken:
+    a clean end would look like a finished answer.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap the router."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the application, answer for its errors."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def noticing(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noticing)
+        except ClientDisconnect:
+            return
+        except Exception as error:
+            if not started:
+                await answer_to(error)(scope, receive, send)
+                return
+            if isinstance(error, ConnectionAbortedError):
+                raise
+            _log.error("a response failed after it had begun: %s", trace(error))
+            # The error's own text must not reach the log of whatever server this runs in.
+            raise ConnectionAbortedError("The stream was cut after an error.") from None
+
+
+def answer_to(error: Exception) -> Response:
+    """Return the answer to an error; an unexpected one is logged and gets an id."""
+    if isinstance(error, RequestError):
+        return refusal(error)
+    if isinstance(error, ConfigurationError):
+        _log.error("the application cannot start: %s", str(error))
+        return refusal(Unavailable("The server is not set up yet; ask whoever runs it."))
+    error_id = secrets.token_hex(4)
+    _log.error("a request failed: error=%s %s", error_id, trace(error))
+    text = f"Something went wrong on the server; quote the error id {error_id} when you report it."
+    return sentence(500, INTERNAL, text)

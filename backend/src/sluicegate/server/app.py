@@ -1,0 +1,201 @@
+"""The application: an agent in, a Starlette application out."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from google.adk.apps.app import App
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from sluicegate import __version__
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.errors import ConfigurationError
+from sluicegate.server.access import Access, is_loopback_name
+from sluicegate.server.answers import Failures, json_answer, routing_refusal
+from sluicegate.server.authentication import authenticator
+from sluicegate.server.chats import StoredChats
+from sluicegate.server.openapi import description
+from sluicegate.server.opening import OneEngine
+from sluicegate.server.operations import Operation, Success
+from sluicegate.server.page import page_files
+from sluicegate.server.routes import (
+    chat_operations,
+    page_operations,
+    probe_operations,
+    routes,
+    stored_operations,
+)
+from sluicegate.server.settings import load_settings
+from sluicegate.transports.incoming import BodyLimits
+from sluicegate.transports.sse import ChatOverSse
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from google.adk.agents import BaseAgent
+    from google.adk.models import BaseLlm
+    from google.adk.workflow import BaseNode
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from sluicegate.server.authentication import Authenticate
+    from sluicegate.server.opening import OpenEngine
+    from sluicegate.server.settings import Settings
+
+    Target: TypeAlias = BaseAgent | BaseNode | App
+
+
+def create_app(
+    agent: Target,
+    *,
+    authenticate: Authenticate | None = None,
+    **settings: Any,
+) -> Starlette:
+    """Make the application that serves an agent to AI SDK clients.
+
+    It runs alone or mounted under any path of a Starlette or FastAPI application. A mounted
+    application gets no lifespan events: the engine is then opened by the first request and
+    closed with the event loop; a parent that wants it earlier enters
+    ``app.router.lifespan_context(app)`` in its own lifespan.
+
+    Args:
+        agent: The root agent, a workflow node, or an ADK ``App``. It is not changed.
+        authenticate: ``async (connection) -> user id or None``, in place of the setting ``auth``.
+            The connection has the headers, cookies and the peer.
+        **settings: Fields of `Settings`; what is not given comes from the environment variable
+            ``SLUICEGATE_…`` or is the default.
+
+    Raises:
+        ConfigurationError: A setting is unknown or cannot be used. What is wrong with the agent
+            is raised when the engine opens.
+    """
+    chosen = load_settings(os.environ, settings)
+
+    return build(engine_of(agent, chosen), chosen, authenticate=authenticate).app
+
+
+def engine_of(agent: Target, settings: Settings) -> OpenEngine:
+    """Return what opens the engine of an agent.
+
+    Raises:
+        ConfigurationError: The model's script cannot be played.
+    """
+    model: BaseLlm | None = None
+    if settings.model_script is not None:
+        root = agent.root_agent if isinstance(agent, App) else agent
+        replay = importlib.import_module("sluicegate.replay")
+        name = None if root is None else root.name
+        model = replay.ScriptedModel.from_file(settings.model_script, root=name)
+
+    async def open_engine() -> ChatEngine:
+        return await ChatEngine.open(agent, settings.engine, model=model)
+
+    return open_engine
+
+
+class Application:
+    """The Starlette application and what its server must reach in it."""
+
+    def __init__(self, app: Starlette, sse: ChatOverSse, engine: OneEngine) -> None:
+        """Take the application and the parts that outlive a request."""
+        self.app = app
+        self.engine = engine
+        self.cut_streams = sse.cut
+        """Breaks the open streams, so that a server that ends need not wait for them."""
+
+
+def build(
+    open_engine: OpenEngine,
+    settings: Settings,
+    *,
+    authenticate: Authenticate | None = None,
+    suggestions: Sequence[str] = (),
+) -> Application:
+    """Put the application together around whatever opens its engine.
+
+    The page offers the suggestions as first messages.
+
+    Raises:
+        ConfigurationError: The settings cannot be served.
+    """
+    refuse_strangers(settings, authenticate)
+    engine = OneEngine(open_engine)
+    body = BodyLimits(settings.max_body_bytes, settings.body_timeout)
+    sse = ChatOverSse(
+        body=body,
+        limits=settings.request_limits,
+        own_files=settings.files_url,
+        keep_alive=settings.keep_alive,
+    )
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await engine.get()
+        try:
+            yield
+        finally:
+            sse.cut()
+            await engine.close()
+
+    operations = [
+        *chat_operations(sse),
+        *stored_operations(StoredChats(body=body)),
+        *probe_operations(engine),
+    ]
+    if settings.page:
+        operations += page_operations(page_files(settings.prefix, suggestions))
+    operations.append(_description_of(operations, settings.prefix))
+    app = Starlette(
+        routes=routes(
+            operations,
+            prefix=settings.prefix,
+            authenticate=authenticate or authenticator(settings),
+            engine=engine,
+        ),
+        middleware=[
+            Middleware(
+                Access,
+                settings=settings,
+                authenticated=authenticate is not None or settings.auth != "none",
+            ),
+            Middleware(Failures),
+        ],
+        exception_handlers={HTTPException: routing_refusal},
+        lifespan=lifespan,
+    )
+    # A redirect would lose the body of a POST; the one address is the right one.
+    app.router.redirect_slashes = False
+    return Application(app, sse, engine)
+
+
+def refuse_strangers(settings: Settings, authenticate: Authenticate | None) -> None:
+    """Refuse to serve other machines where nobody is asked who is calling.
+
+    Raises:
+        ConfigurationError: The host is not a loopback address and there is no authentication.
+    """
+    if authenticate is None and settings.auth == "none" and not is_loopback_name(settings.host):
+        raise ConfigurationError(
+            f"Without --auth only loopback addresses are served, not --host {settings.host}; "
+            "add --auth bearer:FILE or --auth header:NAME."
+        )
+
+
+def _description_of(operations: list[Operation], prefix: str) -> Operation:
+    async def answer(_: Request) -> Response:
+        return json_answer(document)
+
+    own = Operation(
+        "GET",
+        "/openapi.json",
+        "Describe the API.",
+        (Success(200, "This document.", "application/json", {"type": "object"}),),
+        open_endpoint=answer,
+    )
+    document = description([*operations, own], prefix=prefix, version=__version__)
+    return own

@@ -1,0 +1,172 @@
+"""Who is calling: the port and what is built in."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from starlette.requests import HTTPConnection
+
+from sluicegate.errors import ConfigurationError, Unauthenticated, Unavailable
+
+if TYPE_CHECKING:
+    import os
+
+    from sluicegate.server.settings import Settings
+
+Authenticate: TypeAlias = Callable[[HTTPConnection], Awaitable[str | None]]
+"""Returns the user's id, or None where nobody is known to be calling."""
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+LOCAL_USER: Final = "local"
+"""Everybody on this machine, where there is no authentication."""
+
+_USER_ID: Final = re.compile(r"[A-Za-z0-9._:@+=|-]{1,128}")
+_LINE: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\s+(\S+)")
+_BEARER: Final = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]+) *")
+_log: Final = logging.getLogger("sluicegate")
+
+
+def is_user_id(text: str) -> bool:
+    """Whether a user may be called so: 1 to 128 of letters, digits and ``._:@+=|-``."""
+    return _USER_ID.fullmatch(text) is not None and text not in (".", "..")
+
+
+def address_of(host: str) -> Address | None:
+    """Read an address; an IPv4 address inside IPv6 is the IPv4 address, a name is None."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return address
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a peer's or server's address is on this machine; a name is not an address."""
+    address = address_of(host)
+    return address is not None and address.is_loopback
+
+
+def authenticator(settings: Settings) -> Authenticate:
+    """Return what the setting ``auth`` asks for.
+
+    Raises:
+        ConfigurationError: The file with the bearer tokens cannot be used.
+    """
+    scheme, _, argument = settings.auth.partition(":")
+    if scheme == "bearer":
+        return BearerFile(Path(argument))
+    if scheme == "header":
+        return TrustedHeader(argument, settings.trusted_proxies)
+    return anyone_on_this_machine
+
+
+async def identify(authenticate: Authenticate, connection: HTTPConnection) -> str:
+    """Return the user who calls.
+
+    Raises:
+        Unauthenticated: Nobody, or somebody whose id no store could keep.
+    """
+    user = await authenticate(connection)
+    if user is None:
+        if authenticate is anyone_on_this_machine:
+            raise Unauthenticated(
+                "Without authentication only this machine may call; start the server with --auth."
+            )
+        raise Unauthenticated
+    if not is_user_id(user):
+        _log.warning("authentication named a user whose id cannot be used; the call was refused")
+        raise Unauthenticated("Your user name cannot be used here; ask for another one.")
+    return user
+
+
+async def anyone_on_this_machine(connection: HTTPConnection) -> str | None:
+    """``none``: the peer must be a loopback address; a peer without an address is in process."""
+    peer = _peer(connection)
+    if peer is not None and not peer.is_loopback:
+        return None
+    return LOCAL_USER
+
+
+class BearerFile:
+    """``bearer:FILE``: a line each, ``sha256:HEX user-id``; ``#`` begins a comment.
+
+    The file is read again when it has changed. While it cannot be read, nobody gets in.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Read the file; raises ConfigurationError if it cannot be used."""
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None
+        self._users: list[tuple[bytes, str]] = []
+        try:
+            self._reread(path.stat())
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise ConfigurationError(f"The token file {path} cannot be read: {reason}.") from None
+
+    async def __call__(self, connection: HTTPConnection) -> str | None:
+        """Return whose token stands in the one Authorization header."""
+        try:
+            self._reread(self._path.stat())
+        except (OSError, UnicodeDecodeError, ConfigurationError):
+            _log.error("the token file cannot be used any more; every call is refused")
+            raise Unavailable from None
+        fields = connection.headers.getlist("authorization")
+        match = _BEARER.fullmatch(fields[0]) if len(fields) == 1 else None
+        if match is None:
+            return None
+        digest = hashlib.sha256(match[1].encode()).digest()
+        found: str | None = None
+        for known, user in self._users:
+            # All are compared, so that the time tells nothing of where the match stands.
+            if hmac.compare_digest(known, digest):
+                found = user
+        return found
+
+    def _reread(self, status: os.stat_result) -> None:
+        seen = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if seen == self._seen:
+            return
+        users: list[tuple[bytes, str]] = []
+        for number, line in enumerate(self._path.read_text("utf-8").splitlines(), start=1):
+            text = line.partition("#")[0].strip()
+            if not text:
+                continue
+            match = _LINE.fullmatch(text)
+            if match is None or not is_user_id(match[2]):
+                raise ConfigurationError(
+                    f"Line {number} of the token file {self._path} is not 'sha256:HEX user-id'."
+                )
+            users.append((bytes.fromhex(match[1]), match[2]))
+        self._users, self._seen = users, seen
+
+
+class TrustedHeader:
+    """``header:NAME``: a proxy in a trusted network says who the user is."""
+
+    def __init__(self, name: str, networks: tuple[str, ...]) -> None:
+        """Take the header's name and the networks in CIDR form."""
+        self._name = name
+        self._networks = [ipaddress.ip_network(network) for network in networks]
+
+    async def __call__(self, connection: HTTPConnection) -> str | None:
+        """Return the header's value if it comes once and from a trusted peer."""
+        peer = _peer(connection)
+        if peer is None or not any(peer in network for network in self._networks):
+            return None
+        fields = connection.headers.getlist(self._name)
+        return fields[0] if len(fields) == 1 and fields[0] else None
+
+
+def _peer(connection: HTTPConnection) -> Address | None:
+    return None if connection.client is None else address_of(connection.client.host)

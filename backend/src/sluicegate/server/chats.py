@@ -1,0 +1,102 @@
+"""The endpoints of stored chats: the list, one of them, and its files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from starlette.responses import Response
+
+from sluicegate.errors import Malformed, Unknown
+from sluicegate.server.answers import json_answer
+from sluicegate.transports.incoming import chat_id, read_json
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.transports.incoming import BodyLimits
+
+MAX_CHATS: Final = 100
+"""Chats on one page of the list."""
+
+DEFAULT_CHATS: Final = 30
+"""Chats on a page where the request does not say."""
+
+MAX_TITLE: Final = 200
+"""Characters of a title."""
+
+_MAX_TEXT: Final = 256
+_MAX_NAME: Final = 255
+_UNKNOWN_TYPE: Final = "application/octet-stream"
+
+
+class StoredChats:
+    """Reads and changes what is stored; nothing here runs the agent."""
+
+    def __init__(self, *, body: BodyLimits) -> None:
+        """Take the limits of a body."""
+        self._body = body
+
+    async def list_chats(self, request: Request, engine: ChatEngine, user: str) -> Response:
+        """``GET /chats``: newest first, ``?limit=&after=&q=``."""
+        return json_answer(
+            await engine.list_chats(
+                user=user,
+                limit=_limit(request),
+                after=_text(request, "after"),
+                query=_text(request, "q"),
+            )
+        )
+
+    async def get_chat(self, request: Request, engine: ChatEngine, user: str) -> Response:
+        """``GET /chats/{id}``: title, messages and status."""
+        return json_answer(await engine.get_chat(chat_id(request), user=user))
+
+    async def rename_chat(self, request: Request, engine: ChatEngine, user: str) -> Response:
+        """``PATCH /chats/{id}``: a new title."""
+        chat = chat_id(request)
+        body = await read_json(request, self._body)
+        title = body.get("title") if isinstance(body, dict) else None
+        if not isinstance(title, str) or not title.strip() or len(title) > MAX_TITLE:
+            raise Malformed(f"The title must be text of 1 to {MAX_TITLE} characters.")
+        if not title.isprintable():
+            raise Malformed("The title must be one line of printable characters.")
+        await engine.rename_chat(chat, title.strip(), user=user)
+        return Response(status_code=204)
+
+    async def delete_chat(self, request: Request, engine: ChatEngine, user: str) -> Response:
+        """``DELETE /chats/{id}``: forget the chat."""
+        await engine.delete_chat(chat_id(request), user=user)
+        return Response(status_code=204)
+
+    async def get_file(self, request: Request, engine: ChatEngine, user: str) -> Response:
+        """``GET /chats/{id}/files/{name}``: an attachment, or a file that a tool returned."""
+        chat, name = chat_id(request), str(request.path_params["name"])
+        if len(name) > _MAX_NAME or not name.isprintable() or name in (".", ".."):
+            raise Unknown
+        content, media_type = await engine.get_file(chat, name, user=user)
+        return Response(
+            content,
+            headers={
+                # What is stored is data: a browser shows it in an image, never as a page.
+                "content-type": media_type if media_type.isprintable() else _UNKNOWN_TYPE,
+                "content-disposition": "attachment",
+                "content-security-policy": "default-src 'none'; sandbox",
+                "x-content-type-options": "nosniff",
+                "cache-control": "private, no-cache",
+            },
+        )
+
+
+def _limit(request: Request) -> int:
+    text = request.query_params.get("limit", str(DEFAULT_CHATS))
+    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_CHATS):
+        raise Malformed(f"The parameter limit must be a number from 1 to {MAX_CHATS}.")
+    return int(text)
+
+
+def _text(request: Request, name: str) -> str | None:
+    text = request.query_params.get(name)
+    if text is not None and (len(text) > _MAX_TEXT or not text.isprintable()):
+        raise Malformed(f"The parameter {name} must be at most {_MAX_TEXT} printable characters.")
+    return text or None

@@ -1,0 +1,63 @@
+"""One engine per application: opened by the lifespan or by the first request, closed once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from sluicegate.engine.chat_engine import ChatEngine
+
+OpenEngine: TypeAlias = Callable[[], Awaitable["ChatEngine"]]
+
+
+class OneEngine:
+    """Opens the engine when it is first needed.
+
+    A mounted application gets no lifespan events. There the engine is held by an asynchronous
+    generator, which every event loop closes before it ends.
+    """
+
+    def __init__(self, open_engine: OpenEngine) -> None:
+        """Take what opens the engine; nothing is opened yet."""
+        self._open_engine = open_engine
+        self._holding: AsyncGenerator[ChatEngine] | None = None
+        self._opening: asyncio.Task[ChatEngine] | None = None
+
+    async def get(self) -> ChatEngine:
+        """Return the engine; whoever comes first opens it, and all others wait for that.
+
+        Raises:
+            ConfigurationError: The engine refuses the agent or a setting.
+        """
+        opening = self._opening
+        # A test client starts an event loop per request; an engine lives in one.
+        if opening is None or opening.get_loop() is not asyncio.get_running_loop():
+            opening = self._opening = asyncio.create_task(self._open())
+        try:
+            return await asyncio.shield(opening)
+        except BaseException:
+            if opening.done() and opening is self._opening:
+                self._opening = None
+            raise
+
+    async def close(self) -> None:
+        """Close the engine if it is open."""
+        holding, self._holding, self._opening = self._holding, None, None
+        if holding is not None:
+            await holding.aclose()
+
+    async def _open(self) -> ChatEngine:
+        self._holding = self._hold()
+        return await anext(self._holding)
+
+    async def _hold(self) -> AsyncGenerator[ChatEngine]:
+        engine = await self._open_engine()
+        try:
+            yield engine
+        finally:
+            self._opening = None
+            await engine.close()

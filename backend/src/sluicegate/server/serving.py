@@ -1,0 +1,144 @@
+"""One application on one socket, until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import importlib.util
+import signal
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from sse_starlette.sse import AppStatus
+from uvicorn.server import HANDLED_SIGNALS
+
+from sluicegate.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from types import FrameType
+
+    from sluicegate.server.app import Application
+    from sluicegate.server.settings import Settings
+
+    Ready = Callable[[str], None]
+
+
+class Server(uvicorn.Server):
+    """uvicorn, which here ends its streams itself and leaves the process to its caller."""
+
+    def __init__(self, config: uvicorn.Config, *, cut: Callable[[], None]) -> None:
+        """Take the configuration and what breaks the open streams."""
+        super().__init__(config)
+        self.cut_streams = cut
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """End at SIGINT and SIGTERM; uvicorn's own version raises them again afterwards."""
+        before: dict[int, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            before = {number: signal.signal(number, self.end) for number in HANDLED_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def end(self, number: int, frame: FrameType | None) -> None:
+        """Begin to end; a second SIGINT does not wait any more."""
+        if self.should_exit and number == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Break the streams first: uvicorn waits for every response to end."""
+        self.cut_streams()
+        await super().shutdown(sockets)
+
+
+def bind(settings: Settings) -> socket.socket:
+    """Listen on the host and port of the settings.
+
+    Raises:
+        ConfigurationError: They cannot be used, for example because another process has the port.
+    """
+    host, port = settings.host, settings.port
+    try:
+        found = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, kind, protocol, _, address = found[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise _not_bound(host, port, error) from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        raise _not_bound(host, port, error) from None
+    return listener
+
+
+def _not_bound(host: str, port: int, error: OSError) -> ConfigurationError:
+    reason = (error.strerror or type(error).__name__).lower()
+    return ConfigurationError(
+        f"Port {port} of {host} cannot be used: {reason}; choose another with --port or --host."
+    )
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the address at which a listening socket is reached."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def server_of(application: Application, settings: Settings) -> Server:
+    """Return a server with the limits of the settings."""
+    http: Any = "h11"
+    if importlib.util.find_spec("httptools") is not None:
+        http = importlib.import_module("sluicegate.server.http_protocol").protocol(settings)
+    config = uvicorn.Config(
+        application.app,
+        http=http,
+        ws="none",
+        # The lifespan is entered around the server: what it raises is for the command line.
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        # The peer is who connects; a header says who the user is only where a setting says so.
+        proxy_headers=False,
+        timeout_graceful_shutdown=settings.shutdown_timeout,
+        h11_max_incomplete_event_size=settings.max_head_bytes,
+    )
+    return Server(config, cut=application.cut_streams)
+
+
+def run(
+    application: Application, settings: Settings, listener: socket.socket, ready: Ready
+) -> None:
+    """Serve until a signal comes; ``ready`` is told the address once requests are answered.
+
+    Raises:
+        ConfigurationError: The engine refuses the agent or a setting.
+    """
+    server = server_of(application, settings)
+
+    async def serve() -> None:
+        async with application.app.router.lifespan_context(application.app):
+            ready(url_of(listener))
+            await server.serve(sockets=[listener])
+
+    try:
+        with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
+            runner.run(serve())
+    finally:
+        # sse-starlette keeps it for the process; a later server's streams would end at once.
+        AppStatus.should_exit = False
+        listener.close()

@@ -1,0 +1,184 @@
+"""Every setting: a keyword of ``create_app``, an environment variable, mostly an option too."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_origin
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from sluicegate.engine.options import Count, EngineOptions, Seconds
+from sluicegate.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic_core import ErrorDetails
+
+ENVIRONMENT_PREFIX: Final = "SLUICEGATE_"
+
+_ORIGIN: Final = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
+_HOST_NAME: Final = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9._-]+")
+_AUTH: Final = re.compile(r"none|bearer:.+|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_TRUE: Final = frozenset({"1", "true", "yes", "on"})
+_FALSE: Final = frozenset({"0", "false", "no", "off"})
+
+
+class Settings(EngineOptions):
+    """What ``create_app`` and the command line can be told.
+
+    The environment variable of a field is ``SLUICEGATE_`` and its name in capitals; lists are
+    separated by commas, ``approval_ttls`` is ``TOOL=SECONDS,TOOL=SECONDS``.
+    """
+
+    host: str = "127.0.0.1"
+    """The address that is bound; also the host name that is served."""
+
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    """The port that is bound; 0 takes a free one."""
+
+    auth: str = "none"
+    """Who calls: ``none`` (this machine only), ``bearer:FILE`` or ``header:NAME``."""
+
+    origins: tuple[str, ...] = ()
+    """Origins of pages that may call, besides the server's own."""
+
+    allowed_hosts: tuple[str, ...] = ()
+    """Host names that are served, besides the bound address and that of ``public_url``."""
+
+    trusted_proxies: tuple[str, ...] = ("127.0.0.0/8", "::1/128")
+    """Networks whose peers are believed when ``auth`` is ``header:NAME``."""
+
+    page: bool = True
+    """Whether the chat page is served at ``/``."""
+
+    max_head_bytes: Count = 32 * 1024
+    """Bytes of the request line and the headers."""
+
+    max_head_fields: Count = 100
+    """Header fields of a request."""
+
+    head_timeout: Seconds = 10.0
+    """Seconds in which the head of a request must have arrived (command line only)."""
+
+    max_body_bytes: Count = 32 * 1024 * 1024
+    """Bytes of a body."""
+
+    body_timeout: Seconds = 30.0
+    """Seconds in which a body must have arrived."""
+
+    keep_alive: Seconds = 15.0
+    """Seconds between two comments on a stream."""
+
+    shutdown_timeout: Annotated[int, Field(ge=1)] = 5
+    """Seconds that requests which still run are given when the server ends (command line only)."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least important level that is logged (command line only)."""
+
+    log_format: Literal["text", "json"] = "text"
+    """How a line of the log is written (command line only)."""
+
+    @field_validator("origins")
+    @classmethod
+    def _are_origins(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        plain = tuple(value.lower().removesuffix("/") for value in values)
+        for value in plain:
+            if not _ORIGIN.fullmatch(value):
+                raise ValueError("an origin is a scheme, a host and maybe a port")
+        return plain
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _are_host_names(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        plain = tuple(value.lower() for value in values)
+        for value in plain:
+            if not _HOST_NAME.fullmatch(value):
+                raise ValueError("a host name has no scheme, port or path")
+        return plain
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        for value in values:
+            ipaddress.ip_network(value)
+        return values
+
+    @field_validator("auth")
+    @classmethod
+    def _is_known(cls, value: str) -> str:
+        if not _AUTH.fullmatch(value):
+            raise ValueError("it must be none, bearer:FILE or header:NAME")
+        return value
+
+    @model_validator(mode="after")
+    def _gates_do_not_contradict(self) -> Settings:
+        both = set(self.dynamic_gates) & set(self.never_gates)
+        if both:
+            raise ValueError(f"dynamic_gates and never_gates both name {min(both)}")
+        return self
+
+    @property
+    def engine(self) -> EngineOptions:
+        """The part that the engine is given."""
+        return EngineOptions(**{name: getattr(self, name) for name in EngineOptions.model_fields})
+
+
+def load_settings(environment: Mapping[str, str], given: Mapping[str, Any]) -> Settings:
+    """Put settings together: what is given, else the environment, else the default.
+
+    Raises:
+        ConfigurationError: A setting is unknown or cannot be used; the sentence names it, but
+            never its value, which may be a password.
+    """
+    values: dict[str, Any] = {}
+    names: dict[str, str] = {}
+    for field in Settings.model_fields:
+        variable = ENVIRONMENT_PREFIX + field.upper()
+        if field not in given and environment.get(variable, ""):
+            values[field] = _from_text(field, variable, environment[variable])
+            names[field] = f"The environment variable {variable}"
+    values.update(given)
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        raise ConfigurationError(_sentence(error.errors()[0], names)) from None
+
+
+def unknown_variables(environment: Mapping[str, str]) -> list[str]:
+    """Return the variables that look like settings and are none, in order."""
+    known = {ENVIRONMENT_PREFIX + field.upper() for field in Settings.model_fields}
+    return sorted(
+        name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known
+    )
+
+
+def _from_text(field: str, variable: str, text: str) -> Any:
+    annotation = Settings.model_fields[field].annotation
+    if annotation is bool:
+        if text.lower() in _TRUE | _FALSE:
+            return text.lower() in _TRUE
+        raise ConfigurationError(f"The environment variable {variable} must be true or false.")
+    items = [item.strip() for item in text.split(",")]
+    if get_origin(annotation) is tuple:
+        return tuple(item for item in items if item)
+    if get_origin(annotation) is dict:
+        pairs = [item.partition("=") for item in items if item]
+        if not all(name and equals for name, equals, _ in pairs):
+            raise ConfigurationError(
+                f"The environment variable {variable} must be a list of NAME=VALUE."
+            )
+        return {name.strip(): value.strip() for name, _, value in pairs}
+    return text
+
+
+def _sentence(detail: ErrorDetails, names: Mapping[str, str]) -> str:
+    field = str(detail["loc"][0]) if detail["loc"] else ""
+    if detail["type"] == "extra_forbidden":
+        return f"There is no setting {field!r}; docs/reference/settings.md lists them all."
+    reason = detail["msg"].removeprefix("Value error, ")
+    if not field:
+        return f"These settings do not go together: {reason}."
+    name = names.get(field, f"The setting {field}")
+    return f"{name} cannot be used: {reason[:1].lower()}{reason[1:]}."

@@ -1,0 +1,1 @@
+"""Thin skins over the engine: validate, call it, frame what it says. No decisions."""

@@ -1,0 +1,157 @@
+"""Requests to an application in process, and to a server over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from starlette.types import ASGIApp, Message, Scope
+
+from sluicegate.server.app import Application
+from sluicegate.server.serving import Server, bind, server_of
+from sluicegate.server.settings import Settings
+
+ORIGIN = "http://127.0.0.1:8000"
+PATIENCE = 5.0
+"""Seconds after which a test gives up; nothing waits for as long when it passes."""
+
+
+def client(
+    app: ASGIApp, *, peer: str = "127.0.0.1", base_url: str = ORIGIN, **options: Any
+) -> httpx.AsyncClient:
+    """A client in process; its peer address is as given."""
+    transport = httpx.ASGITransport(app, client=(peer, 50000), raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url=base_url, **options)
+
+
+@contextlib.asynccontextmanager
+async def living(app: ASGIApp) -> AsyncIterator[None]:
+    """Start and end an application as a server does; what its start raises is raised here."""
+    to_app: asyncio.Queue[Message] = asyncio.Queue()
+    from_app: asyncio.Queue[Message] = asyncio.Queue()
+
+    async def phase(name: str) -> None:
+        await to_app.put({"type": f"lifespan.{name}"})
+        said = asyncio.create_task(from_app.get())
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.wait([said, running], return_when=asyncio.FIRST_COMPLETED)
+        if not said.done() or said.result()["type"] == f"lifespan.{name}.failed":
+            said.cancel()
+            await running
+
+    scope: Scope = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
+    running = asyncio.ensure_future(app(scope, to_app.get, from_app.put))
+    await phase("startup")
+    yield
+    await phase("shutdown")
+    await running
+
+
+def user_message(text: str = "Hi", *, message_id: str = "u1") -> dict[str, Any]:
+    """A user's message as the AI SDK posts it."""
+    return {"id": message_id, "role": "user", "parts": [{"type": "text", "text": text}]}
+
+
+def chat_body(text: str = "Hi", *, chat: str = "c1") -> dict[str, Any]:
+    """The body of a new message."""
+    return {"id": chat, "message": user_message(text), "trigger": "submit-message"}
+
+
+def chunks(body: str) -> list[dict[str, Any]]:
+    """The chunks of a whole stream, without comments and terminator."""
+    events = [event for event in body.split("\n\n") if event.startswith("data: ")]
+    return [json.loads(event[6:]) for event in events if event != "data: [DONE]"]
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    application: Application, settings: Settings | None = None
+) -> AsyncIterator[tuple[str, int]]:
+    """Run the real server on a free port; when the block ends, it has ended."""
+    chosen = settings or Settings(port=0)
+    listener = bind(chosen)
+    server = QuietServer.like(server_of(application, chosen))
+    running = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await server.answering.wait()
+        yield listener.getsockname()[:2]
+    finally:
+        server.should_exit = True
+        async with asyncio.timeout(PATIENCE):
+            await running
+
+
+class QuietServer(Server):
+    """Says when it answers and leaves the signals of the test process alone."""
+
+    answering: asyncio.Event
+
+    @classmethod
+    def like(cls, server: Server) -> QuietServer:
+        quiet = cls(server.config, cut=server.cut_streams)
+        quiet.answering = asyncio.Event()
+        return quiet
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        yield
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self.answering.set()
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """What came over a socket until it was closed or complete."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class RawConnection:
+    """A socket on which a test writes what it likes."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(cls, address: tuple[str, int]) -> AsyncIterator[RawConnection]:
+        reader, writer = await asyncio.open_connection(*address)
+        try:
+            yield cls(reader, writer)
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def write(self, data: bytes) -> None:
+        self.writer.write(data)
+        with contextlib.suppress(ConnectionError):
+            await self.writer.drain()
+
+    async def answer(self) -> RawAnswer:
+        """Read one answer that has a content-length or ends with the connection."""
+        async with asyncio.timeout(PATIENCE):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            status, *lines = head.decode("latin-1").split("\r\n")
+            fields = dict(line.lower().split(": ", 1) for line in lines if line)
+            body = await self.reader.readexactly(int(fields.get("content-length", "0")))
+        return RawAnswer(int(status.split(" ")[1]), fields, body)
+
+    async def is_closed(self) -> bool:
+        """Whether the other side ends the connection; waits for it, up to the limit."""
+        async with asyncio.timeout(PATIENCE):
+            try:
+                return await self.reader.read() == b""
+            except ConnectionError:
+                return True

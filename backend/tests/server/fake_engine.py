@@ -1,0 +1,150 @@
+"""An engine in memory that says what it is told to and notes what it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, TypeAlias, cast
+
+from starlette.applications import Starlette
+
+from sluicegate.engine.chat_engine import ChatEngine, Client
+from sluicegate.errors import RequestError, Unknown
+from sluicegate.server.app import Application, build
+from sluicegate.server.authentication import Authenticate
+from sluicegate.server.settings import Settings
+from sluicegate.wire.base_chunk import BaseChunk
+from sluicegate.wire.chunks import (
+    FinishChunk,
+    StartChunk,
+    TextDeltaChunk,
+    TextEndChunk,
+    TextStartChunk,
+)
+from sluicegate.wire.requests import ChatRequest
+
+Step: TypeAlias = BaseChunk | Exception | asyncio.Event
+"""What a reader does next: say a chunk, raise, or wait until the event is set."""
+
+MESSAGE = "msg-1"
+
+
+def answer(*texts: str) -> list[Step]:
+    """The chunks of a message with one text block."""
+    return [
+        StartChunk(message_id=MESSAGE),
+        TextStartChunk(id="t"),
+        *(TextDeltaChunk(id="t", delta=text) for text in texts),
+        TextEndChunk(id="t"),
+        FinishChunk(finish_reason="stop", message_metadata={}),
+    ]
+
+
+class FakeReader:
+    """Plays steps; notes that it was left."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = steps
+        self.left = asyncio.Event()
+        self.times_left = 0
+
+    async def __aiter__(self) -> AsyncIterator[BaseChunk]:
+        for step in self._steps:
+            if isinstance(step, Exception):
+                raise step
+            if isinstance(step, asyncio.Event):
+                await step.wait()
+            else:
+                yield step
+
+    async def aclose(self) -> None:
+        await asyncio.sleep(0)
+        self.times_left += 1
+        self.left.set()
+
+
+class FakeEngine:
+    """Has the face of the engine; ``calls`` holds what reached it, in order."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.steps: Sequence[Step] = answer("Hello")
+        self.readers: list[FakeReader] = []
+        self.refusal: Exception | None = None
+        self.runs = True
+        self.chats: dict[tuple[str, str], dict[str, Any]] = {}
+        self.files: dict[tuple[str, str, str], tuple[bytes, str]] = {}
+        self.not_ready: RequestError | None = None
+        self.opened = 0
+        self.closed = 0
+
+    async def open(self) -> ChatEngine:
+        self.opened += 1
+        if isinstance(self.refusal, Exception) and not isinstance(self.refusal, RequestError):
+            raise self.refusal
+        return cast("ChatEngine", self)
+
+    async def close(self) -> None:
+        self.closed += 1
+
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> FakeReader:
+        self._note("start", request, user, client)
+        return self._reader()
+
+    async def resume(self, chat_id: str, *, user: str, client: Client) -> FakeReader | None:
+        self._note("resume", chat_id, user, client)
+        return self._reader() if self.runs else None
+
+    async def stop(self, chat_id: str, *, user: str) -> None:
+        self._note("stop", chat_id, user)
+
+    async def list_chats(
+        self, *, user: str, limit: int, after: str | None, query: str | None
+    ) -> dict[str, Any]:
+        self._note("list_chats", user, limit, after, query)
+        return {"chats": [], "next": None}
+
+    async def get_chat(self, chat_id: str, *, user: str) -> dict[str, Any]:
+        self._note("get_chat", chat_id, user)
+        if (user, chat_id) not in self.chats:
+            raise Unknown
+        return self.chats[user, chat_id]
+
+    async def rename_chat(self, chat_id: str, title: str, *, user: str) -> None:
+        self._note("rename_chat", chat_id, title, user)
+
+    async def delete_chat(self, chat_id: str, *, user: str) -> None:
+        self._note("delete_chat", chat_id, user)
+
+    async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
+        self._note("get_file", chat_id, name, user)
+        if (user, chat_id, name) not in self.files:
+            raise Unknown
+        return self.files[user, chat_id, name]
+
+    async def ready(self) -> None:
+        if self.not_ready is not None:
+            raise self.not_ready
+
+    def _note(self, *call: Any) -> None:
+        self.calls.append(call)
+        if self.refusal is not None:
+            raise self.refusal
+
+    def _reader(self) -> FakeReader:
+        self.readers.append(FakeReader(self.steps))
+        return self.readers[-1]
+
+
+def application(
+    engine: FakeEngine, *, authenticate: Authenticate | None = None, **settings: Any
+) -> Application:
+    """The real application around the fake engine; the environment is not read."""
+    return build(engine.open, Settings(**settings), authenticate=authenticate)
+
+
+def fake_app(
+    engine: FakeEngine, *, authenticate: Authenticate | None = None, **settings: Any
+) -> Starlette:
+    """The Starlette application alone."""
+    return application(engine, authenticate=authenticate, **settings).app

@@ -1,0 +1,290 @@
+"""Who is calling: nobody is asked, a token, a proxy's word, a function of the user's own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import HTTPConnection
+
+from sluicegate.errors import ConfigurationError, Unauthenticated
+from sluicegate.server.app import build
+from sluicegate.server.settings import Settings
+from tests.server.exchange import chat_body, client
+from tests.server.fake_engine import FakeEngine, fake_app
+
+ADA, BOB = "token-of-ada", "token.of/bob="
+
+
+def line(token: str, user: str) -> str:
+    return f"sha256:{hashlib.sha256(token.encode()).hexdigest()} {user}\n"
+
+
+def rewrite(file: Path, content: str | None) -> None:
+    """Replace a file, or remove it; its time differs from whatever it was before."""
+    if content is None:
+        file.unlink()
+        return
+    file.write_text(content)
+    os.utime(file, ns=(1, 1))
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> Path:
+    file = tmp_path / "tokens"
+    file.write_text(f"# who may call\n\n{line(ADA, 'ada')}{line(BOB, 'bob@example.com')}  # Bob")
+    return file
+
+
+async def who(engine: FakeEngine, app: Any, *, peer: str = "127.0.0.1", **headers: str) -> Any:
+    """Return the user as whom the engine was called, or the status of the refusal."""
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with client(app, peer=peer) as http:
+        response = await http.post("/api/chat/c1/stop", headers=given)
+    if response.status_code == 204:
+        return engine.calls.pop()[-1]
+    assert response.headers["content-type"] == "text/plain; charset=utf-8"
+    assert engine.calls == []
+    return response.status_code
+
+
+@pytest.mark.parametrize(
+    ("peer", "expected"),
+    [
+        ("127.0.0.1", "local"),
+        ("127.8.8.8", "local"),
+        ("::1", "local"),
+        ("::ffff:127.0.0.1", "local"),
+        ("testclient", "local"),
+        ("192.0.2.7", 401),
+        ("::ffff:192.0.2.7", 401),
+        ("2001:db8::1", 401),
+    ],
+)
+async def test_without_authentication_only_this_machine_calls(peer: str, expected: object) -> None:
+    engine = FakeEngine()
+    assert await who(engine, fake_app(engine), peer=peer) == expected
+
+
+async def test_the_refusal_of_a_stranger_names_the_flag() -> None:
+    async with client(fake_app(FakeEngine()), peer="192.0.2.7") as http:
+        response = await http.get("/api/chats")
+    assert (response.status_code, response.headers["x-error-code"]) == (401, "unauthenticated")
+    assert "--auth" in response.text
+
+
+@pytest.mark.parametrize(
+    ("authorization", "expected"),
+    [
+        (f"Bearer {ADA}", "ada"),
+        (f"bearer  {ADA} ", "ada"),
+        (f"Bearer {BOB}", "bob@example.com"),
+        ("Bearer unknown", 401),
+        (f"Basic {ADA}", 401),
+        (ADA, 401),
+        ("Bearer", 401),
+        ("Bearer ", 401),
+        (f"Bearer {ADA} {ADA}", 401),
+        (f"Bearer {hashlib.sha256(ADA.encode()).hexdigest()}", 401),
+        ("", 401),
+    ],
+)
+async def test_a_token_names_its_user(tokens: Path, authorization: str, expected: object) -> None:
+    engine = FakeEngine()
+    app = fake_app(engine, auth=f"bearer:{tokens}")
+    assert await who(engine, app, authorization=authorization) == expected
+
+
+async def test_a_refused_token_is_told_how_to_sign_in(tokens: Path) -> None:
+    async with client(fake_app(FakeEngine(), auth=f"bearer:{tokens}")) as http:
+        response = await http.post("/api/chat", json=chat_body())
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+async def test_a_token_counts_for_other_machines_too(tokens: Path) -> None:
+    engine = FakeEngine()
+    app = fake_app(engine, auth=f"bearer:{tokens}", host="0.0.0.0", allowed_hosts=["127.0.0.1"])
+    assert await who(engine, app, peer="192.0.2.7", authorization=f"Bearer {ADA}") == "ada"
+
+
+async def test_two_tokens_are_none(tokens: Path) -> None:
+    async with client(fake_app(FakeEngine(), auth=f"bearer:{tokens}")) as http:
+        twice = [("authorization", f"Bearer {ADA}"), ("authorization", f"Bearer {BOB}")]
+        assert (await http.get("/api/chats", headers=twice)).status_code == 401
+
+
+async def test_the_token_file_is_read_again_when_it_changes(tokens: Path) -> None:
+    engine = FakeEngine()
+    app = fake_app(engine, auth=f"bearer:{tokens}")
+    assert await who(engine, app, authorization=f"Bearer {ADA}") == "ada"
+    rewrite(tokens, line("another", "ada"))
+    assert await who(engine, app, authorization=f"Bearer {ADA}") == 401
+    assert await who(engine, app, authorization="Bearer another") == "ada"
+
+
+@pytest.mark.parametrize("content", ["nonsense", None], ids=["broken", "gone"])
+async def test_a_token_file_that_breaks_lets_nobody_in_until_it_is_mended(
+    tokens: Path, content: str | None
+) -> None:
+    engine = FakeEngine()
+    app = fake_app(engine, auth=f"bearer:{tokens}")
+    rewrite(tokens, content)
+    assert await who(engine, app, authorization=f"Bearer {ADA}") == 503
+    assert await who(engine, app, authorization=f"Bearer {ADA}") == 503
+    rewrite(tokens, line(ADA, "ada"))
+    assert await who(engine, app, authorization=f"Bearer {ADA}") == "ada"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"sha256:abc ada", "Line 1"),
+        (line(ADA, "ada").encode() + b"plain-token bob", "Line 2"),
+        (line(ADA, "a/b").encode(), "Line 1"),
+        (line(ADA, "..").encode(), "Line 1"),
+        (line(ADA, "x" * 129).encode(), "Line 1"),
+        (b"\xff\xfe", "UTF-8"),
+    ],
+)
+def test_a_token_file_with_a_wrong_line_is_refused_at_the_start(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    file = tmp_path / "tokens"
+    file.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=said):
+        fake_app(FakeEngine(), auth=f"bearer:{file}")
+
+
+def test_a_missing_token_file_is_refused_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
+        fake_app(FakeEngine(), auth=f"bearer:{tmp_path / 'none'}")
+
+
+@pytest.mark.parametrize(
+    ("trusted", "peer", "headers", "expected"),
+    [
+        (None, "127.0.0.1", {"x_user": "ada"}, "ada"),
+        (None, "::1", {"x_user": "ada"}, "ada"),
+        (None, "192.0.2.7", {"x_user": "ada"}, 401),
+        (["192.0.2.0/24"], "192.0.2.7", {"x_user": "ada"}, "ada"),
+        (["192.0.2.0/24"], "::ffff:192.0.2.7", {"x_user": "ada"}, "ada"),
+        (["192.0.2.0/24"], "127.0.0.1", {"x_user": "ada"}, 401),
+        (["2001:db8::/32"], "2001:db8::1", {"x_user": "ada"}, "ada"),
+        (None, "unix", {"x_user": "ada"}, 401),
+        (None, "127.0.0.1", {}, 401),
+        (None, "127.0.0.1", {"x_user": ""}, 401),
+        (None, "127.0.0.1", {"x_user": "a/../b"}, 401),
+        (None, "127.0.0.1", {"x_user": "ada "}, "ada"),
+        # What other headers say of the peer is not believed.
+        (None, "192.0.2.7", {"x_user": "ada", "x_forwarded_for": "127.0.0.1"}, 401),
+    ],
+)
+async def test_the_word_of_a_proxy_counts_only_from_where_it_stands(
+    trusted: list[str] | None, peer: str, headers: dict[str, str], expected: object
+) -> None:
+    engine = FakeEngine()
+    settings: dict[str, Any] = {} if trusted is None else {"trusted_proxies": trusted}
+    app = fake_app(engine, auth="header:X-User", **settings)
+    # An HTTP server strips the space around a value.
+    plain = {name: value.strip() for name, value in headers.items()}
+    assert await who(engine, app, peer=peer, **plain) == expected
+
+
+async def test_a_user_named_twice_is_nobody() -> None:
+    async with client(fake_app(FakeEngine(), auth="header:x-user")) as http:
+        twice = [("x-user", "ada"), ("x-user", "bob")]
+        assert (await http.get("/api/chats", headers=twice)).status_code == 401
+
+
+async def by_cookie(connection: HTTPConnection) -> str | None:
+    return connection.cookies.get("user")
+
+
+async def test_a_function_of_ones_own_takes_the_place_of_the_setting() -> None:
+    engine = FakeEngine()
+    app = fake_app(engine, authenticate=by_cookie)
+    assert await who(engine, app, cookie="user=ada") == "ada"
+    assert await who(engine, app) == 401
+
+
+async def test_a_user_no_store_could_keep_is_refused() -> None:
+    engine = FakeEngine()
+    app = fake_app(engine, authenticate=by_cookie)
+    assert await who(engine, app, cookie="user=a/b") == 401
+
+
+async def test_a_function_may_refuse_in_its_own_words() -> None:
+    async def refusing(_: HTTPConnection) -> str | None:
+        raise Unauthenticated("Your session has ended; sign in again.")
+
+    async with client(fake_app(FakeEngine(), authenticate=refusing)) as http:
+        response = await http.get("/api/chats")
+    assert (response.status_code, response.text) == (401, "Your session has ended; sign in again.")
+
+
+async def test_a_function_that_fails_lets_nobody_in(caplog: pytest.LogCaptureFixture) -> None:
+    async def failing(_: HTTPConnection) -> str | None:
+        raise RuntimeError("sk-very-secret")
+
+    engine = FakeEngine()
+    assert await who(engine, fake_app(engine, authenticate=failing)) == 500
+    assert "sk-very-secret" not in caplog.text
+
+
+async def test_nobody_is_refused_before_the_body_is_read(tokens: Path) -> None:
+    read = 0
+
+    async def pieces() -> Any:
+        nonlocal read
+        read += 1
+        yield b"{}"
+
+    async with client(fake_app(FakeEngine(), auth=f"bearer:{tokens}")) as http:
+        headers = {"content-type": "application/json"}
+        response = await http.post("/api/chat", content=pieces(), headers=headers)
+    assert (response.status_code, read) == (401, 0)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "chat.example"])
+def test_other_machines_are_not_served_without_authentication(host: str) -> None:
+    engine = FakeEngine()
+    with pytest.raises(ConfigurationError, match="--auth"):
+        build(engine.open, Settings(host=host))
+    build(engine.open, Settings(host=host), authenticate=by_cookie)
+    build(engine.open, Settings(host=host, auth="header:x-user"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
+def test_this_machine_is_served_without_authentication(host: str) -> None:
+    build(FakeEngine().open, Settings(host=host))
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/api/openapi.json", "/"])
+async def test_what_belongs_to_nobody_is_open_to_everybody(tokens: Path, path: str) -> None:
+    async with client(fake_app(FakeEngine(), auth=f"bearer:{tokens}")) as http:
+        assert (await http.get(path)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/api/chat"),
+        ("GET", "/api/chat/c1/stream"),
+        ("POST", "/api/chat/c1/stop"),
+        ("GET", "/api/chats"),
+        ("GET", "/api/chats/c1"),
+        ("PATCH", "/api/chats/c1"),
+        ("DELETE", "/api/chats/c1"),
+        ("GET", "/api/chats/c1/files/a.png"),
+    ],
+)
+async def test_everything_of_a_user_needs_one(tokens: Path, method: str, path: str) -> None:
+    engine = FakeEngine()
+    async with client(fake_app(engine, auth=f"bearer:{tokens}")) as http:
+        response = await http.request(method, path)
+    assert (response.status_code, response.headers["x-error-code"]) == (401, "unauthenticated")
+    assert engine.calls == []

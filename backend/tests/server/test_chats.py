@@ -1,0 +1,103 @@
+"""The stored chats and their files over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from sluicegate.errors import TurnRunning, Unknown
+from tests.server.exchange import client
+from tests.server.fake_engine import FakeEngine, fake_app
+
+
+@pytest.fixture
+def engine() -> FakeEngine:
+    return FakeEngine()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", (30, None, None)),
+        ("?limit=1&after=abc&q=two%20words", (1, "abc", "two words")),
+        ("?limit=100&q=&other=1", (100, None, None)),
+    ],
+)
+async def test_the_list_is_asked_for_as_the_query_says(
+    engine: FakeEngine, query: str, expected: tuple[int, str | None, str | None]
+) -> None:
+    async with client(fake_app(engine)) as http:
+        response = await http.get(f"/api/chats{query}")
+    assert response.json() == {"chats": [], "next": None}
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["cache-control"] == "no-store"
+    assert engine.calls == [("list_chats", "local", *expected)]
+
+
+async def test_a_chat_is_returned_as_the_engine_tells_it(engine: FakeEngine) -> None:
+    chat = {"id": "c1", "title": "Héllo", "messages": [], "status": "ready"}
+    engine.chats["local", "c1"] = chat
+    async with client(fake_app(engine)) as http:
+        assert (await http.get("/api/chats/c1")).json() == chat
+        missing = await http.get("/api/chats/c2")
+    assert (missing.status_code, missing.headers["x-error-code"]) == (404, "unknown")
+
+
+async def test_a_missing_chat_and_somebody_elses_are_answered_alike(engine: FakeEngine) -> None:
+    engine.chats["somebody", "theirs"] = {"id": "theirs"}
+    async with client(fake_app(engine)) as http:
+        missing = await http.get("/api/chats/nobodys")
+        foreign = await http.get("/api/chats/theirs")
+    assert missing.status_code == foreign.status_code == 404
+    assert missing.content == foreign.content
+    assert missing.headers == foreign.headers
+
+
+async def test_a_title_is_trimmed_and_handed_on(engine: FakeEngine) -> None:
+    async with client(fake_app(engine)) as http:
+        response = await http.patch("/api/chats/c1", json={"title": " New title "})
+    assert (response.status_code, response.content) == (204, b"")
+    assert engine.calls == [("rename_chat", "c1", "New title", "local")]
+
+
+async def test_a_chat_is_deleted_unless_it_is_being_answered(engine: FakeEngine) -> None:
+    async with client(fake_app(engine)) as http:
+        assert (await http.delete("/api/chats/c1")).status_code == 204
+        engine.refusal = TurnRunning()
+        refused = await http.delete("/api/chats/c1")
+    assert (refused.status_code, refused.headers["x-error-code"]) == (409, "turn_running")
+    assert engine.calls == [("delete_chat", "c1", "local")] * 2
+
+
+@pytest.mark.parametrize("media_type", ["image/png", "text/html", "image/svg+xml"])
+async def test_a_file_is_data_and_never_a_page(engine: FakeEngine, media_type: str) -> None:
+    engine.files["local", "c1", "a b.png"] = (b"content", media_type)
+    async with client(fake_app(engine)) as http:
+        response = await http.get("/api/chats/c1/files/a%20b.png")
+    assert response.content == b"content"
+    assert response.headers["content-type"] == media_type
+    assert response.headers["content-disposition"] == "attachment"
+    assert response.headers["x-content-type-options"] == "nosniff"
+    assert "sandbox" in response.headers["content-security-policy"]
+
+
+async def test_a_type_that_is_no_header_value_is_not_sent(engine: FakeEngine) -> None:
+    engine.files["local", "c1", "f"] = (b"content", "text/plain\r\nx-evil: 1")
+    async with client(fake_app(engine)) as http:
+        response = await http.get("/api/chats/c1/files/f")
+    assert response.headers["content-type"] == "application/octet-stream"
+    assert "x-evil" not in response.headers
+
+
+@pytest.mark.parametrize("name", ["..%00", "a%0Ab", "x" * 256, "a%2Fb"])
+async def test_a_name_that_no_file_can_have_is_unknown(engine: FakeEngine, name: str) -> None:
+    async with client(fake_app(engine)) as http:
+        response = await http.get(f"/api/chats/c1/files/{name}")
+    assert (response.status_code, response.headers["x-error-code"]) == (404, "unknown")
+    assert engine.calls == []
+
+
+async def test_a_missing_file_is_unknown(engine: FakeEngine) -> None:
+    engine.refusal = Unknown()
+    async with client(fake_app(engine)) as http:
+        response = await http.get("/api/chats/c1/files/a.png")
+    assert (response.status_code, response.headers["x-error-code"]) == (404, "unknown")

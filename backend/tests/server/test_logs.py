@@ -1,0 +1,281 @@
+"""Log lines: what happened, never what somebody said."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import re
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.runners import InMemoryRunner
+from google.genai import types
+
+from sluicegate.replay import ScriptedModel
+from sluicegate.server.logs import SafeFormatter, logging_to_stderr
+from sluicegate.server.settings import Settings
+from sluicegate.server.traces import trace
+
+SECRET = "sk-very-secret"
+
+
+class Lines:
+    """The text and JSON lines of every record."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.json: list[dict[str, Any]] = []
+        text, as_json = SafeFormatter(as_json=False), SafeFormatter(as_json=True)
+
+        class Both(logging.Handler):
+            def emit(_, record: logging.LogRecord) -> None:
+                self.take(record)
+
+        self.handler = Both()
+        self._forms = text, as_json
+
+    def take(self, record: logging.LogRecord) -> None:
+        text, as_json = self._forms
+        self.text.append(text.format(record))
+        self.json.append(json.loads(as_json.format(record)))
+
+    @property
+    def last(self) -> str:
+        return self.text[-1]
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    lines = Lines()
+    root = logging.getLogger()
+    root.addHandler(lines.handler)
+    yield lines
+    root.removeHandler(lines.handler)
+    assert all(SECRET not in line for line in lines.text)
+    assert all(SECRET not in json.dumps(line) for line in lines.json)
+
+
+def fail() -> None:
+    raise ValueError(f"the key is {SECRET}")
+
+
+def fail_twice() -> None:
+    try:
+        fail()
+    except ValueError as error:
+        raise RuntimeError(SECRET) from error
+
+
+def test_an_exception_is_its_type_and_its_frames(lines: Lines) -> None:
+    try:
+        fail_twice()
+    except RuntimeError:
+        logging.getLogger("sluicegate").exception("a turn failed")
+    assert "a turn failed [RuntimeError at test_logs.py:" in lines.last
+    assert "caused by ValueError at test_logs.py:" in lines.last
+    assert " fail" in lines.last
+
+
+def test_an_exception_as_an_argument_is_its_type(lines: Lines) -> None:
+    try:
+        fail()
+    except ValueError as error:
+        for name in ("sluicegate", "google_adk.x", "an.app"):
+            logging.getLogger(name).error("it failed: %s", error)
+            assert lines.last.endswith("it failed: ValueError")
+
+
+def test_an_exception_as_the_message_is_its_type(lines: Lines) -> None:
+    for name in ("sluicegate", "google_adk.x", "an.app"):
+        logging.getLogger(name).error(ValueError(SECRET))
+        assert lines.last.endswith("ValueError")
+
+
+@pytest.mark.parametrize("name", ["google_adk.flows", "google_genai.models", "httpx", "asyncio"])
+def test_of_a_library_only_words_of_its_source_are_written(lines: Lines, name: str) -> None:
+    logger = logging.getLogger(name)
+    logger.setLevel(logging.DEBUG)
+    error = ValueError(SECRET)
+    logger.error("a fixed sentence")
+    assert lines.last.endswith("a fixed sentence")
+    logger.error(f"an f-string with {error}")  # noqa: G004
+    assert "<withheld> at test_logs.py:" in lines.last
+    logger.error("no f-string: " + str(error))  # noqa: G003
+    assert "<withheld> at test_logs.py:" in lines.last
+    logger.error("%s took %d ms at %.1f", SECRET, 3, 0.5)
+    assert lines.last.endswith("<withheld> took 3 ms at 0.5")
+    logger.error("%(who)s failed %(often)d times", {"who": SECRET, "often": 2})
+    assert lines.last.endswith("<withheld> failed 2 times")
+    logger.error("raised %s", ValueError)
+    assert lines.last.endswith("raised ValueError")
+    logger.error("fixed", extra={"request": SECRET})
+    assert lines.last.endswith(f"{name}: fixed")
+
+
+def test_our_own_lines_carry_their_facts(lines: Lines) -> None:
+    logging.getLogger("sluicegate").warning(
+        "turn %s ended", "t1", extra={"chat": "c1", "duration": 1.5, "error": None}
+    )
+    assert lines.last.endswith("WARNING sluicegate: turn t1 ended chat=c1 duration=1.5")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", lines.json[-1].pop("time"))
+    assert lines.json[-1] == {
+        "level": "warning",
+        "logger": "sluicegate",
+        "message": "turn t1 ended",
+        "chat": "c1",
+        "duration": 1.5,
+    }
+
+
+def test_a_line_is_one_line_whatever_stands_in_it(lines: Lines) -> None:
+    logging.getLogger("sluicegate").warning("chat %s", "a\n2026 ERROR b\x1b[31m\u202e")
+    assert lines.last.endswith(r"chat a\n2026 ERROR b\x1b[31m\u202e")
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments"), [("%d and %d", (1,)), ("%d of them", (SECRET,)), ("%(a)s", ({},))]
+)
+@pytest.mark.parametrize("name", ["an.app", "httpx"])
+def test_a_record_that_cannot_be_formatted_is_its_template(
+    lines: Lines, name: str, template: str, arguments: tuple[Any, ...]
+) -> None:
+    lines.take(logging.LogRecord(name, logging.ERROR, __file__, 1, template, arguments, None))
+    assert lines.last.endswith(template)
+
+
+async def test_what_a_failing_tool_makes_adk_log_holds_no_secret(
+    lines: Lines, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def leak(key: str) -> str:
+        raise RuntimeError(f"cannot use {key}")
+
+    script = {
+        "scenarios": [
+            {
+                "match": ".",
+                "responses": [{"parts": [{"call": {"name": "leak", "args": {"key": SECRET}}}]}],
+            }
+        ]
+    }
+    await run_agent(LlmAgent(name="a", model=ScriptedModel.from_data(script), tools=[leak]))
+    assert SECRET in caplog.text
+    assert "RuntimeError" in "".join(lines.text)
+
+
+async def test_what_a_failing_model_makes_adk_log_holds_no_secret(
+    lines: Lines, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = {
+        "scenarios": [
+            {"match": ".", "responses": [{"parts": [], "error": {"code": 500, "message": SECRET}}]}
+        ]
+    }
+    await run_agent(LlmAgent(name="a", model=ScriptedModel.from_data(script)))
+    assert SECRET in caplog.text
+    assert "ServerError" in "".join(lines.text)
+
+
+async def run_agent(agent: LlmAgent) -> None:
+    """Run a turn with every logger at its most talkative; how it ends does not matter."""
+    runner = InMemoryRunner(agent, app_name="app")
+    session = await runner.session_service.create_session(app_name="app", user_id="u")
+    logger = logging.getLogger("google_adk")
+    before = logger.level
+    logger.setLevel(logging.DEBUG)
+    text = types.Content(role="user", parts=[types.Part(text=SECRET)])
+    try:
+        async for _ in runner.run_async(user_id="u", session_id=session.id, new_message=text):
+            pass
+    except Exception as error:  # noqa: BLE001
+        logging.getLogger("sluicegate").error("the turn failed: %s", trace(error))
+    finally:
+        logger.setLevel(before)
+        await runner.close()
+
+
+async def never_awaited() -> None:
+    async def task() -> None:
+        fail()
+
+    lost = asyncio.create_task(task())
+    await asyncio.wait([lost])
+    del lost
+    gc.collect()
+
+
+def in_a_thread() -> None:
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+
+
+class Unraisable:
+    def __del__(self) -> None:
+        fail()
+
+
+def unraisable() -> None:
+    Unraisable()
+    gc.collect()
+
+
+def warned() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn(SECRET, stacklevel=2)
+
+
+@pytest.mark.parametrize("format_", ["text", "json"])
+@pytest.mark.parametrize(
+    ("lose", "said"),
+    [
+        (lambda: asyncio.run(never_awaited()), "ValueError"),
+        (in_a_thread, "a thread failed"),
+        (unraisable, "an exception was lost"),
+        (warned, ""),
+    ],
+    ids=["task", "thread", "unraisable", "warning"],
+)
+def test_what_python_prints_of_lost_exceptions_holds_no_secret(
+    lose: Callable[[], None], said: str, format_: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with logging_to_stderr(Settings(log_format=format_)):  # type: ignore[arg-type]  # parametrised
+        lose()
+    written = capsys.readouterr()
+    assert said in written.err
+    assert SECRET not in written.err + written.out
+
+
+def test_everything_is_as_before_when_the_log_has_ended() -> None:
+    hooks = sys.unraisablehook, threading.excepthook
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    adk = logging.getLogger("google_adk").level
+    with logging_to_stderr(Settings(log_level="debug")):
+        assert root.level == logging.DEBUG
+        assert logging.getLogger("google_adk").level == logging.WARNING
+    assert (sys.unraisablehook, threading.excepthook) == hooks
+    assert (root.handlers, root.level) == (handlers, level)
+    assert logging.getLogger("google_adk").level == adk
+
+
+def test_a_stream_that_was_broken_on_purpose_is_no_error_of_the_server(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with logging_to_stderr(Settings()):
+        server = logging.getLogger("uvicorn.error")
+        aborted = ConnectionAbortedError("cut")
+        server.error("Exception in ASGI application\n", exc_info=aborted)
+        server.error("ASGI callable returned without completing response.")
+        assert capsys.readouterr().err == ""
+        server.error("Exception in ASGI application\n", exc_info=ValueError(SECRET))
+    written = capsys.readouterr().err
+    assert "ValueError" in written
+    assert SECRET not in written
