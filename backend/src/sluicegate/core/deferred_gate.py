@@ -125,8 +125,8 @@ class DeferredGate(Gate):
     def _settled(self, state: CallState) -> list[BaseChunk]:
         outcome = state.outcome or Outcome("output")
         self._held += len(repr(outcome.output)) + len(outcome.text)
-        done = "done" if outcome.kind == "output" else "failed"
-        return [progress_chunk(state.call, done), *self._announce_ready()]
+        progress = progress_chunk(state.call, "done" if outcome.kind == "output" else "failed")
+        return [progress, *self._announce_ready()]
 
     def _progress(self, state: CallState, outcome: Outcome) -> list[BaseChunk]:
         return [progress_chunk(state.call, "running")]

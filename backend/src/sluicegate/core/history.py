@@ -33,6 +33,7 @@ from sluicegate.wire.chunks import (
     ToolApprovalRequestChunk,
     ToolApprovalResponseChunk,
 )
+from sluicegate.wire.messages import is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
 
 if TYPE_CHECKING:
@@ -65,8 +66,6 @@ class RebuiltExchange:
     translator: Translator
     gate: Gate
     turns: list[RebuiltTurn]
-    undelivered: list[CallState] = field(default_factory=list)
-    """Calls that were decided and whose decision ADK has not been told yet, in call order."""
 
     @property
     def is_waiting(self) -> bool:
@@ -77,6 +76,13 @@ class RebuiltExchange:
     def open_calls(self) -> list[CallState]:
         """Calls that wait, in call order."""
         return [state for state in self.gate.calls.values() if state.waits]
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a gated call has no end yet: it waits, is decided, or its run was cut."""
+        return self.is_waiting or any(
+            state.ask is not None and state.outcome is None for state in self.gate.calls.values()
+        )
 
     @property
     def chunks(self) -> list[BaseChunk]:
@@ -135,18 +141,17 @@ def _end(rebuilt: RebuiltExchange, rows: Rows, *, running: bool) -> None:
     last = rebuilt.turns[-1]
     gate = rebuilt.gate
     last.chunks.extend(gate.feed_all(rebuilt.translator.end()))
-    was_waiting = gate.is_waiting
-    if was_waiting or running:
+    goes_on = running or rebuilt.is_unfinished
+    if goes_on:
         last.chunks.extend(gate.pause())
     decided = RebuiltTurn("decided")
     for state in gate.calls.values():
         answer = None if state.answer or state.outcome else _decision(state, rows)
         if answer is not None:
-            rebuilt.undelivered.append(state)
             decided.answers.extend(gate.feed(answer))
     if decided.answers:
         rebuilt.turns.append(decided)
-    if not (was_waiting or running):
+    if not goes_on:
         last.chunks.extend(gate.finish())
 
 
@@ -216,6 +221,13 @@ def assistant_message(rebuilt: RebuiltExchange, rows: Rows) -> UIMessage:
     if decided:
         message["metadata"]["approvals"] = decided
     return message
+
+
+def known_calls(rebuilt: RebuiltExchange) -> dict[str, str]:
+    """Tool parts of the message so far with their states, for the grammar of the next turn."""
+    start = StartChunk(message_id=rebuilt.exchange.message_id)
+    message = reduce_chunks([start, *rebuilt.chunks])
+    return {part["toolCallId"]: part["state"] for part in message["parts"] if is_tool_part(part)}
 
 
 def user_message(exchange: Exchange, *, files_url: str) -> UIMessage | None:

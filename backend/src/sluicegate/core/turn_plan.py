@@ -215,9 +215,7 @@ def _position(log: ChatLog, fits: Callable[[Exchange], bool]) -> int | None:
 
 def _open_exchange(log: ChatLog) -> RebuiltExchange | None:
     last = log.last()
-    if last is None or not (last.is_waiting or last.undelivered):
-        return None
-    return last
+    return last if last is not None and last.is_unfinished else None
 
 
 def _rewindable(log: ChatLog, position: int) -> Sequence[Exchange]:

@@ -11,7 +11,7 @@ from sluicegate.core.signals import Answered, Outcome
 from sluicegate.core.turn_plan import Answers, ChatLog, Reply, delivery
 from sluicegate.engine.parts import new_turn_id
 from sluicegate.engine.session_log import replies_content
-from sluicegate.engine.turn_setup import owner_of, prepare
+from sluicegate.engine.turn_setup import Setup, owner_of, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,14 +72,10 @@ class AnswerTurn:
             await parts.log.append_replies(chat, told.appended, stamp)
             shown = _shown_outputs(plan)
             rebuilt.turns[-1].chunks.extend(rebuilt.gate.feed_all(shown))
-            turn = await prepare(
-                parts,
-                chat,
-                stamp,
-                release=release,
-                continues=rebuilt,
-                client_outputs=_gated_outputs(plan),
+            setup = Setup(
+                chat, stamp, release, continues=rebuilt, client_outputs=_gated_outputs(plan)
             )
+            turn = await prepare(parts, setup)
             await parts.chats.touch(chat, title=None)
             message = replies_content(told.message)
             return await parts.turns.launch(turn, message, fence, major=client.major)

@@ -138,7 +138,7 @@ class ChatEngine:
             return
         async with self._lock(chat):
             last = (await self._parts.chat_log(chat)).last()
-            if last is not None and last.is_waiting:
+            if last is not None and last.is_unfinished:
                 await self._new.close_waiting(chat, last)
 
     async def list_chats(

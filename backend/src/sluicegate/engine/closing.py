@@ -94,7 +94,9 @@ def _closed(state: CallState, outcome: Outcome) -> Closed:
     unanswered = state.answer is None or not state.answer.delivered
     if outcome.kind == "output":
         result = outcome.output
-        response = dict(result) if isinstance(result, dict) else {"result": result}
+        response: dict[str, object] = {"result": result}
+        if isinstance(result, dict):
+            response = dict(result)
         return Closed(state, response, None, was_unanswered=False)
     note = {"kind": outcome.kind, "text": outcome.text}
     return Closed(state, {"error": outcome.text}, note, was_unanswered=unanswered)

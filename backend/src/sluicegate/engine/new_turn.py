@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.core.exchanges import Exchange, TurnStamp
 from sluicegate.engine.session_log import question_content
-from sluicegate.engine.turn_setup import owner_of, prepare
+from sluicegate.engine.turn_setup import Setup, owner_of, prepare
 from sluicegate.errors import Unknown
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class NewTurn:
             elif plan.closes is not None:
                 opening = await self._close(chat, plan.closes)
             await parts.chats.touch(chat, title=_title(content))
-            turn = await prepare(parts, chat, stamp, release=release, opening=opening)
+            turn = await prepare(parts, Setup(chat, stamp, release, opening=opening))
             return await parts.turns.launch(turn, content, fence, major=client.major)
         except BaseException:
             await asyncio.shield(parts.turns.release(chat, owner, fence))
@@ -81,7 +81,7 @@ class NewTurn:
         log = await self._parts.chat_log(chat)
         for exchange in rewound:
             rebuilt = log.rebuild(exchange)
-            if rebuilt.is_waiting or rebuilt.undelivered:
+            if rebuilt.is_unfinished:
                 await self._close(chat, rebuilt)
         await self._parts.runner.rewind_async(
             user_id=chat.user,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from google.adk.runners import Runner
 from google.adk.sessions.database_session_service import DatabaseSessionService
+from sqlalchemy import select
 
 from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges
 from sluicegate.core.history import RebuiltExchange, rebuild
@@ -20,7 +21,7 @@ from sluicegate.engine.gate_plugin import GatePlugin
 from sluicegate.engine.refusals import refusals
 from sluicegate.engine.session_log import SessionLog
 from sluicegate.engine.turns import Turns
-from sluicegate.errors import ConfigurationError
+from sluicegate.errors import ConfigurationError, StoreError, Unavailable
 from sluicegate.stores.chats import DatabaseChats
 from sluicegate.stores.database import Database
 from sluicegate.stores.leases import DatabaseLeases
@@ -95,7 +96,10 @@ class EngineParts:
 
     async def check_database(self) -> None:
         """Raise Unavailable when the database does not answer."""
-        await self.database.check()
+        try:
+            await self.database.read(lambda connection: connection.execute(select(1)))
+        except StoreError as error:
+            raise Unavailable("The database does not answer; try again.", retry_after=5) from error
 
     async def close(self) -> None:
         """Close the agent's toolsets and the stores."""

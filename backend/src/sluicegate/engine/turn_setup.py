@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.grammar import Grammar
+from sluicegate.core.history import known_calls
 from sluicegate.core.release import open_gate
 from sluicegate.core.translator import Translator
 from sluicegate.engine.failures import describe
@@ -31,20 +33,26 @@ def owner_of(stamp: TurnStamp) -> str:
     return f"{PROCESS}:{stamp.turn}"
 
 
-async def prepare(
-    parts: EngineParts,
-    chat: ChatKey,
-    stamp: TurnStamp,
-    *,
-    release: Release,
-    continues: RebuiltExchange | None = None,
-    client_outputs: Mapping[str, dict[str, Any]] | None = None,
-    opening: Sequence[BaseChunk] = (),
-) -> RunningTurn:
-    """Build a turn; the chat's lease must be held.
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a turn begins with.
 
     ``continues`` is the exchange as it stands: its translator and gate go on being fed.
+    ``client_outputs`` are results of gated client-side calls by call id, ``opening`` the chunks
+    that follow ``start``.
     """
+
+    chat: ChatKey
+    stamp: TurnStamp
+    release: Release
+    continues: RebuiltExchange | None = None
+    client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    opening: Sequence[BaseChunk] = ()
+
+
+async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
+    """Build a turn; the chat's lease must be held."""
+    chat, stamp, continues = setup.chat, setup.stamp, setup.continues
     await parts.ledger.abandon(chat, owners_alive=parts.turns.owners())
     rows = await parts.ledger.rows(chat)
     turn_gate = TurnGate(
@@ -59,7 +67,7 @@ async def prepare(
         ),
         new_error_id=new_error_id,
         report=_report(chat, stamp),
-        client_outputs=client_outputs or {},
+        client_outputs=setup.client_outputs,
     )
     gate = continues.gate if continues else open_gate(stamp.release, stamp.style)
     turn = RunningTurn(
@@ -73,7 +81,7 @@ async def prepare(
             else Translator(parts.survey, files_url=parts.files_url(chat))
         ),
         gate=gate,
-        grammar=Grammar(continues.chunks if continues else ()),
+        grammar=Grammar(known_calls(continues) if continues else None),
         turn_gate=turn_gate,
         ledger=parts.ledger,
         streams=parts.streams,
@@ -82,9 +90,9 @@ async def prepare(
         new_error_id=new_error_id,
         before=continues,
         prefix=continues.chunks if continues else (),
-        opening=opening,
+        opening=setup.opening,
     )
-    turn.preview(shown=release == "preview")
+    turn.preview(shown=setup.release == "preview")
     return turn
 
 

@@ -7,7 +7,8 @@ import logging
 import time
 from typing import TYPE_CHECKING, Literal
 
-from google.adk.agents.run_config import RunConfig, StreamingMode, ToolThreadPoolConfig
+from google.adk.agents._streaming_mode import StreamingMode
+from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 
 from sluicegate.engine.failures import describe
 from sluicegate.engine.running_turn import TOOK_TOO_LONG, End, RunningTurn

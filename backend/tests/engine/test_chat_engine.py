@@ -1,0 +1,159 @@
+"""Turns from a request to the stored message, against the real ADK and a scripted model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sluicegate.errors import AlreadyDecided, TurnRunning, Unknown
+from sluicegate.wire.messages import comparable
+from tests.engine.talk import Talk, decide
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sluicegate.core.release import Release
+    from sluicegate.engine.chat_engine import ChatEngine
+
+RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+
+
+def count(effects: Path) -> int:
+    return len(effects.read_text().splitlines())
+
+
+async def rests(talk: Talk) -> None:
+    """The client's message and the stored one are the same."""
+    stored = await talk.history()
+    assert stored["id"] == talk.messages[-1]["id"]
+    assert comparable(stored) == comparable(talk.messages[-1])
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_plain_answer_is_one_message(engine: ChatEngine, release: Release) -> None:
+    talk = Talk(engine, release)
+    turn = await talk.say("story:plain")
+    assert turn.finish_reason == "stop"
+    assert [part["text"] for part in turn.message["parts"] if part["type"] == "text"] == [
+        "Here is a plain answer."
+    ]
+    await rests(talk)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_gated_tool_runs_once_after_a_yes_and_never_after_a_no(
+    engine: ChatEngine, effects: Path, release: Release, approved: bool
+) -> None:
+    talk = Talk(engine, release)
+    first = await talk.say("story:approval")
+    assert first.finish_reason == "tool-calls"
+    assert len(talk.pending()) == 1
+    assert count(effects) == 0
+    await rests(talk)
+    second = await talk.answer(approved, reason="because")
+    assert second.finish_reason == "stop"
+    assert count(effects) == int(approved)
+    await rests(talk)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("story", ["two_in_sequence", "five_in_sequence"])
+async def test_gates_in_sequence_take_one_post_each(
+    engine: ChatEngine, effects: Path, release: Release, story: str
+) -> None:
+    talk = Talk(engine, release)
+    turn = await talk.say(f"story:{story}")
+    while turn.finish_reason == "tool-calls":
+        turn = await talk.answer(True)
+        await rests(talk)
+    gates = 2 if story == "two_in_sequence" else 5
+    assert len(talk.turns) == gates + 1
+    assert count(effects) == gates
+
+
+async def test_one_of_two_answers_is_kept_and_the_turn_says_what_is_open(
+    talk: Talk, effects: Path
+) -> None:
+    await talk.say("story:two_in_one_step")
+    decide(talk.pending()[0], approved=True)
+    early = await talk.post_last()
+    assert early.failed
+    assert count(effects) == 0
+    decide(talk.pending()[0], approved=True)
+    assert (await talk.post_last()).finish_reason == "stop"
+    assert count(effects) == 2
+    await rests(talk)
+
+
+async def test_a_contradicting_answer_is_refused_and_changes_nothing(
+    talk: Talk, effects: Path
+) -> None:
+    await talk.say("story:approval")
+    await talk.answer(True)
+    part = next(p for p in talk.messages[-1]["parts"] if "approval" in p)
+    decide(part, approved=False)
+    with pytest.raises(AlreadyDecided):
+        await talk.post_last()
+    assert count(effects) == 1
+
+
+async def test_an_answer_of_another_user_is_unknown(talk: Talk, effects: Path) -> None:
+    await talk.say("story:approval")
+    decide(talk.pending()[0], approved=True)
+    stranger = Talk(talk.engine, user="bob", chat_id=talk.chat_id, messages=talk.messages)
+    with pytest.raises(Unknown):
+        await stranger.post_last()
+    assert count(effects) == 0
+
+
+async def test_a_pending_approval_survives_a_restart(open_engine: object, effects: Path) -> None:
+    assert callable(open_engine)
+    async with open_engine() as first:
+        talk = Talk(first)
+        await talk.say("story:reload")
+        await rests(talk)
+    async with open_engine() as second:
+        talk.engine = second
+        talk.messages = (await second.get_chat(talk.chat_id, user=talk.user))["messages"]
+        assert (await talk.answer(True)).finish_reason == "stop"
+        await rests(talk)
+    assert count(effects) == 1
+
+
+async def test_new_text_supersedes_what_waits(talk: Talk, effects: Path) -> None:
+    await talk.say("story:new_text")
+    turn = await talk.say("story:after")
+    assert turn.finish_reason == "stop"
+    assert "data-approval" in turn.types
+    await rests(talk)
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    states = [
+        p["state"]
+        for m in chat["messages"]
+        for p in m["parts"]
+        if "state" in p and "toolCallId" in p
+    ]
+    assert states == ["output-denied"]
+    assert count(effects) == 0
+
+
+async def test_a_failing_model_ends_in_one_error_and_what_was_said_is_kept(talk: Talk) -> None:
+    turn = await talk.say("story:model_fails")
+    assert turn.failed
+    assert turn.types.count("error") == 1
+    assert "secret" not in str(turn.chunks)
+    await rests(talk)
+
+
+async def test_a_second_message_while_one_is_answered_is_refused(talk: Talk) -> None:
+    question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "story:stop"}]}
+    talk.messages.append(question)  # type: ignore[arg-type]
+    reader = await talk.start({"message": question})
+    with pytest.raises(TurnRunning):
+        await talk.start({"message": {**question, "id": "u2"}})
+    await talk.engine.stop(talk.chat_id, user=talk.user)
+    turn = await talk.read(reader)
+    assert turn.finish_reason == "other"
+    await rests(talk)

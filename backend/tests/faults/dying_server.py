@@ -1,0 +1,80 @@
+"""A process that approves a gated call and kills itself at a named point of it.
+
+Run as ``python -m tests.faults.dying_server DATABASE CHAT POINT``; prints the message that the
+client holds when the process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.engine.answer_turn import AnswerTurn
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.options import EngineOptions
+from sluicegate.stores.ledger import DatabaseLedger
+from tests.agents.conformance_agent import root_agent
+from tests.engine.talk import Talk, decide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+POINTS = ("pending", "decided", "claimed", "effect", "outcome")
+
+
+def die() -> None:
+    """Die as a killed process does: nothing is flushed, nobody is told."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def plant(point: str) -> None:
+    """Make the process die at the point."""
+    if point == "decided":
+        _before(AnswerTurn, "start")
+    elif point == "claimed":
+        _after(DatabaseLedger, "claim")
+    elif point == "effect":
+        _before(DatabaseLedger, "finish")
+    elif point == "outcome":
+        _after(DatabaseLedger, "finish")
+
+
+def _before(owner: type, name: str) -> None:
+    async def dying(*_: Any, **__: Any) -> None:
+        die()
+
+    setattr(owner, name, dying)
+
+
+def _after(owner: type, name: str) -> None:
+    original: Callable[..., Any] = getattr(owner, name)
+
+    async def dying(*args: Any, **kwargs: Any) -> None:
+        await original(*args, **kwargs)
+        die()
+
+    setattr(owner, name, dying)
+
+
+async def main(database: str, chat: str, point: str) -> None:
+    """Ask, answer, die."""
+    url = f"sqlite+aiosqlite:///{database}"
+    engine = await ChatEngine.open(root_agent, EngineOptions(sessions=url))
+    talk = Talk(engine, chat_id=chat)
+    await talk.say("story:approval")
+    if point != "pending":
+        decide(talk.pending()[0], approved=True)
+    sys.stdout.write(json.dumps(talk.messages))
+    sys.stdout.flush()
+    plant(point)
+    if point == "pending":
+        die()
+    await talk.post_last()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:4]))
