@@ -1,0 +1,115 @@
+"""What the README shows is what runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from tests.docs.markdown import ROOT, fences, one_fence
+
+README = (ROOT / "README.md").read_text("utf-8")
+SCRIPT = {
+    "scenarios": [
+        {
+            "match": "Pay Ada 5 euros",
+            "responses": [
+                {"parts": [{"call": {"name": "pay", "args": {"recipient": "Ada", "amount": 5}}}]},
+                {"parts": [{"text": "Ada is paid."}]},
+            ],
+        }
+    ]
+}
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Starlette:
+    """The README's server, with a script in place of its model and files of its own."""
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps(SCRIPT), "utf-8")
+    monkeypatch.setenv("SLUICEGATE_MODEL_SCRIPT", str(script))
+    monkeypatch.setenv("SLUICEGATE_SESSIONS", f"sqlite+aiosqlite:///{tmp_path}/chats.db")
+    names: dict[str, Any] = {}
+    exec(compile(one_fence(README, "python"), "server.py", "exec"), names)
+    app = names["app"]
+    assert isinstance(app, Starlette)
+    return app
+
+
+def _chunks(response: httpx.Response) -> list[dict[str, Any]]:
+    assert response.status_code == 200, response.text
+    lines = [line[6:] for line in response.text.splitlines() if line.startswith("data: {")]
+    return [json.loads(line) for line in lines]
+
+
+async def test_the_server_asks_before_it_pays_and_pays_after_the_yes(server: Starlette) -> None:
+    user = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Pay Ada 5 euros"}]}
+    async with (
+        server.router.lifespan_context(server),
+        httpx.AsyncClient(
+            transport=httpx.ASGITransport(server), base_url="http://127.0.0.1:8000"
+        ) as client,
+    ):
+        asked = _chunks(await client.post("/api/chat", json={"id": "chat", "messages": [user]}))
+        request = next(chunk for chunk in asked if chunk["type"] == "tool-approval-request")
+        assert not any(chunk["type"] == "tool-output-available" for chunk in asked)
+        part = {
+            "type": "tool-pay",
+            "toolCallId": request["toolCallId"],
+            "state": "approval-responded",
+            "input": {"recipient": "Ada", "amount": 5},
+            "approval": {"id": request["approvalId"], "approved": True},
+        }
+        answer = {"id": asked[0]["messageId"], "role": "assistant", "parts": [part]}
+        paid = _chunks(
+            await client.post("/api/chat", json={"id": "chat", "messages": [user, answer]})
+        )
+
+    outputs = [chunk["output"] for chunk in paid if chunk["type"] == "tool-output-available"]
+    assert outputs == [{"recipient": "Ada", "paid": 5}]
+    assert "Ada is paid." in "".join(chunk.get("delta", "") for chunk in paid)
+
+
+def test_the_server_has_twelve_lines() -> None:
+    assert len(one_fence(README, "python").splitlines()) == 12
+
+
+def test_the_page_is_stock_code_that_says_its_major() -> None:
+    page = one_fence(README, "tsx")
+
+    imported = re.findall(r'from "([^"]+)"', page)
+    assert imported == ["@ai-sdk/react", "ai"]
+    assert '"x-ai-sdk": "7"' in page
+    assert "lastAssistantMessageIsCompleteWithApprovalResponses" in page
+
+
+def test_the_commands_are_tasks_of_the_makefile() -> None:
+    tasks = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+
+    commands = re.findall(r"^make ([a-z-]+)", fences(README)[0].code, re.MULTILINE)
+    assert commands == ["demo", "test"]
+    assert set(commands) <= set(tasks)
+
+
+def test_the_supported_ranges_are_those_of_the_packages() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    floors = {
+        major: json.loads(
+            (ROOT / f"e2e/conformance/clients/ai-{major}-floor/package.json").read_text("utf-8")
+        )["dependencies"]["ai"]
+        for major in (6, 7)
+    }
+
+    assert any(
+        d.startswith("google-adk") and d.endswith(">=2.13,<3") for d in project["dependencies"]
+    )
+    assert "| `google-adk` | 2.13 and newer, below 3 |" in README
+    assert project["requires-python"] == ">=3.11"
+    assert "| Python | 3.11 and newer |" in README
+    assert f"{floors[6]} and newer, {floors[7]} and newer" in README
