@@ -14,6 +14,8 @@ from sluicegate.wire.reducer import reduce_chunks
 from sluicegate.wire.requests import RequestLimits, parse_chat_request
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sluicegate.core.release import Release
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.turn_reader import TurnReader
@@ -67,17 +69,17 @@ class Talk:
         self.messages.append(question)
         return await self.post({"message": question})
 
-    async def answer(self, *answers: bool, reason: str | None = None, **by_tool: bool) -> Turn:
-        """Answer pending approvals in order, or by tool name; the rest stays pending."""
-        pending = self.pending()
-        chosen = dict(zip((tool_name(part) for part in pending), answers, strict=False))
-        chosen.update(by_tool)
-        left = list(answers)
-        for part in pending:
-            if left:
-                decide(part, approved=left.pop(0), reason=reason)
-            elif tool_name(part) in by_tool:
-                decide(part, approved=by_tool[tool_name(part)], reason=reason)
+    async def approve(self) -> Turn:
+        """Say yes to everything that waits."""
+        return await self.answer(approved=True)
+
+    async def answer(
+        self, *, approved: bool, reason: str | None = None, tools: Collection[str] | None = None
+    ) -> Turn:
+        """Answer what waits, or of it the calls of some tools."""
+        for part in self.pending():
+            if tools is None or tool_name(part) in tools:
+                decide(part, approved=approved, reason=reason)
         return await self.post_last()
 
     async def post_last(self) -> Turn:

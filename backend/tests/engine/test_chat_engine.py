@@ -52,7 +52,7 @@ async def test_a_gated_tool_runs_once_after_a_yes_and_never_after_a_no(
     assert len(talk.pending()) == 1
     assert count(effects) == 0
     await rests(talk)
-    second = await talk.answer(approved, reason="because")
+    second = await talk.answer(approved=approved, reason="because")
     assert second.finish_reason == "stop"
     assert count(effects) == int(approved)
     await rests(talk)
@@ -66,7 +66,7 @@ async def test_gates_in_sequence_take_one_post_each(
     talk = Talk(engine, release)
     turn = await talk.say(f"story:{story}")
     while turn.finish_reason == "tool-calls":
-        turn = await talk.answer(True)
+        turn = await talk.approve()
         await rests(talk)
     gates = 2 if story == "two_in_sequence" else 5
     assert len(talk.turns) == gates + 1
@@ -91,7 +91,7 @@ async def test_a_contradicting_answer_is_refused_and_changes_nothing(
     talk: Talk, effects: Path
 ) -> None:
     await talk.say("story:approval")
-    await talk.answer(True)
+    await talk.approve()
     part = next(p for p in talk.messages[-1]["parts"] if "approval" in p)
     decide(part, approved=False)
     with pytest.raises(AlreadyDecided):
@@ -117,7 +117,7 @@ async def test_a_pending_approval_survives_a_restart(open_engine: object, effect
     async with open_engine() as second:
         talk.engine = second
         talk.messages = (await second.get_chat(talk.chat_id, user=talk.user))["messages"]
-        assert (await talk.answer(True)).finish_reason == "stop"
+        assert (await talk.approve()).finish_reason == "stop"
         await rests(talk)
     assert count(effects) == 1
 
