@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from sluicegate.core.signals import Ask, Call, Outcome
 
 CONFIRMATION_TOOL = "adk_request_confirmation"
+STANDARD_HINT = "Please approve or reject the tool call {}() by responding"
+"""What ADK says for a tool whose author said nothing: words for a program, not for a person."""
 
 
 def start_chunk(call: Call, *, provider_executed: bool) -> BaseChunk:
@@ -79,7 +81,7 @@ def request_chunk(call: Call, ask: Ask, part_id: str) -> BaseChunk:
     return ToolApprovalRequestChunk(
         approval_id=ask.approval_id,
         tool_call_id=part_id,
-        reason=ask.hint or None,
+        reason=None if ask.hint.startswith(STANDARD_HINT.format(call.name)) else ask.hint or None,
         approval_descriptor=descriptor,
     )
 
