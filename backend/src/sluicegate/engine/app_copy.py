@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+import warnings
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
 
 from google.adk.apps.app import App, ResumabilityConfig
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.workflow import BaseNode
+
+_A2A_AGENT: Final = "google.adk.agents.remote_a2a_agent"
 
 
 def build_app(
@@ -46,8 +51,9 @@ def build_app(
         ConfigurationError: The root's name cannot be the name of an App, or two plugins have the
             same name.
     """
+    _remember_missing_a2a()
     root = TreeCopy(model=model, client_tools=client_tools).tree(root_of(target))
-    resumable = ResumabilityConfig(is_resumable=True)
+    resumable = _resumable()
     if isinstance(target, App):
         changes = {
             "root_agent": root,
@@ -69,6 +75,23 @@ def build_app(
             "App(name=..., root_agent=...) with a name of letters, digits, _ and -."
         )
         raise ConfigurationError(message) from error
+
+
+def _remember_missing_a2a() -> None:
+    """Let an import that cannot succeed fail at once.
+
+    ADK: every run of a node tries to import ``RemoteA2aAgent``; without the a2a package Python
+    executes the same modules each time until one fails, for up to 8 ms.
+    """
+    if find_spec("a2a") is None:
+        sys.modules.setdefault(_A2A_AGENT, None)  # type: ignore[arg-type]  # None is import's "no"
+
+
+def _resumable() -> ResumabilityConfig:
+    """ADK calls the class experimental; the choice is this module's, so users are not warned."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\] ResumabilityConfig", UserWarning)
+        return ResumabilityConfig(is_resumable=True)
 
 
 def _distinct(plugins: Sequence[BasePlugin]) -> list[BasePlugin]:

@@ -1,0 +1,134 @@
+"""Agent trees in which ADK loses an answer or goes on without it; the way out of each is known."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.loop_agent import LoopAgent
+from google.adk.events.event import Event
+from google.adk.tools.agent_tool import AgentTool
+
+from tests.engine.adk_story import Story, step
+from tests.engine.topologies import (
+    Build,
+    delegate,
+    dynamic,
+    flow,
+    looping,
+    parallel,
+    sequence,
+    singles,
+    tool_flow,
+)
+
+
+class OwnOrder(BaseAgent):
+    """Runs its sub-agents by its own rules and keeps no note of where it is."""
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        for agent in self.sub_agents:
+            async for event in agent.run_async(ctx):
+                yield event
+
+
+def _boss(story: Story, **settings: Any) -> Any:
+    return story.talker("m", *delegate("a"), sub_agents=singles(story, "a"), **settings)
+
+
+def _flow_boss(story: Story, **settings: Any) -> Any:
+    return story.talker("m", *delegate("flow"), tools=[tool_flow(story)], **settings)
+
+
+LOST: dict[str, tuple[Build, str]] = {
+    "AgentTool": (
+        lambda s: s.talker("root", *delegate("a"), tools=[AgentTool(s.asker("a"))]),
+        "list 'a' under sub_agents of 'root' with mode=\"single_turn\"",
+    ),
+    "AgentTool, deeper": (
+        lambda s: s.talker(
+            "root",
+            *delegate("m"),
+            tools=[AgentTool(s.hander("m", a := s.asker("a"), sub_agents=[a]))],
+        ),
+        "list 'm' under sub_agents of 'root' with mode=\"single_turn\"",
+    ),
+    "a transfer to a sequence": (
+        lambda s: s.hander("root", q := sequence(s.asker("a"), s.asker("b")), sub_agents=[q]),
+        "make 'seq' the root agent, or give 'root' a Workflow of its sub-agents in tools",
+    ),
+    "a transfer to parallel agents": (
+        lambda s: s.hander("root", p := parallel(s.asker("a"), s.asker("b")), sub_agents=[p]),
+        "make 'par' the root agent, or give 'root' a Workflow of its sub-agents in tools",
+    ),
+    "a transfer to a loop": (
+        lambda s: s.hander(
+            "root",
+            p := LoopAgent(name="loop", max_iterations=2, sub_agents=[looping(s)]),
+            sub_agents=[p],
+        ),
+        "make 'loop' the root agent",
+    ),
+    "a transfer from a single_turn agent": (
+        lambda s: s.talker(
+            "root",
+            *delegate("m"),
+            sub_agents=[s.hander("m", a := s.asker("a"), sub_agents=[a], mode="single_turn")],
+        ),
+        "give 'a' mode=\"single_turn\"",
+    ),
+    "a Workflow in tools of a single_turn agent": (
+        lambda s: s.talker("root", *delegate("m"), sub_agents=[_flow_boss(s, mode="single_turn")]),
+        "give 'flow' to the agent above 'm'",
+    ),
+    "a task below a transfer": (
+        lambda s: s.hander(
+            "root",
+            m := s.talker(
+                "m",
+                *delegate("t"),
+                sub_agents=[s.tasker("t", *delegate("x"), tools=[s.gated("x")])],
+            ),
+            sub_agents=[m],
+        ),
+        'give it mode="single_turn"',
+    ),
+    "a sequence as node of a Workflow": (
+        lambda s: flow("wf", sequence(s.asker("a"), s.asker("b")), step("end")),
+        "make the sub-agents of 'seq' nodes of a Workflow",
+    ),
+    "parallel agents as node of a Workflow": (
+        lambda s: flow("wf", parallel(s.asker("a"), s.asker("b")), step("end")),
+        "make the sub-agents of 'par' nodes of a Workflow",
+    ),
+    "a sequence run by a function": (
+        lambda s: flow("wf", dynamic(sequence(s.asker("a"))), step("end")),
+        "make the sub-agents of 'seq' nodes of a Workflow",
+    ),
+    "a single_turn agent below a node of a Workflow": (
+        lambda s: flow("wf", _boss(s), step("end")),
+        "make 'a' a node of the Workflow itself",
+    ),
+    "a Workflow in tools of a node of a Workflow": (
+        lambda s: flow("wf", _flow_boss(s), step("end")),
+        "make 'flow' a node of the Workflow itself",
+    ),
+    "a transfer from a chat node of a Workflow": (
+        lambda s: flow("wf", s.hander("m", a := s.asker("a"), sub_agents=[a], mode="chat")),
+        "give 'a' mode=\"single_turn\"",
+    ),
+    "a single_turn agent below a step of a sequence": (
+        lambda s: sequence(_boss(s), s.talker("last")),
+        "leave its mode out, so that 'm' transfers to it",
+    ),
+    "a Workflow in tools of a step of a sequence": (
+        lambda s: sequence(_flow_boss(s), s.talker("last")),
+        "build the whole as a Workflow with 'flow' as one of its nodes",
+    ),
+    "an agent class with its own order": (
+        lambda s: OwnOrder(name="own", sub_agents=[s.asker("a"), s.asker("b")]),
+        "use a SequentialAgent or a Workflow instead",
+    ),
+}
