@@ -20,7 +20,7 @@ from sluicegate.core.event_parts import (
 )
 from sluicegate.core.exchange_events import noted
 from sluicegate.core.gate import NOT_FINISHED
-from sluicegate.core.items import NodeEnded, Question, Verdict
+from sluicegate.core.items import NodeEnded, Question
 from sluicegate.core.json_safe import json_safe
 from sluicegate.core.signals import Outcome
 
@@ -37,21 +37,20 @@ class NodeResults:
     """The tool nodes that were asked about, by their path."""
 
     def __init__(self) -> None:
-        self._answered: set[str] = set()
-        self._silent: dict[str, Outcome] = {}
+        self._asked: set[str] = set()
+        self._failed: set[str] = set()
+        self._silent: set[str] = set()
 
     def note(self, items: Iterable[Item]) -> None:
-        """Take what an event asked or answered."""
+        """Take what an event asks."""
         for item in items:
-            if isinstance(item, Verdict) and item.id.startswith(NODE_CONFIRMATION):
-                self._answered.add(item.id.removeprefix(NODE_CONFIRMATION))
-            elif isinstance(item, Question):
-                self._answered.discard(item.id.removeprefix(NODE_CONFIRMATION))
+            if isinstance(item, Question) and item.id.startswith(NODE_CONFIRMATION):
+                self._asked.add(item.id.removeprefix(NODE_CONFIRMATION))
 
     def read(self, event: object) -> list[NodeEnded]:
-        """Whatever this event says of a node that was answered."""
+        """Whatever this event says of a node that was asked about."""
         path = text(attribute(event, "node_info"), "path")
-        if path not in self._answered:
+        if path not in self._asked:
             return self._completed(event)
         outcomes = attribute(notes_of(event), "outcomes")
         interrupt = NODE_CONFIRMATION + path
@@ -63,31 +62,31 @@ class NodeResults:
         if outcome is not None:
             return [self._end(path, outcome)]
         if code_of(event):
-            self._silent[path] = NOT_FINISHED
+            self._failed.add(path)
         elif attribute(event, "node_info", "message_as_output"):
             said = "".join(text(part, "text") for part in parts_of(event))
             return [self._end(path, Outcome("output", said))]
         elif not parts_of(event):
-            self._silent[path] = Outcome("output", None)
+            self._silent.add(path)
         return []
 
     def end(self) -> list[NodeEnded]:
-        """Nothing follows: what was silent is over."""
-        return [self._end(path, outcome) for path, outcome in list(self._silent.items())]
+        """Nothing follows: what failed was not tried again."""
+        return [self._end(path, NOT_FINISHED) for path in sorted(self._failed)]
 
     def _completed(self, event: object) -> list[NodeEnded]:
         if not self._silent:
             return []
         nodes = attribute(event, "actions", "agent_state", "nodes")
-        return [
-            self._end(path, outcome)
-            for path, outcome in list(self._silent.items())
-            if attribute(nodes, _node(path), "status") == _COMPLETED
+        over = [
+            path for path in self._silent if attribute(nodes, _node(path), "status") == _COMPLETED
         ]
+        return [self._end(path, Outcome("output", None)) for path in sorted(over)]
 
     def _end(self, path: str, outcome: Outcome) -> NodeEnded:
-        self._answered.discard(path)
-        self._silent.pop(path, None)
+        self._asked.discard(path)
+        self._failed.discard(path)
+        self._silent.discard(path)
         return NodeEnded(NODE_CONFIRMATION + path, outcome)
 
 

@@ -125,10 +125,10 @@ class Translator:
                 self._lanes.pass_on(lane, event_id, [progress])
             elif code != ABORTED:
                 self._spoken(event, lane)
-        requests = list(requests_in(event))
-        answers = list(answers_in(event, self._files_url))
         results = self._nodes.read(event)
-        self._nodes.note([*requests, *answers])
+        requests = list(requests_in(event))
+        self._nodes.note(requests)
+        answers = answers_in(event, self._files_url)
         self._lanes.pass_on(lane, event_id, [*requests, *answers, *results])
         return self._failed(event, lane, code)
 

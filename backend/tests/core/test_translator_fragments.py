@@ -1,0 +1,156 @@
+"""Models and agents that stream in ways of their own, through the real ADK."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.agents import BaseAgent
+from google.adk.events.event import Event
+from google.genai import types
+
+from tests.core.stories import (
+    Story,
+    fragment,
+    function_call,
+    price,
+    raw,
+    text,
+    thought,
+    whole,
+)
+from tests.core.told import replayed, translate, words
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from google.adk.agents.invocation_context import InvocationContext
+
+
+async def test_an_aggregate_that_reorders_what_was_streamed_keeps_the_streamed_order() -> None:
+    pieces = [thought("one "), text("two "), thought("three "), text("four"), text(" five")]
+    story = Story(
+        raw([*map(fragment, pieces), whole(thought("one three "), text("two four five"))])
+    )
+    await story.say("hi")
+    assert await story.told() == [
+        "step helper",
+        "reasoning-1 one .",
+        "text-1 two .",
+        "reasoning-2 three .",
+        "text-2 four five.",
+        "end",
+    ]
+    noted = [event.custom_metadata for event in await story.stored() if event.custom_metadata]
+    assert noted == [
+        {
+            "sluicegate": {
+                "blocks": [["thought", 4], ["text", 4], ["thought", 6], ["text", 9]],
+            }
+        }
+    ]
+
+
+async def test_an_aggregate_that_keeps_the_streamed_order_is_not_noted() -> None:
+    story = Story(
+        raw([fragment(thought("a")), fragment(text("b")), whole(thought("a"), text("b"))])
+    )
+    await story.say("hi")
+    assert [event for event in await story.stored() if event.custom_metadata] == []
+
+
+async def test_what_only_the_aggregate_holds_is_told_once() -> None:
+    story = Story(raw([fragment(text("Hel")), whole(text("Hello"), thought("hm"))]))
+    await story.say("hi")
+    assert await story.told() == ["step helper", "text-1 Hello.", "reasoning-1 hm.", "end"]
+
+
+async def test_a_rewritten_aggregate_is_told_after_what_was_shown() -> None:
+    story = Story(raw([fragment(text("the secret")), whole(text("[removed]"))]))
+    await story.say("hi")
+    live = words(translate(story.live))
+    assert live == ["step helper", "text-1 the secret[removed].", "end"]
+    assert words(replayed(await story.stored())) == ["step helper", "text-1 [removed].", "end"]
+
+
+async def test_a_call_that_a_fragment_names_otherwise_is_made_once() -> None:
+    made = function_call("price", args={"item": "tea"})
+    again = function_call("price", args={"item": "tea"})
+    answer = [fragment(text("a")), fragment(made), fragment(text("b"))]
+    story = Story(
+        raw([*answer, whole(text("a"), again, text("b"))], [whole(text("3"))], tools=[price])
+    )
+    await story.say("hi")
+    assert story.live[1].get_function_calls()[0].id != story.live[3].get_function_calls()[0].id
+    assert (await story.told())[1:4] == [
+        "text-1 ab.",
+        'input c1 price {"item":"tea"}',
+        'call c1 price {"item":"tea"} free',
+    ]
+
+
+async def test_calls_that_a_model_numbers_anew_each_time_stay_apart() -> None:
+    tea = function_call("price", id="0", args={"item": "tea"})
+    milk = function_call("price", id="0", args={"item": "milk"})
+    story = Story(raw([whole(tea)], [whole(milk)], [whole(text("ok"))], tools=[price]))
+    await story.say("hi")
+    assert [line for line in await story.told() if line.startswith(("call", "done"))] == [
+        'call 0 price {"item":"tea"} free',
+        'done 0 {"result":3}',
+        'call 0~2 price {"item":"milk"} free',
+        'done 0~2 {"result":4}',
+    ]
+
+
+async def test_a_streamed_call_that_the_model_takes_back_ends_in_an_error() -> None:
+    begun = function_call("price", id="x", will_continue=True)
+    more = types.Part(
+        function_call=types.FunctionCall(
+            id="x",
+            will_continue=True,
+            partial_args=[types.PartialArg(json_path="$.item", string_value="te")],
+        )
+    )
+    story = Story(raw([fragment(begun), fragment(more), whole(text("No."))], tools=[price]))
+    await story.say("hi")
+    assert words(translate(story.live)) == [
+        "step helper",
+        'input x price {"item":"te"}',
+        "text-1 No..",
+        'call x price {"item":"te"} free',
+        "done x error: This call did not finish.",
+        "end",
+    ]
+
+
+class OwnAgent(BaseAgent):
+    """An agent without a model, whose fragments each have an id of their own."""
+
+    said: list[tuple[bool, str]]
+
+    async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+        for partial, said in self.said:
+            content = types.Content(role="model", parts=[types.Part(text=said)])
+            yield Event(author=self.name, partial=partial, content=content)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            [(False, "a"), (False, "b")],
+            ["step own", "text-1 a.", "end", "step own", "text-2 b.", "end"],
+        ),
+        ([(True, "a"), (True, "b"), (False, "ab")], ["step own", "text-1 ab.", "end"]),
+        ([(True, "a"), (False, "abc")], ["step own", "text-1 abc.", "end"]),
+        (
+            [(True, "one"), (False, "two")],
+            ["step own", "text-1 one.", "end", "step own", "text-2 two.", "end"],
+        ),
+        ([(True, "only")], ["step own", "text-1 only.", "end"]),
+    ],
+)
+async def test_an_agent_of_ones_own_is_not_told_twice(said: Any, told: list[str]) -> None:
+    story = Story(OwnAgent(name="own", said=said))
+    await story.say("hi")
+    assert words(translate(story.live)) == told

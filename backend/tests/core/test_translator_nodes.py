@@ -1,0 +1,161 @@
+"""Workflows: approvals of tool nodes and questions of nodes, through the real ADK."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fastapi.openapi.models import OAuth2, OAuthFlowAuthorizationCode, OAuthFlows
+from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
+from google.adk.auth.auth_tool import AuthConfig
+from google.adk.events.request_input import RequestInput
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.workflow import START, RetryConfig, Workflow, node
+
+from sluicegate.core.signals import Answered, Asked, Called
+from tests.core.stories import Story, agent, call
+from tests.core.told import translate, words
+
+if TYPE_CHECKING:
+    from google.adk.tools.tool_context import ToolContext
+
+
+def amount(node_input: str) -> dict[str, int]:
+    """What to pay."""
+    return {"amount": 5}
+
+
+def pay(amount: int) -> dict[str, int]:
+    """Pay."""
+    return {"paid": amount}
+
+
+def pay_silently(amount: int) -> None:
+    """Pay and say nothing."""
+
+
+def pay_badly(amount: int) -> None:
+    """Fail to pay."""
+    raise RuntimeError("secret")
+
+
+def flow(tool: Any, *, times: int = 1) -> Workflow:
+    nodes = [FunctionTool(tool, require_confirmation=True)] * times
+    return Workflow(name="flow", edges=[(START, amount, *nodes)])
+
+
+async def judged(story: Story, *, yes: bool) -> list[str]:
+    await story.say("go")
+    [question] = story.questions
+    await story.respond(question.id, question.name, {"confirmed": yes})
+    wire = f"{story.live[0].invocation_id}:{question.id}"
+    return [line.replace(wire, "w") for line in await story.told()]
+
+
+@pytest.mark.parametrize(
+    ("tool", "yes", "outcome"),
+    [
+        (pay, True, 'done w {"paid":5}'),
+        (pay_silently, True, "done w null"),
+        (pay, False, 'done w {"error":"This tool call is rejected."}'),
+    ],
+)
+async def test_a_gated_node_is_a_call_that_asks_and_ends(
+    tool: Any, yes: bool, outcome: str
+) -> None:
+    assert await judged(Story(flow(tool)), yes=yes) == [
+        "step flow",
+        f'call w {tool.__name__} {{"amount":5}} gated',
+        "ask w",
+        "end",
+        outcome,
+    ]
+
+
+async def test_a_node_that_raises_ends_its_call_in_an_error() -> None:
+    story = Story(flow(pay_badly))
+    with pytest.raises(RuntimeError, match="secret"):
+        await judged(story, yes=True)
+    told = await story.told()
+    assert told[-2].endswith("error: This call did not finish.")
+    assert told[-1] == "failed RuntimeError"
+
+
+async def test_the_answer_of_a_node_goes_under_its_interrupt_id() -> None:
+    story = Story(flow(pay))
+    await story.say("go")
+    [question] = story.questions
+    signals = translate(story.live)
+    [asked] = [signal.ask for signal in signals if isinstance(signal, Asked)]
+    [made] = [signal.call for signal in signals if isinstance(signal, Called)]
+    wire = f"{question.invocation_id}:{question.id}"
+    assert (made.id, asked.call_id, asked.approval_id) == (wire, wire, wire)
+    assert (asked.confirmation_id, asked.answer_name) == (question.id, "adk_request_input")
+    await story.respond(question.id, question.name, {"confirmed": True})
+    logged = translate(await story.stored())
+    answers = [signal for signal in logged if isinstance(signal, Answered)]
+    assert [(a.call_id, a.approval_id, a.approved) for a in answers] == [(wire, wire, True)]
+
+
+async def test_a_question_of_a_node_is_answered_by_the_browser() -> None:
+    async def ask(node_input: str) -> Any:
+        yield RequestInput(message="Name?", interrupt_id="name", response_schema=None)
+
+    story = Story(Workflow(name="flow", edges=[(START, ask)]))
+    await story.say("go")
+    [question] = story.questions
+    await story.respond(question.id, question.name, {"result": "Ann"})
+    told = words(translate(await story.stored()))
+    [made] = [line for line in told if line.startswith("call")]
+    assert made.startswith('call name adk_request_input {"interruptId":"name"')
+    assert made.endswith("} client")
+    assert told[-1] == 'answer name {"result":"Ann"}'
+
+
+async def test_a_node_that_is_tried_again_has_not_failed() -> None:
+    tries = []
+
+    @node(retry_config=RetryConfig(max_attempts=3, initial_delay=0.0))
+    def flaky(node_input: str) -> str:
+        tries.append(1)
+        if len(tries) < 3:
+            raise RuntimeError("not yet")
+        return "done"
+
+    story = Story(Workflow(name="flow", edges=[(START, flaky)]))
+    await story.say("go")
+    assert [event.error_code for event in story.live if event.error_code] == ["RuntimeError"] * 2
+    assert await story.told() == []
+
+
+async def test_credentials_are_asked_for_without_the_secrets() -> None:
+    flows = OAuthFlows(
+        authorizationCode=OAuthFlowAuthorizationCode(
+            authorizationUrl="https://id.example/auth",
+            tokenUrl="https://id.example/token",
+            scopes={"mail": "read mail"},
+        )
+    )
+    secret = OAuth2Auth(client_id="me", client_secret="s3cret", redirect_uri="http://localhost/")
+    config = AuthConfig(
+        auth_scheme=OAuth2(flows=flows),
+        raw_auth_credential=AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=secret),
+        credential_key="mail",
+    )
+
+    def read_mail(tool_context: ToolContext) -> dict[str, str]:
+        """Read mail."""
+        tool_context.request_credential(config)
+        return {"status": "waiting"}
+
+    story = Story(agent([call("read_mail")], tools=[read_mail]))
+    await story.say("mail?")
+    told = await story.told()
+    signals = translate(story.live)
+    asked = next(s.call for s in signals if isinstance(s, Called) and s.call.facts.kind == "client")
+    assert isinstance(asked.args, dict)
+    assert set(asked.args) == {"functionCallId", "authScheme", "authUri"}
+    assert asked.args["authScheme"] == "oauth2"
+    assert str(asked.args["authUri"]).startswith("https://id.example/auth?")
+    assert "s3cret" not in str(signals)
+    assert not any(line.startswith("done") for line in told)
