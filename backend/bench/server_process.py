@@ -30,7 +30,7 @@ class ServerProcess:
         self, command: Sequence[str], folder: Path, environment: Mapping[str, str]
     ) -> None:
         """Start the command in a folder of its own; it prints its URL once it listens."""
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         self._command = command
         self._log = folder / "log"
         # A file and not a pipe: nobody reads what the server says later.
