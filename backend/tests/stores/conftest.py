@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +17,7 @@ from sluicegate.stores.memory import MemoryStreamStore
 from tests.stores.builders import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
 
@@ -36,9 +38,20 @@ def streams(make_stream_store: Callable[..., StreamStore]) -> StreamStore:
     return make_stream_store()
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where the system has one: most tests need no disk that syncs."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK):
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir=memory) as name:
+        yield Path(name)
+
+
 @pytest.fixture(params=["sqlite"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return {"sqlite": f"sqlite+aiosqlite:///{tmp_path / 'chats.db'}"}[request.param]
+def database_url(request: pytest.FixtureRequest, folder: Path) -> str:
+    return {"sqlite": f"sqlite+aiosqlite:///{folder / 'chats.db'}"}[request.param]
 
 
 @pytest.fixture

@@ -3,22 +3,25 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import stat
+import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from google.adk.events.event import Event
 from google.adk.sessions.database_session_service import DatabaseSessionService
-from sqlalchemy import event, select, text
+from sqlalchemy import select, text
+from sqlalchemy.exc import OperationalError
 
 from sluicegate.errors import ConfigurationError, StoreError
 from sluicegate.stores.database import Database
 from sluicegate.stores.ledger import DatabaseLedger
-from tests.stores.builders import CHAT, approve, key, no, request
+from tests.stores.builders import CHAT, approve, key, request
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sqlalchemy.ext.asyncio import AsyncEngine
+    from sqlalchemy import Connection
 
     from tests.stores.builders import Clock
 
@@ -27,29 +30,27 @@ def url_of(path: Path) -> str:
     return f"sqlite+aiosqlite:///{path}"
 
 
-async def pragma(engine: AsyncEngine, name: str) -> object:
-    async with engine.connect() as connection:
-        return await connection.scalar(text(f"PRAGMA {name}"))
-
-
 @pytest.mark.parametrize(
-    ("name", "sessions", "ledger"),
+    ("name", "sessions", "written", "read"),
     [
-        ("journal_mode", "wal", "wal"),
-        ("busy_timeout", 5_000, 5_000),
-        ("synchronous", 1, 2),
-        ("foreign_keys", 1, 1),
+        ("journal_mode", "wal", "wal", "wal"),
+        ("synchronous", 1, 2, 2),
+        ("busy_timeout", 5_000, 0, 5_000),
+        ("foreign_keys", 1, 1, 1),
     ],
 )
-async def test_the_engines_are_set_up(
-    database: Database, name: str, sessions: object, ledger: object
+async def test_the_connections_are_set_up(
+    database: Database, name: str, sessions: object, written: object, read: object
 ) -> None:
-    assert await pragma(database.sessions, name) == sessions
-    assert await pragma(database.ledger, name) == ledger
+    query = text(f"PRAGMA {name}")
+    async with database.sessions.connect() as connection:
+        assert await connection.scalar(query) == sessions
+    assert await database.write(lambda connection: connection.scalar(query)) == written
+    assert await database.read(lambda connection: connection.scalar(query)) == read
 
 
-async def test_file_and_new_folders_are_private(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "deep" / "chats.db"
+async def test_file_and_new_folders_are_private(folder: Path) -> None:
+    path = folder / "new" / "deep" / "chats.db"
     database = await Database.open(url_of(path))
     await approve(DatabaseLedger(database))
     files = list(path.parent.iterdir())
@@ -61,12 +62,12 @@ async def test_file_and_new_folders_are_private(tmp_path: Path) -> None:
 
 
 async def test_a_relative_path_begins_at_the_working_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder)
     database = await Database.open("sqlite+aiosqlite:///.sluicegate/chats.db")
     await database.close()
-    assert (tmp_path / ".sluicegate" / "chats.db").is_file()
+    assert (folder / ".sluicegate" / "chats.db").is_file()
 
 
 @pytest.mark.parametrize(
@@ -92,10 +93,10 @@ async def test_a_url_that_names_no_file_is_refused_in_one_sentence(url: str) -> 
 
 
 async def test_a_second_user_of_the_file_is_refused_until_the_first_has_left(
-    tmp_path: Path,
+    folder: Path,
 ) -> None:
-    path = tmp_path / "chats.db"
-    link = tmp_path / "link.db"
+    path = folder / "chats.db"
+    link = folder / "link.db"
     link.symlink_to(path)
     first = await Database.open(url_of(path))
     for name in (path, link):
@@ -107,8 +108,8 @@ async def test_a_second_user_of_the_file_is_refused_until_the_first_has_left(
     await second.close()
 
 
-async def test_a_shared_database_has_several_users(tmp_path: Path) -> None:
-    url = url_of(tmp_path / "chats.db")
+async def test_a_shared_database_has_several_users(folder: Path) -> None:
+    url = url_of(folder / "chats.db")
     first = await Database.open(url, exclusive=False)
     second = await Database.open(url, exclusive=False)
     await approve(DatabaseLedger(first))
@@ -118,8 +119,8 @@ async def test_a_shared_database_has_several_users(tmp_path: Path) -> None:
     await second.close()
 
 
-async def test_what_is_not_a_database_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
+async def test_what_is_not_a_database_is_refused_and_left_alone(folder: Path) -> None:
+    path = folder / "notes.txt"
     path.write_text("not a database, but quite long enough to look like one " * 20)
     with pytest.raises(ConfigurationError, match=r"cannot be used: file is not a database\.$"):
         await Database.open(url_of(path))
@@ -128,21 +129,21 @@ async def test_what_is_not_a_database_is_refused_and_left_alone(tmp_path: Path) 
     await (await Database.open(url_of(path))).close()
 
 
-async def test_a_folder_is_no_database(tmp_path: Path) -> None:
+async def test_a_folder_is_no_database(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"cannot be used: Is a directory\.$"):
-        await Database.open(url_of(tmp_path))
+        await Database.open(url_of(folder))
 
 
-async def test_a_file_cannot_stand_where_a_folder_must(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
+async def test_a_file_cannot_stand_where_a_folder_must(folder: Path) -> None:
+    (folder / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot be used"):
-        await Database.open(url_of(tmp_path / "file" / "chats.db"))
+        await Database.open(url_of(folder / "file" / "chats.db"))
 
 
-async def test_an_old_sqlite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_old_sqlite_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
     with pytest.raises(ConfigurationError, match="or later is needed"):
-        await Database.open(url_of(tmp_path / "chats.db"))
+        await Database.open(url_of(folder / "chats.db"))
 
 
 async def test_the_rows_are_there_after_a_restart(database_url: str) -> None:
@@ -154,8 +155,8 @@ async def test_the_rows_are_there_after_a_restart(database_url: str) -> None:
     await second.close()
 
 
-async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "chats.db"
+async def test_a_newer_schema_is_refused_and_left_alone(folder: Path) -> None:
+    path = folder / "chats.db"
     await (await Database.open(url_of(path))).close()
     plain = sqlite3.connect(path)
     plain.execute("UPDATE sluicegate_meta SET value = '2'")
@@ -171,8 +172,8 @@ async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     await (await Database.open(url_of(path))).close()
 
 
-async def test_a_file_locked_by_a_stranger_cannot_be_opened(tmp_path: Path) -> None:
-    path = tmp_path / "chats.db"
+async def test_a_file_locked_by_a_stranger_cannot_be_opened(folder: Path) -> None:
+    path = folder / "chats.db"
     stranger = sqlite3.connect(path, isolation_level=None)
     stranger.execute("PRAGMA journal_mode=WAL")
     stranger.execute("BEGIN IMMEDIATE")
@@ -182,8 +183,8 @@ async def test_a_file_locked_by_a_stranger_cannot_be_opened(tmp_path: Path) -> N
     await (await Database.open(url_of(path))).close()
 
 
-async def test_a_locked_database_is_a_store_error_and_works_again(tmp_path: Path) -> None:
-    path = tmp_path / "chats.db"
+async def test_a_locked_database_is_a_store_error_and_works_again(folder: Path) -> None:
+    path = folder / "chats.db"
     database = await Database.open(url_of(path), busy_timeout=0.01)
     ledger = DatabaseLedger(database)
     await approve(ledger)
@@ -197,25 +198,49 @@ async def test_a_locked_database_is_a_store_error_and_works_again(tmp_path: Path
     await database.close()
 
 
+async def test_a_write_keeps_others_out_from_its_beginning(folder: Path) -> None:
+    url = url_of(folder / "chats.db")
+    first = await Database.open(url, exclusive=False)
+    second = await Database.open(url, exclusive=False, busy_timeout=0.01)
+    began, may_end = threading.Event(), threading.Event()
+
+    def dawdle(_connection: Connection) -> None:
+        began.set()
+        may_end.wait(10)
+
+    writer = asyncio.create_task(first.write(dawdle))
+    await asyncio.to_thread(began.wait)
+    with pytest.raises(StoreError, match="database is locked"):
+        await DatabaseLedger(second).request([request()])
+    may_end.set()
+    await writer
+    await DatabaseLedger(second).request([request()])
+    await first.close()
+    await second.close()
+
+
 async def test_a_full_disk_is_a_store_error_and_changes_nothing(database: Database) -> None:
     ledger = DatabaseLedger(database)
     await approve(ledger)
     await ledger.claim(key(), owner="me", args_hash="hash")
-    async with database.ledger.connect() as connection:
-        await connection.execute(text("PRAGMA max_page_count = 1"))
+    await database.write(lambda connection: connection.scalar(text("PRAGMA max_page_count = 1")))
     with pytest.raises(StoreError, match="disk is full"):
         await ledger.finish(key(), owner="me", state="executed", outcome="x" * 1_000_000)
     assert [row.state for row in await ledger.rows(CHAT)] == ["executing"]
     assert await ledger.finish(key(), owner="me", state="executed", outcome="small")
 
 
-async def test_an_error_repeats_nothing_of_what_was_stored(database: Database) -> None:
-    async with database.writing() as connection:
-        await connection.execute(text("DROP TABLE sluicegate_approvals"))
+async def test_an_error_repeats_nothing_of_what_was_to_be_stored(database: Database) -> None:
+    drop = text("DROP TABLE sluicegate_approvals")
+    await database.write(lambda connection: connection.execute(drop))
     with pytest.raises(StoreError) as failure:
-        await DatabaseLedger(database).decide([no(reason="hunter2")], by="ann")
+        await DatabaseLedger(database).request([replace(request(), tool="hunter2")])
     assert "hunter2" not in str(failure.value)
     assert "hunter2" not in str(failure.value.__cause__)
+    async with database.sessions.connect() as connection:
+        with pytest.raises(OperationalError) as refusal:
+            await connection.execute(text("SELECT :word FROM nowhere"), {"word": "hunter2"})
+    assert "hunter2" not in str(refusal.value)
 
 
 async def test_a_closed_database_stays_closed(database: Database) -> None:
@@ -228,38 +253,20 @@ async def test_a_closed_database_stays_closed(database: Database) -> None:
         await ledger.request([request()])
 
 
-@pytest.mark.parametrize(
-    "moment", ["before_cursor_execute", "begin", "after_cursor_execute", "commit"]
-)
-async def test_a_cancelled_write_happens_wholly_or_not_at_all(
-    database: Database, moment: str
-) -> None:
-    ledger = DatabaseLedger(database)
-    writer = asyncio.create_task(ledger.request([request("a"), request("b")]))
-
-    def cancel(*_event: object) -> None:
-        writer.cancel()
-
-    event.listen(database.ledger.sync_engine, moment, cancel)
-    await asyncio.wait([writer])
-    assert writer.cancelled()
-    event.remove(database.ledger.sync_engine, moment, cancel)
-    await ledger.request([request("next")])
-    written = {row.key.call for row in await ledger.rows(CHAT)}
-    assert written in ({"next"}, {"a", "b", "next"})
-
-
 async def test_the_clock_is_the_databases_plus_the_offset(database: Database, clock: Clock) -> None:
-    async with database.reading() as connection:
-        query = text("SELECT strftime('%s', 'now')")
-        before = int(await connection.scalar(query))
-        now = await connection.scalar(select(database.now()))
+    whole_seconds = text("SELECT CAST(strftime('%s', 'now') AS INTEGER)")
+
+    def look(connection: Connection) -> list[float]:
+        clock.ahead = 0.0
+        before = connection.scalar(whole_seconds)
+        now = connection.scalar(select(database.now()))
         clock.ahead = 3600.0
-        later = await connection.scalar(select(database.now()))
-        after = int(await connection.scalar(query)) + 1
-    assert now is not None
-    assert later is not None
-    assert before - 0.01 <= now <= later - 3600 + 0.01 <= after + 0.02
+        later = connection.scalar(select(database.now()))
+        return [before, now or 0.0, (later or 0.0) - 3600, connection.scalar(whole_seconds) + 1]
+
+    times = await database.read(look)
+    # SQLite's clock has steps of a millisecond.
+    assert times == sorted(times, key=lambda time: round(time, 2))
 
 
 async def test_adk_keeps_its_sessions_in_the_same_file(database: Database) -> None:
@@ -271,6 +278,6 @@ async def test_adk_keeps_its_sessions_in_the_same_file(database: Database) -> No
     assert loaded is not None
     assert len(loaded.events) == 1
     await service.delete_session(app_name="app", user_id="ann", session_id="chat-1")
-    async with database.reading() as connection:
-        assert await connection.scalar(text("SELECT count(*) FROM events")) == 0
+    count = text("SELECT count(*) FROM events")
+    assert await database.read(lambda connection: connection.scalar(count)) == 0
     assert len(await DatabaseLedger(database).rows(CHAT)) == 1

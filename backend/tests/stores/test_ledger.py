@@ -1,10 +1,10 @@
-"""What every ledger must do; `test_ledger_states` walks its table of states."""
+"""What every ledger must do with requests and decisions."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,8 +14,6 @@ from sluicegate.errors import StoreError
 from tests.stores.builders import CHAT, TTL, approve, claim, key, no, request, yes
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
     from sluicegate.stores.base import Ledger
     from tests.stores.builders import Clock
 
@@ -130,6 +128,14 @@ async def test_a_decision_on_other_arguments_is_refused(ledger: Ledger) -> None:
     assert [row.state for row in await ledger.rows(CHAT)] == ["requested", "requested"]
 
 
+async def test_the_first_of_twenty_decisions_stands(ledger: Ledger) -> None:
+    decisions = [yes(reason=str(n)) if n % 2 else no(reason=str(n)) for n in range(20)]
+    answers = await asyncio.gather(
+        *(ledger.decide([decision], by=f"p{n}") for n, decision in enumerate(decisions))
+    )
+    assert {row for (row,) in answers} == {await the_row(ledger)}
+
+
 @pytest.mark.parametrize("approved", [True, False])
 async def test_an_answer_at_the_deadline_is_kept_and_does_nothing(
     ledger: Ledger, clock: Clock, *, approved: bool
@@ -176,107 +182,6 @@ async def test_superseding_returns_known_rows_in_the_order_of_the_keys(ledger: L
     ]
 
 
-async def test_a_claim_says_who_and_when(ledger: Ledger) -> None:
-    await claim(ledger, owner="me")
-    row = await the_row(ledger)
-    assert (row.state, row.owner) == ("executing", "me")
-    assert row.claimed_at is not None
-    assert row.decided_at is not None
-    assert row.claimed_at >= row.decided_at
-
-
-async def test_a_lost_claim_returns_the_row_as_it_is(ledger: Ledger) -> None:
-    await claim(ledger, owner="me")
-    row = await ledger.claim(key(), owner="you", args_hash="hash")
-    assert row == await the_row(ledger)
-    assert row is not None
-    assert row.owner == "me"
-
-
-async def test_other_arguments_never_win_a_claim(ledger: Ledger) -> None:
-    await approve(ledger)
-    row = await ledger.claim(key(), owner="me", args_hash="other")
-    assert row is not None
-    assert (row.state, row.args_hash, row.owner) == ("approved", "hash", None)
-
-
-async def test_a_claim_without_a_request_is_an_error(ledger: Ledger) -> None:
-    with pytest.raises(StoreError):
-        await ledger.claim(key(), owner="me", args_hash="hash")
-
-
-@pytest.mark.parametrize("contest", ["claim", "finish"])
-async def test_one_of_twenty_contenders_wins(ledger: Ledger, contest: str) -> None:
-    await approve(ledger)
-    won: list[bool]
-    if contest == "claim":
-        attempts = (ledger.claim(key(), owner=f"o{n}", args_hash="hash") for n in range(20))
-        won = [row is None for row in await asyncio.gather(*attempts)]
-    else:
-        await claim(ledger, owner="me")
-        won = await asyncio.gather(
-            *(ledger.finish(key(), owner="me", state="executed", outcome=n) for n in range(20))
-        )
-        assert (await the_row(ledger)).outcome == won.index(True)
-    assert won.count(True) == 1
-
-
-async def test_the_first_of_twenty_decisions_stands(ledger: Ledger) -> None:
-    decisions = [yes(reason=str(n)) if n % 2 else no(reason=str(n)) for n in range(20)]
-    answers = await asyncio.gather(
-        *(ledger.decide([decision], by=f"p{n}") for n, decision in enumerate(decisions))
-    )
-    assert {row for (row,) in answers} == {await the_row(ledger)}
-
-
-async def test_only_the_owner_finishes_what_executes(ledger: Ledger) -> None:
-    await claim(ledger, owner="me")
-    assert not await ledger.finish(key(), owner="you", state="executed", outcome=1)
-    assert await ledger.finish(key(), owner="me", state="failed", outcome={"error": "no"})
-    row = await the_row(ledger)
-    assert (row.state, row.owner, row.outcome) == ("failed", "me", {"error": "no"})
-
-
-@pytest.mark.parametrize(
-    ("owner", "state", "is_stored"),
-    [
-        ("me", "executed", True),
-        ("me", "failed", True),
-        ("you", "executed", True),
-        ("you", "failed", False),
-    ],
-)
-async def test_who_may_resolve_an_unknown_call(
-    ledger: Ledger, owner: str, state: Literal["executed", "failed"], *, is_stored: bool
-) -> None:
-    await claim(ledger, owner="me")
-    await ledger.abandon(CHAT, owners_alive=())
-    assert await ledger.finish(key(), owner=owner, state=state, outcome=1) is is_stored
-    row = await the_row(ledger)
-    assert (row.state, row.owner) == (state if is_stored else "unknown", "me")
-
-
-async def test_only_calls_of_dead_owners_in_this_chat_are_abandoned(ledger: Ledger) -> None:
-    other = ChatKey("app", "ann", "chat-2")
-    await claim(ledger, "a", owner="dead")
-    await claim(ledger, "b", owner="alive")
-    await approve(ledger, "c")
-    await ledger.decide([Decision(request("d", other), approved=True, reason=None)], by="ann")
-    await ledger.claim(key("d", other), owner="dead", args_hash="hash")
-    assert await ledger.abandon(CHAT, owners_alive={"dead", "alive"}) == []
-    (gone,) = await ledger.abandon(CHAT, owners_alive={"alive"})
-    assert (gone.key.call, gone.state, gone.owner) == ("a", "unknown", "dead")
-    assert await ledger.abandon(CHAT, owners_alive={"alive"}) == []
-    assert [row.state for row in await ledger.rows(other)] == ["executing"]
-
-
-async def test_a_refusal_gives_its_reason(ledger: Ledger) -> None:
-    await ledger.decide([yes(reason="please")], by="ann")
-    assert await ledger.refuse(key(), "over the limit")
-    row = await the_row(ledger)
-    assert (row.state, row.answer, row.reason) == ("refused", True, "over the limit")
-
-
 async def test_pending_counts_what_still_waits_by_chat(ledger: Ledger, clock: Clock) -> None:
     second = ChatKey("app", "ann", "chat-2")
     await ledger.request([request("a"), request("b"), request("c"), request("x", second)])
@@ -304,36 +209,6 @@ async def test_long_ids_and_any_text_are_kept(ledger: Ledger) -> None:
     (row,) = await ledger.decide([Decision(new, approved=False, reason=text)], by="u" * 128)
     assert (row.key, row.tool, row.reason, row.decided_by) == (long, text, text, "u" * 128)
     assert await ledger.rows(long.chat_key) == [row]
-
-
-@pytest.mark.parametrize(
-    "outcome",
-    [
-        None,
-        False,
-        0,
-        "",
-        {"z": 1, "a": {"y": [1.5, None, "😀\0\ud800"]}},
-        "x" * 1024 * 1024,
-    ],
-    ids=["null", "false", "zero", "empty", "nested", "1 MiB"],
-)
-async def test_an_outcome_comes_back_as_it_was(ledger: Ledger, outcome: JsonValue) -> None:
-    await claim(ledger)
-    assert await ledger.finish(key(), owner="me", state="executed", outcome=outcome)
-    found = (await the_row(ledger)).outcome
-    assert found == outcome
-    assert type(found) is type(outcome)
-    if isinstance(outcome, dict) and isinstance(found, dict):
-        assert list(found) == list(outcome)
-
-
-@pytest.mark.parametrize("outcome", [float("nan"), {"a": {1, 2}}])
-async def test_an_outcome_that_is_not_json_is_refused(ledger: Ledger, outcome: JsonValue) -> None:
-    await claim(ledger)
-    with pytest.raises(StoreError):
-        await ledger.finish(key(), owner="me", state="executed", outcome=outcome)
-    assert (await the_row(ledger)).state == "executing"
 
 
 async def test_a_text_that_cannot_be_stored_changes_nothing(ledger: Ledger) -> None:

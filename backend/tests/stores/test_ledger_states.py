@@ -85,12 +85,12 @@ ANSWERS: dict[ApprovalState, bool | None] = {"requested": None, "denied": False,
 async def a_row_in(state: ApprovalState, ledger: Ledger, database: Database) -> ApprovalRow:
     await ledger.request([request()])
     is_claimed = state in ("executing", "executed", "failed", "unknown")
-    async with database.writing() as connection:
-        await connection.execute(
-            update(APPROVALS).values(
-                state=state, answer=ANSWERS.get(state, True), owner="me" if is_claimed else None
-            )
-        )
+    values = {
+        "state": state,
+        "answer": ANSWERS.get(state, True),
+        "owner": "me" if is_claimed else None,
+    }
+    await database.write(lambda connection: connection.execute(update(APPROVALS).values(values)))
     (row,) = await ledger.rows(CHAT)
     return row
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,7 @@ from sluicegate.stores.base import ChatEntry, ChatPage
 from sluicegate.stores.schema import CHATS
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Row, Update
-    from sqlalchemy.sql.dml import Delete
+    from sqlalchemy import ColumnElement, Connection, Row, Select, UpdateBase
 
     from sluicegate.stores.database import Database
 
@@ -44,8 +44,7 @@ class DatabaseChats:
                 "updated_at": new.excluded.updated_at,
             },
         )
-        async with self._database.writing() as connection:
-            await connection.execute(statement)
+        await self._database.write(partial(_rows_changed, by=statement))
 
     async def page(
         self, app: str, user: str, *, limit: int, after: str | None, query: str | None
@@ -64,28 +63,32 @@ class DatabaseChats:
         if query:
             statement = statement.where(_C.folded_title.contains(_fold(query), autoescape=True))
         statement = statement.order_by(_C.updated_at.desc(), _C.chat.desc()).limit(limit + 1)
-        async with self._database.reading() as connection:
-            entries = [_entry(row) for row in await connection.execute(statement)]
+        entries = await self._database.read(partial(_entries, by=statement))
         shown = entries[:limit]
         return ChatPage(shown, _cursor(shown[-1]) if len(entries) > limit else None)
 
     async def get(self, chat: ChatKey) -> ChatEntry | None:
         """Return the entry of a chat."""
-        async with self._database.reading() as connection:
-            row = (await connection.execute(select(CHATS).where(_is(chat)))).one_or_none()
-            return None if row is None else _entry(row)
+        found = await self._database.read(partial(_entries, by=select(CHATS).where(_is(chat))))
+        return found[0] if found else None
 
     async def rename(self, chat: ChatKey, title: str) -> bool:
         """Set the title; False when there is no such chat."""
-        return await self._changes(update(CHATS).where(_is(chat)).values(**_titled(title)))
+        statement = update(CHATS).where(_is(chat)).values(**_titled(title))
+        return bool(await self._database.write(partial(_rows_changed, by=statement)))
 
     async def delete(self, chat: ChatKey) -> bool:
         """Take the chat out of the list; False when it was not there."""
-        return await self._changes(delete(CHATS).where(_is(chat)))
+        statement = delete(CHATS).where(_is(chat))
+        return bool(await self._database.write(partial(_rows_changed, by=statement)))
 
-    async def _changes(self, statement: Update | Delete) -> bool:
-        async with self._database.writing() as connection:
-            return bool((await connection.execute(statement)).rowcount)
+
+def _rows_changed(connection: Connection, by: UpdateBase) -> int:
+    return connection.execute(by).rowcount
+
+
+def _entries(connection: Connection, by: Select[Any]) -> list[ChatEntry]:
+    return [_entry(row) for row in connection.execute(by)]
 
 
 def _is(chat: ChatKey) -> ColumnElement[bool]:

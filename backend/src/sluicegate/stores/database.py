@@ -5,26 +5,28 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
-from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from sqlalchemy import URL, event, literal, make_url
+from sqlalchemy import URL, create_engine, event, literal, make_url
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError, StoreError
 from sluicegate.stores.file_lock import FileLock
+from sluicegate.stores.lane import Lane
 from sluicegate.stores.schema import DatabaseSeconds, create_tables
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Callable
 
-    from sqlalchemy import ColumnElement, Connection, Table
+    from sqlalchemy import ColumnElement, Connection, Engine, Table
     from sqlalchemy.engine.interfaces import DBAPIConnection
-    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+    from sqlalchemy.ext.asyncio import AsyncEngine
     from sqlalchemy.pool import ConnectionPoolEntry
+
+_T = TypeVar("_T")
 
 SCHEME: Final = "sqlite+aiosqlite"
 _OLDEST_SQLITE: Final = (3, 35)
@@ -32,26 +34,28 @@ _OLDEST_SQLITE: Final = (3, 35)
 
 
 class Database:
-    """Two engines on one file: ``sessions`` for ADK, ``ledger`` for what must survive a power cut.
+    """One file for ADK's session service, on the engine ``sessions``, and for our own tables.
 
-    Writes of our own tables go through `writing`, one after the other, and reads through
-    `reading`, on the sessions' connections, where no writer makes them wait.
+    Our writers queue for one connection that syncs each commit, so what it has committed outlives
+    a power cut; our readers have another one, where no writer makes them wait.
     """
 
     def __init__(
         self,
-        sessions: AsyncEngine,
-        ledger: AsyncEngine,
+        path: Path,
         *,
         lock: FileLock | None,
         clock_offset: Callable[[], float],
+        busy_timeout: float,
     ) -> None:
-        """Take what `open` has made."""
-        self.sessions = sessions
-        self.ledger = ledger
+        """Take a file that `open` has prepared; nothing connects to it yet."""
+        self.sessions = _sessions_engine(path, busy_timeout)
+        # A transaction that begins as a reader and then writes fails at once when another one
+        # wrote meanwhile; one that begins as a writer waits its turn.
+        self._writer = Lane(_own_engine(path, 0), begin="BEGIN IMMEDIATE", patience=busy_timeout)
+        self._reader = Lane(_own_engine(path, busy_timeout), begin="BEGIN", patience=0)
         self._lock = lock
         self._clock_offset = clock_offset
-        self._closed = False
 
     @classmethod
     async def open(
@@ -75,18 +79,12 @@ class Database:
         """
         path = _path_of(url)
         lock = await asyncio.to_thread(_prepare, path, exclusive=exclusive)
-        sessions = _create_engine(path, busy_timeout, "NORMAL")
-        # One connection, so that our own writers queue instead of polling SQLite's lock.
-        ledger = _create_engine(path, busy_timeout, "FULL", is_single=True)
-        event.listen(ledger.sync_engine, "connect", _leave_transactions_to_us)
-        event.listen(ledger.sync_engine, "begin", _begin_immediate)
-        database = cls(sessions, ledger, lock=lock, clock_offset=clock_offset)
+        database = cls(path, lock=lock, clock_offset=clock_offset, busy_timeout=busy_timeout)
         try:
-            async with ledger.begin() as connection:
-                await connection.run_sync(create_tables)
-        except SQLAlchemyError as error:
+            await database.write(create_tables)
+        except StoreError as error:
             await database.close()
-            raise _unusable(path, _words_of(error)) from error
+            raise _unusable(path, str(error)) from error
         except BaseException:
             await database.close()
             raise
@@ -103,48 +101,36 @@ class Database:
 
     def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
         """Return an INSERT that knows ON CONFLICT, in the database's dialect."""
-        if self.ledger.dialect.name == "postgresql":
+        if self.sessions.dialect.name == "postgresql":
             return postgresql.insert(table)
         return sqlite.insert(table)
 
-    @asynccontextmanager
-    async def writing(self) -> AsyncIterator[AsyncConnection]:
-        """Run one transaction that may write; it commits unless the block raises.
+    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+        """Run ``work`` in a transaction that may write; it commits unless it raises.
+
+        When the caller is cancelled the transaction is given up if it still can be; one that is
+        lasting goes on to its end.
 
         Raises:
             StoreError: the database could not do it, and nothing has changed.
         """
-        with self._store_errors():
-            async with self.ledger.begin() as connection:
-                yield connection
+        return await self._writer.run(work, is_lasting=is_lasting)
 
-    @asynccontextmanager
-    async def reading(self) -> AsyncIterator[AsyncConnection]:
-        """Give a connection to read from.
+    async def read(self, work: Callable[[Connection], _T]) -> _T:
+        """Run ``work`` in a transaction that only reads.
 
         Raises:
             StoreError: the database could not do it.
         """
-        with self._store_errors():
-            async with self.sessions.connect() as connection:
-                yield connection
+        return await self._reader.run(work)
 
     async def close(self) -> None:
         """Close every connection and let others in; a second call does nothing."""
-        self._closed = True
-        await self.ledger.dispose()
+        await self._writer.close()
+        await self._reader.close()
         await self.sessions.dispose()
         if self._lock is not None:
             self._lock.release()
-
-    @contextmanager
-    def _store_errors(self) -> Iterator[None]:
-        if self._closed:
-            raise StoreError("the database is closed")
-        try:
-            yield
-        except (SQLAlchemyError, sqlite3.Error, UnicodeError) as error:
-            raise StoreError(f"the database failed: {_words_of(error)}") from error
 
 
 def _path_of(url: str) -> Path:
@@ -205,48 +191,41 @@ def _use_write_ahead_log(path: Path) -> None:
         connection.close()
 
 
-def _create_engine(
-    path: Path,
-    busy_timeout: float,
-    synchronous: Literal["NORMAL", "FULL"],
-    *,
-    is_single: bool = False,
-) -> AsyncEngine:
+def _sessions_engine(path: Path, busy_timeout: float) -> AsyncEngine:
     url = URL.create(SCHEME, database=str(path))
     # Parameters are what people say and what tools get: no log may show them.
-    if is_single:
-        engine = create_async_engine(url, hide_parameters=True, pool_size=1, max_overflow=0)
-    else:
-        engine = create_async_engine(url, hide_parameters=True)
+    engine = create_async_engine(url, hide_parameters=True)
 
     def set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-        cursor = connection.cursor()
-        cursor.execute(f"PRAGMA busy_timeout={round(busy_timeout * 1000)}")
-        cursor.execute(f"PRAGMA synchronous={synchronous}")
-        # ADK: a session's events go with it only where SQLite enforces foreign keys.
-        cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.close()
+        _set(connection, busy_timeout, "NORMAL")
 
     event.listen(engine.sync_engine, "connect", set_up)
     return engine
 
 
-def _leave_transactions_to_us(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-    connection.isolation_level = None
+def _own_engine(path: Path, busy_timeout: float) -> Engine:
+    url = URL.create("sqlite+pysqlite", database=str(path))
+    engine = create_engine(url, hide_parameters=True, pool_size=1, max_overflow=0)
+
+    def set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+        _set(connection, busy_timeout, "FULL")
+        # Transactions begin where a lane says so.
+        connection.isolation_level = None
+
+    event.listen(engine, "connect", set_up)
+    return engine
 
 
-def _begin_immediate(connection: Connection) -> None:
-    # A transaction that begins as a reader and then writes fails at once when another one wrote
-    # meanwhile; one that begins as a writer waits its turn.
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+def _set(
+    connection: DBAPIConnection, busy_timeout: float, synchronous: Literal["NORMAL", "FULL"]
+) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout={round(busy_timeout * 1000)}")
+    cursor.execute(f"PRAGMA synchronous={synchronous}")
+    # ADK: a session's events go with it only where SQLite enforces foreign keys.
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()
 
 
 def _unusable(path: Path, words: str) -> ConfigurationError:
     return ConfigurationError(f"The database {path} cannot be used: {words}.")
-
-
-def _words_of(error: Exception) -> str:
-    """Say what the database said, without the statement and its parameters."""
-    if isinstance(error, DBAPIError):
-        return str(error.orig)
-    return type(error).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, select, update
@@ -9,7 +10,7 @@ from sqlalchemy import and_, select, update
 from sluicegate.stores.schema import LEASES
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Update
+    from sqlalchemy import ColumnElement, Connection, Update
 
     from sluicegate.core.keys import ChatKey
     from sluicegate.stores.database import Database
@@ -38,33 +39,32 @@ class DatabaseLeases:
             set_={"owner": owner, "fence": _C.fence + 1, "until": now + ttl},
             where=_C.until <= now,
         ).returning(_C.fence)
-        async with self._database.writing() as connection:
-            fence: int | None = await connection.scalar(statement)
-            return fence
+        return await self._database.write(lambda connection: connection.scalar(statement))
 
     async def renew(self, chat: ChatKey, *, owner: str, fence: int, ttl: float) -> bool:
         """Hold for another ``ttl`` from now; False when the lease is lost."""
         now = self._database.now()
         statement = _held_by(chat, owner, fence).where(_C.until > now).values(until=now + ttl)
-        async with self._database.writing() as connection:
-            return bool((await connection.execute(statement)).rowcount)
+        return bool(await self._database.write(partial(_rows_changed, by=statement)))
 
     async def release(self, chat: ChatKey, *, owner: str, fence: int) -> None:
         """Give the lease back; nothing happens when it is lost already."""
-        async with self._database.writing() as connection:
-            await connection.execute(_held_by(chat, owner, fence).values(until=0.0))
+        statement = _held_by(chat, owner, fence).values(until=0.0)
+        await self._database.write(partial(_rows_changed, by=statement), is_lasting=True)
 
     async def holder(self, chat: ChatKey) -> str | None:
         """Return the owner who holds the lease now."""
         statement = select(_C.owner).where(_of(chat), _C.until > self._database.now())
-        async with self._database.reading() as connection:
-            owner: str | None = await connection.scalar(statement)
-            return owner
+        return await self._database.read(lambda connection: connection.scalar(statement))
 
     async def void_all(self) -> None:
         """End every lease."""
-        async with self._database.writing() as connection:
-            await connection.execute(update(LEASES).values(until=0.0))
+        statement = update(LEASES).values(until=0.0)
+        await self._database.write(partial(_rows_changed, by=statement))
+
+
+def _rows_changed(connection: Connection, by: Update) -> int:
+    return connection.execute(by).rowcount
 
 
 def _held_by(chat: ChatKey, owner: str, fence: int) -> Update:

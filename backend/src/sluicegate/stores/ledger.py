@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import and_, case, func, or_, select, tuple_, update
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from pydantic import JsonValue
-    from sqlalchemy import ColumnElement, Row, Update
-    from sqlalchemy.ext.asyncio import AsyncConnection
+    from sqlalchemy import ColumnElement, Connection, Row, Update
 
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.ledger import ApprovalState, Decision, NewApproval
@@ -36,85 +36,98 @@ class DatabaseLedger:
 
     async def request(self, new: Sequence[NewApproval]) -> None:
         """Remember requests; those that are known already stay as they are."""
-        if not new:
-            return
-        async with self._database.writing() as connection:
-            await self._remember(connection, new)
+        if new:
+            await self._database.write(partial(self._remember, new=new))
 
     async def decide(self, decisions: Sequence[Decision], *, by: str) -> list[ApprovalRow]:
         """Record the answers of one person, all or none."""
         if not decisions:
             return []
         requests = _without_contradictions(decisions)
-        async with self._database.writing() as connection:
-            await self._remember(connection, list(requests.values()))
+
+        def record(connection: Connection) -> dict[CallKey, ApprovalRow]:
+            self._remember(connection, list(requests.values()))
             # The rows stay locked from here, so what is judged is what is changed.
-            before = await self._select(connection, list(requests), is_locked=True)
-            if any(before[key].args_hash != new.args_hash for key, new in requests.items()):
+            rows = _select(connection, requests, is_locked=True)
+            if any(rows[key].args_hash != new.args_hash for key, new in requests.items()):
                 raise StoreError("a decision was made on other arguments than were requested")
-            if any(_has_lost(decision, before[decision.request.key]) for decision in decisions):
-                after = before
-            else:
-                for decision in decisions:
-                    await connection.execute(self._answer(decision, by))
-                after = await self._select(connection, list(requests))
-        return [after[decision.request.key] for decision in decisions]
+            if any(_has_lost(decision, rows[decision.request.key]) for decision in decisions):
+                return rows
+            for decision in decisions:
+                connection.execute(self._answer(decision, by))
+            return _select(connection, requests)
+
+        rows = await self._database.write(record)
+        return [rows[decision.request.key] for decision in decisions]
 
     async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
         """Close what waits or is approved but not claimed."""
         if not keys:
             return []
-        async with self._database.writing() as connection:
-            await connection.execute(self._end("superseded", tuple_(*_KEY).in_(keys)))
-            rows = await self._select(connection, keys)
+        statement = self._end("superseded", tuple_(*_KEY).in_(keys))
+
+        def end(connection: Connection) -> dict[CallKey, ApprovalRow]:
+            connection.execute(statement)
+            return _select(connection, keys)
+
+        rows = await self._database.write(end)
         return [rows[key] for key in keys if key in rows]
 
     async def expire(self, chat: ChatKey) -> list[ApprovalRow]:
         """Close what waited past its deadline."""
-        late = and_(_of_chat(chat), _C.answer.is_(None), _C.deadline <= self._database.now())
-        async with self._database.writing() as connection:
-            return await _changed(connection, self._end("expired", late))
+        is_late = and_(_of_chat(chat), _C.answer.is_(None), _C.deadline <= self._database.now())
+        return await self._database.write(partial(_changed, by=self._end("expired", is_late)))
 
     async def claim(self, key: CallKey, *, owner: str, args_hash: str) -> ApprovalRow | None:
         """Move an approved call to ``executing``."""
         statement = self._move("executing", and_(_is(key), _C.args_hash == args_hash)).values(
             owner=owner, claimed_at=self._database.now()
         )
-        async with self._database.writing() as connection:
-            if (await connection.execute(statement)).rowcount:
+
+        def move(connection: Connection) -> ApprovalRow | None:
+            if connection.execute(statement).rowcount:
                 return None
-            rows = await self._select(connection, [key])
-        if key not in rows:
-            raise StoreError("a call was claimed that nobody requested")
-        return rows[key]
+            rows = _select(connection, [key])
+            if key not in rows:
+                raise StoreError("a call was claimed that nobody requested")
+            return rows[key]
+
+        return await self._database.write(move)
 
     async def finish(
         self, key: CallKey, *, owner: str, state: Literal["executed", "failed"], outcome: JsonValue
     ) -> bool:
-        """Store the outcome of a claimed call."""
+        """Store the outcome of a claimed call, also when the caller is cancelled meanwhile."""
         is_mine = _C.owner == owner
         knows = or_(is_mine, _C.state == "unknown") if state == "executed" else is_mine
         statement = self._end(state, and_(_is(key), knows)).values(outcome=_to_json(outcome))
-        return await self._changes(statement)
+        return await self._database.write(partial(_changes, by=statement), is_lasting=True)
 
     async def refuse(self, key: CallKey, reason: str) -> bool:
         """Close an approved call that policy forbids."""
-        return await self._changes(self._end("refused", _is(key)).values(reason=reason))
+        statement = self._end("refused", _is(key)).values(reason=reason)
+        return await self._database.write(partial(_changes, by=statement))
 
     async def abandon(self, chat: ChatKey, *, owners_alive: Container[str]) -> list[ApprovalRow]:
         """Move claimed calls whose owner is gone to ``unknown``."""
-        claimed = and_(_of_chat(chat), _C.state.in_(sources("unknown")))
-        async with self._database.writing() as connection:
-            owners = await connection.scalars(select(_C.owner).where(claimed).distinct())
+        is_claimed = and_(_of_chat(chat), _C.state.in_(sources("unknown")))
+
+        def move(connection: Connection) -> list[ApprovalRow]:
+            owners = connection.scalars(select(_C.owner).where(is_claimed).distinct())
             gone = [owner for owner in owners if owner not in owners_alive]
-            statement = self._move("unknown", and_(claimed, _C.owner.in_(gone)))
-            return await _changed(connection, statement) if gone else []
+            statement = self._move("unknown", and_(is_claimed, _C.owner.in_(gone)))
+            return _changed(connection, statement) if gone else []
+
+        return await self._database.write(move)
 
     async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
         """Return every row of a chat, oldest request first."""
         statement = select(APPROVALS).where(_of_chat(chat)).order_by(_C.requested_at, *_KEY)
-        async with self._database.reading() as connection:
-            return [_row(row) for row in await connection.execute(statement)]
+
+        def find(connection: Connection) -> list[ApprovalRow]:
+            return [_row(row) for row in connection.execute(statement)]
+
+        return await self._database.read(find)
 
     async def pending(self, app: str, user: str) -> dict[str, int]:
         """Return how many requests wait, by chat id."""
@@ -124,11 +137,13 @@ class DatabaseLedger:
             .where(_C.state == "requested", _C.deadline > self._database.now())
             .group_by(_C.chat)
         )
-        async with self._database.reading() as connection:
-            found = await connection.execute(statement)
-            return {row.chat: row.waiting for row in found}
 
-    async def _remember(self, connection: AsyncConnection, new: Sequence[NewApproval]) -> None:
+        def count(connection: Connection) -> dict[str, int]:
+            return {row.chat: row.waiting for row in connection.execute(statement)}
+
+        return await self._database.read(count)
+
+    def _remember(self, connection: Connection, new: Sequence[NewApproval]) -> None:
         now = self._database.now()
         # In the order of the keys, so that two transactions never wait for each other.
         values = [
@@ -144,20 +159,7 @@ class DatabaseLedger:
             for request in sorted(new, key=lambda request: request.key)
         ]
         statement = self._database.insert(APPROVALS).values(values)
-        await connection.execute(statement.on_conflict_do_nothing())
-
-    async def _select(
-        self, connection: AsyncConnection, keys: Iterable[CallKey], *, is_locked: bool = False
-    ) -> dict[CallKey, ApprovalRow]:
-        statement = select(APPROVALS).where(tuple_(*_KEY).in_(list(keys))).order_by(*_KEY)
-        if is_locked:
-            statement = statement.with_for_update()
-        rows = [_row(row) for row in await connection.execute(statement)]
-        return {row.key: row for row in rows}
-
-    async def _changes(self, statement: Update) -> bool:
-        async with self._database.writing() as connection:
-            return bool((await connection.execute(statement)).rowcount)
+        connection.execute(statement.on_conflict_do_nothing())
 
     def _answer(self, decision: Decision, by: str) -> Update:
         """Judge one answer by the database's clock; late answers are kept and do nothing."""
@@ -182,9 +184,23 @@ class DatabaseLedger:
         return statement.values(state=target)
 
 
-async def _changed(connection: AsyncConnection, statement: Update) -> list[ApprovalRow]:
-    rows = [_row(row) for row in await connection.execute(statement.returning(APPROVALS))]
+def _select(
+    connection: Connection, keys: Iterable[CallKey], *, is_locked: bool = False
+) -> dict[CallKey, ApprovalRow]:
+    statement = select(APPROVALS).where(tuple_(*_KEY).in_(list(keys))).order_by(*_KEY)
+    if is_locked:
+        statement = statement.with_for_update()
+    rows = [_row(row) for row in connection.execute(statement)]
+    return {row.key: row for row in rows}
+
+
+def _changed(connection: Connection, by: Update) -> list[ApprovalRow]:
+    rows = [_row(row) for row in connection.execute(by.returning(APPROVALS))]
     return sorted(rows, key=lambda row: (row.requested_at, row.key))
+
+
+def _changes(connection: Connection, by: Update) -> bool:
+    return bool(connection.execute(by).rowcount)
 
 
 def _is(key: CallKey) -> ColumnElement[bool]:

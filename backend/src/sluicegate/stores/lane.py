@@ -1,0 +1,113 @@
+"""A thread with one connection to the database, in which transactions run as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+
+from sluicegate.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection, Engine
+
+_T = TypeVar("_T")
+
+
+class Lane:
+    """Runs plain functions of a connection, one after the other, away from the event loop.
+
+    A transaction costs one change of threads, where every awaited statement would cost several.
+    """
+
+    def __init__(
+        self, engine: Engine, *, begin: Literal["BEGIN", "BEGIN IMMEDIATE"], patience: float
+    ) -> None:
+        """Take an engine that leaves transactions alone.
+
+        ``patience`` is how many seconds a transaction may wait for another writer to begin.
+        """
+        self._engine = engine
+        self._begin = begin
+        self._patience = patience
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sluicegate-database")
+        self._closed = False
+
+    async def run(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+        """Run ``work`` in a transaction, which commits unless it raises.
+
+        When the caller is cancelled the transaction is given up if it still can be; one that is
+        lasting goes on to its end.
+
+        Raises:
+            StoreError: the database could not do it. Nothing has changed.
+        """
+        if self._closed:
+            raise StoreError("the database is closed")
+        is_given_up = threading.Event()
+        loop = asyncio.get_running_loop()
+        done = loop.run_in_executor(self._thread, self._transact, work, is_given_up)
+        try:
+            return await (asyncio.shield(done) if is_lasting else done)
+        except asyncio.CancelledError:
+            if not is_lasting:
+                is_given_up.set()
+            raise
+        except (SQLAlchemyError, UnicodeError) as error:
+            raise StoreError(_words_of(error)) from error
+
+    async def close(self) -> None:
+        """Finish what was begun and close the connection; a second call does nothing."""
+        self._closed = True
+        await asyncio.to_thread(self._thread.shutdown)
+        self._engine.dispose()
+
+    def _transact(self, work: Callable[[Connection], _T], is_given_up: threading.Event) -> _T:
+        with self._engine.connect() as connection:
+            self._wait_to_begin(connection, is_given_up)
+            result = work(connection)
+            if is_given_up.is_set():
+                raise _GivenUp
+            connection.commit()
+            return result
+
+    def _wait_to_begin(self, connection: Connection, is_given_up: threading.Event) -> None:
+        # SQLite's own wait tries again after up to 100 ms and so loses, for seconds, to sessions
+        # that are written all the time.
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                connection.exec_driver_sql(self._begin)
+            except OperationalError as error:
+                if not _is_busy(error) or time.monotonic() >= deadline:
+                    raise
+            else:
+                return
+            if is_given_up.wait(0.001):
+                raise _GivenUp
+
+
+class _GivenUp(Exception):
+    """Nobody waits for the transaction any more."""
+
+
+def _is_busy(error: OperationalError) -> bool:
+    reason = error.orig
+    return (
+        isinstance(reason, sqlite3.OperationalError)
+        and reason.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+    )
+
+
+def _words_of(error: Exception) -> str:
+    """Say what the database said, without the statement and its parameters."""
+    if isinstance(error, DBAPIError):
+        return str(error.orig)
+    return type(error).__name__

@@ -1,0 +1,62 @@
+"""A process of its own on a shared database, for races and for being killed.
+
+Run as ``python second_process.py race|write URL OWNER``. It prints ``ready``; then
+
+* ``race``: for each call id on standard input it tries to take the lease of a chat of that name
+  and to claim that call, and prints what it won as a JSON list of two booleans;
+* ``write``: it requests, approves, claims and finishes one call after the other, and prints each
+  call id once its outcome is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import sys
+
+from sluicegate.core.keys import CallKey, ChatKey
+from sluicegate.core.ledger import Decision, NewApproval
+from sluicegate.stores.database import Database
+from sluicegate.stores.leases import DatabaseLeases
+from sluicegate.stores.ledger import DatabaseLedger
+
+CHAT = ChatKey("app", "ann", "chat-1")
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+async def race(database: Database, owner: str) -> None:
+    leases, ledger = DatabaseLeases(database), DatabaseLedger(database)
+    while call := (await asyncio.to_thread(sys.stdin.readline)).strip():
+        fence, row = await asyncio.gather(
+            leases.acquire(CHAT._replace(chat=call), owner=owner, ttl=60.0),
+            ledger.claim(CallKey(*CHAT, "inv-1", call), owner=owner, args_hash="hash"),
+        )
+        say(json.dumps([fence is not None, row is None]))
+
+
+async def write(database: Database, owner: str) -> None:
+    ledger = DatabaseLedger(database)
+    for number in itertools.count():
+        key = CallKey(*CHAT, "inv-1", str(number))
+        new = NewApproval(key, approval_id=f"ask-{number}", tool="pay", args_hash="h", ttl=60.0)
+        await ledger.request([new])
+        await ledger.decide([Decision(new, approved=True, reason=None)], by="ann")
+        await ledger.claim(key, owner=owner, args_hash="h")
+        await ledger.finish(key, owner=owner, state="executed", outcome="x" * 2_000)
+        say(str(number))
+
+
+async def main(task: str, url: str, owner: str) -> None:
+    database = await Database.open(url, exclusive=task == "write")
+    say("ready")
+    await (race if task == "race" else write)(database, owner)
+    await database.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

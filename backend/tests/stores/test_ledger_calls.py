@@ -1,0 +1,171 @@
+"""What every ledger must do with claims and outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from sluicegate.core.keys import ChatKey
+from sluicegate.core.ledger import ApprovalRow, Decision
+from sluicegate.errors import StoreError
+from tests.stores.builders import CHAT, approve, claim, key, request, yes
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+    from sqlalchemy import Connection
+
+    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.database import Database
+
+
+async def the_row(ledger: Ledger) -> ApprovalRow:
+    (row,) = await ledger.rows(CHAT)
+    return row
+
+
+async def test_a_claim_says_who_and_when(ledger: Ledger) -> None:
+    await claim(ledger, owner="me")
+    row = await the_row(ledger)
+    assert (row.state, row.owner) == ("executing", "me")
+    assert row.claimed_at is not None
+    assert row.decided_at is not None
+    assert row.claimed_at >= row.decided_at
+
+
+async def test_a_lost_claim_returns_the_row_as_it_is(ledger: Ledger) -> None:
+    await claim(ledger, owner="me")
+    row = await ledger.claim(key(), owner="you", args_hash="hash")
+    assert row == await the_row(ledger)
+    assert row is not None
+    assert row.owner == "me"
+
+
+async def test_other_arguments_never_win_a_claim(ledger: Ledger) -> None:
+    await approve(ledger)
+    row = await ledger.claim(key(), owner="me", args_hash="other")
+    assert row is not None
+    assert (row.state, row.args_hash, row.owner) == ("approved", "hash", None)
+
+
+async def test_a_claim_without_a_request_is_an_error(ledger: Ledger) -> None:
+    with pytest.raises(StoreError):
+        await ledger.claim(key(), owner="me", args_hash="hash")
+
+
+@pytest.mark.parametrize("contest", ["claim", "finish"])
+async def test_one_of_twenty_contenders_wins(ledger: Ledger, contest: str) -> None:
+    await approve(ledger)
+    won: list[bool]
+    if contest == "claim":
+        attempts = (ledger.claim(key(), owner=f"o{n}", args_hash="hash") for n in range(20))
+        won = [row is None for row in await asyncio.gather(*attempts)]
+    else:
+        await claim(ledger, owner="me")
+        won = await asyncio.gather(
+            *(ledger.finish(key(), owner="me", state="executed", outcome=n) for n in range(20))
+        )
+        assert (await the_row(ledger)).outcome == won.index(True)
+    assert won.count(True) == 1
+
+
+async def test_only_the_owner_finishes_what_executes(ledger: Ledger) -> None:
+    await claim(ledger, owner="me")
+    assert not await ledger.finish(key(), owner="you", state="executed", outcome=1)
+    assert await ledger.finish(key(), owner="me", state="failed", outcome={"error": "no"})
+    row = await the_row(ledger)
+    assert (row.state, row.owner, row.outcome) == ("failed", "me", {"error": "no"})
+
+
+@pytest.mark.parametrize(
+    ("owner", "state", "is_stored"),
+    [
+        ("me", "executed", True),
+        ("me", "failed", True),
+        ("you", "executed", True),
+        ("you", "failed", False),
+    ],
+)
+async def test_who_may_resolve_an_unknown_call(
+    ledger: Ledger, owner: str, state: Literal["executed", "failed"], *, is_stored: bool
+) -> None:
+    await claim(ledger, owner="me")
+    await ledger.abandon(CHAT, owners_alive=())
+    assert await ledger.finish(key(), owner=owner, state=state, outcome=1) is is_stored
+    row = await the_row(ledger)
+    assert (row.state, row.owner) == (state if is_stored else "unknown", "me")
+
+
+async def test_only_calls_of_dead_owners_in_this_chat_are_abandoned(ledger: Ledger) -> None:
+    other = ChatKey("app", "ann", "chat-2")
+    await claim(ledger, "a", owner="dead")
+    await claim(ledger, "b", owner="alive")
+    await approve(ledger, "c")
+    await ledger.decide([Decision(request("d", other), approved=True, reason=None)], by="ann")
+    await ledger.claim(key("d", other), owner="dead", args_hash="hash")
+    assert await ledger.abandon(CHAT, owners_alive={"dead", "alive"}) == []
+    (gone,) = await ledger.abandon(CHAT, owners_alive={"alive"})
+    assert (gone.key.call, gone.state, gone.owner) == ("a", "unknown", "dead")
+    assert await ledger.abandon(CHAT, owners_alive={"alive"}) == []
+    assert [row.state for row in await ledger.rows(other)] == ["executing"]
+
+
+async def test_a_refusal_gives_its_reason(ledger: Ledger) -> None:
+    await ledger.decide([yes(reason="please")], by="ann")
+    assert await ledger.refuse(key(), "over the limit")
+    row = await the_row(ledger)
+    assert (row.state, row.answer, row.reason) == ("refused", True, "over the limit")
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        None,
+        False,
+        0,
+        "",
+        {"z": 1, "a": {"y": [1.5, None, "😀\0\ud800"]}},
+        "x" * 1024 * 1024,
+    ],
+    ids=["null", "false", "zero", "empty", "nested", "1 MiB"],
+)
+async def test_an_outcome_comes_back_as_it_was(ledger: Ledger, outcome: JsonValue) -> None:
+    await claim(ledger)
+    assert await ledger.finish(key(), owner="me", state="executed", outcome=outcome)
+    found = (await the_row(ledger)).outcome
+    assert found == outcome
+    assert type(found) is type(outcome)
+    if isinstance(outcome, dict) and isinstance(found, dict):
+        assert list(found) == list(outcome)
+
+
+@pytest.mark.parametrize("outcome", [float("nan"), {"a": {1, 2}}])
+async def test_an_outcome_that_is_not_json_is_refused(ledger: Ledger, outcome: JsonValue) -> None:
+    await claim(ledger)
+    with pytest.raises(StoreError):
+        await ledger.finish(key(), owner="me", state="executed", outcome=outcome)
+    assert (await the_row(ledger)).state == "executing"
+
+
+async def test_an_outcome_is_stored_when_the_caller_is_cancelled(
+    ledger: Ledger, database: Database
+) -> None:
+    await claim(ledger)
+    began, may_end = threading.Event(), threading.Event()
+
+    def dawdle(_connection: Connection) -> None:
+        began.set()
+        may_end.wait(10)
+
+    before = asyncio.create_task(database.write(dawdle))
+    await asyncio.to_thread(began.wait)
+    caller = asyncio.create_task(ledger.finish(key(), owner="me", state="executed", outcome="paid"))
+    await asyncio.sleep(0)
+    caller.cancel()
+    await asyncio.wait([caller])
+    may_end.set()
+    await before
+    await ledger.request([request("next")])
+    assert [row.outcome for row in await ledger.rows(CHAT)] == ["paid", None]
