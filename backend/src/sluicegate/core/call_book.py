@@ -62,7 +62,7 @@ class CallBook:
         facts = self.facts(lane[1], made.name)
         if made.kind is not None:
             facts = replace(facts, kind=made.kind)
-        call = Call(wire_id, made.name, made.args, facts, lane[1], lane[0])
+        call = Call(wire_id, made.name, made.args, facts, lane[1], lane[0], made.id)
         self._latest[made.id] = KnownCall(call)
         return call
 

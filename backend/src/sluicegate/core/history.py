@@ -25,6 +25,7 @@ from sluicegate.core.signals import (
     ToolLookup,
     TurnFacts,
 )
+from sluicegate.core.spoken_order import in_spoken_order
 from sluicegate.core.translator import Translator, media_of
 from sluicegate.wire.chunks import (
     BaseChunk,
@@ -108,7 +109,7 @@ def rebuild(
         open_gate(exchange.release, exchange.style),
         [],
     )
-    for event in exchange.events:
+    for event in in_spoken_order(exchange.events):
         turn = _turn_of(rebuilt, event)
         signals = [
             enriched(signal, rows, notes(event)) for signal in rebuilt.translator.feed(event)
@@ -149,9 +150,10 @@ def _end(rebuilt: RebuiltExchange, rows: Rows, *, running: bool) -> None:
         answer = None if state.answer or state.outcome else _decision(state, rows)
         if answer is not None:
             decided.answers.extend(gate.feed(answer))
+            decided.chunks.extend(gate.feed_all(_closed(state, rows)))
     if decided.answers:
         rebuilt.turns.append(decided)
-    if not goes_on:
+    if not (running or rebuilt.is_unfinished):
         last.chunks.extend(gate.finish())
 
 
@@ -183,6 +185,15 @@ def _in_shape(outcome: Outcome, shape: str) -> Outcome:
     return Outcome("output", output=output.get("result"))
 
 
+def _closed(state: CallState, rows: Rows) -> list[Signal]:
+    """The end of a call that was superseded: nothing runs it any more, whatever the log holds."""
+    row = rows.get(state.ask.approval_id) if state.ask else None
+    if row is None or row.state != "superseded":
+        return []
+    kind: Literal["error", "denied"] = "error" if row.answer else "denied"
+    return [Settled(state.call.id, Outcome(kind, text=closing_words(row)[1]))]
+
+
 def _decision(state: CallState, rows: Rows) -> Answered | None:
     row = rows.get(state.ask.approval_id) if state.ask else None
     if row is None or row.state == "requested":
@@ -205,6 +216,12 @@ def shown_answer(row: ApprovalRow) -> tuple[bool, str | None]:
     if row.state in REASONS:
         reason = REASONS[row.state]
     return row.answer is True, reason
+
+
+def closing_words(row: ApprovalRow | None) -> tuple[bool, str]:
+    """What the model is told of a call that was closed without running: (said yes, sentence)."""
+    approved, reason = (False, None) if row is None else shown_answer(row)
+    return approved, f"Not run: {reason or 'it was superseded.'}"
 
 
 def assistant_message(rebuilt: RebuiltExchange, rows: Rows) -> UIMessage:

@@ -45,6 +45,7 @@ class Call:
     """A function call of the model, as the wire names it.
 
     ``id`` is the wire's toolCallId; for nodes of a Workflow ``<invocation>:<interrupt id>``.
+    ``adk_id`` is the id ADK knows the call by, where it is another one.
     """
 
     id: str
@@ -53,6 +54,12 @@ class Call:
     facts: ToolFacts
     author: str
     branch: str | None = None
+    adk_id: str = ""
+
+    @property
+    def id_in_adk(self) -> str:
+        """The id ADK expects in a function response to this call."""
+        return self.adk_id or self.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sluicegate.core.canonical import hash_arguments
-from sluicegate.core.history import RebuiltExchange, Rows, shown_answer
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import EFFECTFUL, ApprovalRow, Decision, NewApproval
 from sluicegate.errors import AlreadyDecided, Superseded, Unknown, WouldForgetEffect
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.exchanges import Exchange
     from sluicegate.core.gate import CallState
+    from sluicegate.core.history import RebuiltExchange, Rows
     from sluicegate.wire.requests import (
         Answer,
         ChatRequest,
@@ -195,8 +195,7 @@ def call_key(chat: ChatKey, state: CallState) -> CallKey:
     ask = state.ask
     if ask is None:
         return CallKey(*chat, invocation="", call=state.call.id)
-    is_node = ask.answer_name == "adk_request_input"
-    return CallKey(*chat, ask.invocation, ask.confirmation_id if is_node else state.call.id)
+    return CallKey(*chat, ask.invocation, state.call.id_in_adk)
 
 
 def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:
@@ -278,9 +277,3 @@ def delivery(exchange: RebuiltExchange, rows: Rows, outputs: Sequence[Reply]) ->
     if not ordered:
         return None
     return Delivery(ordered[:-1], ordered[-1])
-
-
-def closing_words(row: ApprovalRow | None) -> tuple[bool, str]:
-    """What the model is told of a call that was closed without running: (said yes, sentence)."""
-    approved, reason = (False, None) if row is None else shown_answer(row)
-    return approved, f"Not run: {reason or 'it was superseded.'}"

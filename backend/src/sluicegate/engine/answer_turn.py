@@ -88,7 +88,7 @@ def _replies(plan: Answers) -> list[Reply]:
     """The outputs of ungated client-side calls as function responses."""
     return [
         Reply(
-            id=_adk_id(state),
+            id=state.call.id_in_adk,
             name=state.call.name,
             response=response_of(plan.outputs[state.call.id]),
             branch=state.call.branch,
@@ -118,11 +118,6 @@ def _shown_outputs(plan: Answers) -> list[Answered]:
 def _with_outputs(plan: Answers) -> list[CallState]:
     calls = plan.exchange.gate.calls.values()
     return [state for state in calls if state.call.id in plan.outputs and state.outcome is None]
-
-
-def _adk_id(state: CallState) -> str:
-    """The id ADK knows the call by."""
-    return state.call.id
 
 
 def _shapes(plan: Answers) -> dict[str, str]:

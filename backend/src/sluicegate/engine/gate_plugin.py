@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from google.adk.events.event import Event
 from google.adk.plugins.base_plugin import BasePlugin
 
+from sluicegate.core.event_parts import ABORTED, NODE_CONFIRMATION
 from sluicegate.core.exchanges import METADATA_KEY
 from sluicegate.engine.turn_gate import CURRENT, STOPPED
 
 if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
+
+    from sluicegate.engine.turn_gate import TurnGate
 
 PUBLIC_FAILURE = "The agent could not finish its answer."
 
@@ -60,19 +63,32 @@ class GatePlugin(BasePlugin):
     ) -> Event | None:
         """Note how calls ended, and keep a failure's own words out of the session (T8, T10)."""
         turn = CURRENT.get()
-        if turn is None or event.partial:
+        if turn is None:
             return None
-        changes: dict[str, Any] = {}
-        aborted = event.error_code == "INVOCATION_ABORTED"
-        if event.error_message and not aborted:
-            changes["error_message"] = PUBLIC_FAILURE
-        answered = [response.id or "" for response in event.get_function_responses()]
-        if aborted:
-            for call_id in answered:
-                turn.outcomes.setdefault(call_id, {"kind": "error", "text": STOPPED})
-        outcomes = {i: turn.outcomes[i] for i in answered if i in turn.outcomes}
-        if outcomes:
-            metadata = dict(event.custom_metadata or {})
-            metadata[METADATA_KEY] = {**metadata.get(METADATA_KEY, {}), "outcomes": outcomes}
-            changes["custom_metadata"] = metadata
-        return Event(author=event.author, **changes) if changes else None
+        noted: dict[str, Any] = {}
+        if not event.partial:
+            noted = _outcomes(turn, event)
+            if event.error_message and event.error_code != ABORTED:
+                event.error_message = PUBLIC_FAILURE
+        self._note(event, noted)
+        self._note(event, turn.order.note(event))
+        # An event that is returned would keep other plugins from seeing this one.
+        return None
+
+    def _note(self, event: Event, noted: dict[str, Any]) -> None:
+        if noted:
+            metadata = event.custom_metadata or {}
+            ours = {**metadata.get(METADATA_KEY, {}), **noted}
+            event.custom_metadata = {**metadata, METADATA_KEY: ours}
+
+
+def _outcomes(turn: TurnGate, event: Event) -> dict[str, Any]:
+    """How the calls that this event answers ended, where it is not a plain output (T8)."""
+    names = [response.id or "" for response in event.get_function_responses()]
+    if event.error_code == ABORTED:
+        for name in names:
+            turn.outcomes.setdefault(name, {"kind": "error", "text": STOPPED})
+    if event.node_info.path:
+        names.append(NODE_CONFIRMATION + event.node_info.path)
+    outcomes = {name: turn.outcomes[name] for name in names if name in turn.outcomes}
+    return {"outcomes": outcomes} if outcomes else {}

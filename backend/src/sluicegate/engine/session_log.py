@@ -109,24 +109,7 @@ class SessionLog:
         self, chat: ChatKey, pieces: Sequence[Unfinished], invocation: str, stamp: TurnStamp
     ) -> None:
         """Keep the text that was shown of a model call that never ended (section 7)."""
-        events = [
-            Event(
-                invocation_id=invocation,
-                author=piece.author,
-                branch=piece.branch,
-                content=types.Content(
-                    role="model",
-                    parts=[
-                        types.Part(text=text, thought=True if kind == "thought" else None)
-                        for kind, text in piece.parts
-                    ],
-                ),
-                interrupted=True,
-                custom_metadata=stamp.as_metadata(),
-            )
-            for piece in pieces
-            if piece.parts
-        ]
+        events = [_fragment(piece, invocation, stamp) for piece in pieces]
         await self._append(chat, events)
 
     async def _append(self, chat: ChatKey, events: Sequence[Event]) -> None:
@@ -135,6 +118,34 @@ class SessionLog:
             return
         for event in events:
             await self._service.append_event(session=session, event=event)
+
+
+def _fragment(piece: Unfinished, invocation: str, stamp: TurnStamp) -> Event:
+    parts = [
+        types.Part(text=text, thought=True if kind == "thought" else None)
+        for kind, text in piece.parts
+    ]
+    parts.extend(
+        types.Part(
+            function_call=types.FunctionCall(
+                id=call.id,
+                name=call.name,
+                args=call.args if isinstance(call.args, dict) else {},
+            )
+        )
+        for call in piece.calls
+    )
+    noted = dict(stamp.as_metadata()[METADATA_KEY])
+    if piece.ahead_of is not None:
+        noted["aheadOf"] = piece.ahead_of
+    return Event(
+        invocation_id=invocation,
+        author=piece.author,
+        branch=piece.branch,
+        content=types.Content(role="model", parts=parts),
+        interrupted=True,
+        custom_metadata={METADATA_KEY: noted},
+    )
 
 
 def _result(closed: Closed, invocation: str, stamp: TurnStamp) -> Event:

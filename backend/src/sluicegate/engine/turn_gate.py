@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.canonical import hash_arguments
+from sluicegate.core.event_parts import NODE_CONFIRMATION
+from sluicegate.core.history import closing_words
 from sluicegate.core.json_safe import json_safe
 from sluicegate.core.keys import CallKey, ChatKey
-from sluicegate.core.turn_plan import closing_words
+from sluicegate.core.spoken_order import SpokenOrder
 from sluicegate.errors import ToolError
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ class TurnGate:
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     outcomes: dict[str, dict[str, str]] = field(default_factory=dict)
     stopping: bool = False
+    order: SpokenOrder = field(default_factory=SpokenOrder)
     _asked: set[str] = field(default_factory=set)
     _claims: dict[str, CallKey] = field(default_factory=dict)
     _idle: asyncio.Event = field(default_factory=asyncio.Event)
@@ -75,7 +78,7 @@ class TurnGate:
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> dict[str, Any] | None:
         """Answer a call in place of its tool, or let it run, claimed if it was approved."""
-        call_id = context.function_call_id or ""
+        call_id = self._name(context)
         if self.stopping:
             return self._unrun(call_id, STOPPED)
         confirmation = context.tool_confirmation
@@ -94,13 +97,14 @@ class TurnGate:
         self, tool: BaseTool, context: ToolContext, result: object
     ) -> dict[str, Any] | None:
         """Store the outcome of a claimed call before ADK stores its event."""
-        call_id = context.function_call_id or ""
+        call_id = self._name(context)
         if call_id in self._claims:
             await self._finish(call_id, failed=False, outcome=json_safe(result))
         requested = context.actions.requested_tool_confirmations
-        if call_id in requested and call_id not in self._asked:
+        asks_for = context.function_call_id or ""
+        if asks_for in requested and call_id not in self._asked:
             if self._over_cap(context):
-                del requested[call_id]
+                del requested[asks_for]
                 return self._unrun(call_id, TOO_MANY)
             self._asked.add(call_id)
         return None
@@ -108,9 +112,9 @@ class TurnGate:
     async def failed(self, context: ToolContext, error: BaseException) -> dict[str, Any] | None:
         """Turn a tool's exception into one safe sentence for model and user (T8)."""
         if isinstance(error, asyncio.CancelledError):
-            self._release(context.function_call_id or "")
+            self._release(self._name(context))
             return None
-        call_id = context.function_call_id or ""
+        call_id = self._name(context)
         if isinstance(error, ToolError):
             sentence = str(error)
         else:
@@ -134,7 +138,7 @@ class TurnGate:
     async def _before_asking(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> dict[str, Any] | None:
-        call_id = context.function_call_id or ""
+        call_id = self._name(context)
         digest = hash_arguments(json_safe(arguments))
         for row in self.rows.values():
             same_call = row.tool == tool.name and row.args_hash == digest
@@ -205,12 +209,17 @@ class TurnGate:
             self._idle.set()
 
     def _row(self, context: ToolContext) -> ApprovalRow | None:
+        return self.rows.get(CallKey(*self.chat, context.invocation_id, self._name(context)))
+
+    def _name(self, context: ToolContext) -> str:
+        """What a call is called in the ledger and in notes.
+
+        ADK: a tool node of a Workflow gets a fresh call id per run; its interrupt id is stable.
+        """
         call_id = context.function_call_id or ""
-        key = CallKey(*self.chat, context.invocation_id, call_id)
-        if key in self.rows:
-            return self.rows[key]
-        # ADK: a tool node of a Workflow gets a fresh call id per run; its interrupt id is stable.
-        return self.rows.get(key._replace(call=f"wf_tool_confirmation:{context.node_path}"))
+        interrupt = NODE_CONFIRMATION + context.node_path
+        node = CallKey(*self.chat, context.invocation_id, interrupt)
+        return interrupt if node in self.rows else call_id
 
     def _is_here(self, row: ApprovalRow, context: ToolContext) -> bool:
         return row.key.invocation == context.invocation_id
