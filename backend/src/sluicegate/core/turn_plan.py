@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sluicegate.core.canonical import hash_arguments
+from sluicegate.core.client_outputs import check_output
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import EFFECTFUL, ApprovalRow, Decision, NewApproval
 from sluicegate.errors import AlreadyDecided, Superseded, Unknown, WouldForgetEffect
 
 if TYPE_CHECKING:
+    from sluicegate.core.exchanges import Exchange
     from collections.abc import Callable, Mapping, Sequence
 
-    from sluicegate.core.exchanges import Exchange
-    from sluicegate.core.gate import CallState
+        from sluicegate.core.gate import CallState
     from sluicegate.core.history import RebuiltExchange, Rows
     from sluicegate.wire.requests import (
         Answer,
@@ -148,6 +149,8 @@ def _plan_answers(posted: PostedAssistant, log: ChatLog) -> Plan:
         for output in posted.outputs
         if _takes_output(exchange.gate.calls.get(output.tool_call_id))
     }
+    for call_id, output in outputs.items():
+        check_output(exchange.gate.calls[call_id], output)
     return Answers(exchange, posted, decisions, repeats, outputs)
 
 

@@ -6,8 +6,10 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.core.call_chunks import outcome_chunk
+from sluicegate.core.client_outputs import CONNECTED, outcome_of, response_of, shape_of
 from sluicegate.core.exchanges import TurnStamp
-from sluicegate.core.signals import Answered, Outcome
+from sluicegate.core.signals import Answered
 from sluicegate.core.turn_plan import Answers, ChatLog, Reply, delivery
 from sluicegate.engine.parts import new_turn_id
 from sluicegate.engine.session_log import replies_content
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.chat_engine import Client
     from sluicegate.engine.parts import EngineParts
     from sluicegate.engine.turn_reader import TurnReader
-    from sluicegate.wire.requests import ClientOutput
+    from sluicegate.wire.chunks import BaseChunk
 
 
 class AnswerTurn:
@@ -70,11 +72,11 @@ class AnswerTurn:
         fence = await parts.turns.lease(chat, owner)
         try:
             await parts.log.append_replies(chat, told.appended, stamp)
+            opening = _connected(plan)
             shown = _shown_outputs(plan)
             rebuilt.turns[-1].chunks.extend(rebuilt.gate.feed_all(shown))
-            setup = Setup(
-                chat, stamp, release, continues=rebuilt, client_outputs=_gated_outputs(plan)
-            )
+            outputs = _gated_outputs(plan)
+            setup = Setup(chat, stamp, release, rebuilt, client_outputs=outputs, opening=opening)
             turn = await prepare(parts, setup)
             await parts.chats.touch(chat, title=None)
             message = replies_content(told.message)
@@ -90,7 +92,7 @@ def _replies(plan: Answers) -> list[Reply]:
         Reply(
             id=state.call.id_in_adk,
             name=state.call.name,
-            response=response_of(plan.outputs[state.call.id]),
+            response=_response(plan, state),
             branch=state.call.branch,
             invocation=plan.exchange.exchange.invocation,
         )
@@ -101,17 +103,30 @@ def _replies(plan: Answers) -> list[Reply]:
 
 def _gated_outputs(plan: Answers) -> dict[str, dict[str, Any]]:
     return {
-        state.call.id: response_of(plan.outputs[state.call.id])
+        state.call.id_in_adk: _response(plan, state)
         for state in _with_outputs(plan)
         if state.ask is not None
     }
 
 
+def _response(plan: Answers, state: CallState) -> dict[str, Any]:
+    return response_of(state, plan.outputs[state.call.id], plan.exchange.exchange.events)
+
+
 def _shown_outputs(plan: Answers) -> list[Answered]:
     return [
-        Answered(state.call.id, outcome=outcome_of(plan.outputs[state.call.id]))
+        Answered(state.call.id, outcome=outcome_of(state, plan.outputs[state.call.id]))
         for state in _with_outputs(plan)
         if state.ask is None
+    ]
+
+
+def _connected(plan: Answers) -> list[BaseChunk]:
+    """The page keeps the provider's answer to itself: the part says only that it is there."""
+    return [
+        outcome_chunk(state.call.id, CONNECTED)
+        for state in _with_outputs(plan)
+        if outcome_of(state, plan.outputs[state.call.id]) is CONNECTED
     ]
 
 
@@ -121,25 +136,8 @@ def _with_outputs(plan: Answers) -> list[CallState]:
 
 
 def _shapes(plan: Answers) -> dict[str, str]:
-    shapes: dict[str, str] = {}
-    for state in _with_outputs(plan):
-        output = plan.outputs[state.call.id]
-        if output.error_text is not None:
-            shapes[state.call.id] = "error"
-        elif not isinstance(output.output, dict):
-            shapes[state.call.id] = "result"
-    return shapes
-
-
-def response_of(output: ClientOutput) -> dict[str, Any]:
-    """A browser's output as ADK's ``FunctionResponse.response``, which is an object."""
-    if output.error_text is not None:
-        return {"error": output.error_text}
-    return output.output if isinstance(output.output, dict) else {"result": output.output}
-
-
-def outcome_of(output: ClientOutput) -> Outcome:
-    """A browser's output as the message shows it."""
-    if output.error_text is not None:
-        return Outcome("error", text=output.error_text)
-    return Outcome("output", output=output.output)
+    return {
+        state.call.id: shape
+        for state in _with_outputs(plan)
+        if (shape := shape_of(plan.outputs[state.call.id])) is not None
+    }
