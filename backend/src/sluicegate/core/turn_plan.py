@@ -16,10 +16,10 @@ from sluicegate.core.ledger import EFFECTFUL, ApprovalRow, Decision, NewApproval
 from sluicegate.errors import AlreadyDecided, Superseded, Unknown, WouldForgetEffect
 
 if TYPE_CHECKING:
-    from sluicegate.core.exchanges import Exchange
     from collections.abc import Callable, Mapping, Sequence
 
-        from sluicegate.core.gate import CallState
+    from sluicegate.core.exchanges import Exchange
+    from sluicegate.core.gate import CallState
     from sluicegate.core.history import RebuiltExchange, Rows
     from sluicegate.wire.requests import (
         Answer,
