@@ -30,10 +30,17 @@ if TYPE_CHECKING:
 class Server(uvicorn.Server):
     """uvicorn, which here ends its streams itself and leaves the process to its caller."""
 
-    def __init__(self, config: uvicorn.Config, *, cut: Callable[[], None]) -> None:
-        """Take the configuration and what breaks the open streams."""
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        cut: Callable[[], None],
+        ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Take what breaks the open streams, and whom to tell when requests are answered."""
         super().__init__(config)
         self.cut_streams = cut
+        self._ready = ready
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -52,6 +59,11 @@ class Server(uvicorn.Server):
         if self.should_exit and number == signal.SIGINT:
             self.force_exit = True
         self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then say so."""
+        await super().startup(sockets)
+        self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Break the streams first: uvicorn waits for every response to end."""
@@ -97,7 +109,9 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def server_of(application: Application, settings: Settings) -> Server:
+def server_of(
+    application: Application, settings: Settings, *, ready: Callable[[], None] = lambda: None
+) -> Server:
     """Return a server with the limits of the settings."""
     http: Any = "h11"
     if importlib.util.find_spec("httptools") is not None:
@@ -117,7 +131,7 @@ def server_of(application: Application, settings: Settings) -> Server:
         timeout_graceful_shutdown=settings.shutdown_timeout,
         h11_max_incomplete_event_size=settings.max_head_bytes,
     )
-    return Server(config, cut=application.cut_streams)
+    return Server(config, cut=application.cut_streams, ready=ready)
 
 
 def run(
@@ -128,11 +142,10 @@ def run(
     Raises:
         ConfigurationError: The engine refuses the agent or a setting.
     """
-    server = server_of(application, settings)
+    server = server_of(application, settings, ready=lambda: ready(url_of(listener)))
 
     async def serve() -> None:
         async with application.app.router.lifespan_context(application.app):
-            ready(url_of(listener))
             await server.serve(sockets=[listener])
 
     try:

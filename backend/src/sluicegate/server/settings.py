@@ -125,15 +125,21 @@ class Settings(EngineOptions):
         return EngineOptions(**{name: getattr(self, name) for name in EngineOptions.model_fields})
 
 
-def load_settings(environment: Mapping[str, str], given: Mapping[str, Any]) -> Settings:
+def load_settings(
+    environment: Mapping[str, str],
+    given: Mapping[str, Any],
+    options: Mapping[str, str] | None = None,
+) -> Settings:
     """Put settings together: what is given, else the environment, else the default.
+
+    ``options`` are the flags by which fields were given, so that a sentence can name them.
 
     Raises:
         ConfigurationError: A setting is unknown or cannot be used; the sentence names it, but
             never its value, which may be a password.
     """
     values: dict[str, Any] = {}
-    names: dict[str, str] = {}
+    names = {field: f"The option {flag}" for field, flag in (options or {}).items()}
     for field in Settings.model_fields:
         variable = ENVIRONMENT_PREFIX + field.upper()
         if field not in given and environment.get(variable, ""):
@@ -144,14 +150,6 @@ def load_settings(environment: Mapping[str, str], given: Mapping[str, Any]) -> S
         return Settings(**values)
     except ValidationError as error:
         raise ConfigurationError(_sentence(error.errors()[0], names)) from None
-
-
-def unknown_variables(environment: Mapping[str, str]) -> list[str]:
-    """Return the variables that look like settings and are none, in order."""
-    known = {ENVIRONMENT_PREFIX + field.upper() for field in Settings.model_fields}
-    return sorted(
-        name for name in environment if name.startswith(ENVIRONMENT_PREFIX) and name not in known
-    )
 
 
 def _from_text(field: str, variable: str, text: str) -> Any:

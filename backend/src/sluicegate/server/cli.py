@@ -1,0 +1,76 @@
+"""The command ``sluicegate``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from sluicegate.errors import ConfigurationError
+from sluicegate.server.logs import logging_to_stderr
+from sluicegate.server.options import FLAGS, Parser, add_options, given_options
+from sluicegate.server.settings import load_settings
+from sluicegate.server.traces import trace
+
+if TYPE_CHECKING:
+    import argparse
+
+BAD_USE: Final = 2
+"""What was asked for cannot be done as it was said."""
+
+FAILED: Final = 1
+"""It could not be done."""
+
+_INTERRUPTED: Final = 130
+_TARGET: Final = "package.module:root_agent, path/agent.py:root_agent, or an ADK agent folder"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a command and return its exit code; every failure is one sentence on standard error."""
+    try:
+        arguments = _parser().parse_args(argv)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else BAD_USE
+    try:
+        return _run(arguments)
+    except ConfigurationError as error:
+        sys.stderr.write(f"{' '.join(str(error).split())}\n")
+        return BAD_USE
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last one to see it; its text may be a secret
+        sys.stderr.write(f"This failed unexpectedly: {trace(error)}.\n")
+        return FAILED
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="sluicegate",
+        description="Serve Google ADK agents to AI SDK clients; gated tools wait for a yes.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"sluicegate {version('sluicegate')}"
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    serve = commands.add_parser("serve", help="serve an agent")
+    check = commands.add_parser("check", help="say what would be gated, and whether it is served")
+    demo = commands.add_parser("demo", help="serve the demo agent")
+    for command in (serve, check):
+        command.add_argument("target", metavar="TARGET", help=_TARGET)
+    for command in (serve, check, demo):
+        add_options(command)
+    return parser
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    given = given_options(arguments)
+    settings = load_settings(os.environ, given, {field: FLAGS[field] for field in given})
+    with logging_to_stderr(settings):
+        # ADK takes seconds to import; what needs none of it has been answered by now.
+        commands = importlib.import_module("sluicegate.server.commands")
+        if arguments.command == "check":
+            return int(commands.check(arguments.target, settings))
+        target = getattr(arguments, "target", None)
+        return int(commands.demo(settings) if target is None else commands.serve(target, settings))

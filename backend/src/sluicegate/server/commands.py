@@ -1,0 +1,123 @@
+"""What the commands do, once their options are read."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.apps.app import App
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from sluicegate.engine.agent_tree import root_of, survey
+from sluicegate.engine.load_target import load_target
+from sluicegate.engine.refusals import refusals
+from sluicegate.errors import ConfigurationError
+from sluicegate.server.app import build, engine_of, refuse_strangers
+from sluicegate.server.serving import bind, run
+from sluicegate.server.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from sluicegate.engine.agent_tree import AgentSurvey
+    from sluicegate.server.app import Target
+
+DEMO: Final = "sluicegate.demo.agent:root_agent"
+
+_SERVED: Final = 0
+_REFUSED: Final = 1
+
+
+def serve(text: str, settings: Settings, *, suggestions: Sequence[str] = ()) -> int:
+    """Serve the agent that the text names, until a signal ends it.
+
+    Raises:
+        ConfigurationError: The target, a setting, a file or the port cannot be used.
+    """
+    target = load_target(text)
+    application = build(engine_of(target, settings), settings, suggestions=suggestions)
+
+    def ready(url: str) -> None:
+        sys.stdout.write(f"sluicegate serves {_name(target)} at {url} (Ctrl+C ends it)\n")
+        sys.stdout.flush()
+
+    run(application, settings, bind(settings), ready)
+    return _SERVED
+
+
+def demo(settings: Settings) -> int:
+    """Serve the demo agent; the page offers what its script knows."""
+    suggestions = importlib.import_module("sluicegate.demo.suggestions").SUGGESTIONS
+    return serve(DEMO, settings, suggestions=suggestions)
+
+
+def check(text: str, settings: Settings) -> int:
+    """Say what would be served: the application, the gates and why, the settings.
+
+    Returns:
+        0 when it would be served, 1 when it would be refused.
+
+    Raises:
+        ConfigurationError: The target cannot be loaded.
+    """
+    target = load_target(text)
+    found, refused = asyncio.run(_judge(target, settings))
+    try:
+        refuse_strangers(settings, None)
+    except ConfigurationError as error:
+        refused = [*refused, str(error)]
+    for line in _report(target, found, settings):
+        sys.stdout.write(f"{line}\n")
+    for sentence in refused:
+        sys.stdout.write(f"refused: {sentence}\n")
+    return _REFUSED if refused else _SERVED
+
+
+async def _judge(target: Target, settings: Settings) -> tuple[AgentSurvey, list[str]]:
+    found = await survey(
+        target,
+        dynamic_gates=settings.dynamic_gates,
+        never_gates=settings.never_gates,
+        client_tools=settings.client_tools,
+    )
+    return found, await refusals(target, found)
+
+
+def _name(target: Target) -> str:
+    return target.name if isinstance(target, App) else root_of(target).name
+
+
+def _report(target: Target, found: AgentSurvey, settings: Settings) -> Iterator[str]:
+    yield f"app: {_name(target)}"
+    yield f"agents: {', '.join(found.agents)}"
+    if not found.gates:
+        yield "gates: none; everything streams in its natural order"
+    else:
+        yield "gates:"
+    for gate in found.gates:
+        yield f"  {gate.tool} of {gate.agent}: {gate.why}"
+    changed = list(_changed(settings))
+    yield "settings:" if changed else "settings: the defaults"
+    for name, value in changed:
+        yield f"  {name} = {value}"
+
+
+def _changed(settings: Settings) -> Iterator[tuple[str, Any]]:
+    for name, field in Settings.model_fields.items():
+        value = getattr(settings, name)
+        if value != field.default:
+            yield name, _without_password(value) if name == "sessions" else _shown(value)
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _without_password(url: str) -> str:
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "not a URL"

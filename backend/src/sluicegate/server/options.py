@@ -1,0 +1,96 @@
+"""The options of the command line: which setting each one gives."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+
+@dataclass(frozen=True)
+class Option:
+    """One flag. ``several`` collects values; ``value`` is what a flag without an argument gives."""
+
+    flag: str
+    field: str
+    metavar: str
+    help: str
+    several: bool = False
+    value: bool | None = None
+
+
+OPTIONS: Final = (
+    Option("--host", "host", "ADDRESS", "bind this address (127.0.0.1)"),
+    Option("--port", "port", "NUMBER", "bind this port, 0 for a free one (8000)"),
+    Option("--prefix", "prefix", "PATH", "the path before every endpoint (/api)"),
+    Option("--public-url", "public_url", "URL", "the address at which browsers reach the server"),
+    Option("--sessions", "sessions", "URL", "the database with sessions and approvals"),
+    Option("--artifacts", "artifacts", "URL", "where files lie (file:PATH)"),
+    Option("--model", "model", "NAME", "a model id in place of every model of the agent"),
+    Option("--model-script", "model_script", "FILE", "a script in place of every model"),
+    Option("--release", "release", "WHEN", "deferred, preview or progressive (deferred)"),
+    Option(
+        "--release-fixed",
+        "release_fixed",
+        "",
+        "refuse clients that wish for another release",
+        value=True,
+    ),
+    Option("--approval-style", "approval_style", "STYLE", "call or confirmation (call)"),
+    Option("--auth", "auth", "HOW", "none, bearer:FILE or header:NAME (none)"),
+    Option(
+        "--origin", "origins", "URL", "an origin whose pages may call; repeatable", several=True
+    ),
+    Option(
+        "--allowed-host",
+        "allowed_hosts",
+        "NAME",
+        "a host name that is served; repeatable",
+        several=True,
+    ),
+    Option(
+        "--trusted-proxy",
+        "trusted_proxies",
+        "CIDR",
+        "a network whose peers name the user; repeatable",
+        several=True,
+    ),
+    Option("--no-page", "page", "", "do not serve the chat page", value=False),
+    Option("--log-level", "log_level", "LEVEL", "debug, info, warning or error (info)"),
+    Option("--log-format", "log_format", "FORM", "text or json (text)"),
+)
+
+FLAGS: Final = {option.field: option.flag for option in OPTIONS}
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with exit code 2."""
+        self.exit(2, f"{message[:1].upper()}{message[1:].rstrip('.')}; see {self.prog} --help.\n")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Let a parser take every option; one that is not used is not in its result."""
+    for option in OPTIONS:
+        common: dict[str, Any] = {
+            "dest": option.field,
+            "help": option.help,
+            "default": argparse.SUPPRESS,
+        }
+        if option.value is not None:
+            parser.add_argument(option.flag, action="store_const", const=option.value, **common)
+        else:
+            action = "append" if option.several else "store"
+            parser.add_argument(option.flag, action=action, metavar=option.metavar, **common)
+
+
+def given_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings that were given, by field."""
+    given = vars(arguments)
+    return {
+        option.field: tuple(given[option.field]) if option.several else given[option.field]
+        for option in OPTIONS
+        if option.field in given
+    }

@@ -1,0 +1,56 @@
+"""The public names of the package: few, listed here, and imported only when they are used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import sluicegate
+
+PUBLIC = [
+    "ChatEngine",
+    "Client",
+    "ConfigurationError",
+    "EngineOptions",
+    "RequestError",
+    "ScriptedModel",
+    "Settings",
+    "ToolError",
+    "__version__",
+    "client_tool",
+    "create_app",
+]
+
+
+def test_the_public_names_are_these_and_at_most_twelve() -> None:
+    assert sluicegate.__all__ == PUBLIC
+    assert len(PUBLIC) <= 12
+    assert dir(sluicegate) == sorted(PUBLIC)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_can_be_imported(name: str) -> None:
+    value = getattr(sluicegate, name)
+    assert value is getattr(sluicegate, name)
+    assert isinstance(value, str) or value.__module__.startswith("sluicegate.")
+
+
+def test_other_names_are_not_there() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = sluicegate.nonsense
+
+
+def test_importing_the_package_imports_nothing_else_of_weight() -> None:
+    program = (
+        "import sys, time; began = time.process_time(); import sluicegate; "
+        "took = time.process_time() - began; sluicegate.__version__; "
+        "heavy = {name.partition('.')[0] for name in sys.modules} "
+        "& {'google', 'pydantic', 'starlette', 'sqlalchemy', 'uvicorn', 'sse_starlette'}; "
+        "print(sorted(heavy), took < 0.15)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[] True\n"
