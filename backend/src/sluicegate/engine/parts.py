@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.options import EngineOptions
     from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
 
+logger = logging.getLogger("sluicegate")
 PROCESS = secrets.token_hex(8)
 """Names this process among all that may share the stores."""
 
@@ -59,6 +61,7 @@ class EngineParts:
     log: SessionLog
     closing: Closing
     turns: Turns
+    warned: set[str] = field(default_factory=set)
 
     async def chat_log(self, chat: ChatKey) -> ChatLog:
         """The stored conversation, as it is now."""
@@ -93,6 +96,14 @@ class EngineParts:
     def approval_ttl(self, tool: str) -> float:
         """Seconds an approval of that tool waits."""
         return self.options.approval_ttls.get(tool, self.options.approval_ttl)
+
+    def warn_unforeseen(self, tool: str) -> None:
+        """Say once per tool that it asked although nothing in it shows that it may."""
+        if tool not in self.warned:
+            self.warned.add(tool)
+            logger.warning(
+                "tool %s asked for approval unforeseen; name it in the setting dynamic_gates", tool
+            )
 
     async def check_database(self) -> None:
         """Raise Unavailable when the database does not answer."""

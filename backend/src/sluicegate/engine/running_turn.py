@@ -59,6 +59,7 @@ class RunningTurn:
     approval_ttl: Callable[[str], float]
     held_limit: int
     new_error_id: Callable[[], str]
+    unforeseen: Callable[[str], None]
     before: RebuiltExchange | None = None
     prefix: Sequence[BaseChunk] = ()
     opening: Sequence[BaseChunk] = ()
@@ -68,6 +69,8 @@ class RunningTurn:
     """The sentence of the error chunk, once the turn has failed."""
     error_id: str | None = None
     readers: int = 0
+    lingering: asyncio.TimerHandle | None = None
+    """Stops the turn unless a reader comes back."""
     _model_failed: bool = False
 
     async def run(self, events: AsyncIterator[Event] | None) -> End:
@@ -126,6 +129,8 @@ class RunningTurn:
         state.ask = signal.ask
         approval = new_approval(self.chat, state, ttl=self.approval_ttl(state.call.name))
         state.ask = None
+        if state.call.facts.kind == "free":
+            self.unforeseen(state.call.name)
         await self.ledger.request([approval])
         rows = await self.ledger.rows(self.chat)
         return enriched(signal, {row.approval_id: row for row in rows}, {})

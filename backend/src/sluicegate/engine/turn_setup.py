@@ -88,6 +88,7 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
         approval_ttl=parts.approval_ttl,
         held_limit=parts.options.held_bytes,
         new_error_id=new_error_id,
+        unforeseen=parts.warn_unforeseen,
         before=continues,
         prefix=continues.chunks if continues else (),
         opening=setup.opening,

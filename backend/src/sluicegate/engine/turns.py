@@ -135,16 +135,20 @@ class Turns:
     def _left(self, turn: RunningTurn) -> None:
         turn.readers -= 1
         if turn.readers <= 0 and not turn.done.is_set():
-            loop = asyncio.get_running_loop()
-            loop.call_later(self._options.linger, self._stop_unread, turn)
+            self._linger(turn)
+
+    def _linger(self, turn: RunningTurn) -> None:
+        if turn.lingering is not None:
+            turn.lingering.cancel()
+        loop = asyncio.get_running_loop()
+        turn.lingering = loop.call_later(self._options.linger, self._stop_unread, turn)
 
     def _stop_unread(self, turn: RunningTurn) -> None:
         """Nobody reads for `linger` seconds: an ungated turn is stopped, a claimed call never."""
         if turn.readers > 0 or turn.done.is_set():
             return
         if turn.turn_gate.is_executing:
-            loop = asyncio.get_running_loop()
-            loop.call_later(self._options.linger, self._stop_unread, turn)
+            self._linger(turn)
             return
         task = asyncio.create_task(self.stop(turn))
         self._tasks.add(task)
@@ -181,6 +185,8 @@ class Turns:
             await self._leases.release(chat, owner=turn.turn_gate.owner, fence=fence)
         except StoreError:
             logger.warning("the lease was not given back chat=%s", chat.chat)
+        if turn.lingering is not None:
+            turn.lingering.cancel()
         del self._running[chat]
         await self._streams.close(chat)
         turn.done.set()
