@@ -53,7 +53,7 @@ class Report:
 
     titles: Mapping[str, str]
     samples: Mapping[str, Samples]
-    pending: Pending
+    pending: Pending | None
     rounds: int
     deltas: int
 
@@ -81,11 +81,23 @@ class Report:
             "deltas": self.deltas,
             "peers": {name: asdict(found) for name, found in self.samples.items()},
             "added": {
-                name: {base: self._added_json(name, base) for base in _BASES} for name in _OURS
+                name: {base: self._added_json(name, base) for base in self._bases()}
+                for name in self._ours()
             },
             "budget": {"per_delta": DELTA_BUDGET, "first_delta": FIRST_BUDGET},
-            "pending": {**asdict(self.pending), "kib_per_thousand": self.pending.kib_per_thousand},
+            "pending": self._pending_json(),
         }
+
+    def _pending_json(self) -> dict[str, Any] | None:
+        if self.pending is None:
+            return None
+        return {**asdict(self.pending), "kib_per_thousand": self.pending.kib_per_thousand}
+
+    def _bases(self) -> list[str]:
+        return [name for name in _BASES if name in self.samples]
+
+    def _ours(self) -> list[str]:
+        return [name for name in _OURS if name in self.samples]
 
     def _added_json(self, name: str, base: str) -> dict[str, Any]:
         per_delta, first = self.added(name, base)
@@ -102,20 +114,23 @@ class Report:
         )
         yield ""
         yield f"{'':37}{'µs per delta':28}{'x floor':9}{'first delta ms':24}whole ms"
-        floor = spread(self.samples[FLOOR].per_delta).median
         for name, found in self.samples.items():
             per_delta, first = spread(found.per_delta), spread(found.first_delta)
             yield (
                 f"{self.titles[name]:36}{per_delta.text(1e6):28}"
-                f"{per_delta.median / floor:7.1f}  {first.text(1e3):24}"
+                f"{self._to_floor(per_delta.median):7}  {first.text(1e3):24}"
                 f"{spread(found.whole).median * 1e3:8.0f}"
             )
-        for base, words in _BASES.items():
+        for base in self._bases():
             yield ""
-            yield f"What the server adds {words}"
-            yield from (self._against_budget(name, base) for name in _OURS)
+            yield f"What the server adds {_BASES[base]}"
+            yield from (self._against_budget(name, base) for name in self._ours())
         yield ""
         yield from self._idle()
+
+    def _to_floor(self, per_delta: float) -> str:
+        floor = spread(self.samples[FLOOR].per_delta).median if FLOOR in self.samples else 0.0
+        return f"{per_delta / floor:7.1f}" if floor else ""
 
     def _against_budget(self, name: str, base: str) -> str:
         per_delta, first = self.added(name, base)
@@ -127,13 +142,15 @@ class Report:
 
     def _idle(self) -> Iterator[str]:
         found = self.pending
-        yield (
-            f"{found.count:,} idle pending approvals: {found.resident_kib:,} KiB of memory "
-            f"({found.kib_per_thousand:,.0f} KiB per 1,000), "
-            f"{found.tasks} tasks, {found.sockets} sockets"
-        )
-        client = spread(self.samples[FLOOR].client)
-        yield f"The client's own work at the floor: {client.text(1e6).strip()} µs per delta"
+        if found is not None:
+            yield (
+                f"{found.count:,} idle pending approvals: {found.resident_kib:,} KiB of memory "
+                f"({found.kib_per_thousand:,.0f} KiB per 1,000), "
+                f"{found.tasks} tasks, {found.sockets} sockets"
+            )
+        if FLOOR in self.samples:
+            client = spread(self.samples[FLOOR].client)
+            yield f"The client's own work at the floor: {client.text(1e6).strip()} µs per delta"
 
 
 def _verdict(value: float, budget: float, scale: float, unit: str) -> str:

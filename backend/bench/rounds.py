@@ -46,7 +46,7 @@ def measure(
     for number in range(rounds + 1):
         progress(f"round {number} of {rounds}" if number else "warming up")
         # Every peer is once the first after each other one.
-        turned = number % len(peers)
+        turned = number % len(peers) if peers else 0
         for peer in (*peers[turned:], *peers[:turned]):
             found = _once(peer, addresses[peer.command], deltas)
             if number:

@@ -5,6 +5,7 @@ It runs on the server's own kind of database, so that what the server adds is th
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from sluicegate.stores.database import Database
 from sluicegate.wire.sse import HEADERS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from starlette.requests import Request
     from starlette.types import ASGIApp
@@ -32,10 +33,20 @@ _APP = _USER = "bench"
 
 
 class _Endpoints:
-    """The runner, opened by the first request."""
+    """The runner, and what it is asked over HTTP."""
 
-    def __init__(self) -> None:
-        self._opened: Runner | None = None
+    _runner: Runner
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        """Open the database and the runner for as long as the server runs."""
+        database = await Database.open("sqlite+aiosqlite:///runner.db")
+        try:
+            sessions = DatabaseSessionService(db_engine=database.sessions)
+            self._runner = Runner(app_name=_APP, agent=root_agent, session_service=sessions)
+            yield
+        finally:
+            await database.close()
 
     async def chat(self, request: Request) -> StreamingResponse:
         """Stream a run in the AI SDK's frames."""
@@ -58,9 +69,9 @@ class _Endpoints:
             yield written
 
     async def _deltas(self, text: str) -> AsyncGenerator[str]:
-        runner = await self._runner()
-        session = await runner.session_service.create_session(app_name=_APP, user_id=_USER)
-        async for event in runner.run_async(
+        sessions = self._runner.session_service
+        session = await sessions.create_session(app_name=_APP, user_id=_USER)
+        async for event in self._runner.run_async(
             user_id=_USER,
             session_id=session.id,
             new_message=types.Content(role="user", parts=[types.Part(text=text)]),
@@ -68,13 +79,6 @@ class _Endpoints:
         ):
             if event.partial and event.content and event.content.parts:
                 yield event.content.parts[0].text or ""
-
-    async def _runner(self) -> Runner:
-        if self._opened is None:
-            database = await Database.open("sqlite+aiosqlite:///runner.db")
-            sessions = DatabaseSessionService(db_engine=database.sessions)
-            self._opened = Runner(app_name=_APP, agent=root_agent, session_service=sessions)
-        return self._opened
 
 
 def build() -> ASGIApp:
@@ -84,5 +88,6 @@ def build() -> ASGIApp:
         routes=[
             Route("/api/chat", endpoints.chat, methods=["POST"]),
             Route("/alone", endpoints.alone, methods=["POST"]),
-        ]
+        ],
+        lifespan=endpoints.lifespan,
     )

@@ -1,0 +1,33 @@
+"""The benchmark as a whole, in its short form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.command import main
+
+
+def test_the_short_form_prints_a_table_and_writes_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "bench.json"
+
+    assert main(["--short", "--only", "floor,pending", "--json", str(written)]) == 0
+
+    printed = capsys.readouterr().out
+    assert "50 deltas of 20 bytes, median of 1" in printed
+    assert "5 idle pending approvals" in printed
+    document = json.loads(written.read_text("utf-8"))
+    assert len(document["peers"]["floor"]["per_delta"]) == 1
+    # S2-R18: what waits is in the stores; nothing of the process waits with it.
+    assert (document["pending"]["tasks"], document["pending"]["sockets"]) == (0, 0)
+
+
+def test_a_name_that_is_not_measured_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--only", "floor,nobody"])
+
+    assert "nothing to measure that is called nobody" in capsys.readouterr().err
