@@ -1,0 +1,38 @@
+"""Every requirement has a row, and every test that a row names exists."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.docs.markdown import DOCS, ROOT, rows
+
+TEXT = (DOCS / "requirements.md").read_text("utf-8")
+ROWS = {row[0]: row[2] for row in rows(TEXT) if re.fullmatch(r"[SD]2?-R\d\d", row[0])}
+REFERENCE = re.compile(r"`([\w./-]+\.(?:py|ts))(?:::([^`]+))?`")
+FOLDERS = {".py": ROOT / "backend" / "tests", ".ts": ROOT / "e2e" / "conformance"}
+
+
+def test_every_requirement_has_one_row() -> None:
+    found = re.findall(r"^\| (\S+-R\d\d) \|", TEXT, re.MULTILINE)
+
+    s2 = [f"S2-R{number:02}" for number in range(1, 49)]
+    assert found == s2 + [f"D-R{number:02}" for number in range(1, 11)]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_says_what_holds_it_or_why_nothing_does(name: str) -> None:
+    cell = ROWS[name]
+
+    assert REFERENCE.search(cell) or "Not yet: " in cell or "section S2" in cell
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_holds_a_requirement_exists(name: str) -> None:
+    for path, title in REFERENCE.findall(ROWS[name]):
+        python = path.endswith(".py")
+        file = FOLDERS[".py" if python else ".ts"] / path
+        assert file.is_file(), path
+        named = rf"def {title}\b" if python else rf'"{re.escape(title)}"'
+        assert not title or re.search(named, file.read_text("utf-8")), f"{path}::{title}"
