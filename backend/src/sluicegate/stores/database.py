@@ -32,6 +32,11 @@ SCHEME: Final = "sqlite+aiosqlite"
 _OLDEST_SQLITE: Final = (3, 35)
 """The first SQLite with RETURNING."""
 
+_INSERTS: Final[dict[str, type[postgresql.Insert] | type[sqlite.Insert]]] = {
+    "postgresql": postgresql.Insert,
+    "sqlite": sqlite.Insert,
+}
+
 
 class Database:
     """One file for ADK's session service, on the engine ``sessions``, and for our own tables.
@@ -101,9 +106,7 @@ class Database:
 
     def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
         """Return an INSERT that knows ON CONFLICT, in the database's dialect."""
-        if self.sessions.dialect.name == "postgresql":
-            return postgresql.insert(table)
-        return sqlite.insert(table)
+        return _INSERTS[self.sessions.dialect.name](table)
 
     async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
         """Run ``work`` in a transaction that may write; it commits unless it raises.
