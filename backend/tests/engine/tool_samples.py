@@ -98,7 +98,7 @@ class Director(BaseAgent):
 
 
 def agent(name: str = "root", *tools: Any, **settings: Any) -> LlmAgent:
-    return LlmAgent(name=name, model="none", tools=list(tools), **settings)
+    return LlmAgent(name=name, model="gemini-2.5-flash", tools=list(tools), **settings)
 
 
 def gated(function: Callable[..., Any] = pay) -> FunctionTool:

@@ -127,13 +127,26 @@ def _from_file(file: Path) -> ModuleType:
         return _guarded(lambda: _execute(file), str(file), set())
     name = ".".join(parts)
     _search_first(top)
+    _check_free(parts[0], top, file)
     module = _guarded(lambda: importlib.import_module(name), str(file), set())
     if module.__file__ is None or not os.path.samefile(module.__file__, file):
-        raise ConfigurationError(
-            f"{file} cannot be loaded as {name}, since that name is taken by {module.__file__}; "
-            "rename the folder."
-        )
+        raise ConfigurationError(_taken(file, name, module))
     return module
+
+
+def _check_free(package: str, top: Path, file: Path) -> None:
+    """Another package of that name may be loaded already; Python would look for ours in it."""
+    known = sys.modules.get(package)
+    places = [*getattr(known, "__path__", ()), getattr(known, "__file__", None) or ""]
+    if known is not None and not any(place.startswith(str(top / package)) for place in places):
+        raise ConfigurationError(_taken(file, package, known))
+
+
+def _taken(file: Path, name: str, by: ModuleType) -> str:
+    return (
+        f"{file} cannot be loaded as {name}, since that name is taken by {by.__file__ or by!r}; "
+        "rename the folder."
+    )
 
 
 def _execute(file: Path) -> ModuleType:
@@ -195,5 +208,6 @@ def _is_a_librarys(place: str) -> bool:
 
 
 def _search_first(folder: Path) -> None:
+    importlib.invalidate_caches()
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

@@ -1,0 +1,154 @@
+"""Refused trees are in test_topologies; here are names, versions and client-side tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.tools._request_input_tool import request_input
+from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.workflow import BaseNode, Workflow
+
+from sluicegate.engine import refusals as module
+from sluicegate.engine.agent_tree import survey
+from sluicegate.engine.refusals import refusals
+from tests.engine.tool_samples import (
+    Hanging,
+    Plain,
+    Tools,
+    agent,
+    ask_in_the_code,
+    gated,
+    is_large,
+    page_tool,
+    pay,
+)
+
+DECIDING = FunctionTool(pay, require_confirmation=is_large)
+
+
+async def refused(root: BaseNode, **settings: tuple[str, ...]) -> list[str]:
+    names: dict[str, Any] = {"dynamic_gates": (), "never_gates": (), "client_tools": ()} | settings
+    return await refusals(root, await survey(root, resolve_timeout=0.05, **names))
+
+
+def adk_tool() -> BaseTool:
+    return Plain(name="adk_pay", description="d")
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        agent("root", pay, gated(ask_in_the_code)),
+        agent("root", page_tool(require_confirmation=True), Hanging()),
+        agent("root", request_input),
+        agent("root", AgentTool(agent("inner", pay))),
+        agent("root", pay, sub_agents=[agent("inner", pay, mode="single_turn")]),
+        Workflow(name="root", edges=[("START", gated(), agent("inner", pay))]),
+    ],
+)
+async def test_an_ordinary_agent_is_not_refused(root: BaseNode) -> None:
+    assert await refused(root) == []
+
+
+@pytest.mark.parametrize("installed", ["2.13.0", "2.13.0rc1", "2.14.7", "2.99.0.dev3"])
+async def test_an_adk_in_the_tested_range_is_accepted(
+    installed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "version", {"google-adk": installed}.__getitem__)
+    assert await refused(agent("root")) == []
+
+
+@pytest.mark.parametrize("installed", ["2.12.9", "1.30.0", "3.0.0", "3.0.0a1", "unknown"])
+async def test_an_adk_outside_the_tested_range_is_refused_with_the_range(
+    installed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "version", {"google-adk": installed}.__getitem__)
+    (sentence,) = await refused(agent("root"))
+    assert installed in sentence
+    assert "install google-adk>=2.13,<3" in sentence
+
+
+@pytest.mark.parametrize(
+    ("root", "words"),
+    [
+        (agent("root", adk_tool()), ["'adk_pay' of 'root'", "another name"]),
+        (agent("root", Tools(adk_tool())), ["'adk_pay' of 'root'", "another name"]),
+        (
+            agent("root", sub_agents=[agent("adk_help", mode="single_turn")]),
+            ["'adk_help' of 'root'", "another name"],
+        ),
+        (agent("root", pay, gated()), ["'root' has 2 tools", "'pay'", "tool_name_prefix"]),
+        (agent("root", pay, Tools(gated())), ["'root' has 2 tools", "'pay'", "tool_name_prefix"]),
+        (
+            agent("root", pay, sub_agents=[agent("pay", mode="single_turn")]),
+            ["'root' has 2 tools", "'pay'"],
+        ),
+        (
+            LlmAgent(name="root", model="gemini-2.5-flash", mode="single_turn"),
+            ["'root'", 'mode="chat"'],
+        ),
+        (
+            agent("root", AgentTool(agent("inner", page_tool()))),
+            ["client-side tool 'pay' of 'inner'", "AgentTool(inner)", 'mode="single_turn"'],
+        ),
+        (
+            agent("root", AgentTool(agent("inner", request_input))),
+            ["'adk_request_input' of 'inner'", "AgentTool(inner)"],
+        ),
+        (
+            agent(
+                "root", AgentTool(agent("inner", FunctionTool(pay, require_confirmation=is_large)))
+            ),
+            ["The tool 'pay' of 'inner' may ask", "AgentTool(inner)"],
+        ),
+        (
+            Workflow(name="root", edges=[("START", page_tool())]),
+            ["client-side tool 'pay' of 'root'", "does not wait", "give it to an LlmAgent"],
+        ),
+    ],
+)
+async def test_a_refusal_is_one_sentence_that_names_the_tool_and_the_way_out(
+    root: BaseNode, words: list[str]
+) -> None:
+    (sentence,) = await refused(root)
+    assert all(word in sentence for word in words), sentence
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("tool", "settings"),
+    [
+        (DECIDING, {"client_tools": ("pay",)}),
+        (ask_in_the_code, {"client_tools": ("ask_in_the_code",)}),
+        (page_tool(), {"dynamic_gates": ("pay",)}),
+    ],
+)
+async def test_a_client_side_tool_that_asks_only_sometimes_is_refused(
+    tool: Any, settings: dict[str, tuple[str, ...]]
+) -> None:
+    (sentence,) = await refused(agent("root", tool), **settings)
+    assert "asks only sometimes" in sentence
+    assert "client_tool(..., require_confirmation=True)" in sentence
+
+
+async def test_never_gates_lifts_a_refusal_of_what_only_looks_like_a_gate() -> None:
+    root = agent("root", AgentTool(agent("inner", ask_in_the_code)))
+    assert len(await refused(root)) == 1
+    assert await refused(root, never_gates=("ask_in_the_code",)) == []
+
+
+async def test_never_gates_does_not_lift_the_refusal_of_a_declared_gate() -> None:
+    root = agent("root", AgentTool(agent("inner", gated())))
+    (sentence,) = await refused(root, never_gates=("pay",))
+    assert "'pay' of 'inner' asks for approval" in sentence
+
+
+async def test_every_reason_is_said_once() -> None:
+    inner = agent("inner", gated(), adk_tool())
+    sentences = await refused(agent("root", AgentTool(inner), sub_agents=[inner]))
+    assert len(sentences) == len(set(sentences)) == 2
