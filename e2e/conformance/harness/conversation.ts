@@ -175,18 +175,19 @@ export class Conversation {
 
   /** Read on where a turn runs, as a page does that has been loaded with these messages. */
   async resume(messages: readonly Message[], joined: () => void = () => {}): Promise<Resumed> {
+    const kit = kitOf(this.combination);
     const recorder = new Recorder({
       judges: judges(this.combination.version),
       bell: new Bell(),
       mostPosts: 0,
       onAnswer: joined,
     });
-    const chat = kitOf(this.combination).chat({
+    const chat = kit.chat({
       id: this.chatId,
       api: `${this.place.url}/api/chat`,
       headers: this.headers,
       fetch: recorder.fetch,
-      messages,
+      messages: kit.resumesLoaded ? messages : messages.filter(({ role }) => role === "user"),
     });
     await chat.resumeStream();
     return { attached: recorder.turns[0]?.status === 200, chat, recorder };

@@ -4,7 +4,7 @@ import { difference } from "./equality.ts";
 import { kits } from "./kit.ts";
 import { kitOf } from "./matrix.ts";
 import { assistantMessages, calls, isConfirmation, type Message, texts } from "./messages.ts";
-import type { Turn } from "./recorder.ts";
+import { type Turn, trace } from "./recorder.ts";
 import { type Exchange, ruleFaults } from "./rules.ts";
 
 /** How a story ends. What is left out has the value in brackets. */
@@ -144,7 +144,8 @@ async function resumedFaults(talk: Conversation): Promise<string[]> {
   const resumed = await talk.resumed;
   if (resumed === undefined) return ["the last turn has not begun, so nobody could join it"];
   if (!resumed.attached) return ["a second reader found no running turn"];
-  return [...(await readerFaults(talk, resumed)), ...(await resumed.recorder.faults())];
+  const faults = [...(await readerFaults(talk, resumed)), ...(await resumed.recorder.faults())];
+  return faults.length > 0 ? [...faults, trace(resumed.recorder.turns)] : [];
 }
 
 /** A second reader's message beside the client's. */

@@ -48,6 +48,11 @@ export interface Kit {
   readonly major: 6 | 7;
   readonly stock: Predicate;
   readonly toolCalls: Predicate;
+  /**
+   * Whether a client that has loaded part of a message takes a resumed stream for a replay of it;
+   * before 7.0.138 its parts are added to those loaded.
+   */
+  readonly resumesLoaded: boolean;
   chat(options: ChatOptions): ChatLike;
   /** Why a chunk is not valid in this version, or undefined. */
   chunkFault(chunk: unknown): Promise<string | undefined>;
@@ -76,6 +81,7 @@ function kit(version: Version, client: Client): Kit {
     major: version.startsWith("6") ? 6 : 7,
     stock: client.lastAssistantMessageIsCompleteWithApprovalResponses as unknown as Predicate,
     toolCalls: client.lastAssistantMessageIsCompleteWithToolCalls as unknown as Predicate,
+    resumesLoaded: version !== "7-floor",
     chat({ api, headers, fetch, messages, ...options }) {
       const transport = new Transport({ api, headers, fetch });
       return new Chat({ ...options, transport, ...(messages && { messages: [...messages] }) });

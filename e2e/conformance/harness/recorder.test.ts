@@ -20,9 +20,10 @@ async function recorded(response: Response, version: Version = "7"): Promise<Rec
 }
 
 test("a recorder keeps the body, the chunks and the end of a response", async () => {
+  const bell = new Bell();
   const recorder = new Recorder({
     judges: judges("6"),
-    bell: new Bell(),
+    bell,
     mostPosts: 1,
     inner: scriptedFetch([PLAIN]),
   });
@@ -30,10 +31,26 @@ test("a recorder keeps the body, the chunks and the end of a response", async ()
   const response = await recorder.fetch("http://127.0.0.1/api/chat", init);
   expect(recorder.isBusy).toBe(true);
   await response.text();
+  await waitFor(() => !recorder.isBusy, "the end", { bell, describe: () => "" });
   expect(recorder.isBusy).toBe(false);
   expect(recorder.posts[0]).toMatchObject({ body: { id: "chat" }, chunks: PLAIN, status: 200 });
   expect(await recorder.faults()).toEqual([]);
   expect(trace(recorder.turns)).toContain("text-delta");
+});
+
+test("a recorder reads on when the client has stopped reading", async () => {
+  const bell = new Bell();
+  const recorder = new Recorder({
+    judges: judges("7"),
+    bell,
+    mostPosts: 1,
+    inner: scriptedFetch([PLAIN]),
+  });
+  const response = await recorder.fetch("http://127.0.0.1/api/chat", { method: "POST" });
+  await response.body?.cancel();
+  await waitFor(() => !recorder.isBusy, "the end", { bell, describe: () => "" });
+  expect(recorder.posts[0]?.chunks).toEqual(PLAIN);
+  expect(await recorder.faults()).toEqual([]);
 });
 
 test("a recorder ends a loop", async () => {

@@ -64,7 +64,7 @@ export class Recorder {
     return this.turns.some((turn) => !turn.ended);
   }
 
-  /** The faults of all turns, after the last verdict is in. */
+  /** The faults of all turns, after the last response has ended and the last verdict is in. */
   async faults(): Promise<string[]> {
     while (this.#judging.length > 0) await Promise.all(this.#judging.splice(0));
     return this.turns.flatMap((turn, index) =>
@@ -119,35 +119,37 @@ export class Recorder {
     this.#bell.ring();
   }
 
+  /**
+   * What the client reads, while the record goes on to the end: a client that meets an error chunk
+   * stops reading, and what comes after it counts.
+   */
   #watched(body: ReadableStream<Uint8Array>, turn: Turn, sse: SseText): ReadableStream<Uint8Array> {
-    const reader = body.getReader();
+    const [read, kept] = body.tee();
+    this.#judging.push(this.#record(kept.getReader(), turn, sse));
+    return read;
+  }
+
+  async #record(
+    reader: ReadableStreamDefaultReader<Uint8Array>,
+    turn: Turn,
+    sse: SseText,
+  ): Promise<void> {
     const decoder = new TextDecoder();
-    return new ReadableStream<Uint8Array>({
-      pull: async (controller) => {
-        try {
-          const { done, value } = await reader.read();
-          if (done) {
-            sse.end();
-            this.#end(turn);
-            controller.close();
-            return;
-          }
-          for (const chunk of sse.feed(decoder.decode(value, { stream: true }))) {
-            this.#judging.push(this.#judge(turn, chunk));
-            this.#onChunk(turn, chunk);
-          }
-          this.#bell.ring();
-          controller.enqueue(value);
-        } catch (fault) {
-          this.#end(turn);
-          controller.error(fault);
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        for (const chunk of sse.feed(decoder.decode(value, { stream: true }))) {
+          this.#judging.push(this.#judge(turn, chunk));
+          this.#onChunk(turn, chunk);
         }
-      },
-      cancel: async (reason) => {
-        this.#end(turn);
-        await reader.cancel(reason);
-      },
-    });
+        this.#bell.ring();
+      }
+      sse.end();
+    } catch {
+      // The connection broke or the client's stop has cut it; what came until then is recorded.
+    }
+    this.#end(turn);
   }
 
   async #judge(turn: Turn, chunk: Chunk): Promise<void> {

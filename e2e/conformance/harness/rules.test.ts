@@ -50,6 +50,15 @@ describe("an exchange that keeps every rule has no faults", () => {
     ["held to the end", [ASKS, RELEASED], "deferred"],
     ["in natural order", natural, "progressive"],
     ["shown and taken back", [shown, RELEASED], "preview"],
+    [
+      "announcing a client-side call again",
+      [
+        turn("tool-calls", gate("c1", "locate")),
+        turn("tool-calls", call("c1", "locate")),
+        turn("stop", STEP, text("Done."), output("c1"), STEP_END),
+      ],
+      "deferred",
+    ],
     ["ended by an error", [ASKS, failed()], "deferred"],
   ];
   test.each(rows)("%s", (_, turns, release) => {
@@ -69,15 +78,27 @@ describe("a broken rule is named", () => {
     ["T3: 1 finishes and 1 errors", [[...FINAL, { type: "error", errorText: "It failed." }]]],
     ["T3: finishReason", [turn("STOP", STEP, text("Done."), STEP_END)]],
     ["T3: finish without usage", [[...FINAL.slice(0, -1), bare("stop")]]],
+    ["T3: createdAt", [ASKS, told(FINAL, { createdAt: "2026-01-02T00:00:00Z" })]],
+    ["T3: total tokens", [told(ASKS, { usage: { totalTokens: 9 } }), FINAL]],
     ["T4: turn 2 changes nothing", [ASKS, turn("stop")]],
     ["T5: tool-lookup", [FINAL], "deferred", [...STEPS, completed("lookup")]],
-    ["T7: lookup is not marked", [turn("stop", STEP, call("c0", "lookup"), STEP_END)]],
+    [
+      "T7: lookup is not marked",
+      [turn("stop", STEP, call("c0", "lookup"), output("c0"), STEP_END)],
+    ],
     [
       "T7: pay is marked",
       [turn("tool-calls", STEP, freeCall("c1", "pay"), request("c1"), STEP_END)],
     ],
     ["T7: locate is marked", [turn("tool-calls", STEP, freeCall("c1", "locate"), STEP_END)]],
-    ["T9: c1 is announced 2 times", [ASKS, turn("tool-calls", gate("c1", "pay"))]],
+    ["T9: c1 is announced again", [ASKS, turn("tool-calls", gate("c1", "pay"))]],
+    [
+      "T9: c1 is announced again",
+      [
+        turn("tool-calls", gate("c1", "locate")),
+        turn("tool-calls", STEP, call("c1", "locate"), STEP_END),
+      ],
+    ],
     ["T9: tool-output-available for the unknown", [turn("stop", STEP, output("c7"), STEP_END)]],
     ["T10: the error has no text", [[{ type: "start", messageId: "m1" }, { type: "error" }]]],
     [
@@ -125,6 +146,12 @@ describe("a broken rule is named", () => {
     expect(faults(turns, release, parts).join("\n")).toContain(fault);
   });
 });
+
+function told(chunks: readonly Chunk[], metadata: object): Chunk[] {
+  const finish = chunks.at(-1) ?? bare("stop");
+  const messageMetadata = { ...(finish.messageMetadata as object), ...metadata };
+  return [...chunks.slice(0, -1), { ...finish, messageMetadata }];
+}
 
 function bare(finishReason: string): Chunk {
   return { type: "finish", finishReason };

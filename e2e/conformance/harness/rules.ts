@@ -65,10 +65,26 @@ function toolNames(exchange: Exchange): Map<string, string> {
   return new Map(names);
 }
 
-/** T1: one message id for the whole exchange. */
+/** T1: one message id for the whole exchange; T3: one time, and usage that only grows. */
 function identityFaults({ turns }: Exchange): string[] {
+  const faults: string[] = [];
   const ids = new Set(turns.map((chunks) => chunks[0]?.messageId));
-  return ids.size > 1 || ids.has(undefined) ? [`T1: message ids ${[...ids].join(", ")}`] : [];
+  if (ids.size > 1 || ids.has(undefined)) faults.push(`T1: message ids ${[...ids].join(", ")}`);
+  const told = turns
+    .map((chunks) => chunks.at(-1)?.messageMetadata as Metadata | undefined)
+    .filter((metadata) => metadata !== undefined);
+  const times = new Set(told.map(({ createdAt }) => createdAt));
+  if (times.size > 1) faults.push(`T3: createdAt ${[...times].join(", ")}`);
+  const totals = told.map(({ usage }) => usage?.totalTokens ?? 0);
+  if (totals.some((total, index) => total < (totals[index - 1] ?? 0))) {
+    faults.push(`T3: total tokens ${totals.join(", ")}`);
+  }
+  return faults;
+}
+
+interface Metadata {
+  readonly createdAt?: unknown;
+  readonly usage?: { readonly totalTokens?: number };
 }
 
 /** T4: a later turn changes the state of a part, adds a step, or ends in an error. */
@@ -97,26 +113,38 @@ function emptyStepFaults({ turns, message, clientTools }: Exchange): string[] {
     .map((part) => `T5: ${part.type} is ${part.state} in the last step`);
 }
 
-/** T9: each call is announced once; nothing names a call that this message does not hold. */
-function announcementFaults({ turns }: Exchange, twice: ReadonlySet<string>): string[] {
-  const announced = new Map<string, number>();
+/**
+ * T9: each call is announced once, or, where it may be announced again, before the steps of a later
+ * turn; nothing names a call that this message does not hold.
+ */
+function announcementFaults({ turns }: Exchange, again: ReadonlySet<string>): string[] {
+  const announced = new Set<string>();
   const faults: string[] = [];
-  for (const chunk of turns.flat()) {
-    const id = chunk.toolCallId;
-    if (typeof id !== "string") continue;
-    if (chunk.type === "tool-input-available") announced.set(id, (announced.get(id) ?? 0) + 1);
-    if (!chunk.type.startsWith("tool-input-") && !chunk.type.startsWith("data-")) {
-      if (!announced.has(id)) faults.push(`T9: ${chunk.type} for the unknown call ${id}`);
+  for (const chunks of turns) {
+    let beforeSteps = true;
+    for (const { type, toolCallId: id } of chunks) {
+      if (type === "start-step") beforeSteps = false;
+      if (typeof id !== "string" || type.startsWith("data-")) continue;
+      if (type === "tool-input-available") {
+        const mayRepeat = beforeSteps && again.has(id);
+        if (announced.has(id) && !mayRepeat) faults.push(`T9: ${id} is announced again`);
+        announced.add(id);
+      } else if (!type.startsWith("tool-input-") && !announced.has(id)) {
+        faults.push(`T9: ${type} for the unknown call ${id}`);
+      }
     }
-  }
-  for (const [id, times] of announced) {
-    if (times > (twice.has(id) ? 2 : 1)) faults.push(`T9: ${id} is announced ${times} times`);
   }
   return faults;
 }
 
 /** T7: `providerExecuted` marks the calls that run on the server without asking, and no others. */
 function executorFaults({ turns, clientTools }: Exchange, gated: ReadonlySet<string>): string[] {
+  const ran = new Set(
+    turns
+      .flat()
+      .filter((chunk) => chunk.type === "tool-output-available")
+      .map((chunk) => chunk.toolCallId),
+  );
   return turns
     .flat()
     .filter((chunk) => chunk.type === "tool-input-available")
@@ -127,6 +155,8 @@ function executorFaults({ turns, clientTools }: Exchange, gated: ReadonlySet<str
         clientTools.has(name) ||
         name === "adk_request_confirmation";
       const marked = chunk.providerExecuted === true;
+      // A call that is refused without asking runs nowhere.
+      if (!marked && !ran.has(chunk.toolCallId)) return [];
       if (marked !== asksOrIsClient) return [];
       return [`T7: ${name} is ${marked ? "" : "not "}marked as run by the server`];
     });
@@ -153,7 +183,8 @@ function standing(chunks: readonly Chunk[]): Chunk[] {
 }
 
 /** D1, D2, D3 and D6, for `deferred` and `preview`. */
-function heldFaults({ turns, release, clientTools }: Exchange): string[] {
+function heldFaults(exchange: Exchange): string[] {
+  const { turns, release } = exchange;
   const faults: string[] = [];
   turns.forEach((all, index) => {
     const chunks = release === "preview" ? standing(all) : all;
@@ -173,7 +204,7 @@ function heldFaults({ turns, release, clientTools }: Exchange): string[] {
       }
     }
   });
-  return [...faults, ...unannouncedResults(turns, clientTools)];
+  return [...faults, ...unannouncedResults(exchange)];
 }
 
 /** D2: the step of a request holds only calls that ask and client-side ones. */
@@ -186,11 +217,10 @@ function mixedStepFaults(chunks: readonly Chunk[]): string[] {
 }
 
 /** D6: a held result has been announced as done by a transient `data-progress`. */
-function unannouncedResults(
-  turns: readonly (readonly Chunk[])[],
-  clientTools: ReadonlySet<string>,
-): string[] {
+function unannouncedResults(exchange: Exchange): string[] {
+  const { turns, clientTools } = exchange;
   const chunks = turns.flat();
+  const names = toolNames(exchange);
   const told = new Set(
     chunks
       .filter((chunk) => chunk.type === "data-progress" && chunk.transient === true)
@@ -198,10 +228,9 @@ function unannouncedResults(
       .filter((data) => data.state === "done" || data.state === "failed")
       .map((data) => data.toolCallId),
   );
-  const names = new Map(chunks.map((chunk) => [chunk.toolCallId, chunk.toolName]));
   return chunks
     .filter((chunk) => chunk.type === "tool-output-available")
-    .filter((chunk) => !clientTools.has(String(names.get(chunk.toolCallId))))
+    .filter((chunk) => !clientTools.has(names.get(String(chunk.toolCallId)) ?? ""))
     .filter((chunk) => !told.has(String(chunk.toolCallId)))
     .filter((chunk) => !isClosing(chunk))
     .map((chunk) => `D6: the result of ${chunk.toolCallId} comes without word of its end`);
@@ -214,13 +243,21 @@ function isClosing(chunk: Chunk): boolean {
 
 /** Release `progressive`: an outcome comes before the step that follows its call's. */
 function naturalOrderFaults({ turns }: Exchange): string[] {
+  const cards = new Set(
+    turns
+      .flat()
+      .filter((chunk) => chunk.toolName === "adk_request_confirmation")
+      .map((chunk) => chunk.toolCallId),
+  );
   return turns.flatMap((chunks, index) => {
     let stepsHere = 0;
     const stepOf = new Map<unknown, number>();
     return chunks.flatMap((chunk) => {
       if (chunk.type === "start-step") stepsHere += 1;
       if (chunk.type === "tool-input-available") stepOf.set(chunk.toolCallId, stepsHere);
-      if (!OUTCOME.test(chunk.type) || stepsHere === (stepOf.get(chunk.toolCallId) ?? 0)) return [];
+      // A card of style `confirmation` is closed after the outcome of the call behind it.
+      if (!OUTCOME.test(chunk.type) || cards.has(chunk.toolCallId)) return [];
+      if (stepsHere === (stepOf.get(chunk.toolCallId) ?? 0)) return [];
       return [`progressive: turn ${index + 1} has the outcome of an earlier step late`];
     });
   });

@@ -54,7 +54,7 @@ export async function startServer(style: Style, folder: string): Promise<Server>
         ...process.env,
         SLUICEGATE_EFFECTS: effects,
         SLUICEGATE_HOLDS: holds,
-        SLUICEGATE_APPROVAL_TTLS: JSON.stringify({ pay_soon: SHORT_TTL }),
+        SLUICEGATE_APPROVAL_TTLS: `pay_soon=${SHORT_TTL}`,
       },
       stdio: ["ignore", "pipe", "pipe"],
     },

@@ -13,7 +13,13 @@ declare module "vitest" {
 /** Start one server per style for all test files; their logs stay when a test has failed. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), "sluicegate-conformance-"));
-  const servers = await Promise.all(STYLES.map((style) => startServer(style, folder)));
+  const started = await Promise.allSettled(STYLES.map((style) => startServer(style, folder)));
+  const servers = started.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
+  const failure = started.find((start) => start.status === "rejected");
+  if (failure !== undefined) {
+    await Promise.all(servers.map((server) => server.stop()));
+    throw failure.reason;
+  }
   const places = servers.map(({ stop: _, ...place }) => place);
   project.provide(
     "places",
