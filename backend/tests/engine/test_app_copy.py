@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 from google.adk.apps.app import App, EventsCompactionConfig
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
+from google.adk.events.event import Event
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
@@ -89,8 +92,7 @@ TREES = [coordinator, pipeline, graph, film, chatterbox, with_flow_as_tool]
 
 def nodes_of(root: BaseNode) -> list[BaseNode]:
     """Every node of a tree, agents inside tools too, each once."""
-    found: dict[int, BaseNode] = {}
-    waiting = [root]
+    found, waiting = dict[int, BaseNode](), [root]
     while waiting:
         each = waiting.pop()
         if id(each) in found:
@@ -101,6 +103,10 @@ def nodes_of(root: BaseNode) -> list[BaseNode]:
             inner = getattr(tool, "agent", None) or getattr(tool, "node", None)
             waiting += [inner] if isinstance(inner, BaseNode) else []
     return list(found.values())
+
+
+def said(event: Event) -> list[types.Part]:
+    return list(event.content.parts or []) if event.content else []
 
 
 def photograph(value: Any, seen: dict[int, Any]) -> Any:
@@ -165,11 +171,10 @@ def test_a_given_model_replaces_every_model_of_the_tree(tree: Callable[[], BaseN
     root, model = tree(), Story().model("hello")
     fresh = build_app(root, [], model=model).root_agent
     assert fresh is not None
-    ours = [each for each in nodes_of(fresh) if isinstance(each, LlmAgent)]
-    assert ours
-    assert all(each.model is model for each in ours)
-    theirs = [each for each in nodes_of(root) if isinstance(each, LlmAgent)]
-    assert all(each.model == "gemini-2.5-flash" for each in theirs)
+    ours = [each.model for each in nodes_of(fresh) if isinstance(each, LlmAgent)]
+    assert {id(each) for each in ours} == {id(model)}
+    kept = [each.model for each in nodes_of(root) if isinstance(each, LlmAgent)]
+    assert set(kept) == {"gemini-2.5-flash"}
 
 
 def test_without_a_model_the_agents_keep_the_very_objects_they_have() -> None:
@@ -284,10 +289,12 @@ async def test_a_copy_runs_on_the_given_model_in_every_corner(tmp_path: Path) ->
     events = [event async for event in stream]
     await runner.close()
     assert story.is_told
-    texts = [part.text for event in events for part in _parts(event) if part.text]
+    texts = [part.text for event in events for part in said(event) if part.text]
     assert texts == ["inner done", "root done"]
     assert vars(root) == before
 
 
-def _parts(event: Any) -> list[types.Part]:
-    return list(event.content.parts or []) if event.content else []
+@pytest.mark.skipif(find_spec("a2a") is not None, reason="a2a is installed")
+def test_an_import_that_cannot_succeed_fails_at_once() -> None:
+    build_app(agent(), [], model=None)
+    assert sys.modules.get("google.adk.agents.remote_a2a_agent", "not tried") is None
