@@ -53,7 +53,7 @@ class Judgement:
 
 
 def judge(tool: BaseTool, names: ToolNames, *, around: Judgement | None = None) -> Judgement:
-    """Say whether ``tool`` asks a person before it runs (wire section 5: "may gate").
+    """Say whether ``tool`` asks a person before it runs.
 
     ``around`` is what surrounds the tool and may ask in its place: its toolset's confirmation
     setting, or a callback of its agent that names ``request_confirmation``.
