@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from google.adk.events.event import Event
 from google.genai import types
@@ -61,63 +61,66 @@ class SessionLog:
     async def append_replies(
         self, chat: ChatKey, groups: Sequence[Sequence[Reply]], stamp: TurnStamp
     ) -> None:
-        """One user event per branch, with that branch and invocation (A3)."""
-        events = [
-            Event(
-                invocation_id=group[0].invocation,
-                author="user",
-                branch=group[0].branch,
-                content=replies_content(group),
-                custom_metadata=stamp.as_metadata(),
-            )
-            for group in groups
-        ]
-        await self._append(chat, events)
+        """One user event per branch, where its requests stand (A3)."""
+        session = await self.load(chat) if groups else None
+        if session is None:
+            return
+        metadata = stamp.as_metadata()
+        for group in groups:
+            await self._append(session, _answer_event(session, group, metadata))
 
     async def append_closings(
         self, chat: ChatKey, closings: Sequence[Closed], invocation: str, stamp: TurnStamp
     ) -> None:
-        """Close calls that will not run: the user's no, then the agent's result (A5).
-
-        ADK: both events carry the invocation id and branch of the request, or later answers
-        would still run the call.
-        """
-        events: list[Event] = []
+        """Close calls that will not run: the user's no, then the agent's result (A5)."""
+        session = await self.load(chat) if closings else None
+        if session is None:
+            return
         for closed in closings:
             ask = closed.state.ask
             if ask is not None and closed.was_unanswered:
-                refusal = Reply(
-                    ask.confirmation_id,
-                    ask.answer_name,
-                    {"confirmed": False},
-                    ask.branch,
-                    invocation,
-                )
-                events.append(
-                    Event(
-                        invocation_id=invocation,
-                        author="user",
-                        branch=ask.branch,
-                        content=replies_content([refusal]),
-                        custom_metadata=stamp.as_metadata(),
-                    )
-                )
-            events.append(_result(closed, invocation, stamp))
-        await self._append(chat, events)
+                no: dict[str, object] = {"confirmed": False}
+                reply = Reply(ask.confirmation_id, ask.answer_name, no, ask.branch, invocation)
+                event = _answer_event(session, [reply], stamp.as_metadata())
+                await self._append(session, event)
+            await self._append(session, _result(closed, invocation, stamp))
 
     async def append_unfinished(
         self, chat: ChatKey, pieces: Sequence[Unfinished], invocation: str, stamp: TurnStamp
     ) -> None:
         """Keep the text that was shown of a model call that never ended (section 7)."""
-        events = [_fragment(piece, invocation, stamp) for piece in pieces]
-        await self._append(chat, events)
-
-    async def _append(self, chat: ChatKey, events: Sequence[Event]) -> None:
-        session = await self.load(chat) if events else None
+        session = await self.load(chat) if pieces else None
         if session is None:
             return
-        for event in events:
-            await self._service.append_event(session=session, event=event)
+        for piece in pieces:
+            await self._append(session, _fragment(piece, invocation, stamp))
+
+    async def _append(self, session: Session, event: Event) -> None:
+        await self._service.append_event(session=session, event=event)
+
+
+def _answer_event(session: Session, group: Sequence[Reply], metadata: dict[str, Any]) -> Event:
+    """A user event with answers of one branch.
+
+    ADK: an answer is only seen in the branch and isolation scope of its request.
+    """
+    first = group[0]
+    asking = next(
+        (
+            event
+            for event in reversed(session.events)
+            if any(call.id == first.id for call in event.get_function_calls())
+        ),
+        None,
+    )
+    return Event(
+        invocation_id=first.invocation,
+        author="user",
+        branch=asking.branch if asking is not None else first.branch,
+        isolation_scope=asking.isolation_scope if asking is not None else None,
+        content=replies_content(group),
+        custom_metadata=metadata,
+    )
 
 
 def _fragment(piece: Unfinished, invocation: str, stamp: TurnStamp) -> Event:
