@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx
+import uvicorn
 from starlette.types import ASGIApp, Message, Scope
 
 from sluicegate.server.app import Application
@@ -74,15 +75,29 @@ async def serving(
 ) -> AsyncIterator[tuple[str, int]]:
     """Run the real server on a free port; when the block ends, it has ended."""
     chosen = settings or Settings(port=0)
-    listener = bind(chosen)
-    server = QuietServer.like(server_of(application, chosen))
-    running = asyncio.create_task(server.serve(sockets=[listener]))
+    async with _running(server_of(application, chosen)) as address:
+        yield address
+
+
+@contextlib.asynccontextmanager
+async def serving_alone(app: ASGIApp) -> AsyncIterator[tuple[str, int]]:
+    """Run any application as ``uvicorn`` does, with nothing of ours around it."""
+    config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
+    async with _running(Server(config, cut=lambda: None)) as address:
+        yield address
+
+
+@contextlib.asynccontextmanager
+async def _running(server: Server) -> AsyncIterator[tuple[str, int]]:
+    listener = bind(Settings(port=0))
+    quiet = QuietServer.like(server)
+    running = asyncio.create_task(quiet.serve(sockets=[listener]))
     try:
         async with asyncio.timeout(PATIENCE):
-            await server.answering.wait()
+            await quiet.answering.wait()
         yield listener.getsockname()[:2]
     finally:
-        server.should_exit = True
+        quiet.should_exit = True
         async with asyncio.timeout(PATIENCE):
             await running
 
