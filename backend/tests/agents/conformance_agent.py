@@ -82,15 +82,19 @@ def ask_dynamic(amount: float, tool_context: ToolContext) -> dict[str, Any]:
     return {"paid": amount}
 
 
-def is_held(chat: str) -> bool:
-    """Whether a story holds the model of this chat back."""
+def is_held(chat: str, tool: str) -> bool:
+    """Whether a story holds the model of a chat back that has read a tool's result, or none."""
     folder = os.environ.get("SLUICEGATE_HOLDS")
-    return folder is not None and Path(folder, chat).exists()
+    if folder is None:
+        return False
+    return any(Path(folder, name).exists() for name in (chat, f"{chat}.{tool}"))
 
 
 async def _wait_while_held(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+    results = [part.function_response for part in llm_request.contents[-1].parts or []]
+    tool = next((result.name for result in results if result), None) or ""
     # Another process removes the file, and no event of this one tells of it.
-    while is_held(callback_context.session.id):  # noqa: ASYNC110
+    while is_held(callback_context.session.id, tool):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 
 

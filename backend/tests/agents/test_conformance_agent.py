@@ -193,28 +193,38 @@ async def test_sixty_thoughts_come_one_by_one() -> None:
 
 
 async def test_the_model_waits_while_its_chat_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = [CHAT, CHAT, CHAT]
+    looks: list[tuple[str, str]] = []
 
-    def is_held(chat: str) -> bool:
-        assert looks.pop() == chat
-        return bool(looks)
+    def is_held(chat: str, tool: str) -> bool:
+        looks.append((chat, tool))
+        return len(looks) in (1, 3, 4)
 
     monkeypatch.setattr(conformance_agent, "is_held", is_held)
     chat = Conversation(root_agent)
-    await chat.say("story:plain")
-    assert looks == []
-    assert chat.text == "Here is a plain answer."
+    await chat.say("story:one_tool")
+    assert looks == [(CHAT, "")] * 2 + [(CHAT, "lookup")] * 3
+    assert chat.text == "A sluice is a gate."
 
 
+@pytest.mark.parametrize(
+    ("file", "tool", "held"),
+    [
+        (CHAT, "", True),
+        (CHAT, "lookup", True),
+        (f"{CHAT}.lookup", "", False),
+        (f"{CHAT}.lookup", "lookup", True),
+        (f"{CHAT}.lookup", "pay", False),
+        ("another", "", False),
+    ],
+)
 def test_a_chat_is_held_by_a_file_of_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file: str, tool: str, held: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / file).touch()
     monkeypatch.delenv("SLUICEGATE_HOLDS", raising=False)
-    assert not conformance_agent.is_held(CHAT)
+    assert not conformance_agent.is_held(CHAT, tool)
     monkeypatch.setenv("SLUICEGATE_HOLDS", str(tmp_path))
-    assert not conformance_agent.is_held(CHAT)
-    (tmp_path / CHAT).touch()
-    assert conformance_agent.is_held(CHAT)
+    assert conformance_agent.is_held(CHAT, tool) is held
 
 
 async def test_the_long_story_comes_in_sixty_pieces() -> None:

@@ -59,7 +59,6 @@ export class Conversation {
   resumed: Promise<Resumed> | undefined;
   /** Called with each chunk of this tab's own posts. */
   watch: (post: number, chunk: Chunk) => void = () => {};
-  readonly #holders = new Set<string>();
 
   constructor(options: ConversationOptions) {
     this.place = options.place;
@@ -87,7 +86,7 @@ export class Conversation {
     });
     this.bell.listen(() => {
       // A post that is refused never starts a turn that somebody could join.
-      if (!this.recorder.isBusy) this.letGo("second reader");
+      if (!this.recorder.isBusy) this.letGo();
     });
     this.chat["~registerMessagesCallback"](this.bell.ring);
     this.chat["~registerStatusCallback"](this.bell.ring);
@@ -193,15 +192,13 @@ export class Conversation {
     return { attached: recorder.turns[0]?.status === 200, chat, recorder };
   }
 
-  /** Keep the model from speaking until everyone who holds it has let go. */
-  hold(holder: string): void {
-    this.#holders.add(holder);
-    writeFileSync(join(this.place.holds, this.chatId), "");
+  /** Keep the model from speaking, or only after a result of the named tool. */
+  hold(tool?: string): void {
+    writeFileSync(this.#holdFile(tool), "");
   }
 
-  letGo(holder: string): void {
-    if (!this.#holders.delete(holder) || this.#holders.size > 0) return;
-    rmSync(join(this.place.holds, this.chatId), { force: true });
+  letGo(tool?: string): void {
+    rmSync(this.#holdFile(tool), { force: true });
   }
 
   waitFor(condition: () => boolean, what: string): Promise<void> {
@@ -225,20 +222,24 @@ export class Conversation {
     ].join("\n");
   }
 
+  #holdFile(tool?: string): string {
+    return join(this.place.holds, tool === undefined ? this.chatId : `${this.chatId}.${tool}`);
+  }
+
   #pendingFor(tool: string): Part | undefined {
     return this.pending.find((part) => toolOf(part) === tool);
   }
 
   /** The last post's turn is held back until the second reader has joined it. */
   #onPost(): void {
-    if (this.recorder.posts.length === this.expectedPosts) this.hold("second reader");
+    if (this.recorder.posts.length === this.expectedPosts) this.hold();
   }
 
   #onChunk(turn: Turn, chunk: Chunk): void {
     if (turn.kind !== "send") return;
     const post = this.recorder.posts.length;
     if (chunk.type === "start" && post === this.expectedPosts) {
-      const letGo = (): void => this.letGo("second reader");
+      const letGo = (): void => this.letGo();
       this.resumed = this.history().then(({ messages }) => this.resume(messages, letGo));
       // Whoever looks at it gets the fault; until then it is not an unhandled one.
       this.resumed.catch(letGo);

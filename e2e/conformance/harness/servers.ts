@@ -12,7 +12,7 @@ export const STYLES: readonly Style[] = ["call", "confirmation"];
 export interface Place {
   readonly url: string;
   readonly effects: string;
-  /** A folder; while it holds a file with a chat's id, that chat's model does not speak. */
+  /** A folder; a file in it with a chat's id keeps that chat's model from speaking. */
   readonly holds: string;
   readonly log: string;
 }
