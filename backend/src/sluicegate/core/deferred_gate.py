@@ -191,12 +191,13 @@ class DeferredGate(Gate):
         """Style ``confirmation``: a step with each original call, then the closings (D3)."""
         if self.style == "call":
             return []
-        asked = [s for s in self.calls.values() if s.ask is not None and not s.shown]
+        asked = [s for s in self.calls.values() if s.ask is not None and not s.closed]
         if not asked:
             return []
         chunks = self._step.renew()
         for state in asked:
-            chunks.extend(self._show_original(state))
+            if not state.shown:
+                chunks.extend(self._show_original(state))
         for state in asked:
             chunks.extend(self._close_confirmation(state))
         return chunks

@@ -54,6 +54,7 @@ class CallState:
     """All that is known of one call of the exchange.
 
     ``announced``: its tool part is complete in the message. ``shown``: its outcome was written.
+    ``closed``: style ``confirmation``, the part that carries the approval has ended.
     """
 
     call: Call
@@ -62,6 +63,7 @@ class CallState:
     outcome: Outcome | None = None
     announced: bool = False
     shown: bool = False
+    closed: bool = False
 
     @property
     def is_client_side(self) -> bool:
@@ -159,10 +161,7 @@ class Gate(ABC):
     def _answered(self, state: CallState, answer: Answered) -> list[BaseChunk]:
         """What the one who answered knows already; shown to others by a rebuild."""
         if answer.approval_id is None:
-            state.answer = answer
-            state.outcome = answer.outcome or Outcome("output")
-            state.shown = True
-            return [outcome_chunk(state.call.id, state.outcome)]
+            return self._given(state, answer)
         if state.answer is None:
             state.answer = answer
         if state.ask is None:
@@ -172,6 +171,17 @@ class Gate(ABC):
                 approval_id=answer.approval_id, approved=answer.approved, reason=answer.reason
             )
         ]
+
+    def _given(self, state: CallState, answer: Answered) -> list[BaseChunk]:
+        """The browser's own output, which it need not be told."""
+        if state.outcome is not None:
+            return []
+        if state.ask is None:
+            state.answer = answer
+        state.outcome = answer.outcome or Outcome("output")
+        announced = [] if state.announced else [*self._step.begin(), *self._announce(state)]
+        state.shown = True
+        return [*announced, outcome_chunk(state.call.id, state.outcome)]
 
     def announce_again(self, call_id: str) -> list[BaseChunk]:
         """The call a browser may run now that a person said yes (the exception to T9)."""
@@ -262,8 +272,9 @@ class Gate(ABC):
 
     def _close_confirmation(self, state: CallState) -> list[BaseChunk]:
         """Style ``confirmation``: the end of the part that carries the approval."""
-        if state.ask is None:
+        if state.ask is None or state.closed:
             return []
+        state.closed = True
         part_id = state.ask.approval_id
         self._step.finished(part_id)
         if state.outcome is not None and state.outcome.kind == "denied":

@@ -111,8 +111,10 @@ def rebuild(
     )
     for event in in_spoken_order(exchange.events):
         turn = _turn_of(rebuilt, event)
+        note = notes(event)
         signals = [
-            enriched(signal, rows, notes(event)) for signal in rebuilt.translator.feed(event)
+            _by_browser(enriched(signal, rows, note), rebuilt.gate, note)
+            for signal in rebuilt.translator.feed(event)
         ]
         answers: list[Signal] = [signal for signal in signals if isinstance(signal, Answered)]
         others: list[Signal] = [s for s in signals if not isinstance(s, Answered | Failed)]
@@ -174,6 +176,17 @@ def enriched(signal: Signal, rows: Rows, note: Mapping[str, Any]) -> Signal:
             return replace(signal, outcome=_in_shape(outcome, shape)) if shape else signal
         case _:
             return signal
+
+
+def _by_browser(signal: Signal, gate: Gate, note: Mapping[str, Any]) -> Signal:
+    """The output of a gated client-side call came from the browser, although ADK's log has it
+    from the tool."""
+    if not isinstance(signal, Settled) or signal.call_id in note.get("outcomes", {}):
+        return signal
+    state = gate.calls.get(signal.call_id)
+    if state is None or not state.is_client_side or not state.is_approved:
+        return signal
+    return Answered(signal.call_id, outcome=signal.outcome)
 
 
 def _in_shape(outcome: Outcome, shape: str) -> Outcome:

@@ -89,4 +89,6 @@ class ProgressiveGate(Gate):
         for state in self.calls.values():
             if state.call.facts.kind == "conditional" and not state.announced and not state.ask:
                 chunks.extend([*self._step.begin(), *self._announce(state)])
+            if self.style == "confirmation" and state.shown:
+                chunks.extend(self._close_confirmation(state))
         return chunks

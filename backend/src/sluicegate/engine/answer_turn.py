@@ -73,9 +73,9 @@ class AnswerTurn:
         try:
             await parts.log.append_replies(chat, told.appended, stamp)
             opening = _connected(plan)
-            shown = _shown_outputs(plan)
-            rebuilt.turns[-1].chunks.extend(rebuilt.gate.feed_all(shown))
             outputs = _gated_outputs(plan)
+            shown = rebuilt.gate.feed_all(_shown_outputs(plan))
+            rebuilt.turns[-1].chunks.extend(shown)
             setup = Setup(chat, stamp, release, rebuilt, client_outputs=outputs, opening=opening)
             turn = await prepare(parts, setup)
             await parts.chats.touch(chat, title=None)
@@ -117,7 +117,6 @@ def _shown_outputs(plan: Answers) -> list[Answered]:
     return [
         Answered(state.call.id, outcome=outcome_of(state, plan.outputs[state.call.id]))
         for state in _with_outputs(plan)
-        if state.ask is None
     ]
 
 
