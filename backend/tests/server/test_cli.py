@@ -2,68 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 
-from sluicegate.server import commands, serving
+from sluicegate.server import commands
 from sluicegate.server.cli import main
-from tests.server.exchange import PATIENCE, chat_body, chunks
 
-AGENT = """
-from google.adk.agents.llm_agent import LlmAgent
-from google.adk.tools.function_tool import FunctionTool
-
-
-def pay(amount: int) -> dict[str, int]:
-    '''Pay an amount.'''
-    return {"paid": amount}
-
-
-root_agent = LlmAgent(
-    name="payer", model="gemini-2.5-flash", tools=[FunctionTool(pay, require_confirmation=True)]
-)
-"""
-RESERVED = AGENT.replace("def pay(", "def adk_pay(").replace("(pay,", "(adk_pay,")
-SCRIPT = """
-scenarios:
-  - match: "wait"
-    responses: [{parts: [{text: "One moment."}], hang: true}]
-  - match: "."
-    responses: [{parts: [{text: "Hello."}]}]
-"""
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory with an agent; what the imports of targets leave is taken away."""
-    (tmp_path / "payer.py").write_text(AGENT)
-    (tmp_path / "reserved.py").write_text(RESERVED)
-    (tmp_path / "empty.py").write_text("x = 1\n")
-    (tmp_path / "script.yaml").write_text(SCRIPT)
-    (tmp_path / "broken.yaml").write_text("scenarios: [{responses: []}]")
-    for agent in ("one", "two"):
-        (tmp_path / "agents" / agent).mkdir(parents=True)
-        (tmp_path / "agents" / agent / "agent.py").write_text(AGENT)
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("SLUICEGATE_")]:
-        monkeypatch.delenv(name)
-    modules, path = set(sys.modules), list(sys.path)
-    yield tmp_path
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if name in ("payer", "reserved", "empty", "agent") or name.startswith("sluicegate_target"):
-            del sys.modules[name]
-
+pytestmark = pytest.mark.usefixtures("folder")
 
 BAD_USE = {
     # the command
@@ -213,7 +160,8 @@ def test_check_tells_the_application_its_gates_and_the_settings(
 def test_check_says_that_nothing_is_gated_and_nothing_is_set(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    (folder / "payer.py").write_text(AGENT.replace("require_confirmation=True", ""))
+    payer = folder / "payer.py"
+    payer.write_text(payer.read_text().replace("require_confirmation=True", ""))
     assert main(["check", "payer.py"]) == 0
     said = capsys.readouterr().out
     assert "gates: none" in said
@@ -239,110 +187,3 @@ def test_check_exits_with_1_for_what_serve_would_refuse(
 def test_help_and_version_exit_with_0(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(argv) == 0
     assert "sluicegate" in capsys.readouterr().out
-
-
-Use = Callable[[str], None]
-
-
-def serve_and(use: Use, monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
-    """Run ``serve`` here; once it answers, ``use`` runs in a thread and must end it."""
-    failures: list[BaseException] = []
-
-    def in_thread(url: str) -> None:
-        try:
-            use(url)
-        except BaseException as error:  # noqa: BLE001 - raised below, in the test's own thread
-            failures.append(error)
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    def run(application: object, settings: object, listener: object, ready: Use) -> None:
-        def also_use(url: str) -> None:
-            ready(url)
-            thread.append(threading.Thread(target=in_thread, args=[url]))
-            thread[0].start()
-
-        serving.run(application, settings, listener, also_use)  # type: ignore[arg-type]  # passed on
-
-    thread: list[threading.Thread] = []
-    monkeypatch.setattr(commands, "run", run)
-    code = main(["serve", "payer.py", "--port", "0", "--model-script", "script.yaml", *options])
-    thread[0].join(PATIENCE)
-    if failures:
-        raise failures[0]
-    return code
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_server_and_its_streams_soon(
-    number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ended: list[float] = []
-
-    def use(url: str) -> None:
-        assert chunks(httpx.post(f"{url}api/chat", json=chat_body()).text)[-1]["type"] == "finish"
-        body = chat_body("wait", chat="c2")
-        with httpx.stream("POST", f"{url}api/chat", json=body, timeout=PATIENCE) as response:
-            pieces = response.iter_text()
-            assert next(pieces).startswith(": stream-open")
-            os.kill(os.getpid(), number)
-            ended.append(time.monotonic())
-            with pytest.raises(httpx.RemoteProtocolError):
-                list(pieces)
-
-    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    assert serve_and(use, monkeypatch) == 0
-    assert time.monotonic() - ended[0] < PATIENCE
-    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
-    written = capsys.readouterr()
-    assert written.out.startswith("sluicegate serves payer at http://127.0.0.1:")
-    assert "Traceback" not in written.err
-    assert "ERROR" not in written.err
-
-
-def test_a_second_server_of_the_process_streams_like_the_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def use(url: str) -> None:
-        response = httpx.post(f"{url}api/chat", json=chat_body())
-        assert response.text.endswith("data: [DONE]\n\n")
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    assert serve_and(use, monkeypatch) == 0
-    assert serve_and(use, monkeypatch) == 0
-
-
-def test_no_log_has_what_was_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def use(url: str) -> None:
-        httpx.get(f"{url}api/chats?q=sk-secret-query")
-        httpx.get(f"{url}sk-secret-path?token=sk-secret-token")
-        httpx.post(f"{url}api/chat", json=chat_body("sk-secret-text"))
-        httpx.get(f"{url}api/chats", headers={"authorization": "Bearer sk-secret-header"})
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    assert serve_and(use, monkeypatch, "--log-level", "debug") == 0
-    assert "sk-secret" not in capsys.readouterr().err
-
-
-def test_the_command_of_the_package_serves_the_demo(folder: Path) -> None:
-    command = [str(Path(sys.executable).with_name("sluicegate")), "demo", "--port", "0"]
-    environment = {name: value for name, value in os.environ.items() if name != "GOOGLE_API_KEY"}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        line = process.stdout.readline()
-        url = line.partition(" at ")[2].partition(" ")[0]
-        with httpx.Client(base_url=url, timeout=30) as http:
-            page = http.get("/")
-            suggestions = http.get("/suggestions.json").json()
-            answer = http.post("/api/chat", json=chat_body(suggestions[0]))
-        process.terminate()
-        errors = process.stderr.read()
-        assert process.wait(timeout=30) == 0
-    assert line.startswith("sluicegate serves sluicegate_demo at http://127.0.0.1:")
-    assert "<!doctype html>" in page.text
-    assert chunks(answer.text)[-1]["type"] == "finish"
-    assert [line for line in errors.splitlines() if " INFO " not in line] == []

@@ -8,13 +8,13 @@ const headers = { "content-type": "application/json", "x-ai-sdk": "7", "x-releas
 
 // Not randomUUID: browsers have it over HTTPS and on this machine only.
 const newId = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
-const chat = location.hash.slice("#chat=".length) || newId();
+const known = location.hash.slice("#chat=".length);
+const chat = known || newId();
 history.replaceState(null, "", `#chat=${chat}`);
 let messages = [];
 let running = false;
 
-// Drawing. Everything is set as text; nothing a model or a tool says becomes markup.
-
+// Everything is set as text; nothing a model or a tool says becomes markup.
 function element(name, properties = {}, ...children) {
   const node = Object.assign(document.createElement(name), properties);
   node.append(...children);
@@ -82,8 +82,8 @@ function drawPart(part) {
       return element("p", { className: "text" }, part.text);
     case "reasoning": {
       const heading = element("summary", {}, "Thoughts");
-      const open = part.state === "streaming";
-      return element("details", { className: "reasoning", open }, heading, part.text);
+      const look = { className: "reasoning", open: part.state === "streaming" };
+      return element("details", look, heading, part.text);
     }
     case "file":
       if (part.mediaType.startsWith("image/")) {
@@ -160,7 +160,8 @@ async function turn(work) {
   }
   running = false;
   drawAll();
-  (log.querySelector(".choices button") ?? text).focus();
+  // Not on a button: a key that was meant for the message must not approve anything.
+  (log.querySelector(".choices input:not([hidden])") ?? text).focus();
 }
 
 const post = (message) =>
@@ -222,4 +223,4 @@ window.addEventListener("hashchange", () => location.reload());
 
 const suggestions = await (await fetch("suggestions.json")).json();
 byId("suggestions").append(...suggestions.map((said) => button(said, () => send(said))));
-await resume();
+if (known) await resume();
