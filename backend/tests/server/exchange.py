@@ -30,6 +30,12 @@ def client(
     return httpx.AsyncClient(transport=transport, base_url=base_url, **options)
 
 
+def over_socket(address: tuple[str, int], **options: Any) -> httpx.AsyncClient:
+    """A client of a real server; it needs no certificates, and to read them takes time."""
+    host, port = address
+    return httpx.AsyncClient(base_url=f"http://{host}:{port}", verify=False, **options)
+
+
 @contextlib.asynccontextmanager
 async def living(app: ASGIApp) -> AsyncIterator[None]:
     """Start and end an application as a server does; what its start raises is raised here."""
@@ -97,7 +103,7 @@ async def _running(server: Server) -> AsyncIterator[tuple[str, int]]:
             await quiet.answering.wait()
         yield listener.getsockname()[:2]
     finally:
-        quiet.should_exit = True
+        quiet.ending.set()
         async with asyncio.timeout(PATIENCE):
             await running
 
@@ -106,16 +112,22 @@ class QuietServer(Server):
     """Says when it answers and leaves the signals of the test process alone."""
 
     answering: asyncio.Event
+    ending: asyncio.Event
 
     @classmethod
     def like(cls, server: Server) -> QuietServer:
         quiet = cls(server.config, cut=server.cut_streams)
-        quiet.answering = asyncio.Event()
+        quiet.answering, quiet.ending = asyncio.Event(), asyncio.Event()
         return quiet
 
     @contextlib.contextmanager
     def capture_signals(self) -> Any:
         yield
+
+    async def main_loop(self) -> None:
+        # uvicorn looks ten times a second whether it is to end.
+        await self.on_tick(0)
+        await self.ending.wait()
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)

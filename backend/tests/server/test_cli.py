@@ -168,11 +168,22 @@ def test_check_says_that_nothing_is_gated_and_nothing_is_set(
     assert "settings: the defaults\n" in said
 
 
+def test_check_notes_a_name_that_no_tool_has(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICEGATE_DYNAMIC_GATES", "pay,payy")
+    assert main(["check", "payer.py"]) == 0
+    [note] = [line for line in capsys.readouterr().out.splitlines() if "note:" in line]
+    assert note.startswith("note: dynamic_gates names payy,")
+
+
 @pytest.mark.parametrize(
     ("argv", "named"),
     [
         (["reserved.py"], "adk_pay"),
         (["payer.py", "--host", "0.0.0.0"], "--auth"),
+        (["payer.py", "--auth", "bearer:none"], "token file none"),
+        (["payer.py", "--model-script", "broken.yaml"], "broken.yaml"),
     ],
 )
 def test_check_exits_with_1_for_what_serve_would_refuse(

@@ -14,7 +14,7 @@ import pytest
 from starlette.requests import HTTPConnection
 
 from sluicegate.wire.chunks import StartChunk
-from tests.server.exchange import PATIENCE, chat_body, chunks, serving, serving_alone
+from tests.server.exchange import PATIENCE, chat_body, chunks, over_socket, serving, serving_alone
 from tests.server.fake_engine import MESSAGE, FakeEngine, answer, application
 from tests.server.next_proxy import NextConfig, NextProxy
 
@@ -35,10 +35,10 @@ async def behind_next(
     """A browser's view of the server: through the proxy, with the page's Origin."""
     headers = {"origin": PAGE, "accept-encoding": "gzip"}
     async with (
-        serving(application(engine, **settings)) as (host, port),
-        httpx.AsyncClient(base_url=f"http://{host}:{port}", timeout=30) as to_agent,
-        serving_alone(NextProxy(config, to_agent)) as (front, front_port),
-        httpx.AsyncClient(base_url=f"http://{front}:{front_port}", headers=headers) as http,
+        serving(application(engine, **settings)) as agent,
+        over_socket(agent, timeout=30) as to_agent,
+        serving_alone(NextProxy(config, to_agent)) as front,
+        over_socket(front, headers=headers) as http,
     ):
         yield http
 

@@ -13,7 +13,7 @@ import pytest
 from sluicegate.engine.chat_engine import Client
 from sluicegate.errors import StoreError, TurnRunning
 from sluicegate.wire.chunks import StartChunk
-from tests.server.exchange import PATIENCE, chat_body, chunks, client, serving
+from tests.server.exchange import PATIENCE, chat_body, chunks, client, over_socket, serving
 from tests.server.fake_engine import MESSAGE, FakeEngine, answer, application, fake_app
 
 SECRET = "sk-very-secret"
@@ -193,8 +193,8 @@ class Stream:
 async def streaming(engine: FakeEngine, **settings: Any) -> AsyncIterator[Stream]:
     """The answer to a message, from a server of its own, while it is being sent."""
     async with (
-        serving(application(engine, **settings)) as (host, port),
-        httpx.AsyncClient(base_url=f"http://{host}:{port}") as http,
+        serving(application(engine, **settings)) as address,
+        over_socket(address) as http,
         http.stream("POST", "/api/chat", json=chat_body()) as response,
     ):
         assert response.status_code == 200
@@ -226,9 +226,9 @@ async def test_a_client_that_leaves_leaves_its_reader_and_stops_nothing(
     engine: FakeEngine,
 ) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
-    async with serving(application(engine)) as (host, port):
+    async with serving(application(engine)) as address:
         async with (
-            httpx.AsyncClient(base_url=f"http://{host}:{port}") as http,
+            over_socket(address) as http,
             http.stream("POST", "/api/chat", json=chat_body()) as response,
         ):
             await Stream(response).read_until('"start"')
@@ -272,8 +272,8 @@ async def test_several_streams_stand_beside_each_other(engine: FakeEngine) -> No
     go_on = asyncio.Event()
     engine.steps = [StartChunk(message_id=MESSAGE), go_on, *answer("late")[1:]]
     async with (
-        serving(application(engine)) as (host, port),
-        httpx.AsyncClient(base_url=f"http://{host}:{port}") as http,
+        serving(application(engine)) as address,
+        over_socket(address) as http,
     ):
         waiting = [asyncio.create_task(http.post("/api/chat", json=chat_body())) for _ in range(5)]
         async with asyncio.timeout(PATIENCE):

@@ -16,11 +16,12 @@ from sluicegate.engine.load_target import load_target
 from sluicegate.engine.refusals import refusals
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.app import build, engine_of, refuse_strangers
+from sluicegate.server.authentication import authenticator
 from sluicegate.server.serving import bind, run
 from sluicegate.server.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from sluicegate.engine.agent_tree import AgentSurvey
     from sluicegate.server.app import Target
@@ -65,10 +66,7 @@ def check(text: str, settings: Settings) -> int:
     """
     target = load_target(text)
     found, refused = asyncio.run(_judge(target, settings))
-    try:
-        refuse_strangers(settings, None)
-    except ConfigurationError as error:
-        refused = [*refused, str(error)]
+    refused += _unusable(target, settings)
     for line in _report(target, found, settings):
         sys.stdout.write(f"{line}\n")
     for sentence in refused:
@@ -86,6 +84,20 @@ async def _judge(target: Target, settings: Settings) -> tuple[AgentSurvey, list[
     return found, await refusals(target, found)
 
 
+def _unusable(target: Target, settings: Settings) -> Iterator[str]:
+    """Say what of the settings would stop the server, apart from the port and the stores."""
+    checks: list[Callable[[], object]] = [
+        lambda: refuse_strangers(settings, None),
+        lambda: authenticator(settings),
+        lambda: engine_of(target, settings),
+    ]
+    for check_one in checks:
+        try:
+            check_one()
+        except ConfigurationError as error:
+            yield str(error)
+
+
 def _name(target: Target) -> str:
     return target.name if isinstance(target, App) else root_of(target).name
 
@@ -99,6 +111,10 @@ def _report(target: Target, found: AgentSurvey, settings: Settings) -> Iterator[
         yield "gates:"
     for gate in found.gates:
         yield f"  {gate.tool} of {gate.agent}: {gate.why}"
+    tools = {tool.name for tools in found.tools.values() for tool in tools}
+    for setting in ("dynamic_gates", "never_gates", "client_tools"):
+        for name in sorted(set(getattr(settings, setting)) - tools):
+            yield f"note: {setting} names {name}, but no tool that can be listed has this name"
     changed = list(_changed(settings))
     yield "settings:" if changed else "settings: the defaults"
     for name, value in changed:
