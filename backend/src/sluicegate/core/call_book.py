@@ -84,10 +84,16 @@ class CallBook:
         known.is_over = True
         return known.call
 
-    def ask(self, question: Question, call: Call) -> KnownQuestion:
-        """Enter a confirmation request; a node's approval is named like its call."""
+    def ask(self, question: Question) -> KnownQuestion | None:
+        """Enter a confirmation request; None if there is nothing left to ask about.
+
+        A node's approval is named like its call, other approvals by ADK.
+        """
         is_node = question.answer_name == "adk_request_input"
-        known = KnownQuestion(call.id if is_node else question.id, call.id)
+        about = self._latest.get(question.original.id)
+        if about is None or about.is_over or (not is_node and question.id in self._questions):
+            return None
+        known = KnownQuestion(about.call.id if is_node else question.id, about.call.id)
         self._questions[question.id] = known
         return known
 

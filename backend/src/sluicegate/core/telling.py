@@ -210,13 +210,11 @@ class Telling:
             self._settle(waiting.pop(0), Outcome("output", output))
 
     def _asked(self, item: Question) -> None:
-        known = self.book.find(item.original.id)
-        if known is None:
+        if self.book.find(item.original.id) is None:
             self._made(item.original)
-            known = self.book.find(item.original.id)
-        if known is None:
+        question = self.book.ask(item)
+        if question is None:
             return
-        question = self.book.ask(item, known.call)
         self._out.append(
             Asked(
                 Ask(

@@ -1,0 +1,60 @@
+"""What is open when a turn ends."""
+
+from __future__ import annotations
+
+from google.adk.events.event import Event
+from google.genai import types
+
+from sluicegate.core.items import CallMade
+from sluicegate.core.signals import InputStreamed
+from sluicegate.core.translator import Translator, Unfinished
+from tests.core.events import KINDS, PAY, asks, gave, model
+from tests.core.stories import text, thought
+from tests.core.told import translate, words
+
+
+def test_what_was_told_of_a_model_call_that_never_ended_can_be_stored() -> None:
+    translator = Translator(KINDS, files_url="")
+    piece = types.PartialArg(json_path="$.to", string_value="An")
+    args = types.FunctionCall(id="1", name="pay", partial_args=[piece], will_continue=True)
+    for part in (thought("Hm."), text("I "), text("pay"), types.Part(function_call=args)):
+        translator.feed(model(part, partial=True, id="x", branch="b"))
+    expected = Unfinished(
+        "a", "b", [("thought", "Hm."), ("text", "I pay")], [CallMade("1", "pay", {"to": "An"})]
+    )
+    assert translator.unfinished() == [expected]
+    told = words([signal for signal in translator.end() if not isinstance(signal, InputStreamed)])
+    assert told == ['call 1 pay {"to":"An"} free', "done 1 error: This call did not finish.", "end"]
+    assert translator.unfinished() == [expected]
+    assert translator.end() == []
+
+
+def test_what_was_told_first_is_stored_ahead_of_what_ended_first() -> None:
+    translator = Translator(KINDS, files_url="")
+    translator.feed(model(text("slow"), partial=True, id="x", branch="b"))
+    translator.feed(model(text("quick"), id="y", branch="c"))
+    assert [piece.ahead_of for piece in translator.unfinished()] == ["y"]
+    translator.feed(Event(author="a", branch="b", id="z", error_code="ValueError"))
+    assert [piece.ahead_of for piece in translator.unfinished()] == ["y"]
+
+
+def test_nothing_is_unfinished_once_the_aggregate_came() -> None:
+    translator = Translator(KINDS, files_url="")
+    translator.feed(model(text("a"), partial=True, id="x"))
+    translator.feed(model(text("a"), id="x"))
+    assert translator.unfinished() == []
+
+
+def test_a_turn_may_end_and_the_exchange_go_on() -> None:
+    translator = Translator(KINDS, files_url="")
+    told = [*translator.feed(PAY), *translator.feed(asks("1")), *translator.end()]
+    assert translator.end() == []
+    told += [*translator.feed(gave({"paid": 1})), *translator.feed(model(text("Done.")))]
+    told += translator.end()
+    assert words(told)[-4:] == ['done 1 {"paid":1}', "step a", "text-1 Done..", "end"]
+
+
+def test_code_without_a_result_ends_with_the_turn() -> None:
+    code = types.ExecutableCode(code="1/0", language=types.Language.PYTHON)
+    told = words(translate([model(types.Part(executable_code=code))]))
+    assert told[-1] == "done code-1 error: This call did not finish."

@@ -1,0 +1,182 @@
+"""What the end of a turn reports, and what an answer brings along: files and sources."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.adk.events.event import Event
+from google.genai import types
+
+from sluicegate.core.event_parts import extension
+from sluicegate.core.signals import Produced
+from sluicegate.core.translator import Translator, media_of
+from tests.core.events import KINDS, PAY, gave, model
+from tests.core.stories import text
+from tests.core.told import FILES, translate, words
+
+
+@pytest.mark.parametrize(
+    ("usage", "found"),
+    [
+        (
+            {"prompt_token_count": 10, "candidates_token_count": 4, "total_token_count": 14},
+            (10, 4, 14, 0, 0),
+        ),
+        (
+            {
+                "prompt_token_count": 10,
+                "candidates_token_count": 4,
+                "thoughts_token_count": 6,
+                "total_token_count": 20,
+                "cached_content_token_count": 3,
+            },
+            (10, 10, 20, 6, 3),
+        ),
+        (
+            {
+                "prompt_token_count": 10,
+                "candidates_token_count": 10,
+                "thoughts_token_count": 6,
+                "total_token_count": 20,
+            },
+            (10, 10, 20, 6, 0),
+        ),
+        (
+            {
+                "prompt_token_count": 1,
+                "tool_use_prompt_token_count": 2,
+                "candidates_token_count": 3,
+            },
+            (3, 3, 6, 0, 0),
+        ),
+        ({}, (0, 0, 0, 0, 0)),
+    ],
+)
+def test_usage_counts_thoughts_once(usage: dict[str, int], found: tuple[int, ...]) -> None:
+    translator = Translator(KINDS, files_url="")
+    counted = types.GenerateContentResponseUsageMetadata(**usage)  # type: ignore[arg-type]
+    translator.feed(model(text("a"), usage_metadata=counted, partial=True))
+    translator.feed(model(text("a"), usage_metadata=counted))
+    total = translator.facts.usage
+    assert (
+        total.input_tokens,
+        total.output_tokens,
+        total.total_tokens,
+        total.reasoning_tokens,
+        total.cached_input_tokens,
+    ) == found
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ([model(text("a"), finish_reason="STOP")], "stop"),
+        ([model(text("a"), finish_reason="MAX_TOKENS")], "length"),
+        ([model(text("a"), finish_reason="MAX_TOKENS"), model(text("b"))], "stop"),
+        ([Event(author="a", error_code="PROHIBITED_CONTENT")], "content-filter"),
+        ([Event(author="a", error_code="JAILBREAK", model_version="m")], "content-filter"),
+        ([model(text("a"), finish_reason="LANGUAGE")], "other"),
+        ([model(text("a"), finish_reason="SAFETY"), PAY, gave({})], "stop"),
+        ([model(text("a"), finish_reason="SAFETY"), Event(author="a")], "content-filter"),
+    ],
+)
+def test_the_last_model_call_says_why_it_stopped(events: list[Event], reason: str) -> None:
+    translator = Translator(KINDS, files_url="")
+    for event in events:
+        translator.feed(event)
+    assert translator.facts.finish_reason == reason
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        ([Event(author="a", error_code="OTHER", model_version="m")], ["failed OTHER"]),
+        ([Event(author="a", error_code="MAX_TOKENS", model_version="m")], []),
+        ([Event(author="a", error_code="INVOCATION_ABORTED")], []),
+        ([Event(author="a", error_code="ValueError")], ["failed ValueError"]),
+        ([Event(author="a", error_code="ValueError", branch="b")] * 2, ["failed ValueError"]),
+    ],
+)
+def test_an_error_code_is_a_failure_unless_it_is_a_reason_to_stop(
+    events: list[Event], told: list[str]
+) -> None:
+    assert words(translate(events)) == told
+
+
+def test_pages_and_documents_are_told_once_in_an_exchange() -> None:
+    def grounded(**kinds: Any) -> types.GroundingMetadata:
+        return types.GroundingMetadata(grounding_chunks=[types.GroundingChunk(**kinds)])
+
+    page = types.GroundingChunkWeb(uri="https://example.org/", title="T")
+    stored = types.GroundingChunkRetrievedContext(uri="gs://b/notes.md")
+    cited = types.CitationMetadata(
+        citations=[types.Citation(uri="https://example.org/"), types.Citation(title="no uri")]
+    )
+    events = [
+        model(text("a"), grounding_metadata=grounded(web=page), partial=True, id="x"),
+        model(text("a"), grounding_metadata=grounded(web=page), id="x"),
+        model(text("b"), citation_metadata=cited),
+        Event(author="a", grounding_metadata=grounded(retrieved_context=stored)),
+    ]
+    told = words(translate(events))
+    assert [line for line in told if line.startswith("source")] == [
+        "source-1 https://example.org/ T",
+        "source-2 notes.md text/markdown notes.md",
+    ]
+
+
+def test_files_have_names_that_depend_on_their_bytes_alone() -> None:
+    def blob(data: bytes) -> types.Part:
+        return types.Part(inline_data=types.Blob(data=data, mime_type="image/jpeg"))
+
+    response = types.FunctionResponse(
+        id="1",
+        name="pay",
+        response={},
+        parts=[
+            types.FunctionResponsePart(
+                inline_data=types.FunctionResponseBlob(data=b"a", mime_type="application/pdf")
+            ),
+            types.FunctionResponsePart(
+                file_data=types.FunctionResponseFileData(
+                    file_uri="https://example.org/x.png", mime_type="image/png"
+                )
+            ),
+            types.FunctionResponsePart(
+                file_data=types.FunctionResponseFileData(file_uri="gs://b/x", mime_type="image/png")
+            ),
+        ],
+    )
+    event = model(blob(b"a"), blob(b""), types.Part(function_response=response))
+    names = [(name, media_type, data) for name, media_type, data in media_of(event)]
+    assert names == [
+        ("ca978112ca1bbdcafac231b39a23dc4d.jpg", "image/jpeg", b"a"),
+        ("e3b0c44298fc1c149afbf4c8996fb924.jpg", "image/jpeg", b""),
+        ("ca978112ca1bbdcafac231b39a23dc4d.pdf", "application/pdf", b"a"),
+    ]
+    urls = [s.chunk for s in translate([PAY, event]) if isinstance(s, Produced)]
+    assert [getattr(chunk, "url", None) for chunk in urls] == [
+        FILES + names[0][0],
+        FILES + names[1][0],
+        FILES + names[2][0],
+        "https://example.org/x.png",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("media_type", "found"),
+    [
+        ("image/png", "png"),
+        ("IMAGE/JPEG", "jpg"),
+        ("audio/pcm;rate=24000", "pcm"),
+        ("image/svg+xml", "svg"),
+        ("text/x-../../etc", "xetc"),
+        ("text/html; charset=utf-8", "html"),
+        ("application/x-sh", "bin"),
+        ("video/", "bin"),
+        ("", "bin"),
+    ],
+)
+def test_extensions_hold_letters_and_digits_only(media_type: str, found: str) -> None:
+    assert extension(media_type) == found
