@@ -7,24 +7,14 @@ of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.exchanges import Exchange, notes
-from sluicegate.core.ledger import ApprovalRow
+from sluicegate.core.noted import by_browser, closed_in, decision_in, enriched
 from sluicegate.core.release import open_gate
-from sluicegate.core.signals import (
-    Answered,
-    Asked,
-    Failed,
-    Outcome,
-    Settled,
-    Signal,
-    ToolLookup,
-    TurnFacts,
-)
+from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup, TurnFacts
 from sluicegate.core.spoken_order import in_spoken_order
 from sluicegate.core.translator import Translator, media_of
 from sluicegate.wire.chunks import (
@@ -38,13 +28,14 @@ from sluicegate.wire.messages import is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from google.adk.events.event import Event
 
     from sluicegate.core.gate import CallState, Gate
+    from sluicegate.core.ledger import ApprovalRow
+    from sluicegate.core.noted import Rows
     from sluicegate.wire.messages import Part, UIMessage
-
-Rows = Mapping[str, ApprovalRow]
-"""Ledger rows by approval id."""
 
 
 @dataclass(slots=True)
@@ -113,7 +104,7 @@ def rebuild(
         turn = _turn_of(rebuilt, event)
         note = notes(event)
         signals = [
-            _by_browser(enriched(signal, rows, note), rebuilt.gate, note)
+            by_browser(enriched(signal, rows, note), rebuilt.gate, note)
             for signal in rebuilt.translator.feed(event)
         ]
         answers: list[Signal] = [signal for signal in signals if isinstance(signal, Answered)]
@@ -149,92 +140,14 @@ def _end(rebuilt: RebuiltExchange, rows: Rows, *, running: bool) -> None:
         last.chunks.extend(gate.pause())
     decided = RebuiltTurn("decided")
     for state in gate.calls.values():
-        answer = None if state.answer or state.outcome else _decision(state, rows)
+        answer = None if state.answer or state.outcome else decision_in(rows, state)
         if answer is not None:
             decided.answers.extend(gate.feed(answer))
-            decided.chunks.extend(gate.feed_all(_closed(state, rows)))
+            decided.chunks.extend(gate.feed_all(closed_in(rows, state)))
     if decided.answers:
         rebuilt.turns.append(decided)
     if not (running or rebuilt.is_unfinished):
         last.chunks.extend(gate.finish())
-
-
-def enriched(signal: Signal, rows: Rows, note: Mapping[str, Any]) -> Signal:
-    """Add what only the ledger or a note on the event knows.
-
-    The deadline of a request, the words of an answer, the shape a browser's output had.
-    """
-    match signal:
-        case Asked(ask=ask):
-            row = rows.get(ask.approval_id)
-            return signal if row is None else Asked(replace(ask, expires_at=row.deadline))
-        case Answered(approval_id=str(approval_id)) if approval_id in rows:
-            approved, reason = shown_answer(rows[approval_id])
-            return replace(signal, approved=approved, reason=reason)
-        case Answered(outcome=Outcome() as outcome) | Settled(outcome=outcome):
-            shape = note.get("outputs", {}).get(signal.call_id)
-            return replace(signal, outcome=_in_shape(outcome, shape)) if shape else signal
-        case _:
-            return signal
-
-
-def _by_browser(signal: Signal, gate: Gate, note: Mapping[str, Any]) -> Signal:
-    """The output of a gated client-side call came from the browser, although ADK's log has it
-    from the tool."""
-    if not isinstance(signal, Settled) or signal.call_id in note.get("outcomes", {}):
-        return signal
-    state = gate.calls.get(signal.call_id)
-    if state is None or not state.is_client_side or not state.is_approved:
-        return signal
-    return Answered(signal.call_id, outcome=signal.outcome)
-
-
-def _in_shape(outcome: Outcome, shape: str) -> Outcome:
-    output = outcome.output
-    if outcome.kind != "output" or not isinstance(output, dict):
-        return outcome
-    if shape == "error":
-        return Outcome("error", text=str(output.get("error")))
-    return Outcome("output", output=output.get("result"))
-
-
-def _closed(state: CallState, rows: Rows) -> list[Signal]:
-    """The end of a call that was superseded: nothing runs it any more, whatever the log holds."""
-    row = rows.get(state.ask.approval_id) if state.ask else None
-    if row is None or row.state != "superseded":
-        return []
-    kind: Literal["error", "denied"] = "error" if row.answer else "denied"
-    return [Settled(state.call.id, Outcome(kind, text=closing_words(row)[1]))]
-
-
-def _decision(state: CallState, rows: Rows) -> Answered | None:
-    row = rows.get(state.ask.approval_id) if state.ask else None
-    if row is None or row.state == "requested":
-        return None
-    approved, reason = shown_answer(row)
-    return Answered(
-        state.call.id, row.approval_id, approved=approved, reason=reason, delivered=False
-    )
-
-
-REASONS: dict[str, str] = {
-    "expired": "This approval expired.",
-    "superseded": "Superseded before it was answered.",
-}
-
-
-def shown_answer(row: ApprovalRow) -> tuple[bool, str | None]:
-    """What the message says of a decision: a yes stays a yes even when nothing ran (T8)."""
-    reason = row.reason
-    if row.state in REASONS:
-        reason = REASONS[row.state]
-    return row.answer is True, reason
-
-
-def closing_words(row: ApprovalRow | None) -> tuple[bool, str]:
-    """What the model is told of a call that was closed without running: (said yes, sentence)."""
-    approved, reason = (False, None) if row is None else shown_answer(row)
-    return approved, f"Not run: {reason or 'it was superseded.'}"
 
 
 def assistant_message(rebuilt: RebuiltExchange, rows: Rows) -> UIMessage:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from sluicegate.core.exchanges import Exchange
     from sluicegate.core.gate import CallState
-    from sluicegate.core.history import RebuiltExchange, Rows
+    from sluicegate.core.history import RebuiltExchange
+    from sluicegate.core.noted import Rows
     from sluicegate.wire.requests import (
         Answer,
         ChatRequest,

@@ -5,15 +5,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakValueDictionary
 
-from sluicegate.core.history import (
-    RebuiltExchange,
-    assistant_message,
-    for_reader,
-    metadata,
-    resumable,
-    user_message,
-)
+from sluicegate.core.history import assistant_message, for_reader, resumable, user_message
 from sluicegate.core.keys import ChatKey
 from sluicegate.core.translator import media_of
 from sluicegate.core.turn_plan import (
@@ -28,10 +22,9 @@ from sluicegate.core.turn_plan import (
 from sluicegate.engine.answer_turn import AnswerTurn
 from sluicegate.engine.new_turn import NewTurn
 from sluicegate.engine.parts import EngineParts, moment, open_parts
-from sluicegate.engine.turn_reader import TurnReader
-from sluicegate.engine.turns import refusal
+from sluicegate.engine.stored_reader import not_yet, repeated, stored
 from sluicegate.errors import Malformed, TurnRunning, Unknown
-from sluicegate.wire.chunks import BaseChunk, FinishChunk, StartChunk
+from sluicegate.wire.chunks import StartChunk
 
 if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
@@ -42,10 +35,10 @@ if TYPE_CHECKING:
     from sluicegate.core.release import Release
     from sluicegate.engine.agent_tree import AgentSurvey
     from sluicegate.engine.options import EngineOptions
+    from sluicegate.engine.running_turn import RunningTurn
+    from sluicegate.engine.turn_reader import TurnReader
     from sluicegate.wire.messages import UIMessage
     from sluicegate.wire.requests import ChatRequest
-
-NOTHING_TO_DO = "Nothing in this chat waits for that answer; load the chat again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +54,7 @@ class ChatEngine:
 
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
-        self._locks: dict[ChatKey, asyncio.Lock] = {}
+        self._locks: WeakValueDictionary[ChatKey, asyncio.Lock] = WeakValueDictionary()
         self._new = NewTurn(parts)
         self._answer = AnswerTurn(parts)
         self.survey: AgentSurvey = parts.survey
@@ -101,29 +94,36 @@ class ChatEngine:
         chat = self._key(user, request.chat_id)
         release = self._release(client)
         async with self._lock(chat):
-            log = await self._parts.chat_log(chat)
             running = self._parts.turns.running(chat)
             message = request.user_message
             if running is not None and message is not None:
-                if message.id == running.stamp.user_message and request.message_id is None:
-                    return await self._parts.turns.reader(running, major=client.major)
-                raise TurnRunning("This chat is still being answered; wait or stop it first.")
+                if message.id != running.stamp.user_message or request.message_id is not None:
+                    raise TurnRunning("This chat is still being answered; wait or stop it first.")
+                reader = await self._from_the_beginning(running, client)
+                if reader is not None:
+                    return reader
+                await running.done.wait()
+            log = await self._parts.chat_log(chat)
             plan = plan_turn(request, log)
             match plan:
                 case NewExchange():
                     return await self._new.start(chat, plan, release, client)
                 case Repeat(exchange=exchange):
-                    return self._stored(exchange, 0, client)
+                    return stored(exchange, 0, major=client.major)
                 case Answers():
                     return await self._answers(log, plan, release, client)
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
         """The running message from its beginning, or None when nothing runs (section 7)."""
         running = self._parts.turns.running(self._key(user, chat_id))
-        if running is None:
-            return None
+        return None if running is None else await self._from_the_beginning(running, client)
+
+    async def _from_the_beginning(self, running: RunningTurn, client: Client) -> TurnReader | None:
+        """A reader of all turns of the exchange; None for a client that cannot take them."""
         rebuilt = running.before
-        if rebuilt is not None and not resumable(rebuilt, major=client.major):
+        if not _takes(running, client) or (
+            rebuilt is not None and not resumable(rebuilt, major=client.major)
+        ):
             return None
         start = StartChunk(message_id=running.stamp.message)
         prefix = for_reader(running.prefix, major=client.major)
@@ -133,13 +133,16 @@ class ChatEngine:
         """Stop the running turn, or supersede what waits; nothing to stop is fine."""
         chat = self._key(user, chat_id)
         running = self._parts.turns.running(chat)
-        if running is not None:
-            await self._parts.turns.stop(running)
-            return
-        async with self._lock(chat):
-            last = (await self._parts.chat_log(chat)).last()
-            if last is not None and last.is_unfinished:
-                await self._new.close_waiting(chat, last)
+        if running is None:
+            async with self._lock(chat):
+                # One that was being prepared runs by now.
+                running = self._parts.turns.running(chat)
+                if running is None:
+                    last = (await self._parts.chat_log(chat)).last()
+                    if last is not None and last.is_unfinished:
+                        await self._new.close_waiting(chat, last)
+                    return
+        await self._parts.turns.stop(running)
 
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None
@@ -222,7 +225,7 @@ class ChatEngine:
             check_winners(plan.decisions, rows)
         running = self._parts.turns.running(chat)
         if running is not None:
-            if not plan.decisions:
+            if not plan.decisions and _takes(running, client):
                 return await self._parts.turns.reader(running, major=client.major)
             await running.done.wait()
         fresh = await self._parts.chat_log(chat)
@@ -231,75 +234,11 @@ class ChatEngine:
         plan = Answers(rebuilt, plan.posted, plan.decisions, plan.repeats, plan.outputs)
         waiting = still_open(plan)
         if waiting:
-            return self._not_yet(plan, [s.call.id for s in waiting], client)
+            return not_yet(plan, [s.call.id for s in waiting], major=client.major)
         reader = await self._answer.start(fresh, plan, release, client)
         if reader is not None:
             return reader
-        return self._repeated(plan, client)
-
-    def _not_yet(self, plan: Answers, waiting: list[str], client: Client) -> TurnReader:
-        """Something is still open: announce what the browser may run, else say so (A3, T4)."""
-        exchange = plan.exchange
-        decided = {decision.request.approval_id for decision in plan.decisions}
-        calls = exchange.gate.calls
-        runnable = [
-            call_id
-            for call_id in waiting
-            if calls[call_id].is_approved
-            and (ask := calls[call_id].ask) is not None
-            and ask.approval_id in decided
-        ]
-        head: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
-        if not runnable:
-            names = ", ".join(sorted({calls[call_id].call.name for call_id in waiting}))
-            sentence = f"Your answer is noted; still waiting for: {names}."
-            return refusal(exchange.exchange.message_id, sentence, major=client.major)
-        for call_id in runnable:
-            head.extend(exchange.gate.announce_again(call_id))
-        head.extend(exchange.gate.pause())
-        facts = metadata(exchange.translator.facts, created_at=exchange.exchange.created_at)
-        head.append(FinishChunk(finish_reason="tool-calls", message_metadata=facts))
-        return TurnReader(head, None, major=client.major)
-
-    def _repeated(self, plan: Answers, client: Client) -> TurnReader:
-        """Nothing is left to run: send the rest of the message again, or say so (A4)."""
-        exchange = plan.exchange
-        asked_in = 0
-        repeated = {
-            state.call.id
-            for state in exchange.gate.calls.values()
-            if state.ask is not None and state.ask.approval_id in plan.repeats
-        }
-        for index, turn in enumerate(exchange.turns):
-            if any(getattr(chunk, "approval_id", None) in plan.repeats for chunk in turn.chunks):
-                asked_in = index + 1
-        known = {
-            call_id
-            for turn in exchange.turns[:asked_in]
-            for chunk in turn.chunks
-            if (call_id := getattr(chunk, "tool_call_id", None)) is not None
-        }
-        posted = {part.tool_call_id for part in plan.posted.parts if part.tool_call_id}
-        if not repeated or not posted <= known or asked_in >= len(exchange.turns):
-            return refusal(exchange.exchange.message_id, NOTHING_TO_DO, major=client.major)
-        return self._stored(exchange, asked_in, client)
-
-    def _stored(self, exchange: RebuiltExchange, first: int, client: Client) -> TurnReader:
-        """The turns of an exchange from ``first`` on, as one response (A4)."""
-        chunks: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
-        for index, turn in enumerate(exchange.turns[first:]):
-            if index or not first:
-                chunks.extend(turn.answers)
-            chunks.extend(turn.chunks)
-        facts = exchange.translator.facts
-        reason = "tool-calls" if exchange.is_waiting else facts.finish_reason
-        chunks.append(
-            FinishChunk(
-                finish_reason=reason,
-                message_metadata=metadata(facts, created_at=exchange.exchange.created_at),
-            )
-        )
-        return TurnReader(for_reader(chunks, major=client.major), None, major=client.major)
+        return repeated(plan, major=client.major)
 
     def _release(self, client: Client) -> Release:
         options = self._parts.options
@@ -314,6 +253,10 @@ class ChatEngine:
         return ChatKey(self._parts.app, user, chat_id)
 
     def _lock(self, chat: ChatKey) -> asyncio.Lock:
-        """One request at a time decides what a chat runs next."""
-        self._locks = {k: lock for k, lock in self._locks.items() if lock.locked() or k == chat}
+        """One request at a time decides what a chat runs next; who holds or awaits it keeps it."""
         return self._locks.setdefault(chat, asyncio.Lock())
+
+
+def _takes(running: RunningTurn, client: Client) -> bool:
+    """Whether chunks of a running turn fit a client: a 6 client cannot take text back (D4)."""
+    return client.major == 7 or not running.is_previewed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from sluicegate.core.history import closing_words, shown_answer
+from sluicegate.core.noted import closing_words, shown_answer
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
 from sluicegate.core.turn_plan import call_key
 from sluicegate.engine.session_log import Closed

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.deferred_gate import DeferredGate
 from sluicegate.core.exchanges import TurnStamp, notes
-from sluicegate.core.history import RebuiltExchange, enriched, metadata
+from sluicegate.core.history import RebuiltExchange, metadata
+from sluicegate.core.noted import enriched
 from sluicegate.core.signals import Answered, Asked, Failed, Settled, Signal
 from sluicegate.core.turn_plan import new_approval
 from sluicegate.engine.failures import describe
@@ -171,6 +172,11 @@ class RunningTurn:
             reason = "tool-calls"
         facts = metadata(self.translator.facts, created_at=self.created_at)
         await self.emit([FinishChunk(finish_reason=reason, message_metadata=facts)])
+
+    @property
+    def is_previewed(self) -> bool:
+        """Whether this turn may show text and take it back."""
+        return isinstance(self.gate, DeferredGate) and self.gate.preview
 
     def preview(self, *, shown: bool) -> None:
         """Show text while it may still be taken back (D4)."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.canonical import hash_arguments
 from sluicegate.core.event_parts import NODE_CONFIRMATION
-from sluicegate.core.history import closing_words
 from sluicegate.core.json_safe import json_safe
 from sluicegate.core.keys import CallKey, ChatKey
+from sluicegate.core.noted import closing_words
 from sluicegate.core.spoken_order import SpokenOrder
 from sluicegate.errors import ToolError
 

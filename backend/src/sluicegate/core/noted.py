@@ -1,0 +1,96 @@
+"""What the ledger and the notes on events add to signals: deadlines, answers, shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from sluicegate.core.ledger import ApprovalRow
+from sluicegate.core.signals import Answered, Asked, Outcome, Settled, Signal
+
+if TYPE_CHECKING:
+    from sluicegate.core.gate import CallState, Gate
+
+Rows = Mapping[str, ApprovalRow]
+"""Ledger rows by approval id."""
+
+REASONS: dict[str, str] = {
+    "expired": "This approval expired.",
+    "superseded": "Superseded before it was answered.",
+}
+
+
+def enriched(signal: Signal, rows: Rows, note: Mapping[str, Any]) -> Signal:
+    """Add what only the ledger or a note on the event knows.
+
+    The deadline of a request, the words of an answer, the shape a browser's output had.
+    """
+    match signal:
+        case Asked(ask=ask):
+            row = rows.get(ask.approval_id)
+            return signal if row is None else Asked(replace(ask, expires_at=row.deadline))
+        case Answered(approval_id=str(approval_id)) if approval_id in rows:
+            approved, reason = shown_answer(rows[approval_id])
+            return replace(signal, approved=approved, reason=reason)
+        case Answered(outcome=Outcome() as outcome) | Settled(outcome=outcome):
+            shape = note.get("outputs", {}).get(signal.call_id)
+            return replace(signal, outcome=_in_shape(outcome, shape)) if shape else signal
+        case _:
+            return signal
+
+
+def by_browser(signal: Signal, gate: Gate, note: Mapping[str, Any]) -> Signal:
+    """Say that the output of a gated client-side call came from the browser.
+
+    ADK's log has it from the tool, as that of any call that was approved.
+    """
+    if not isinstance(signal, Settled) or signal.call_id in note.get("outcomes", {}):
+        return signal
+    state = gate.calls.get(signal.call_id)
+    if state is None or not state.is_client_side or not state.is_approved:
+        return signal
+    return Answered(signal.call_id, outcome=signal.outcome)
+
+
+def _in_shape(outcome: Outcome, shape: str) -> Outcome:
+    output = outcome.output
+    if outcome.kind != "output" or not isinstance(output, dict):
+        return outcome
+    if shape == "error":
+        return Outcome("error", text=str(output.get("error")))
+    return Outcome("output", output=output.get("result"))
+
+
+def closed_in(rows: Rows, state: CallState) -> list[Signal]:
+    """The end of a call that was superseded: nothing runs it any more, whatever the log holds."""
+    row = rows.get(state.ask.approval_id) if state.ask else None
+    if row is None or row.state != "superseded":
+        return []
+    kind: Literal["error", "denied"] = "error" if row.answer else "denied"
+    return [Settled(state.call.id, Outcome(kind, text=closing_words(row)[1]))]
+
+
+def decision_in(rows: Rows, state: CallState) -> Answered | None:
+    """A decision that lies in the ledger and of which ADK has not been told."""
+    row = rows.get(state.ask.approval_id) if state.ask else None
+    if row is None or row.state == "requested":
+        return None
+    approved, reason = shown_answer(row)
+    return Answered(
+        state.call.id, row.approval_id, approved=approved, reason=reason, delivered=False
+    )
+
+
+def shown_answer(row: ApprovalRow) -> tuple[bool, str | None]:
+    """What the message says of a decision: a yes stays a yes even when nothing ran (T8)."""
+    reason = row.reason
+    if row.state in REASONS:
+        reason = REASONS[row.state]
+    return row.answer is True, reason
+
+
+def closing_words(row: ApprovalRow | None) -> tuple[bool, str]:
+    """What the model is told of a call that was closed without running: (said yes, sentence)."""
+    approved, reason = (False, None) if row is None else shown_answer(row)
+    return approved, f"Not run: {reason or 'it was superseded.'}"
