@@ -26,6 +26,8 @@ METADATA_KEY = "sluicegate"
 class TurnStamp:
     """What every event of a run carries in ``Event.custom_metadata``.
 
+    ``created_at`` is the moment of the exchange in seconds since the epoch, ``model`` the name of
+    the model that answers unless a response says otherwise (T3).
     ``outputs`` tells of client-side calls whose output ADK got in another shape than the browser
     sent it: ``result`` for one that is not an object, ``error`` for a failure.
     """
@@ -35,6 +37,8 @@ class TurnStamp:
     user_message: str
     release: Release
     style: Style
+    created_at: float
+    model: str
     outputs: Mapping[str, str] = field(default_factory=dict)
 
     def as_metadata(self) -> dict[str, Any]:
@@ -45,6 +49,8 @@ class TurnStamp:
             "userMessage": self.user_message,
             "release": self.release,
             "style": self.style,
+            "createdAt": self.created_at,
+            "model": self.model,
         }
         if self.outputs:
             stamp["outputs"] = dict(self.outputs)
@@ -61,6 +67,7 @@ class Exchange:
     release: Release
     style: Style
     created_at: float
+    model: str | None
     events: list[Event] = field(default_factory=list)
 
     @property
@@ -124,7 +131,8 @@ def exchanges(events: Sequence[Event]) -> list[Exchange]:
                 invocation=event.invocation_id,
                 release=note.get("release") or "progressive",
                 style=note.get("style") or "call",
-                created_at=event.timestamp,
+                created_at=note.get("createdAt") or event.timestamp,
+                model=note.get("model"),
             )
         found[name].events.append(event)
     return list(found.values())

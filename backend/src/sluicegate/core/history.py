@@ -100,6 +100,7 @@ def rebuild(
         open_gate(exchange.release, exchange.style),
         [],
     )
+    rebuilt.translator.facts.model = exchange.model
     for event in in_spoken_order(exchange.events):
         turn = _turn_of(rebuilt, event)
         note = notes(event)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import JsonValue
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
-from sluicegate.core.keys import CallKey
+    from sluicegate.core.keys import CallKey
 
 ApprovalState = Literal[
     "requested",

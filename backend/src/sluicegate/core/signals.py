@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from pydantic import JsonValue
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
-from sluicegate.wire.chunks import BaseChunk
+    from sluicegate.wire.chunks import BaseChunk
 
 ToolKind = Literal["free", "gated", "conditional", "client", "gated-client"]
 """``free`` never asks; ``gated`` always asks; ``conditional`` is known only once it ran or asked

@@ -66,6 +66,8 @@ class AnswerTurn:
             user_message=exchange.user_message_id,
             release=exchange.release,
             style=exchange.style,
+            created_at=exchange.created_at,
+            model=exchange.model or parts.model,
             outputs=_shapes(plan),
         )
         owner = owner_of(stamp)

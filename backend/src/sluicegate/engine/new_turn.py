@@ -98,6 +98,8 @@ def stamp_of(exchange: Exchange) -> TurnStamp:
         user_message=exchange.user_message_id,
         release=exchange.release,
         style=exchange.style,
+        created_at=exchange.created_at,
+        model=exchange.model or "",
     )
 
 

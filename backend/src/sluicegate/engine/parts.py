@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -47,9 +48,10 @@ PROCESS = secrets.token_hex(8)
 
 @dataclass(frozen=True, slots=True)
 class EngineParts:
-    """The agent's copy, the stores and the running turns."""
+    """The agent's copy, the stores and the running turns; ``model`` names the agent's model."""
 
     app: str
+    model: str
     options: EngineOptions
     survey: AgentSurvey
     runner: Runner
@@ -91,6 +93,8 @@ class EngineParts:
             # ``preview`` rests as ``deferred`` does; only a running turn differs.
             release="progressive" if release == "progressive" else "deferred",
             style=self.options.approval_style,
+            created_at=time.time(),
+            model=self.model,
         )
 
     def approval_ttl(self, tool: str) -> float:
@@ -169,6 +173,7 @@ async def open_parts(
     closing = Closing(ledger, log)
     return EngineParts(
         app=app.name,
+        model=_model_name(app.root_agent),
         options=options,
         survey=found,
         runner=runner,
@@ -181,3 +186,12 @@ async def open_parts(
         closing=closing,
         turns=Turns(runner, streams, leases, log, closing, options),
     )
+
+
+def _model_name(root: object) -> str:
+    """The name of the first model of a tree, as responses without a version are told (T3)."""
+    model = getattr(root, "model", None)
+    if model:
+        return model if isinstance(model, str) else str(getattr(model, "model", type(model)))
+    below = getattr(root, "sub_agents", None) or getattr(root, "nodes", None) or ()
+    return next((name for agent in below if (name := _model_name(agent))), "")

@@ -50,7 +50,6 @@ class RunningTurn:
     chat: ChatKey
     stamp: TurnStamp
     invocation: str | None
-    created_at: float
     translator: Translator
     gate: Gate
     grammar: Grammar
@@ -170,7 +169,7 @@ class RunningTurn:
         reason: FinishReason = "other" if end == "stopped" else self.translator.facts.finish_reason
         if waiting:
             reason = "tool-calls"
-        facts = metadata(self.translator.facts, created_at=self.created_at)
+        facts = metadata(self.translator.facts, created_at=self.stamp.created_at)
         await self.emit([FinishChunk(finish_reason=reason, message_metadata=facts)])
 
     @property

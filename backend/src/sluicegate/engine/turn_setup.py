@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +73,6 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
         chat=chat,
         stamp=stamp,
         invocation=continues.exchange.invocation if continues else None,
-        created_at=continues.exchange.created_at if continues else time.time(),
         translator=(
             continues.translator
             if continues
@@ -93,6 +91,8 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
         prefix=continues.chunks if continues else (),
         opening=setup.opening,
     )
+    if turn.translator.facts.model is None:
+        turn.translator.facts.model = stamp.model
     turn.preview(shown=setup.release == "preview")
     return turn
 
