@@ -90,8 +90,9 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         servers = {
             command: started(command, f"server-{number}") for number, command in enumerate(commands)
         }
-        addresses = {command: server.address() for command, server in servers.items()}
-        samples = measure(peers, addresses, rounds=size.rounds, deltas=size.deltas, progress=_say)
+        for server in servers.values():
+            server.address()
+        samples = measure(peers, servers, rounds=size.rounds, deltas=size.deltas, progress=_say)
         if waiting is not None:
             _say(f"opening {2 * size.approvals} approvals")
             pending = measure_pending(waiting, count=size.approvals)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from bench.client import BenchError
 from bench.script import FAST, SLOW, SLOW_DELTAS
@@ -20,18 +20,31 @@ class Samples:
     """What was measured of one peer, one value a round, in seconds.
 
     ``per_delta`` and ``whole`` come from the answer without waits, ``first_delta`` from the model
-    that awaits a millisecond before each delta. ``client`` is this process's own work per delta.
+    that awaits a millisecond before each delta. ``client`` is this process's own work per delta,
+    ``server`` that of the server's event loop over the whole answer, where the system tells it: it
+    counts work and no waiting, so other programs hardly disturb it.
     """
 
     per_delta: list[float] = field(default_factory=list)
     whole: list[float] = field(default_factory=list)
     first_delta: list[float] = field(default_factory=list)
     client: list[float] = field(default_factory=list)
+    server: list[float] = field(default_factory=list)
+
+
+class Server(Protocol):
+    """A running server, as `ServerProcess` is one."""
+
+    def address(self) -> Address:
+        """Where it listens."""
+
+    def loop_seconds(self) -> float | None:
+        """How long its event loop has worked so far; None where nobody can tell."""
 
 
 def measure(
     peers: Sequence[Peer],
-    addresses: Mapping[tuple[str, ...], Address],
+    servers: Mapping[tuple[str, ...], Server],
     *,
     rounds: int,
     deltas: int,
@@ -48,14 +61,17 @@ def measure(
         # Every peer is once the first after each other one.
         turned = number % len(peers) if peers else 0
         for peer in (*peers[turned:], *peers[:turned]):
-            found = _once(peer, addresses[peer.command], deltas)
+            found = _once(peer, servers[peer.command], deltas)
             if number:
                 _add(samples[peer.name], found)
     return samples
 
 
-def _once(peer: Peer, address: Address, deltas: int) -> Samples:
-    fast, slow = peer.ask(address, FAST), peer.ask(address, SLOW)
+def _once(peer: Peer, server: Server, deltas: int) -> Samples:
+    before = server.loop_seconds()
+    fast = peer.ask(server.address(), FAST)
+    after = server.loop_seconds()
+    slow = peer.ask(server.address(), SLOW)
     for exchange, expected in ((fast, deltas), (slow, SLOW_DELTAS)):
         sent = peer.deltas(exchange.body)
         if sent != expected:
@@ -67,6 +83,7 @@ def _once(peer: Peer, address: Address, deltas: int) -> Samples:
         whole=[fast.last],
         first_delta=[slow.first],
         client=[fast.cpu / deltas],
+        server=[] if before is None or after is None else [(after - before) / deltas],
     )
 
 
@@ -75,3 +92,4 @@ def _add(kept: Samples, found: Samples) -> None:
     kept.whole += found.whole
     kept.first_delta += found.first_delta
     kept.client += found.client
+    kept.server += found.server

@@ -32,6 +32,7 @@ class ServerProcess:
         """Start the command in a folder of its own; it prints its URL once it listens."""
         folder.mkdir(exist_ok=True)
         self._command = command
+        self._address: Address | None = None
         self._log = folder / "log"
         # A file and not a pipe: nobody reads what the server says later.
         with self._log.open("wb") as log:
@@ -54,6 +55,8 @@ class ServerProcess:
         Raises:
             BenchError: It ended, or does not say its URL in time.
         """
+        if self._address is not None:
+            return self._address
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             ended = self._process.poll() is not None
@@ -62,7 +65,8 @@ class ServerProcess:
                 break
             if found:
                 parts = urlsplit(found[0])
-                return Address(parts.hostname or "", parts.port or 0)
+                self._address = Address(parts.hostname or "", parts.port or 0)
+                return self._address
             time.sleep(0.05)
         raise BenchError(f"{' '.join(self._command)} did not start:\n{self.said()}")
 
@@ -78,6 +82,14 @@ class ServerProcess:
             return int(found[1]) if found else 0
         listed = ["ps", "-o", "rss=", "-p", str(self.pid)]
         return int(subprocess.run(listed, capture_output=True, text=True, check=True).stdout)
+
+    def loop_seconds(self) -> float | None:
+        """Return how long the main thread has worked, which runs the event loop."""
+        try:
+            nanoseconds = Path(f"/proc/{self.pid}/schedstat").read_text().split()[0]
+        except OSError:
+            return None
+        return int(nanoseconds) / 1e9
 
     def __enter__(self) -> ServerProcess:
         return self

@@ -74,11 +74,11 @@ def test_the_floor_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
     floor = PEER[FLOOR]
     command = own_server("floor")
     with ServerProcess(command, tmp_path / "floor", {"BENCH_DELTAS": "30"}) as server:
-        addresses = {floor.command: server.address()}
-        samples = measure([floor], addresses, rounds=3, deltas=30, progress=lambda _: None)
+        servers = {floor.command: server}
+        samples = measure([floor], servers, rounds=3, deltas=30, progress=lambda _: None)
         assert server.resident_kib() > 1_000
         with pytest.raises(BenchError, match="sent 30 deltas, not 31"):
-            measure([floor], addresses, rounds=0, deltas=31, progress=lambda _: None)
+            measure([floor], servers, rounds=0, deltas=31, progress=lambda _: None)
 
     kept = samples[FLOOR]
     for values in (kept.per_delta, kept.whole, kept.first_delta, kept.client):
