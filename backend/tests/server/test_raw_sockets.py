@@ -123,6 +123,17 @@ async def test_a_connection_that_asks_for_nothing_is_closed(
         assert await raw.is_closed()
 
 
+@pytest.mark.parametrize("said", [b"\r\n", b"G"], ids=["an empty line", "a letter"])
+async def test_a_connection_that_is_kept_has_the_same_deadline_again(
+    engine: FakeEngine, said: bytes
+) -> None:
+    async with connected(engine, head_timeout=0.05) as raw:
+        await raw.write(GET + b"\r\n")
+        assert (await raw.answer()).status == 200
+        await raw.write(said)
+        assert await raw.is_closed()
+
+
 async def test_many_half_open_heads_are_gone_and_the_server_still_answers(
     engine: FakeEngine,
 ) -> None:

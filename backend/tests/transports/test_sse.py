@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator
 from typing import Any
 
+import anyio
 import httpx
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from sluicegate.engine.chat_engine import Client
 from sluicegate.errors import StoreError, TurnRunning
@@ -235,6 +238,26 @@ async def test_a_client_that_leaves_leaves_its_reader_and_stops_nothing(
         async with asyncio.timeout(PATIENCE):
             await engine.readers[0].left.wait()
     assert [call[0] for call in engine.calls] == ["start"]
+    assert engine.readers[0].times_left == 1
+
+
+async def test_a_parent_that_cancels_the_response_leaves_its_reader_too(
+    engine: FakeEngine,
+) -> None:
+    engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
+    begun = asyncio.Event()
+
+    async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+        async def noticing(message: Message) -> None:
+            await send(message)
+            begun.set()
+
+        await fake_app(engine)(scope, receive, noticing)
+
+    async with client(watched) as http, anyio.create_task_group() as tasks:
+        tasks.start_soon(functools.partial(http.post, "/api/chat", json=chat_body()))
+        await begun.wait()
+        tasks.cancel_scope.cancel()
     assert engine.readers[0].times_left == 1
 
 
