@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sluicegate.core.event_parts import CREDENTIAL
 from sluicegate.core.signals import Outcome
 from sluicegate.errors import Malformed
-from sluicegate.wire.limits import DEFAULT_LIMITS, check_size
+from sluicegate.wire.limits import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
 
     from sluicegate.core.gate import CallState
+    from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.requests import ClientOutput
 
 CONNECTED = Outcome("output", output={"connected": True})
 
 
-def check_output(state: CallState, output: ClientOutput) -> None:
+def check_output(state: CallState, output: ClientOutput, limits: RequestLimits) -> None:
     """Refuse an output that cannot be taken, before anything has changed.
 
     Raises:
         Malformed: a credential without ``authResponseUri``.
         TooLarge: more values or longer texts than an output may have.
     """
-    check_size(output.output, DEFAULT_LIMITS)
+    check_size(output.output, limits)
     if state.call.name == CREDENTIAL and output.error_text is None and _uri(output) is None:
         raise Malformed("Send the address the provider returned to as authResponseUri.")
 

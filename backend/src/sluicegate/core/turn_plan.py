@@ -14,6 +14,7 @@ from sluicegate.core.client_outputs import check_output
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import EFFECTFUL, ApprovalRow, Decision, NewApproval
 from sluicegate.errors import AlreadyDecided, Superseded, Unknown, WouldForgetEffect
+from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChatLog:
-    """The stored conversation: exchanges, oldest first, and ledger rows by approval id."""
+    """The stored conversation: exchanges, oldest first, and ledger rows by approval id.
+
+    ``limits`` bound what is read of a browser's outputs.
+    """
 
     chat: ChatKey
     exchanges: Sequence[Exchange]
     rows: Rows
     rebuild: Callable[[Exchange], RebuiltExchange]
+    limits: RequestLimits = DEFAULT_LIMITS
 
     def last(self) -> RebuiltExchange | None:
         """The newest exchange, rebuilt."""
@@ -151,7 +156,7 @@ def _plan_answers(posted: PostedAssistant, log: ChatLog) -> Plan:
         if _takes_output(exchange.gate.calls.get(output.tool_call_id))
     }
     for call_id, output in outputs.items():
-        check_output(exchange.gate.calls[call_id], output)
+        check_output(exchange.gate.calls[call_id], output, log.limits)
     return Answers(exchange, posted, decisions, repeats, outputs)
 
 
