@@ -121,12 +121,12 @@ class Report:
             f"Python {platform.python_version()}, google-adk {version('google-adk')}"
         )
         yield ""
-        yield f"{'':37}{'µs per delta':25}{'x floor':10}{'of work':10}first delta ms"
+        yield f"{'':37}{'µs per delta':28}{'x floor':10}{'of work':10}first delta ms"
         for name, found in self.samples.items():
             per_delta, first = spread(found.per_delta), spread(found.first_delta)
             work = spread(found.server) if found.server else None
             yield (
-                f"{self.titles[name]:36}{per_delta.text(1e6):25}"
+                f"{self.titles[name]:36}{per_delta.text(1e6):28}"
                 f"{self._to_floor(per_delta.median):8}{_plain(work):10}{first.text(1e3)}"
             )
         for base in self._bases():
@@ -143,9 +143,9 @@ class Report:
     def _against_budget(self, name: str, base: str) -> str:
         per_delta, first, work = self.added(name, base)
         return (
-            f"{self.titles[name]:36}{per_delta.text(1e6):25}"
+            f"{self.titles[name]:36}{per_delta.text(1e6):28}"
             f"{_verdict(per_delta.median, DELTA_BUDGET):8}{_plain(work):10}"
-            f"{first.text(1e3):25}{_verdict(first.median, FIRST_BUDGET)}"
+            f"{first.text(1e3):27}{_verdict(first.median, FIRST_BUDGET)}"
         )
 
     def _idle(self) -> Iterator[str]:
