@@ -6,7 +6,7 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate.core.items import CallMade
-from sluicegate.core.signals import InputStreamed
+from sluicegate.core.signals import InputStreamed, Speech, StepBegan, StepEnded
 from sluicegate.core.translator import Translator, Unfinished
 from tests.core.events import KINDS, PAY, asks, gave, model
 from tests.core.stories import text, thought
@@ -58,3 +58,13 @@ def test_code_without_a_result_ends_with_the_turn() -> None:
     code = types.ExecutableCode(code="1/0", language=types.Language.PYTHON)
     told = words(translate([model(types.Part(executable_code=code))]))
     assert told[-1] == "done code-1 error: This call did not finish."
+
+
+def test_a_model_call_whose_aggregate_never_came_is_over_when_the_next_one_speaks() -> None:
+    translator = Translator(KINDS, files_url="")
+    translator.feed(model(text("lost"), partial=True, id="x"))
+    told = translator.feed(model(text("new"), id="y"))
+    assert [type(signal) for signal in told[:3]] == [Speech, StepEnded, StepBegan]
+    assert words(told[2:]) == ["step a", "text-2 new.", "end"]
+    assert [piece.parts for piece in translator.unfinished()] == [[("text", "lost")]]
+    assert [piece.ahead_of for piece in translator.unfinished()] == ["y"]

@@ -97,14 +97,14 @@ Content: TypeAlias = Shown | WholeCall
 def attribute(source: object, *names: str) -> Any:
     """Follow attributes or keys; None where there is none."""
     for name in names:
-        is_mapping = isinstance(source, Mapping)
-        source = source.get(name) if is_mapping else getattr(source, name, None)  # type: ignore[attr-defined]
+        found = source.get(name) if isinstance(source, dict) else getattr(source, name, None)
+        source = found
     return source
 
 
 def parts_of(event: object) -> Sequence[Any]:
     """The content parts of an event."""
-    parts = attribute(event, "content", "parts")
+    parts = getattr(getattr(event, "content", None), "parts", None)
     return parts if isinstance(parts, list | tuple) else ()
 
 

@@ -77,7 +77,7 @@ class Translator:
     def feed(self, event: Event) -> list[Signal]:
         """Take the next event, live or from the log; return what it says."""
         self.note = {}
-        if attribute(event, "partial"):
+        if getattr(event, "partial", None):
             self._fragment(event)
             return self._telling.take()
         failed = self._whole(event)
