@@ -148,7 +148,7 @@ class DeferredGate(Gate):
         chunks = self._take_back()
         if batch is not self._batches[-1]:
             chunks.extend(self._step.close())
-        unasked = [s for s in batch.calls if s.ask is None and not s.is_client_side]
+        unasked = [s for s in batch.calls if s.ask is None and not s.is_for_browser]
         waiting = [s for s in batch.calls if s not in unasked]
         if unasked:
             chunks.extend(self._step.begin())

@@ -88,7 +88,15 @@ class CallState:
     @property
     def runs_unasked(self) -> bool:
         """Whether it carries ``providerExecuted: true`` once it has settled (T7)."""
+        if self.is_client_side:
+            return self.ask is None and not self.is_for_browser
         return self.call.facts.kind in ("free", "conditional") and self.ask is None
+
+    @property
+    def is_for_browser(self) -> bool:
+        """Whether a browser runs it; not if the server refused it, or if it was cut short."""
+        ended_here = self.ask is None and self.answer is None and self.outcome is not None
+        return self.is_client_side and not ended_here
 
 
 class Gate(ABC):
@@ -179,9 +187,11 @@ class Gate(ABC):
         if state.ask is None:
             state.answer = answer
         state.outcome = answer.outcome or Outcome("output")
-        announced = [] if state.announced else [*self._step.begin(), *self._announce(state)]
         state.shown = True
-        return [*announced, outcome_chunk(state.call.id, state.outcome)]
+        outcome = outcome_chunk(state.call.id, state.outcome)
+        if state.announced:
+            return [outcome]
+        return [*self._step.begin(), *self._announce(state), outcome, *self._step.close()]
 
     def announce_again(self, call_id: str) -> list[BaseChunk]:
         """The call a browser may run now that a person said yes (the exception to T9)."""

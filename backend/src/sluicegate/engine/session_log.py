@@ -9,6 +9,7 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate.core.exchanges import METADATA_KEY, TurnStamp
+from sluicegate.core.gate import NOT_FINISHED
 from sluicegate.core.turn_plan import Reply
 
 if TYPE_CHECKING:
@@ -88,12 +89,18 @@ class SessionLog:
     async def append_unfinished(
         self, chat: ChatKey, pieces: Sequence[Unfinished], invocation: str, stamp: TurnStamp
     ) -> None:
-        """Keep the text that was shown of a model call that never ended (section 7)."""
+        """Keep what was shown of a model call that never ended (section 7).
+
+        Its calls are answered at once: nobody waits for one whose arguments were never complete.
+        """
         session = await self.load(chat) if pieces else None
         if session is None:
             return
         for piece in pieces:
-            await self._append(session, _fragment(piece, invocation, stamp))
+            fragment = _fragment(piece, invocation, stamp)
+            await self._append(session, fragment)
+            if piece.calls:
+                await self._append(session, _cut(piece, fragment))
 
     async def _append(self, session: Session, event: Event) -> None:
         await self._service.append_event(session=session, event=event)
@@ -151,12 +158,34 @@ def _fragment(piece: Unfinished, invocation: str, stamp: TurnStamp) -> Event:
     )
 
 
+def _cut(piece: Unfinished, fragment: Event) -> Event:
+    """The answers to the calls of a fragment."""
+    text = NOT_FINISHED.text
+    note = {call.id: {"kind": "error", "text": text} for call in piece.calls}
+    metadata = dict(fragment.custom_metadata or {})
+    metadata[METADATA_KEY] = {**metadata[METADATA_KEY], "outcomes": note}
+    responses = [
+        types.FunctionResponse(id=call.id, name=call.name, response={"error": text})
+        for call in piece.calls
+    ]
+    return Event(
+        invocation_id=fragment.invocation_id,
+        author=piece.author,
+        branch=piece.branch,
+        content=types.Content(
+            role="user", parts=[types.Part(function_response=each) for each in responses]
+        ),
+        interrupted=True,
+        custom_metadata=metadata,
+    )
+
+
 def _result(closed: Closed, invocation: str, stamp: TurnStamp) -> Event:
     call = closed.state.call
     noted = dict(stamp.as_metadata()[METADATA_KEY])
     if closed.note is not None:
-        noted["outcomes"] = {call.id: closed.note}
-    response = Reply(call.id, call.name, closed.response, call.branch, invocation)
+        noted["outcomes"] = {call.id_in_adk: closed.note}
+    response = Reply(call.id_in_adk, call.name, closed.response, call.branch, invocation)
     return Event(
         invocation_id=invocation,
         author=call.author,
