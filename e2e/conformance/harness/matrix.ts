@@ -16,7 +16,7 @@ export interface Combination {
 const RELEASES: readonly Release[] = ["deferred", "preview", "progressive"];
 const MAJORS: readonly Version[] = ["7", "6"];
 const STOCK_RULES: readonly Rule[] = ["stock", "stock+tool-calls"];
-const S2_RULES: readonly Rule[] = ["s2", "s2-sse", "s2-bidi"];
+const S2_RULES: readonly Rule[] = ["s2", "s2-sse"];
 
 /** The stock rules are the client's own code, so each version brings its own. */
 export function predicate(rule: Rule, kit: Kit): Predicate {
@@ -52,11 +52,20 @@ export const EVERYWHERE: readonly Combination[] = [
   ]),
 ];
 
+/** The S2 rule for BIDI as written too: on these chunks it does what the corrected one does. */
+export const EVERYWHERE_AND_BIDI: readonly Combination[] = [
+  ...EVERYWHERE,
+  ...combine(["deferred"], ["s2-bidi"]),
+];
+
 /** Where the rule does not matter: nothing is sent automatically. */
 export const EVERY_RELEASE: readonly Combination[] = combine(RELEASES, ["stock"]);
 
 /** Where the S2 rules meet a release that is not made for them. */
-export const S2_ON_PROGRESSIVE: readonly Combination[] = combine(["progressive"], S2_RULES);
+export const S2_ON_PROGRESSIVE: readonly Combination[] = combine(
+  ["progressive"],
+  [...S2_RULES, "s2-bidi"],
+);
 
 export function kitOf(combination: Combination): Kit {
   return kits[combination.version];

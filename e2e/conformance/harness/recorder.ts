@@ -42,7 +42,7 @@ export class Recorder {
     mostPosts: number;
     /** Called before a post goes out. */
     onPost?: () => void;
-    /** Called when the head of a response has come. */
+    /** Called when the head of a response has come, or will not come. */
     onAnswer?: () => void;
     onChunk?: (turn: Turn, chunk: Chunk) => void;
     inner?: typeof fetch;
@@ -96,8 +96,9 @@ export class Recorder {
     } catch (fault) {
       this.#end(turn);
       throw fault;
+    } finally {
+      this.#onAnswer();
     }
-    this.#onAnswer();
     turn.status = response.status;
     turn.errorCode = response.headers.get("x-error-code");
     if (response.status !== 200 || response.body === null) {

@@ -50,7 +50,7 @@ export function waitFor(condition: () => boolean, what: string, wait: Wait): Pro
       setImmediate(look);
     };
     const silence = wait.bell.listen(ask);
-    const milliseconds = wait.timeout ?? 20_000;
+    const milliseconds = wait.timeout ?? 40_000;
     const timer = setTimeout(() => {
       end();
       reject(new Error(`${milliseconds} ms have passed without ${what}\n${wait.describe()}`));

@@ -1,18 +1,22 @@
 import { expect } from "vitest";
 import { effectsOf } from "../harness/effects.ts";
-import { inSequence, together } from "../harness/matrix.ts";
+import { EVERYWHERE_AND_BIDI, inSequence, together } from "../harness/matrix.ts";
 import { story } from "../harness/story.ts";
 
-story("one approval, answered yes", { posts: inSequence(1) }, async (talk) => {
-  talk.say("story:approval");
-  await talk.waitsFor("pay");
-  await talk.approve("pay");
-  await talk.ends({
-    calls: [["pay", "output-available"]],
-    texts: ["The payment is settled."],
-    effects: { pay: 1 },
-  });
-});
+story(
+  "one approval, answered yes",
+  { posts: inSequence(1), combinations: EVERYWHERE_AND_BIDI },
+  async (talk) => {
+    talk.say("story:approval");
+    await talk.waitsFor("pay");
+    await talk.approve("pay");
+    await talk.ends({
+      calls: [["pay", "output-available"]],
+      texts: ["The payment is settled."],
+      effects: { pay: 1 },
+    });
+  },
+);
 
 story("one approval, answered no", { posts: inSequence(1) }, async (talk) => {
   talk.say("story:approval");
@@ -88,19 +92,23 @@ story(
   },
 );
 
-story("two approvals in one step, yes and no", { posts: together(2) }, async (talk) => {
-  talk.say("story:two_in_one_step");
-  await talk.approve("search");
-  await talk.deny("update");
-  await talk.ends({
-    calls: [
-      ["search", "output-available"],
-      ["update", "output-denied"],
-    ],
-    texts: ["Both are settled."],
-    effects: { search: 1 },
-  });
-});
+story(
+  "two approvals in one step, yes and no",
+  { posts: together(2), combinations: EVERYWHERE_AND_BIDI },
+  async (talk) => {
+    talk.say("story:two_in_one_step");
+    await talk.approve("search");
+    await talk.deny("update");
+    await talk.ends({
+      calls: [
+        ["search", "output-available"],
+        ["update", "output-denied"],
+      ],
+      texts: ["Both are settled."],
+      effects: { search: 1 },
+    });
+  },
+);
 
 story(
   "two approvals in one step, the later one no, first",
@@ -119,21 +127,25 @@ story(
   },
 );
 
-story("two approvals in sequence", { posts: inSequence(2) }, async (talk) => {
-  talk.say("story:two_in_sequence");
-  await talk.waitsFor("search");
-  await talk.approve("search");
-  await talk.waitsFor("update");
-  await talk.approve("update");
-  await talk.ends({
-    calls: [
-      ["search", "output-available"],
-      ["update", "output-available"],
-    ],
-    texts: ["Both are settled."],
-    effects: { search: 1, update: 1 },
-  });
-});
+story(
+  "two approvals in sequence",
+  { posts: inSequence(2), combinations: EVERYWHERE_AND_BIDI },
+  async (talk) => {
+    talk.say("story:two_in_sequence");
+    await talk.waitsFor("search");
+    await talk.approve("search");
+    await talk.waitsFor("update");
+    await talk.approve("update");
+    await talk.ends({
+      calls: [
+        ["search", "output-available"],
+        ["update", "output-available"],
+      ],
+      texts: ["Both are settled."],
+      effects: { search: 1, update: 1 },
+    });
+  },
+);
 
 story("two approvals in sequence, no and yes", { posts: inSequence(2) }, async (talk) => {
   talk.say("story:two_in_sequence");
@@ -161,32 +173,40 @@ story("five approvals in sequence", { posts: inSequence(5) }, async (talk) => {
   expect(effects.map(({ args }) => args.amount)).toEqual([1, 2, 3, 4, 5]);
 });
 
-story("a call that asks beside one that does not", { posts: inSequence(1) }, async (talk) => {
-  talk.say("story:gated_beside_ungated");
-  await talk.waitsFor("pay");
-  await talk.approve("pay");
-  await talk.ends({
-    calls: [
-      ["lookup", "output-available"],
-      ["pay", "output-available"],
-    ],
-    texts: ["The word is known and the payment settled."],
-    effects: { lookup: 1, pay: 1 },
-  });
-});
+story(
+  "a call that asks beside one that does not",
+  { posts: inSequence(1), combinations: EVERYWHERE_AND_BIDI },
+  async (talk) => {
+    talk.say("story:gated_beside_ungated");
+    await talk.waitsFor("pay");
+    await talk.approve("pay");
+    await talk.ends({
+      calls: [
+        ["lookup", "output-available"],
+        ["pay", "output-available"],
+      ],
+      texts: ["The word is known and the payment settled."],
+      effects: { lookup: 1, pay: 1 },
+    });
+  },
+);
 
-story("text before, between and after two approvals", { posts: inSequence(2) }, async (talk) => {
-  talk.say("story:text_around");
-  await talk.waitsFor("search");
-  await talk.approve("search");
-  await talk.waitsFor("pay");
-  await talk.approve("pay");
-  await talk.ends({
-    calls: [
-      ["search", "output-available"],
-      ["pay", "output-available"],
-    ],
-    texts: ["Before the search. ", "Between the two. ", "After the payment."],
-    effects: { search: 1, pay: 1 },
-  });
-});
+story(
+  "text before, between and after two approvals",
+  { posts: inSequence(2), combinations: EVERYWHERE_AND_BIDI },
+  async (talk) => {
+    talk.say("story:text_around");
+    await talk.waitsFor("search");
+    await talk.approve("search");
+    await talk.waitsFor("pay");
+    await talk.approve("pay");
+    await talk.ends({
+      calls: [
+        ["search", "output-available"],
+        ["pay", "output-available"],
+      ],
+      texts: ["Before the search. ", "Between the two. ", "After the payment."],
+      effects: { search: 1, pay: 1 },
+    });
+  },
+);

@@ -77,15 +77,21 @@ story(
   },
 );
 
-story("more requests than an exchange may make", { posts: 21, combinations }, async (talk) => {
-  talk.say("story:twenty_one_in_sequence");
-  await talk.approve(...Array.from({ length: 20 }, () => "pay"));
-  await talk.ends({
-    calls: [
-      ...Array.from({ length: 20 }, () => ["pay", "output-available"] as const),
-      ["pay", "output-error"],
-    ],
-    texts: ["All of them are settled."],
-    effects: { pay: 20 },
-  });
-});
+const once = combinations.filter(({ style }) => style === "call");
+
+story(
+  "more requests than an exchange may make",
+  { posts: 21, combinations: once },
+  async (talk) => {
+    talk.say("story:twenty_one_in_sequence");
+    await talk.approve(...Array.from({ length: 20 }, () => "pay"));
+    await talk.ends({
+      calls: [
+        ...Array.from({ length: 20 }, () => ["pay", "output-available"] as const),
+        ["pay", "output-error"],
+      ],
+      texts: ["All of them are settled."],
+      effects: { pay: 20 },
+    });
+  },
+);
