@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 class ChatLog:
     """The stored conversation: exchanges, oldest first, and ledger rows by approval id.
 
-    ``limits`` bound what is read of a browser's outputs.
+    ``is_new``: the chat has no session yet. ``limits`` bound what is read of a browser's outputs.
     """
 
     chat: ChatKey
     exchanges: Sequence[Exchange]
     rows: Rows
     rebuild: Callable[[Exchange], RebuiltExchange]
+    is_new: bool = False
     limits: RequestLimits = DEFAULT_LIMITS
 
     def last(self) -> RebuiltExchange | None:
@@ -56,13 +57,14 @@ class NewExchange:
 
     ``rewound`` are the exchanges it takes the place of, oldest first; ``message`` None means the
     stored question of the first of them. ``closes`` is the exchange whose open calls it
-    supersedes (A5).
+    supersedes (A5). ``is_first``: the chat has no session yet.
     """
 
     message: UserMessage | None
     user_message_id: str
     rewound: Sequence[Exchange] = ()
     closes: RebuiltExchange | None = None
+    is_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def plan_turn(request: ChatRequest, log: ChatLog) -> Plan:
         raise Unknown("This message is not part of the chat; load the chat again.")
     known = _position(log, lambda exchange: exchange.user_message_id == message.id)
     if known is None:
-        return NewExchange(message, message.id, closes=_open_exchange(log))
+        return NewExchange(message, message.id, closes=_open_exchange(log), is_first=log.is_new)
     exchange = log.exchanges[known]
     if request.message_id == message.id:
         return NewExchange(message, message.id, rewound=_rewindable(log, known))

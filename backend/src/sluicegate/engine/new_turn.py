@@ -48,14 +48,17 @@ class NewTurn:
         owner = owner_of(stamp)
         fence = await parts.turns.lease(chat, owner)
         try:
-            await parts.log.ensure(chat)
+            if plan.is_first:
+                await parts.log.create(chat)
             opening: Sequence[BaseChunk] = ()
             if plan.rewound:
                 await self._rewind(chat, plan.rewound)
             elif plan.closes is not None:
                 opening = await self._close(chat, plan.closes)
-            await parts.chats.touch(chat, title=_title(content))
-            turn = await prepare(parts, Setup(chat, stamp, release, opening=opening))
+            turn, _ = await asyncio.gather(
+                prepare(parts, Setup(chat, stamp, release, opening=opening)),
+                parts.chats.touch(chat, title=_title(content)),
+            )
             return await parts.turns.launch(turn, content, fence, major=client.major)
         except BaseException:
             await asyncio.shield(parts.turns.release(chat, owner, fence))

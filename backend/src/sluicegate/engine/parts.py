@@ -77,7 +77,7 @@ class EngineParts:
             goes_on = running is not None and running.stamp.message == exchange.message_id
             return rebuild(exchange, rows, self.survey, files_url=files_url, running=goes_on)
 
-        return ChatLog(chat, found, rows, rebuilt, self.options.request_limits)
+        return ChatLog(chat, found, rows, rebuilt, session is None, self.options.request_limits)
 
     def files_url(self, chat: ChatKey) -> str:
         """Where files of the chat are fetched; absolute when the public address is known."""

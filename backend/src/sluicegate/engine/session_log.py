@@ -46,12 +46,11 @@ class SessionLog:
             app_name=chat.app, user_id=chat.user, session_id=chat.chat
         )
 
-    async def ensure(self, chat: ChatKey) -> None:
-        """Create the session unless it is there."""
-        if await self.load(chat) is None:
-            await self._service.create_session(
-                app_name=chat.app, user_id=chat.user, session_id=chat.chat
-            )
+    async def create(self, chat: ChatKey) -> None:
+        """Create the session of a new chat."""
+        await self._service.create_session(
+            app_name=chat.app, user_id=chat.user, session_id=chat.chat
+        )
 
     async def delete(self, chat: ChatKey) -> None:
         """Delete the session."""

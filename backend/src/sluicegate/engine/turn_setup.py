@@ -52,8 +52,10 @@ class Setup:
 async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
     """Build a turn; the chat's lease must be held."""
     chat, stamp, continues = setup.chat, setup.stamp, setup.continues
-    await parts.ledger.abandon(chat, owners_alive=parts.turns.owners())
     rows = await parts.ledger.rows(chat)
+    if any(row.state == "executing" for row in rows):
+        await parts.ledger.abandon(chat, owners_alive=parts.turns.owners())
+        rows = await parts.ledger.rows(chat)
     turn_gate = TurnGate(
         chat=chat,
         owner=owner_of(stamp),

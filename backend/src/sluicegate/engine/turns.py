@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
+from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 
 from sluicegate.engine.failures import describe
 from sluicegate.engine.running_turn import TOOK_TOO_LONG, End, RunningTurn
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sluicegate")
 LEASE_TTL = 15.0
+TELEMETRY = TelemetryConfig(capture_message_content=ContentCapturingMode.NO_CONTENT)
+"""ADK writes texts and arguments into its spans unless it is told not to."""
 LEASE_RENEWAL = 5.0
 
 
@@ -221,6 +224,7 @@ class Turns:
                 max_llm_calls=self._options.max_model_calls,
                 custom_metadata=turn.stamp.as_metadata(),
                 tool_thread_pool_config=ToolThreadPoolConfig(),
+                telemetry=TELEMETRY,
             ),
             abort_signal=turn.abort,
         )
