@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from google.adk.events.event import Event
+from google.adk.events.event_actions import EventActions
 from google.genai import types
 
 from sluicegate.core.items import CallMade
@@ -68,3 +69,12 @@ def test_a_model_call_whose_aggregate_never_came_is_over_when_the_next_one_speak
     assert words(told[2:]) == ["step a", "text-2 new.", "end"]
     assert [piece.parts for piece in translator.unfinished()] == [[("text", "lost")]]
     assert [piece.ahead_of for piece in translator.unfinished()] == ["y"]
+
+
+def test_a_failure_ends_the_model_call_it_happened_in() -> None:
+    translator = Translator(KINDS, files_url="")
+    translator.feed(model(text("lost"), partial=True, id="x"))
+    assert translator.feed(Event(author="a", id="y", actions=EventActions(end_of_agent=True))) == []
+    ended = translator.feed(Event(author="a", id="z", error_code="ValueError"))
+    assert [type(signal) for signal in ended] == [Speech, StepEnded]
+    assert words(translator.end()) == ["failed ValueError"]
