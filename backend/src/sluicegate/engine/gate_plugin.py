@@ -11,7 +11,10 @@ from sluicegate.core.exchanges import METADATA_KEY
 from sluicegate.engine.turn_gate import CURRENT, STOPPED
 
 if TYPE_CHECKING:
+    from google.adk.agents.callback_context import CallbackContext
     from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
     from google.adk.events.event import Event
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
@@ -26,6 +29,24 @@ class GatePlugin(BasePlugin):
 
     def __init__(self) -> None:
         super().__init__(name="sluicegate")
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """Begin to watch the ids of the calls that the model makes."""
+        turn = CURRENT.get()
+        if turn is not None:
+            turn.call_ids.begin(callback_context)
+        return None
+
+    async def after_model_callback(
+        self, *, callback_context: CallbackContext, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """Let no two calls of a chat have the same id."""
+        turn = CURRENT.get()
+        if turn is not None:
+            turn.call_ids.rename(callback_context, llm_response)
+        return None
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext

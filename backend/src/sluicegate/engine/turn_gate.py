@@ -13,6 +13,7 @@ from sluicegate.core.json_safe import json_safe
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.noted import closing_words
 from sluicegate.core.spoken_order import SpokenOrder
+from sluicegate.engine.call_ids import CallIds
 from sluicegate.errors import ToolError
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class TurnGate:
     outcomes: dict[str, dict[str, str]] = field(default_factory=dict)
     stopping: bool = False
     order: SpokenOrder = field(default_factory=SpokenOrder)
+    call_ids: CallIds = field(default_factory=CallIds)
     _asked: set[str] = field(default_factory=set)
     _claims: dict[str, CallKey] = field(default_factory=dict)
     _idle: asyncio.Event = field(default_factory=asyncio.Event)
