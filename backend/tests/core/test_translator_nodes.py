@@ -89,12 +89,13 @@ async def test_the_answer_of_a_node_goes_under_its_interrupt_id() -> None:
     [asked] = [signal.ask for signal in signals if isinstance(signal, Asked)]
     [made] = [signal.call for signal in signals if isinstance(signal, Called)]
     wire = f"{question.invocation_id}:{question.id}"
-    assert (made.id, asked.call_id, asked.approval_id) == (wire, wire, wire)
+    approval = f"{wire}:approval"
+    assert (made.id, asked.call_id, asked.approval_id) == (wire, wire, approval)
     assert (asked.confirmation_id, asked.answer_name) == (question.id, "adk_request_input")
     await story.respond(question.id, question.name, {"confirmed": True})
     logged = translate(await story.stored())
     answers = [signal for signal in logged if isinstance(signal, Answered)]
-    assert [(a.call_id, a.approval_id, a.approved) for a in answers] == [(wire, wire, True)]
+    assert [(a.call_id, a.approval_id, a.approved) for a in answers] == [(wire, approval, True)]
 
 
 async def test_a_question_of_a_node_is_answered_by_the_browser() -> None:

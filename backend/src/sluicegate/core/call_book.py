@@ -93,7 +93,9 @@ class CallBook:
         about = self._latest.get(question.original.id)
         if about is None or about.is_over or (not is_node and question.id in self._questions):
             return None
-        known = KnownQuestion(about.call.id if is_node else question.id, about.call.id)
+        known = KnownQuestion(
+            f"{about.call.id}:approval" if is_node else question.id, about.call.id
+        )
         self._questions[question.id] = known
         return known
 

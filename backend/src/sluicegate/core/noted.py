@@ -83,14 +83,17 @@ def decision_in(rows: Rows, state: CallState) -> Answered | None:
 
 
 def shown_answer(row: ApprovalRow) -> tuple[bool, str | None]:
-    """What the message says of a decision: a yes stays a yes even when nothing ran (T8)."""
-    reason = row.reason
-    if row.state in REASONS:
-        reason = REASONS[row.state]
+    """What the message says of a decision: a yes stays a yes even when nothing ran (T8).
+
+    The words are the person's own, who has them already; where nobody answered they say why.
+    """
+    reason = row.reason if row.answer is not None else REASONS.get(row.state, row.reason)
     return row.answer is True, reason
 
 
 def closing_words(row: ApprovalRow | None) -> tuple[bool, str]:
     """What the model is told of a call that was closed without running: (said yes, sentence)."""
-    approved, reason = (False, None) if row is None else shown_answer(row)
-    return approved, f"Not run: {reason or 'it was superseded.'}"
+    if row is None:
+        return False, "Not run: it was superseded."
+    reason = REASONS.get(row.state) or row.reason or "it was refused."
+    return row.answer is True, f"Not run: {reason}"

@@ -11,6 +11,7 @@ from sluicegate.core.client_outputs import CONNECTED, outcome_of, response_of, s
 from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.signals import Answered
 from sluicegate.core.turn_plan import Answers, ChatLog, Reply, delivery
+from sluicegate.engine.closing import closed_cards
 from sluicegate.engine.parts import new_turn_id
 from sluicegate.engine.session_log import replies_content
 from sluicegate.engine.turn_setup import Setup, owner_of, prepare
@@ -74,7 +75,7 @@ class AnswerTurn:
         fence = await parts.turns.lease(chat, owner)
         try:
             await parts.log.append_replies(chat, told.appended, stamp)
-            opening = _connected(plan)
+            opening = [*_late(log, plan), *_connected(plan)]
             outputs = _gated_outputs(plan)
             shown = rebuilt.gate.feed_all(_shown_outputs(plan))
             rebuilt.turns[-1].chunks.extend(shown)
@@ -120,6 +121,13 @@ def _shown_outputs(plan: Answers) -> list[Answered]:
         Answered(state.call.id, outcome=outcome_of(state, plan.outputs[state.call.id]))
         for state in _with_outputs(plan)
     ]
+
+
+def _late(log: ChatLog, plan: Answers) -> list[BaseChunk]:
+    """Answers of this request that came too late: their cards say so (A5)."""
+    decided = [decision.request.approval_id for decision in plan.decisions]
+    rows = [log.rows[approval_id] for approval_id in decided if approval_id in log.rows]
+    return closed_cards(rows, plan.exchange.exchange.message_id)
 
 
 def _connected(plan: Answers) -> list[BaseChunk]:

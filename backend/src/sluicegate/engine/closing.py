@@ -58,19 +58,26 @@ class Closing:
     async def cards(self, chat: ChatKey, gate: Gate, message_id: str) -> Sequence[BaseChunk]:
         """One transient ``data-approval`` per card that was closed (D7)."""
         rows = {row.approval_id: row for row in await self._ledger.rows(chat)}
-        chunks: list[BaseChunk] = []
-        for state in gate.calls.values():
-            row = rows.get(state.ask.approval_id) if state.ask else None
-            if row is None or row.state not in ("superseded", "expired"):
-                continue
-            data = {
+        found = (rows.get(s.ask.approval_id) for s in gate.calls.values() if s.ask is not None)
+        return closed_cards([row for row in found if row is not None], message_id)
+
+
+def closed_cards(rows: Sequence[ApprovalRow], message_id: str) -> list[BaseChunk]:
+    """A transient ``data-approval`` per approval that nobody can give any more."""
+    return [
+        DataChunk(
+            type="data-approval",
+            data={
                 "approvalId": row.approval_id,
                 "messageId": message_id,
                 "state": row.state,
                 "reason": closing_words(row)[1],
-            }
-            chunks.append(DataChunk(type="data-approval", data=data, transient=True))
-        return chunks
+            },
+            transient=True,
+        )
+        for row in rows
+        if row.state in ("superseded", "expired")
+    ]
 
 
 def _is_open(state: CallState) -> bool:

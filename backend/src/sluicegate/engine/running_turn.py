@@ -92,6 +92,10 @@ class RunningTurn:
             self.fail(STREAM_FULL)
         except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
             self._failed_with(error)
+        try:
+            await self._feed(self.translator.end(), {})
+        except StreamFull:
+            self.fail(STREAM_FULL)
         if self._model_failed:
             self._failed_with(None)
         if self.failure is not None:

@@ -197,7 +197,9 @@ def _use_write_ahead_log(path: Path) -> None:
 def _sessions_engine(path: Path, busy_timeout: float) -> AsyncEngine:
     url = URL.create(SCHEME, database=str(path))
     # Parameters are what people say and what tools get: no log may show them.
-    engine = create_async_engine(url, hide_parameters=True)
+    # One connection: chats that write at once queue here, in order. With more, SQLite makes them
+    # poll for its lock, which starves some of them past the busy timeout and costs throughput.
+    engine = create_async_engine(url, hide_parameters=True, pool_size=1, max_overflow=0)
 
     def set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         _set(connection, busy_timeout, "NORMAL")
