@@ -14,6 +14,7 @@ from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.noted import closing_words
 from sluicegate.core.spoken_order import SpokenOrder
 from sluicegate.engine.call_ids import CallIds
+from sluicegate.engine.tool_results import storable
 from sluicegate.errors import ToolError
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class TurnGate:
                 del requested[asks_for]
                 return self._unrun(call_id, TOO_MANY)
             self._asked.add(call_id)
-        return None
+        return storable(result)
 
     async def failed(self, context: ToolContext, error: BaseException) -> dict[str, Any] | None:
         """Turn a tool's exception into one safe sentence for model and user (T8)."""
