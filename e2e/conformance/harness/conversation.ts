@@ -113,20 +113,17 @@ export class Conversation {
     void this.chat.sendMessage({ text });
   }
 
-  /** Wait until the client is at rest and one part per named tool asks. */
-  async asks(...tools: string[]): Promise<void> {
-    await this.waitFor(
-      () => this.isAtRest && tools.every((tool) => this.#pendingFor(tool) !== undefined),
+  /** Wait until the client is at rest; then one part per named tool asks. */
+  asks(...tools: string[]): Promise<void> {
+    return this.#rest(
+      () => tools.every((tool) => this.#pendingFor(tool) !== undefined),
       `a request for ${tools.join(" and ")}`,
     );
   }
 
-  async rests(posts: number): Promise<void> {
-    await this.waitFor(() => {
-      const made = this.recorder.posts.length;
-      if (made > posts) throw new Error(`${made} posts instead of ${posts}\n${this.describe()}`);
-      return made === posts && this.isAtRest;
-    }, `${posts} posts and rest`);
+  /** Wait until the client is at rest; then it has posted as often as this. */
+  rests(posts: number): Promise<void> {
+    return this.#rest(() => this.recorder.posts.length === posts, `${posts} posts`);
   }
 
   /** Answer the next request of a tool, once the client is at rest; resolves without the response. */
@@ -150,7 +147,7 @@ export class Conversation {
       this.chat.messages
         .flatMap((message) => message.parts)
         .find((part) => part.type === `tool-${tool}` && part.state === "input-available");
-    await this.waitFor(() => this.isAtRest && find() !== undefined, `an open call of ${tool}`);
+    await this.#rest(() => find() !== undefined, `an open call of ${tool}`);
     const toolCallId = find()?.toolCallId ?? "";
     await this.chat.addToolOutput({ tool, toolCallId, output });
   }
@@ -220,6 +217,15 @@ export class Conversation {
       trace(this.recorder.turns),
       ...chat.messages.map((message) => JSON.stringify(message)),
     ].join("\n");
+  }
+
+  /** A client at rest sends nothing by itself, so what is not there by then does not come. */
+  #rest(condition: () => boolean, what: string): Promise<void> {
+    return this.waitFor(() => {
+      if (!this.isAtRest) return false;
+      if (condition()) return true;
+      throw new Error(`the client rests without ${what}\n${this.describe()}`);
+    }, `rest and ${what}`);
   }
 
   #holdFile(tool?: string): string {
