@@ -44,7 +44,7 @@ def serve(
         def started(kind: str) -> InThisProcess:
             app = importlib.import_module(f"bench.servers.{kind}").build()
             listener = running.enter_context(socket.create_server(("127.0.0.1", 0)))
-            server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+            server = uvicorn.Server(uvicorn.Config(app, log_config=None))
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
             running.callback(_end, server, thread)
             thread.start()
