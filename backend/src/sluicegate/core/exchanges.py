@@ -83,8 +83,16 @@ class Exchange:
         """Whether its last run failed, was stopped or died before an answer."""
         last = self.events[-1]
         return bool(
-            last.author == "user" or last.interrupted or (last.error_code and not last.partial)
+            last.author == "user"
+            or last.interrupted
+            or (last.error_code and not last.partial)
+            or notes(last).get("turn") == closed_turn(self.message_id)
         )
+
+
+def closed_turn(message_id: str) -> str:
+    """What the turn is called in which an exchange that waited was closed (A5)."""
+    return f"{message_id}-closed"
 
 
 def notes(event: Event) -> Mapping[str, Any]:

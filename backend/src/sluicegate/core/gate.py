@@ -188,10 +188,12 @@ class Gate(ABC):
             state.answer = answer
         state.outcome = answer.outcome or Outcome("output")
         state.shown = True
-        outcome = outcome_chunk(state.call.id, state.outcome)
-        if state.announced:
-            return [outcome]
-        return [*self._step.begin(), *self._announce(state), outcome, *self._step.close()]
+        chunks: list[BaseChunk] = []
+        if not state.announced:
+            chunks = [*self._step.begin(), *self._announce(state), *self._step.close()]
+        # An answer that adds nothing after it would be asked for again and again (T4).
+        self._step.finished(state.call.id)
+        return [*chunks, outcome_chunk(state.call.id, state.outcome)]
 
     def announce_again(self, call_id: str) -> list[BaseChunk]:
         """The call a browser may run now that a person said yes (the exception to T9)."""

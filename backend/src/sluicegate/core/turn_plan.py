@@ -114,7 +114,8 @@ def plan_turn(request: ChatRequest, log: ChatLog) -> Plan:
     exchange = log.exchanges[known]
     if request.message_id == message.id:
         return NewExchange(message, message.id, rewound=_rewindable(log, known))
-    if exchange.was_cut and not log.rebuild(exchange).is_waiting:
+    is_last = known == len(log.exchanges) - 1
+    if is_last and exchange.was_cut and not log.rebuild(exchange).is_waiting:
         return NewExchange(None, message.id, rewound=_rewindable(log, known))
     return Repeat(log.rebuild(exchange))
 

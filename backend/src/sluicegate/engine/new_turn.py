@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from sluicegate.core.exchanges import Exchange, TurnStamp
+from sluicegate.core.exchanges import Exchange, TurnStamp, closed_turn
 from sluicegate.engine.session_log import question_content
 from sluicegate.engine.turn_setup import Setup, owner_of, prepare
 from sluicegate.errors import Unknown
@@ -97,7 +97,7 @@ def stamp_of(exchange: Exchange) -> TurnStamp:
     """The stamp that marks events as belonging to this exchange."""
     return TurnStamp(
         message=exchange.message_id,
-        turn=f"{exchange.message_id}-closed",
+        turn=closed_turn(exchange.message_id),
         user_message=exchange.user_message_id,
         release=exchange.release,
         style=exchange.style,
