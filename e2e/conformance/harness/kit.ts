@@ -61,7 +61,7 @@ export interface Kit {
 }
 
 /** What the validator says, without the value, which stands in the trace anyway. */
-function brief(error: Error | undefined): string {
+function reason(error: Error | undefined): string {
   const cause = error?.cause instanceof Error ? error.cause : error;
   return (cause?.message ?? "no reason given").replaceAll(/\s+/g, " ").slice(0, 1_000);
 }
@@ -89,12 +89,12 @@ function kit(version: Version, client: Client): Kit {
     async chunkFault(chunk) {
       const judged = await schema.validate?.(chunk);
       if (judged === undefined) return "the package brings no schema for chunks";
-      return judged.success ? undefined : `${version}: ${brief(judged.error)}`;
+      return judged.success ? undefined : `${version}: ${reason(judged.error)}`;
     },
     async messagesFault(messages) {
       // What the page would store: undefined keys do not survive JSON.
       const judged = await validate({ messages: JSON.parse(JSON.stringify(messages)) });
-      return judged.success ? undefined : `${version}: ${brief(judged.error)}`;
+      return judged.success ? undefined : `${version}: ${reason(judged.error)}`;
     },
   };
 }
