@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.exchanges import Exchange, notes
-from sluicegate.core.noted import by_browser, closed_in, decision_in, enriched
+from sluicegate.core.noted import by_browser, closed_in, cut_short, decision_in, enriched
 from sluicegate.core.release import open_gate
 from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup, TurnFacts
 from sluicegate.core.spoken_order import in_spoken_order
@@ -106,7 +106,7 @@ def rebuild(
         note = notes(event)
         signals = [
             by_browser(enriched(signal, rows, note), rebuilt.gate, note)
-            for signal in rebuilt.translator.feed(event)
+            for signal in cut_short(rebuilt.translator.feed(event), note)
         ]
         answers: list[Signal] = [signal for signal in signals if isinstance(signal, Answered)]
         others: list[Signal] = [s for s in signals if not isinstance(s, Answered | Failed)]

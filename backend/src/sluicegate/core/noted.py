@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from sluicegate.core.gate import NOT_FINISHED
 from sluicegate.core.ledger import ApprovalRow
-from sluicegate.core.signals import Answered, Asked, Outcome, Settled, Signal
+from sluicegate.core.signals import Answered, Asked, Called, Outcome, Settled, Signal
 
 if TYPE_CHECKING:
     from sluicegate.core.gate import CallState, Gate
@@ -38,6 +39,17 @@ def enriched(signal: Signal, rows: Rows, note: Mapping[str, Any]) -> Signal:
             return replace(signal, outcome=_in_shape(outcome, shape)) if shape else signal
         case _:
             return signal
+
+
+def cut_short(signals: Sequence[Signal], note: Mapping[str, Any]) -> list[Signal]:
+    """End the calls that the note says were cut, before their step ends, as it was told live."""
+    outcomes = note.get("outcomes", {})
+    found: list[Signal] = []
+    for signal in signals:
+        found.append(signal)
+        if isinstance(signal, Called) and signal.call.id_in_adk in outcomes:
+            found.append(Settled(signal.call.id, NOT_FINISHED))
+    return found
 
 
 def by_browser(signal: Signal, gate: Gate, note: Mapping[str, Any]) -> Signal:

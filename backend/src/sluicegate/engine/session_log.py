@@ -147,6 +147,9 @@ def _fragment(piece: Unfinished, invocation: str, stamp: TurnStamp) -> Event:
     noted = dict(stamp.as_metadata()[METADATA_KEY])
     if piece.ahead_of is not None:
         noted["aheadOf"] = piece.ahead_of
+    if piece.calls:
+        cut = {"kind": "error", "text": NOT_FINISHED.text}
+        noted["outcomes"] = {call.id: cut for call in piece.calls}
     return Event(
         invocation_id=invocation,
         author=piece.author,
@@ -159,12 +162,9 @@ def _fragment(piece: Unfinished, invocation: str, stamp: TurnStamp) -> Event:
 
 def _cut(piece: Unfinished, fragment: Event) -> Event:
     """The answers to the calls of a fragment."""
-    text = NOT_FINISHED.text
-    note = {call.id: {"kind": "error", "text": text} for call in piece.calls}
-    metadata = dict(fragment.custom_metadata or {})
-    metadata[METADATA_KEY] = {**metadata[METADATA_KEY], "outcomes": note}
+    error: dict[str, Any] = {"error": NOT_FINISHED.text}
     responses = [
-        types.FunctionResponse(id=call.id, name=call.name, response={"error": text})
+        types.FunctionResponse(id=call.id, name=call.name, response=error)
         for call in piece.calls
     ]
     return Event(
@@ -175,7 +175,7 @@ def _cut(piece: Unfinished, fragment: Event) -> Event:
             role="user", parts=[types.Part(function_response=each) for each in responses]
         ),
         interrupted=True,
-        custom_metadata=metadata,
+        custom_metadata=fragment.custom_metadata,
     )
 
 
