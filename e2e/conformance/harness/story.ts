@@ -36,7 +36,9 @@ export class Talk extends Conversation {
   beside(options: { posts: number; messages: readonly Message[]; user?: string }): Talk {
     const { place, combination, chatId, user } = this;
     const earlier = [...this.earlier, ...this.recorder.posts];
-    return new Talk({ place, combination, chatId, user, earlier, ...options });
+    const tab = new Talk({ place, combination, chatId, user, earlier, ...options });
+    tab.#quiet = this.#quiet;
+    return tab;
   }
 
   /** Wait until the named tools ask, and see that the stored chat waits in the same state. */

@@ -108,7 +108,7 @@ story("arguments that the page has changed", { posts: inSequence(1) }, async (ta
   const tampered = JSON.stringify(talk.chat.messages).replaceAll('"amount":5', '"amount":5000');
   const forger = talk.beside({ posts: 1, messages: JSON.parse(tampered) });
   await forger.approve("pay");
-  await forger.rests(1);
+  await forger.ends({ ...SETTLED, stored: false, resumes: false });
   const effects = await effectsOf(talk.place, talk.chatId);
   expect(effects.map(({ args }) => args)).toEqual([{ amount: 5 }]);
 });
