@@ -7,7 +7,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from sluicegate.engine.chat_engine import ChatEngine, Client
+    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.client import Client
     from sluicegate.engine.options import EngineOptions
     from sluicegate.errors import ConfigurationError, RequestError, ToolError
     from sluicegate.replay import ScriptedModel
@@ -33,7 +34,7 @@ __all__ = [
 
 _HOMES: Final = {
     "ChatEngine": "engine.chat_engine",
-    "Client": "engine.chat_engine",
+    "Client": "engine.client",
     "ConfigurationError": "errors",
     "EngineOptions": "engine.options",
     "RequestError": "errors",

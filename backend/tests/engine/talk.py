@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.grammar import Grammar
-from sluicegate.engine.chat_engine import Client
+from sluicegate.engine.client import Client
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk
 from sluicegate.wire.messages import UIMessage, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks

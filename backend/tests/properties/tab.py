@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sluicegate.core.release import Release
-from sluicegate.engine.chat_engine import ChatEngine, Client
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.client import Client
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks

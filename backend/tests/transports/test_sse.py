@@ -13,7 +13,7 @@ import httpx
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from sluicegate.engine.chat_engine import Client
+from sluicegate.engine.client import Client
 from sluicegate.errors import StoreError, TurnRunning
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, chat_body, chunks, client, over_socket, serving

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sluicegate.core.gate import CallState
     from sluicegate.core.ledger import ApprovalRow, Decision
     from sluicegate.core.release import Release
-    from sluicegate.engine.chat_engine import Client
+    from sluicegate.engine.client import Client
     from sluicegate.engine.parts import EngineParts
     from sluicegate.engine.turn_reader import TurnReader
     from sluicegate.wire.chunks import BaseChunk

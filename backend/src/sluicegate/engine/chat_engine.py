@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from sluicegate.core.history import assistant_message, for_reader, resumable, user_message
@@ -34,19 +33,12 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release import Release
     from sluicegate.engine.agent_tree import AgentSurvey
+    from sluicegate.engine.client import Client
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.running_turn import RunningTurn
     from sluicegate.engine.turn_reader import TurnReader
     from sluicegate.wire.messages import UIMessage
     from sluicegate.wire.requests import ChatRequest
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """Who reads: the AI SDK's major, and the release it wishes for (header ``x-release``)."""
-
-    major: Literal[6, 7]
-    release: Release | None = None
 
 
 class ChatEngine:
@@ -219,7 +211,7 @@ class ChatEngine:
     async def _answers(
         self, log: ChatLog, plan: Answers, release: Release, client: Client
     ) -> TurnReader:
-        chat, message_id = log.chat, plan.exchange.exchange.message_id
+        chat = log.chat
         if plan.decisions:
             rows = await self._answer.decide(plan.decisions, by=chat.user)
             check_winners(plan.decisions, rows)
@@ -228,17 +220,26 @@ class ChatEngine:
             if not plan.decisions and _takes(running, client):
                 return await self._parts.turns.reader(running, major=client.major)
             await running.done.wait()
-        fresh = await self._parts.chat_log(chat)
-        exchange = next(e for e in fresh.exchanges if e.message_id == message_id)
-        rebuilt = fresh.rebuild(exchange)
-        plan = Answers(rebuilt, plan.posted, plan.decisions, plan.repeats, plan.outputs)
+        fresh, plan = await self._afresh(chat, plan)
         waiting = still_open(plan)
+        if waiting and await self._parts.ledger.expire(chat):
+            # What nobody answered in time holds nothing back any more (A5).
+            fresh, plan = await self._afresh(chat, plan)
+            waiting = still_open(plan)
         if waiting:
             return not_yet(plan, [s.call.id for s in waiting], major=client.major)
         reader = await self._answer.start(fresh, plan, release, client)
         if reader is not None:
             return reader
         return repeated(plan, major=client.major)
+
+    async def _afresh(self, chat: ChatKey, plan: Answers) -> tuple[ChatLog, Answers]:
+        """The same plan on the conversation as it is now."""
+        log = await self._parts.chat_log(chat)
+        message_id = plan.exchange.exchange.message_id
+        exchange = next(e for e in log.exchanges if e.message_id == message_id)
+        rebuilt = log.rebuild(exchange)
+        return log, Answers(rebuilt, plan.posted, plan.decisions, plan.repeats, plan.outputs)
 
     def _release(self, client: Client) -> Release:
         options = self._parts.options

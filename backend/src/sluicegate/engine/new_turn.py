@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.release import Release
     from sluicegate.core.turn_plan import NewExchange
-    from sluicegate.engine.chat_engine import Client
+    from sluicegate.engine.client import Client
     from sluicegate.engine.parts import EngineParts
     from sluicegate.engine.turn_reader import TurnReader
     from sluicegate.wire.chunks import BaseChunk
