@@ -170,10 +170,9 @@ class Gate(ABC):
         """What the one who answered knows already; shown to others by a rebuild."""
         if answer.approval_id is None:
             return self._given(state, answer)
-        if state.answer is None:
-            state.answer = answer
-        if state.ask is None:
+        if state.answer is not None or state.ask is None:
             return []
+        state.answer = answer
         return [
             ToolApprovalResponseChunk(
                 approval_id=answer.approval_id, approved=answer.approved, reason=answer.reason

@@ -91,7 +91,9 @@ def _outcome(state: CallState, row: ApprovalRow | None, reason: str) -> Outcome:
         return Outcome(kind, text=f"Not run: {reason}")
     if row.state in ("executing", "unknown"):
         return Outcome("error", text=UNKNOWN)
-    if row.state in ("executed", "failed"):
+    if row.state == "failed" and isinstance(row.outcome, dict):
+        return Outcome("error", text=str(row.outcome.get("error")))
+    if row.state == "executed":
         return Outcome("output", output=row.outcome)
     approved, sentence = closing_words(row)
     return Outcome("error" if approved else "denied", text=sentence)

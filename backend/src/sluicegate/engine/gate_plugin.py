@@ -8,7 +8,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.core.event_parts import ABORTED, NODE_CONFIRMATION
 from sluicegate.core.exchanges import METADATA_KEY
-from sluicegate.engine.turn_gate import CURRENT, STOPPED
+from sluicegate.engine.turn_gate import CURRENT
 
 if TYPE_CHECKING:
     from google.adk.agents.callback_context import CallbackContext
@@ -108,7 +108,7 @@ def _outcomes(turn: TurnGate, event: Event) -> dict[str, Any]:
     names = [response.id or "" for response in event.get_function_responses()]
     if event.error_code == ABORTED:
         for name in names:
-            turn.outcomes.setdefault(name, {"kind": "error", "text": STOPPED})
+            turn.sealed(name)
     if event.node_info.path:
         names.append(NODE_CONFIRMATION + event.node_info.path)
     outcomes = {name: turn.outcomes[name] for name in names if name in turn.outcomes}

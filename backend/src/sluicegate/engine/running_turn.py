@@ -16,6 +16,7 @@ from sluicegate.core.signals import Answered, Asked, Failed, Settled, Signal
 from sluicegate.core.turn_plan import new_approval
 from sluicegate.engine.failures import describe
 from sluicegate.engine.turn_gate import CURRENT, TurnGate
+from sluicegate.errors import StoreError
 from sluicegate.stores.base import StreamFull
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk, FinishReason, StartChunk
 
@@ -35,6 +36,7 @@ logger = logging.getLogger("sluicegate")
 End = Literal["finished", "stopped", "failed"]
 HELD_TOO_MUCH = "The answer held more than this server keeps back; ask for less at once."
 STREAM_FULL = "The answer grew longer than this server sends in one turn; ask for less at once."
+TOOL_TOOK_TOO_LONG = "A tool ran longer than this server allows; what it did is not known."
 TOOK_TOO_LONG = "The answer took too long and was stopped."
 
 
@@ -88,8 +90,6 @@ class RunningTurn:
                     if self.invocation is None:
                         self.invocation = event.invocation_id
                     await self._feed(self.translator.feed(event), notes(event))
-        except StreamFull:
-            self.fail(STREAM_FULL)
         except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
             self._failed_with(error)
         try:
@@ -103,11 +103,17 @@ class RunningTurn:
         return "stopped" if self.abort.is_set() else "finished"
 
     def fail(self, sentence: str, error_id: str | None = None) -> None:
-        """End the turn with this sentence; the first failure counts."""
+        """End the turn with this sentence, once no claimed call runs; the first failure counts."""
         if self.failure is None:
             self.failure = sentence
             self.error_id = error_id
-            self.abort.set()
+            self.turn_gate.stopping = True
+            self.turn_gate.claims.when_done(self.abort.set)
+
+    def cut(self) -> None:
+        """End the turn at once: a claimed call runs longer than it may."""
+        self.fail(TOOL_TOOK_TOO_LONG)
+        self.abort.set()
 
     async def _feed(self, signals: Sequence[Signal], note: Mapping[str, Any]) -> None:
         for found in signals:
@@ -135,8 +141,14 @@ class RunningTurn:
         state.ask = None
         if state.call.facts.kind == "free":
             self.unforeseen(state.call.name)
-        await self.ledger.request([approval])
-        rows = await self.ledger.rows(self.chat)
+        try:
+            await self.ledger.request([approval])
+            rows = await self.ledger.rows(self.chat)
+        except StoreError as error:
+            # The question stands in the log, so it has to be closed with the turn.
+            self._failed_with(error)
+            self.abort.set()
+            return signal
         return enriched(signal, {row.approval_id: row for row in rows}, {})
 
     def _failed_with(self, error: BaseException | None) -> None:
@@ -157,7 +169,12 @@ class RunningTurn:
         """Check chunks against the grammar and write them."""
         for chunk in chunks:
             self.grammar.feed(chunk)
-            await self.streams.append(self.chat, chunk)
+            try:
+                await self.streams.append(self.chat, chunk)
+            except StreamFull:
+                self.fail(STREAM_FULL)
+                # What ends the turn has as much room again, and this chunk belongs before it.
+                await self.streams.append(self.chat, chunk)
 
     async def finish(self, end: End, closing: Sequence[Signal] = ()) -> None:
         """Write the end of the turn: what is held, then ``finish`` or ``error``, once."""

@@ -164,8 +164,7 @@ def _cut(piece: Unfinished, fragment: Event) -> Event:
     """The answers to the calls of a fragment."""
     error: dict[str, Any] = {"error": NOT_FINISHED.text}
     responses = [
-        types.FunctionResponse(id=call.id, name=call.name, response=error)
-        for call in piece.calls
+        types.FunctionResponse(id=call.id, name=call.name, response=error) for call in piece.calls
     ]
     return Event(
         invocation_id=fragment.invocation_id,

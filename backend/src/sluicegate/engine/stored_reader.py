@@ -12,6 +12,7 @@ from sluicegate.wire.chunks import BaseChunk, FinishChunk, StartChunk
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sluicegate.core.gate import CallState
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.turn_plan import Answers
     from sluicegate.wire.chunks import Major
@@ -22,15 +23,8 @@ NOTHING_TO_DO: Final = "Nothing in this chat waits for that answer; load the cha
 def not_yet(plan: Answers, waiting: Sequence[str], *, major: Major) -> TurnReader:
     """Something is still open: announce what the browser may run, else say so (A3, T4)."""
     exchange = plan.exchange
-    decided = {decision.request.approval_id for decision in plan.decisions}
     calls = exchange.gate.calls
-    runnable = [
-        call_id
-        for call_id in waiting
-        if calls[call_id].is_approved
-        and (ask := calls[call_id].ask) is not None
-        and ask.approval_id in decided
-    ]
+    runnable = [call_id for call_id in waiting if _awaits_word(plan, calls[call_id])]
     head: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
     if not runnable:
         names = ", ".join(sorted({calls[call_id].call.name for call_id in waiting}))
@@ -42,6 +36,15 @@ def not_yet(plan: Answers, waiting: Sequence[str], *, major: Major) -> TurnReade
     facts = metadata(exchange.translator.facts, created_at=exchange.exchange.created_at)
     head.append(FinishChunk(finish_reason="tool-calls", message_metadata=facts))
     return TurnReader(head, None, major=major)
+
+
+def _awaits_word(plan: Answers, state: CallState) -> bool:
+    """Whether the page said yes to a call of its own and was not yet told to run it."""
+    answered = {decision.request.approval_id for decision in plan.decisions} | set(plan.repeats)
+    if not state.is_approved or state.ask is None or state.ask.approval_id not in answered:
+        return False
+    posted = (part for part in plan.posted.parts if part.tool_call_id == state.call.id)
+    return all(part.state == "approval-responded" for part in posted)
 
 
 def repeated(plan: Answers, *, major: Major) -> TurnReader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.canonical import hash_arguments
 from sluicegate.core.event_parts import NODE_CONFIRMATION
@@ -14,6 +14,7 @@ from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.noted import closing_words
 from sluicegate.core.spoken_order import SpokenOrder
 from sluicegate.engine.call_ids import CallIds
+from sluicegate.engine.claims import Claims
 from sluicegate.engine.tool_results import storable
 from sluicegate.errors import ToolError
 
@@ -67,15 +68,10 @@ class TurnGate:
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     outcomes: dict[str, dict[str, str]] = field(default_factory=dict)
     stopping: bool = False
+    claims: Claims = field(default_factory=lambda: Claims(60.0))
     order: SpokenOrder = field(default_factory=SpokenOrder)
     call_ids: CallIds = field(default_factory=CallIds)
     _asked: set[str] = field(default_factory=set)
-    _claims: dict[str, CallKey] = field(default_factory=dict)
-    _idle: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def __post_init__(self) -> None:
-        """No claimed call runs yet."""
-        self._idle.set()
 
     async def before(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
@@ -101,7 +97,7 @@ class TurnGate:
     ) -> dict[str, Any] | None:
         """Store the outcome of a claimed call before ADK stores its event."""
         call_id = self._name(context)
-        if call_id in self._claims:
+        if call_id in self.claims:
             await self._finish(call_id, failed=False, outcome=json_safe(result))
         requested = context.actions.requested_tool_confirmations
         asks_for = context.function_call_id or ""
@@ -115,7 +111,7 @@ class TurnGate:
     async def failed(self, context: ToolContext, error: BaseException) -> dict[str, Any] | None:
         """Turn a tool's exception into one safe sentence for model and user (T8)."""
         if isinstance(error, asyncio.CancelledError):
-            self._release(self._name(context))
+            self.claims.let_go(self._name(context), cut=True)
             return None
         call_id = self._name(context)
         if isinstance(error, ToolError):
@@ -125,18 +121,14 @@ class TurnGate:
             self.report(error_id, error)
             sentence = f"The tool failed (error {error_id})."
         answer = self._unrun(call_id, sentence)
-        if call_id in self._claims:
+        if call_id in self.claims:
             await self._finish(call_id, failed=True, outcome=json_safe(answer))
         return answer
 
-    async def claims_done(self) -> None:
-        """Wait until no claimed call runs."""
-        await self._idle.wait()
-
-    @property
-    def is_executing(self) -> bool:
-        """Whether a claimed call runs now."""
-        return bool(self._claims)
+    def sealed(self, name: str) -> None:
+        """A call was ended by the end of the turn; note what that means for it (A5, T8)."""
+        text = UNKNOWN if name in self.claims.cut or name in self.claims else STOPPED
+        self.outcomes.setdefault(name, {"kind": "error", "text": text})
 
     async def _before_asking(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
@@ -147,11 +139,20 @@ class TurnGate:
             same_call = row.tool == tool.name and row.args_hash == digest
             if same_call and row.state == "denied" and self._is_here(row, context):
                 return self._unrun(call_id, REPEATED_AFTER_DENIAL)
-        if await tool.check_require_confirmation(arguments, context) is True:
+        if await self._will_ask(tool, arguments, context):
             if self._over_cap(context):
                 return self._unrun(call_id, TOO_MANY)
             self._asked.add(call_id)
         return None
+
+    async def _will_ask(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> bool:
+        try:
+            return await tool.check_require_confirmation(arguments, context) is True
+        except Exception:  # noqa: BLE001 - a predicate is the user's and may raise anything;
+            # ADK asks it next and takes what it raises for a failure of the tool (T8).
+            return False
 
     async def _claim(
         self, call_id: str, row: ApprovalRow, arguments: dict[str, Any]
@@ -159,8 +160,7 @@ class TurnGate:
         digest = hash_arguments(json_safe(arguments))
         current = await self.ledger.claim(row.key, owner=self.owner, args_hash=digest)
         if current is None:
-            self._claims[call_id] = row.key
-            self._idle.clear()
+            self.claims.take(call_id, row.key)
             return None
         if current.state in ("executed", "failed"):
             outcome = current.outcome
@@ -198,18 +198,14 @@ class TurnGate:
         self.outcomes[call_id] = {"kind": "error", "text": sentence}
 
     async def _finish(self, call_id: str, *, failed: bool, outcome: Any) -> None:
-        key = self._claims[call_id]
+        key = self.claims.key(call_id)
+        state: Literal["executed", "failed"] = "failed" if failed else "executed"
         try:
-            await self.ledger.finish(
-                key, owner=self.owner, state="failed" if failed else "executed", outcome=outcome
-            )
-        finally:
-            self._release(call_id)
-
-    def _release(self, call_id: str) -> None:
-        self._claims.pop(call_id, None)
-        if not self._claims:
-            self._idle.set()
+            await self.ledger.finish(key, owner=self.owner, state=state, outcome=outcome)
+        except BaseException:
+            self.claims.let_go(call_id, cut=True)
+            raise
+        self.claims.let_go(call_id)
 
     def _row(self, context: ToolContext) -> ApprovalRow | None:
         return self.rows.get(CallKey(*self.chat, context.invocation_id, self._name(context)))

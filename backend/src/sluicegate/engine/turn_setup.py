@@ -10,6 +10,7 @@ from sluicegate.core.grammar import Grammar
 from sluicegate.core.history import known_calls
 from sluicegate.core.release import open_gate
 from sluicegate.core.translator import Translator
+from sluicegate.engine.claims import Claims
 from sluicegate.engine.failures import describe
 from sluicegate.engine.parts import PROCESS, EngineParts, new_error_id
 from sluicegate.engine.running_turn import RunningTurn
@@ -69,6 +70,7 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
         new_error_id=new_error_id,
         report=_report(chat, stamp),
         client_outputs=setup.client_outputs,
+        claims=Claims(parts.options.tool_timeout),
     )
     gate = continues.gate if continues else open_gate(stamp.release, stamp.style)
     turn = RunningTurn(
@@ -95,6 +97,7 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
     )
     if turn.translator.facts.model is None:
         turn.translator.facts.model = stamp.model
+    turn_gate.claims.overtime = turn.cut
     turn.preview(shown=setup.release == "preview")
     return turn
 

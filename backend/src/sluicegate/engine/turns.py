@@ -36,6 +36,8 @@ LEASE_TTL = 15.0
 TELEMETRY = TelemetryConfig(capture_message_content=ContentCapturingMode.NO_CONTENT)
 """ADK writes texts and arguments into its spans unless it is told not to."""
 LEASE_RENEWAL = 5.0
+ENDED: dict[End, str] = {"failed": "the turn failed.", "stopped": "the turn was stopped."}
+"""Why a call that was open did not run."""
 
 
 class Turns:
@@ -120,13 +122,7 @@ class Turns:
     async def stop(self, turn: RunningTurn) -> None:
         """Stop a turn: at once, or after the claimed call that runs has ended (section 7)."""
         turn.turn_gate.stopping = True
-        if turn.turn_gate.is_executing:
-            try:
-                async with asyncio.timeout(self._options.tool_timeout):
-                    await turn.turn_gate.claims_done()
-            except TimeoutError:
-                logger.warning("a claimed call outlived its time chat=%s", turn.chat.chat)
-        turn.abort.set()
+        turn.turn_gate.claims.when_done(turn.abort.set)
         await turn.done.wait()
 
     async def close(self) -> None:
@@ -150,7 +146,7 @@ class Turns:
         """Nobody reads for `linger` seconds: an ungated turn is stopped, a claimed call never."""
         if turn.readers > 0 or turn.done.is_set():
             return
-        if turn.turn_gate.is_executing:
+        if turn.turn_gate.claims:
             self._linger(turn)
             return
         task = asyncio.create_task(self.stop(turn))
@@ -231,23 +227,30 @@ class Turns:
 
     async def _seal(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
         """Write down what ADK does not: the text that was shown, the cards that are closed."""
+        claims = turn.turn_gate.claims
+        claims.give_up()
+        if claims.cut:
+            others = self.owners() - {turn.turn_gate.owner}
+            await turn.ledger.abandon(turn.chat, owners_alive=others)
         if end == "finished" or turn.invocation is None:
             return ()
         await self._log.append_unfinished(
             turn.chat, turn.translator.unfinished(), turn.invocation, turn.stamp
         )
-        if end == "failed":
-            return ()
         return await self._closing.close(
-            turn.chat, turn.gate, turn.invocation, turn.stamp, reason="The turn was stopped."
+            turn.chat, turn.gate, turn.invocation, turn.stamp, reason=ENDED[end]
         )
 
     async def _renew(self, turn: RunningTurn, fence: int) -> None:
         while True:
             await asyncio.sleep(LEASE_RENEWAL)
-            held = await self._leases.renew(
-                turn.chat, owner=turn.turn_gate.owner, fence=fence, ttl=LEASE_TTL
-            )
+            try:
+                held = await self._leases.renew(
+                    turn.chat, owner=turn.turn_gate.owner, fence=fence, ttl=LEASE_TTL
+                )
+            except StoreError:
+                logger.warning("a lease was not renewed, trying again chat=%s", turn.chat.chat)
+                continue
             if not held:
                 turn.fail("The server lost this chat to another one; load the chat again.")
                 return
