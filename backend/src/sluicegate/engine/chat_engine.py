@@ -26,6 +26,8 @@ from sluicegate.errors import Malformed, TurnRunning, Unknown
 from sluicegate.wire.chunks import StartChunk
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.apps.app import App
     from google.adk.models.base_llm import BaseLlm
@@ -58,15 +60,17 @@ class ChatEngine:
         options: EngineOptions,
         *,
         model: BaseLlm | str | None = None,
+        clock_offset: Callable[[], float] = lambda: 0.0,
     ) -> ChatEngine:
         """Open stores and prepare a copy of the agent; the caller's objects stay as they were.
 
-        ``model`` takes the place of every model of the agent.
+        ``model`` takes the place of every model of the agent. ``clock_offset`` is added to the
+        database's clock, in seconds; deadlines go by it.
 
         Raises:
             ConfigurationError: one sentence that names the tool or setting and the way out.
         """
-        return cls(await open_parts(target, options, model=model))
+        return cls(await open_parts(target, options, model=model, clock_offset=clock_offset))
 
     async def close(self) -> None:
         """Stop the turns, then close the stores."""

@@ -31,6 +31,8 @@ from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.memory import MemoryStreamStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.apps.app import App
     from google.adk.models.base_llm import BaseLlm
@@ -138,7 +140,11 @@ def moment(seconds: float) -> str:
 
 
 async def open_parts(
-    target: BaseAgent | BaseNode | App, options: EngineOptions, *, model: BaseLlm | str | None
+    target: BaseAgent | BaseNode | App,
+    options: EngineOptions,
+    *,
+    model: BaseLlm | str | None,
+    clock_offset: Callable[[], float],
 ) -> EngineParts:
     """Survey and copy the agent, open the stores.
 
@@ -160,7 +166,7 @@ async def open_parts(
         model=model or options.model,
         client_tools=options.client_tools,
     )
-    database = await Database.open(options.sessions)
+    database = await Database.open(options.sessions, clock_offset=clock_offset)
     sessions = DatabaseSessionService(db_engine=database.sessions)
     runner = Runner(app=app, session_service=sessions)
     streams, ledger, leases = (
