@@ -1,0 +1,233 @@
+"""The frames of the AI SDK's ``WebSocketChatTransport``: one JSON object per message, as text.
+
+In come ``send``, ``resume`` and ``abort``; out go ``start``, ``chunk``, ``end``, ``error`` and
+``no-active``, each under the ``requestId`` that the client chose. The heartbeat has a ``requestId``
+of its own: clients ignore frames of requests they do not know.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+
+from sluicegate.errors import Malformed, RequestError, Unknown
+from sluicegate.wire import strict_json
+from sluicegate.wire.encoding import encode
+from sluicegate.wire.requests import is_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+    from sluicegate.wire.base_chunk import BaseChunk
+
+MAX_REQUEST_ID: Final = 128
+"""Characters of a ``requestId``."""
+
+HEARTBEAT_ID: Final = "-"
+"""The ``requestId`` of the heartbeat; no request may have it."""
+
+NOT_JSON: Final = 1007
+NOT_A_FRAME: Final = 1008
+
+_OF_THE_FRAME: Final = ("id", "trigger", "messageId", "messages")
+
+
+@dataclass(frozen=True, slots=True)
+class SendFrame:
+    """A chat request; ``body`` is what ``POST /chat`` would have been sent."""
+
+    request_id: str
+    headers: Mapping[str, str]
+    body: dict[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeFrame:
+    """Asks for the running message of a chat, from its beginning."""
+
+    request_id: str
+    headers: Mapping[str, str]
+    chat_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AbortFrame:
+    """The client does not read a request any more."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BadFrame:
+    """What is no frame. Without a ``request_id`` nobody can be told: the socket is closed."""
+
+    request_id: str | None
+    error: RequestError
+    close_code: int
+
+
+FrameIn: TypeAlias = SendFrame | ResumeFrame | AbortFrame | BadFrame
+
+
+@dataclass(frozen=True, slots=True)
+class StartFrame:
+    """A resume was accepted; its chunks follow."""
+
+    type: ClassVar[str] = "start"
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFrame:
+    """The next chunk of a request; ``sequence`` begins with 0 and has no gaps."""
+
+    type: ClassVar[str] = "chunk"
+    request_id: str
+    sequence: int
+    chunk: BaseChunk
+
+
+@dataclass(frozen=True, slots=True)
+class EndFrame:
+    """The request has got all its chunks."""
+
+    type: ClassVar[str] = "end"
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorFrame:
+    """The request is refused or broken: one public sentence, and the code of the refusal."""
+
+    type: ClassVar[str] = "error"
+    request_id: str
+    error_text: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoActiveFrame:
+    """There is nothing to resume."""
+
+    type: ClassVar[str] = "no-active"
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatFrame:
+    """A sign of life for scripts, which cannot see the protocol's pings."""
+
+    type: ClassVar[str] = "heartbeat"
+    request_id: str = HEARTBEAT_ID
+
+
+FrameOut: TypeAlias = (
+    StartFrame | ChunkFrame | EndFrame | ErrorFrame | NoActiveFrame | HeartbeatFrame
+)
+
+_KEYS: Final = {"request_id": "requestId", "error_text": "errorText", "code": "code"}
+
+
+def text_of(frame: FrameOut) -> str:
+    """Return the message that carries a frame; a chunk is encoded once and stands in it as it is.
+
+    Raises:
+        ValueError: a number in the chunk is not finite (T6), or a value contains itself.
+        TypeError: a value in the chunk is not JSON.
+    """
+    if isinstance(frame, ChunkFrame):
+        request_id = json.dumps(frame.request_id)
+        return (
+            f'{{"type":"chunk","requestId":{request_id},"sequence":{frame.sequence},'
+            f'"chunk":{encode(frame.chunk)}}}'
+        )
+    members = {_KEYS[field.name]: getattr(frame, field.name) for field in fields(frame)}
+    # In ASCII, a requestId with half of a character comes back as it was.
+    return json.dumps({"type": frame.type, **members}, separators=(",", ":"))
+
+
+def parse_frame(data: bytes) -> FrameIn:
+    """Read one message.
+
+    The chat request in a ``send`` is not judged here, only that it is there to be judged; what a
+    client says of itself in ``headers`` has lower-case names.
+    """
+    try:
+        value = strict_json.loads(data)
+    except Malformed as error:
+        return BadFrame(_request_id(_as_javascript(data)), error, NOT_JSON)
+    request_id = _request_id(value)
+    if not isinstance(value, dict) or request_id is None:
+        sentence = f"A frame needs a requestId, a string of 1 to {MAX_REQUEST_ID} characters."
+        return BadFrame(None, Malformed(sentence), NOT_A_FRAME)
+    try:
+        return _frame(value, request_id)
+    except RequestError as error:
+        return BadFrame(request_id, error, NOT_A_FRAME)
+
+
+def _frame(frame: dict[str, Any], request_id: str) -> FrameIn:
+    match frame.get("type"):
+        case "abort":
+            return AbortFrame(request_id)
+        case "resume" | "send" if request_id == HEARTBEAT_ID:
+            raise Malformed("The requestId - is the heartbeat's; choose another one.")
+        case "resume":
+            _check_sequence(frame)
+            _object(frame, "body")
+            return ResumeFrame(request_id, _headers(frame), _chat_id(frame))
+        case "send":
+            body = dict(_object(frame, "body"))
+            body.update({name: frame[name] for name in _OF_THE_FRAME if name in frame})
+            return SendFrame(request_id, _headers(frame), body)
+    raise Malformed("The type of a frame must be send, resume or abort.")
+
+
+def _request_id(value: object) -> str | None:
+    found = value.get("requestId") if isinstance(value, dict) else None
+    if isinstance(found, str) and 0 < len(found) <= MAX_REQUEST_ID:
+        return found
+    return None
+
+
+def _as_javascript(data: bytes) -> object:
+    """Read JSON that is refused as other parsers do, to learn who is to be told."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _object(frame: dict[str, Any], name: str) -> dict[str, Any]:
+    found = frame.get(name, {})
+    if not isinstance(found, dict):
+        raise Malformed(f"The {name} of a frame must be an object.")
+    return found
+
+
+def _headers(frame: dict[str, Any]) -> dict[str, str]:
+    headers = _object(frame, "headers")
+    if not all(isinstance(value, str) for value in headers.values()):
+        raise Malformed("The headers of a frame must be strings.")
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def _chat_id(frame: dict[str, Any]) -> str:
+    chat_id = frame.get("id")
+    if not isinstance(chat_id, str):
+        raise Malformed("A resume needs the id of the chat.")
+    if not is_id(chat_id):
+        raise Unknown
+    return chat_id
+
+
+def _check_sequence(frame: dict[str, Any]) -> None:
+    """Refuse what is no sequence; one that is changes nothing, a resume begins at the beginning."""
+    if "lastSequence" not in frame:
+        return
+    last = frame["lastSequence"]
+    if type(last) is not int or not 0 <= last < strict_json.MAX_INTEGER:
+        raise Malformed("The lastSequence of a resume must be a whole number from 0; leave it out.")
