@@ -8,7 +8,8 @@ from typing import Any, TypeAlias, cast
 
 from starlette.applications import Starlette
 
-from sluicegate.engine.chat_engine import ChatEngine, Client
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.client import Client
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.server.app import Application, build
 from sluicegate.server.authentication import Authenticate
@@ -47,6 +48,7 @@ class FakeReader:
         self._steps = steps
         self.left = asyncio.Event()
         self.times_left = 0
+        self.aborted = False
 
     async def __aiter__(self) -> AsyncIterator[BaseChunk]:
         for step in self._steps:
@@ -57,8 +59,9 @@ class FakeReader:
             else:
                 yield step
 
-    async def aclose(self) -> None:
+    async def aclose(self, *, aborted: bool = False) -> None:
         await asyncio.sleep(0)
+        self.aborted = aborted
         self.times_left += 1
         self.left.set()
 
@@ -72,11 +75,14 @@ class FakeEngine:
         self.readers: list[FakeReader] = []
         self.refusal: Exception | None = None
         self.runs = True
+        self.pause: asyncio.Event | None = None
+        """Keeps a turn from being prepared until it is set."""
         self.chats: dict[tuple[str, str], dict[str, Any]] = {}
         self.files: dict[tuple[str, str, str], tuple[bytes, str]] = {}
         self.not_ready: RequestError | None = None
         self.opened = 0
         self.closed = 0
+        self._one_more = asyncio.Event()
 
     async def open(self) -> ChatEngine:
         self.opened += 1
@@ -89,6 +95,8 @@ class FakeEngine:
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> FakeReader:
         self._note("start", request, user, client)
+        if self.pause is not None:
+            await self.pause.wait()
         return self._reader()
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> FakeReader | None:
@@ -97,6 +105,12 @@ class FakeEngine:
 
     async def stop(self, chat_id: str, *, user: str) -> None:
         self._note("stop", chat_id, user)
+
+    async def has_readers(self, count: int) -> None:
+        """Wait until so many requests have got a reader."""
+        while len(self.readers) < count:
+            self._one_more.clear()
+            await self._one_more.wait()
 
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None
@@ -133,6 +147,7 @@ class FakeEngine:
 
     def _reader(self) -> FakeReader:
         self.readers.append(FakeReader(self.steps))
+        self._one_more.set()
         return self.readers[-1]
 
 

@@ -247,7 +247,7 @@ async def test_a_path_that_names_no_chat_is_unknown(
 
 
 @pytest.mark.parametrize("method", [b"GET", b"POST"])
-async def test_an_upgrade_to_a_socket_is_answered(
+async def test_an_upgrade_where_there_is_no_socket_is_answered(
     engine: FakeEngine, raw: RawConnection, method: bytes
 ) -> None:
     await raw.write(
@@ -257,7 +257,7 @@ async def test_an_upgrade_to_a_socket_is_answered(
         + b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
         + b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
-    assert (await raw.answer()).status == (200 if method == b"GET" else 405)
+    assert (await raw.answer()).status == (404 if method == b"GET" else 405)
 
 
 async def test_a_client_that_leaves_in_the_middle_of_its_body_is_forgotten(

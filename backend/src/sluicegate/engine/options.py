@@ -50,6 +50,9 @@ class EngineOptions(BaseModel):
     linger: Seconds = 60.0
     """Seconds an ungated turn outlives its last reader."""
 
+    abort_grace: Seconds = 3.0
+    """The same, where the last reader said over a socket that it reads no more."""
+
     prefix: Annotated[str, Field(pattern=_PREFIX)] = "/api"
     """The path before every endpoint: empty, or a slash first and none at the end."""
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from sluicegate.errors import StoreError
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk, StartChunk, for_major
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
+
+
+class Left(Protocol):
+    """Is told that a reader has left."""
+
+    def __call__(self, *, aborted: bool) -> None:
+        """Note it."""
 
 
 class TurnReader:
@@ -20,7 +27,7 @@ class TurnReader:
         live: AsyncIterator[tuple[int, BaseChunk]] | None,
         *,
         major: Literal[6, 7],
-        left: Callable[[], None] | None = None,
+        left: Left | None = None,
     ) -> None:
         self._head = head
         self._live = live
@@ -49,8 +56,12 @@ class TurnReader:
             # A clean end of the response would count as success.
             raise StoreError("The turn ended without its last chunk.")
 
-    async def aclose(self) -> None:
-        """This reader leaves; the turn goes on."""
+    async def aclose(self, *, aborted: bool = False) -> None:
+        """This reader leaves; the turn goes on.
+
+        A reader that has ``aborted`` wants no more: if nobody else reads, an ungated turn is
+        stopped after the setting ``abort_grace``, else after ``linger``.
+        """
         if self._left is not None:
-            self._left()
+            self._left(aborted=aborted)
             self._left = None

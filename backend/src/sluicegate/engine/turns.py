@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
 from typing import TYPE_CHECKING, Literal
@@ -117,7 +118,7 @@ class Turns:
         """A reader of a running turn from its beginning, after ``head``."""
         live = await self._streams.read(turn.chat, turn.stamp.turn)
         turn.readers += 1
-        return TurnReader(head, live, major=major, left=lambda: self._left(turn))
+        return TurnReader(head, live, major=major, left=functools.partial(self._left, turn))
 
     async def stop(self, turn: RunningTurn) -> None:
         """Stop a turn: at once, or after the claimed call that runs has ended (section 7)."""
@@ -131,23 +132,24 @@ class Turns:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _left(self, turn: RunningTurn) -> None:
+    def _left(self, turn: RunningTurn, *, aborted: bool) -> None:
         turn.readers -= 1
         if turn.readers <= 0 and not turn.done.is_set():
-            self._linger(turn)
+            options = self._options
+            self._linger(turn, options.abort_grace if aborted else options.linger)
 
-    def _linger(self, turn: RunningTurn) -> None:
+    def _linger(self, turn: RunningTurn, seconds: float) -> None:
         if turn.lingering is not None:
             turn.lingering.cancel()
         loop = asyncio.get_running_loop()
-        turn.lingering = loop.call_later(self._options.linger, self._stop_unread, turn)
+        turn.lingering = loop.call_later(seconds, self._stop_unread, turn, seconds)
 
-    def _stop_unread(self, turn: RunningTurn) -> None:
-        """Nobody reads for `linger` seconds: an ungated turn is stopped, a claimed call never."""
+    def _stop_unread(self, turn: RunningTurn, seconds: float) -> None:
+        """Nobody reads for that long: an ungated turn is stopped, a claimed call never."""
         if turn.readers > 0 or turn.done.is_set():
             return
         if turn.turn_gate.claims:
-            self._linger(turn)
+            self._linger(turn, seconds)
             return
         task = asyncio.create_task(self.stop(turn))
         self._tasks.add(task)

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
 from sluicegate.errors import Forbidden, Malformed, RequestError, TooLarge
-from sluicegate.server.answers import refusal
+from sluicegate.server.answers import answer_before, refusal
 from sluicegate.server.authentication import address_of, is_loopback
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+?)\.?(?::([0-9]{1
 _ORIGIN: Final = re.compile(r"(https?)://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?")
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 _SCHEMES: Final = {"ws": "http", "wss": "https"}
-_POLICY_VIOLATION: Final = 1008
 
 
 class Access:
@@ -63,7 +62,7 @@ class Access:
             host = self._check_host(scope, headers)
             origin = self._check_origin(scope, headers, host)
         except RequestError as error:
-            await _refuse(error, scope, receive, send)
+            await answer_before(refusal(error), scope, receive, send)
             return
         if origin is None or scope["type"] == "websocket":
             await self._app(scope, receive, send)
@@ -165,10 +164,3 @@ def _with_cors(send: Send, origin: str) -> Send:
         await send(message)
 
     return sending
-
-
-async def _refuse(error: RequestError, scope: Scope, receive: Receive, send: Send) -> None:
-    if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": error.code})
-        return
-    await refusal(error)(scope, receive, send)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import secrets
@@ -27,6 +28,8 @@ INTERNAL: Final = "internal"
 METHOD_NOT_ALLOWED: Final = "method_not_allowed"
 """The code of an answer 405."""
 
+_REFUSED: Final = 1008
+_UNEXPECTED: Final = 1011
 _log: Final = logging.getLogger("sluicegate")
 
 
@@ -68,22 +71,41 @@ def refusal(error: RequestError) -> Response:
     return sentence(error.status, error.code, error.message, headers=headers)
 
 
+def nowhere() -> Response:
+    """Answer 404 to an address that there is not."""
+    return sentence(404, "unknown", "There is nothing at this address; check it.")
+
+
 async def routing_refusal(_: Request, error: Exception) -> Response:
     """Answer in the same form where no route matches (404) or not with this method (405)."""
     missing: HTTPException = error  # type: ignore[assignment]  # registered for it alone
     if missing.status_code == HTTPStatus.NOT_FOUND:
-        return sentence(404, "unknown", "There is nothing at this address; check it.")
+        return nowhere()
     if missing.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         text = "This address does not take that method; the header allow lists what it takes."
         return sentence(405, METHOD_NOT_ALLOWED, text, headers=missing.headers)
     return sentence(missing.status_code, "malformed", "The request could not be read; check it.")
 
 
+async def answer_before(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer instead of doing what was asked; a socket is not accepted.
+
+    Not every server can send a socket's client more than a 403.
+    """
+    if scope["type"] == "websocket" and "websocket.http.response" not in (
+        scope.get("extensions") or {}
+    ):
+        reason = response.headers["x-error-code"]
+        await send({"type": "websocket.close", "code": _REFUSED, "reason": reason})
+    else:
+        await response(scope, receive, send)
+
+
 class Failures:
     """Middleware that turns what endpoints raise into answers, and hides what is ours alone.
 
     Before the first byte every error is one plain sentence. After it the connection is broken:
-    a clean end would look like a finished answer.
+    a clean end would look like a finished answer. A socket that was accepted is closed.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -92,7 +114,7 @@ class Failures:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Call the application, answer for its errors."""
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         started = False
@@ -108,7 +130,13 @@ class Failures:
             return
         except Exception as error:
             if not started:
-                await answer_to(error)(scope, receive, send)
+                await answer_before(answer_to(error), scope, receive, send)
+                return
+            if scope["type"] == "websocket":
+                _log.error("a socket failed: %s", trace(error))
+                # It may be closed already, by either side.
+                with contextlib.suppress(OSError, RuntimeError):
+                    await send({"type": "websocket.close", "code": _UNEXPECTED})
                 return
             if isinstance(error, ConnectionAbortedError):
                 raise

@@ -16,7 +16,13 @@ from sluicegate import __version__
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.access import Access, is_loopback_name
-from sluicegate.server.answers import Failures, json_answer, routing_refusal
+from sluicegate.server.answers import (
+    Failures,
+    answer_before,
+    json_answer,
+    nowhere,
+    routing_refusal,
+)
 from sluicegate.server.authentication import authenticator
 from sluicegate.server.chats import StoredChats
 from sluicegate.server.openapi import description
@@ -31,17 +37,19 @@ from sluicegate.server.routes import (
     stored_operations,
 )
 from sluicegate.server.settings import load_settings
+from sluicegate.server.sockets import chat_sockets, socket_route
 from sluicegate.transports.incoming import BodyLimits
 from sluicegate.transports.sse import ChatOverSse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from google.adk.agents import BaseAgent
     from google.adk.models import BaseLlm
     from google.adk.workflow import BaseNode
     from starlette.requests import Request
     from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.opening import OpenEngine
@@ -101,11 +109,11 @@ def engine_of(agent: Target, settings: Settings) -> OpenEngine:
 class Application:
     """The Starlette application and what its server must reach in it."""
 
-    def __init__(self, app: Starlette, sse: ChatOverSse, engine: OneEngine) -> None:
+    def __init__(self, app: Starlette, engine: OneEngine, *, cut: Callable[[], None]) -> None:
         """Take the application and the parts that outlive a request."""
         self.app = app
         self.engine = engine
-        self.cut_streams = sse.cut
+        self.cut_streams = cut
         """Breaks the open streams, so that a server that ends need not wait for them."""
 
 
@@ -132,6 +140,11 @@ def build(
         own_files=settings.files_url,
         keep_alive=settings.keep_alive,
     )
+    sockets = chat_sockets(settings)
+
+    def cut() -> None:
+        sse.cut()
+        sockets.cut()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -139,7 +152,7 @@ def build(
         try:
             yield
         finally:
-            sse.cut()
+            cut()
             await engine.close()
 
     operations = [
@@ -150,13 +163,12 @@ def build(
     if settings.page:
         operations += page_operations(page_files(settings.prefix, suggestions))
     operations.append(_description_of(operations, settings.prefix))
+    asked = authenticate or authenticator(settings)
     app = Starlette(
-        routes=routes(
-            operations,
-            prefix=settings.prefix,
-            authenticate=authenticate or authenticator(settings),
-            engine=engine,
-        ),
+        routes=[
+            *routes(operations, prefix=settings.prefix, authenticate=asked, engine=engine),
+            socket_route(f"{settings.prefix}/chat/ws", sockets, authenticate=asked, engine=engine),
+        ],
         middleware=[
             Middleware(
                 Access,
@@ -170,7 +182,20 @@ def build(
     )
     # A redirect would lose the body of a POST; the one address is the right one.
     app.router.redirect_slashes = False
-    return Application(app, sse, engine)
+    app.router.default = _elsewhere(app.router.not_found)
+    return Application(app, engine, cut=cut)
+
+
+def _elsewhere(not_found: ASGIApp) -> ASGIApp:
+    """Give a socket where there is none the answer of any other address."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await answer_before(nowhere(), scope, receive, send)
+        else:
+            await not_found(scope, receive, send)
+
+    return answer
 
 
 def refuse_strangers(settings: Settings, authenticate: Authenticate | None) -> None:

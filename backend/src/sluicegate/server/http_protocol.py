@@ -87,6 +87,10 @@ class CarefulProtocol(HttpToolsProtocol):
         """Refuse what is not HTTP."""
         self._refuse(400, "malformed", "The request is not valid HTTP; check it.")
 
+    def _should_upgrade(self) -> bool:
+        """Take a socket's upgrade with GET alone; uvicorn would leave another one unanswered."""
+        return self.scope["method"] == "GET" and super()._should_upgrade()
+
     def _limit(self, seconds: float) -> None:
         self._no_limit()
         self._deadline = self.loop.call_later(seconds, self._too_late)

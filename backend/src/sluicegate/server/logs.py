@@ -53,9 +53,11 @@ _LIBRARIES: Final = (
 )
 _QUIET: Final = ("py.warnings", "opentelemetry")
 _EXPECTED: Final = (
+    "ASGI callable returned without completing handshake.",
     "ASGI callable returned without completing response.",
     "Exception in ASGI application\n",
 )
+_NOT_TEXT: Final = "Invalid UTF-8 sequence received from client."
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _log: Final = logging.getLogger("sluicegate")
 
@@ -148,9 +150,11 @@ def _one_line(text: str) -> str:
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Leave out what uvicorn says of streams that were broken on purpose."""
+    """Leave out what uvicorn says of streams broken on purpose and of messages that are no text."""
     if not record.name.startswith("uvicorn"):
         return True
+    if record.msg == _NOT_TEXT:
+        return False
     aborted = bool(record.exc_info) and isinstance(
         (record.exc_info or (None, None))[1], ConnectionAbortedError
     )

@@ -16,6 +16,7 @@ from sse_starlette.sse import AppStatus
 from uvicorn.server import HANDLED_SIGNALS
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.server.socket_protocol import PING_SECONDS, socket_protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -119,7 +120,12 @@ def server_of(
     config = uvicorn.Config(
         application.app,
         http=http,
-        ws="none",
+        ws=socket_protocol(settings),
+        ws_max_size=settings.max_body_bytes,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
+        # Compression costs memory for every socket, and a bomb costs its sender nothing.
+        ws_per_message_deflate=False,
         # The lifespan is entered around the server: what it raises is for the command line.
         lifespan="off",
         log_config=None,

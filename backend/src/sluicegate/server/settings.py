@@ -63,13 +63,31 @@ class Settings(EngineOptions):
     """Seconds in which the head of a request must have arrived (command line only)."""
 
     max_body_bytes: Count = 32 * 1024 * 1024
-    """Bytes of a body."""
+    """Bytes of a body, or of a message on a socket."""
 
     body_timeout: Seconds = 30.0
     """Seconds in which a body must have arrived."""
 
+    max_requests_per_socket: Count = 16
+    """Requests that may be open on one socket."""
+
+    max_frames_per_second: Count = 20
+    """Messages a second that a socket may bring, in the long run."""
+
+    max_frames_burst: Count = 100
+    """Messages that a socket may bring at once."""
+
+    first_frame_timeout: Seconds = 60.0
+    """Seconds in which a socket must have brought its first request."""
+
+    idle_timeout: Seconds = 1800.0
+    """Seconds that a socket without an open request is kept."""
+
+    recheck_interval: Seconds = 60.0
+    """Seconds after which it is asked again who is behind a socket."""
+
     keep_alive: Seconds = 15.0
-    """Seconds between two comments on a stream."""
+    """Seconds of silence after which a stream gets a comment and a socket a heartbeat."""
 
     shutdown_timeout: Annotated[int, Field(ge=1)] = 5
     """Seconds that requests which still run are given when the server ends (command line only)."""

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from sluicegate.engine.chat_engine import Client
+from sluicegate.engine.client import Client
 from sluicegate.errors import (
     Malformed,
     RequestTimeout,
@@ -18,6 +18,8 @@ from sluicegate.wire import strict_json
 from sluicegate.wire.requests import is_id
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import JsonValue
     from starlette.datastructures import Headers
     from starlette.requests import Request
@@ -28,8 +30,8 @@ _RELEASES: Final[dict[str, Literal["deferred", "preview", "progressive"]]] = {
     "preview": "preview",
     "progressive": "progressive",
 }
-_PARSED_ASIDE: Final = 512 * 1024
-"""Bytes from which a body is parsed in a thread, so that other streams go on meanwhile."""
+PARSED_ASIDE: Final = 512 * 1024
+"""Bytes from which a body or a frame is parsed in a thread: other streams go on meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ async def read_json(request: Request, limits: BodyLimits) -> JsonValue:
     """
     _check_content_type(request.headers)
     body = await _read(request, limits)
-    if len(body) < _PARSED_ASIDE:
+    if len(body) < PARSED_ASIDE:
         return strict_json.loads(body)
     return await asyncio.to_thread(strict_json.loads, body)
 
@@ -106,13 +108,15 @@ def chat_id(request: Request) -> str:
     return given
 
 
-def client_of(headers: Headers) -> Client:
-    """Return what the client says of itself: ``x-ai-sdk`` (default 6) and ``x-release``.
+def client_of(headers: Mapping[str, str], *, unsaid: Literal["6", "7"] = "6") -> Client:
+    """Return what the client says of itself: ``x-ai-sdk`` and ``x-release``, in lower case.
+
+    ``unsaid`` is the major of a client that does not say its own.
 
     Raises:
         Malformed: One of them has another value than the protocol knows.
     """
-    major = _MAJORS.get(headers.get("x-ai-sdk", "6"))
+    major = _MAJORS.get(headers.get("x-ai-sdk", unsaid))
     if major is None:
         raise Malformed("The header x-ai-sdk must be 6 or 7, the major version of the AI SDK.")
     wish = headers.get("x-release")

@@ -1,0 +1,90 @@
+"""WebSocket with the limits that uvicorn's protocol does not have.
+
+What the application never sees is counted here: control frames and the pieces of a message. A
+peer that does not answer a ping is dropped at once, also when it has stopped to read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from sluicegate.transports.socket import Allowance
+
+if TYPE_CHECKING:
+    from websockets.frames import Frame
+
+    from sluicegate.server.settings import Settings
+
+PING_SECONDS: Final = 20.0
+"""Seconds between two pings, and from a ping to the end of a peer that does not answer."""
+
+_PIECES: Final = 64
+_BYTES_A_PIECE: Final = 1024
+_POLICY: Final = 1008
+
+
+class CarefulSocketProtocol(WebSocketsSansIOProtocol):
+    """One socket. The application judges messages; this judges what never becomes one."""
+
+    burst: ClassVar[int] = 100
+    frames_per_second: ClassVar[int] = 20
+
+    _allowance: Allowance | None = None
+    _bytes = 0
+
+    def handle_cont(self, event: Frame) -> None:
+        """Refuse a message in many small pieces: each of them costs more than its bytes.
+
+        Browsers cut a large message into pieces of many kibibytes.
+        """
+        if self.close_sent:
+            return
+        if len(self.frames) == 1:
+            self._bytes = len(self.frames[0])
+        self._bytes += len(event.data)
+        if len(self.frames) >= _PIECES + self._bytes // _BYTES_A_PIECE:
+            self._refuse("too_many_pieces")
+        else:
+            super().handle_cont(event)
+
+    def handle_ping(self) -> None:
+        """Answer a ping; a flood of them is refused."""
+        if self._is_flooded():
+            self._refuse("too_many_frames")
+        else:
+            super().handle_ping()
+
+    def handle_pong(self, event: Frame) -> None:
+        """Take a pong; a flood of them is refused."""
+        if self._is_flooded():
+            self._refuse("too_many_frames")
+        else:
+            super().handle_pong(event)
+
+    def keepalive_timeout(self) -> None:
+        """Drop the connection: what waits to be written would keep it open for ever."""
+        super().keepalive_timeout()
+        self.transport.abort()
+
+    def _is_flooded(self) -> bool:
+        now = self.loop.time()
+        if self._allowance is None:
+            self._allowance = Allowance(self.burst, self.frames_per_second, now=now)
+        return not self._allowance.take(now)
+
+    def _refuse(self, reason: str) -> None:
+        if not self.close_sent:
+            self.frames = []
+            self.conn.fail(_POLICY, reason)
+            self.handle_parser_exception()
+
+
+def socket_protocol(settings: Settings) -> type[CarefulSocketProtocol]:
+    """Return the protocol with the limits that are set."""
+    limits = {
+        "burst": settings.max_frames_burst,
+        "frames_per_second": settings.max_frames_per_second,
+    }
+    return type("LimitedSocketProtocol", (CarefulSocketProtocol,), limits)

@@ -1,0 +1,132 @@
+"""Who is behind a socket, and the route on which it is opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.requests import HTTPConnection
+from starlette.routing import WebSocketRoute
+
+from sluicegate.errors import Unauthenticated
+from sluicegate.server.authentication import TrustedHeader, anyone_on_this_machine, identify
+from sluicegate.transports.socket import SocketLimits
+from sluicegate.transports.websocket import ChatOverWebSocket
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.websockets import WebSocket
+
+    from sluicegate.server.authentication import Authenticate
+    from sluicegate.server.opening import OneEngine
+    from sluicegate.server.settings import Settings
+
+
+class SocketCaller:
+    """Whoever opened a socket; where that says nobody, whoever a frame's bearer token names.
+
+    Browsers cannot set headers when they open a socket, so a frame may carry ``authorization``.
+    Nothing else of a frame is believed, and nothing of the address.
+    """
+
+    def __init__(self, authenticate: Authenticate, connection: HTTPConnection) -> None:
+        """Take the port and the connection as it was opened."""
+        self._authenticate = authenticate
+        self._connection = connection
+        self._opener: str | None = None
+        self._by_token: dict[str, HTTPConnection] = {}
+        self.is_gone = False
+
+    async def open(self) -> None:
+        """Learn who opens the socket.
+
+        Raises:
+            Unauthenticated: Nobody, and no token in a frame could change that.
+        """
+        try:
+            self._opener = await identify(self._authenticate, self._connection)
+        except Unauthenticated:
+            if self._authenticate is anyone_on_this_machine:
+                raise
+            if isinstance(self._authenticate, TrustedHeader):
+                raise
+
+    async def user(self, headers: Mapping[str, str]) -> str:
+        """Return the user of a frame with these headers.
+
+        Raises:
+            Unauthenticated: Nobody, or not who opened the socket.
+        """
+        if self._opener is not None:
+            await self._check_opener(self._opener)
+            return self._opener
+        connection = _with_token(self._connection, headers.get("authorization", ""))
+        user = await identify(self._authenticate, connection)
+        self._by_token[user] = connection
+        return user
+
+    async def check(self) -> None:
+        """Ask again about whoever opened the socket, or about the last token of each user.
+
+        Raises:
+            RequestError: Somebody is not accepted any more.
+        """
+        if self._opener is not None:
+            await self._check_opener(self._opener)
+        for user, connection in list(self._by_token.items()):
+            if await identify(self._authenticate, connection) != user:
+                raise Unauthenticated
+
+    async def _check_opener(self, opener: str) -> None:
+        try:
+            if await identify(self._authenticate, self._connection) == opener:
+                return
+        except Unauthenticated:
+            self.is_gone = True
+            raise
+        self.is_gone = True
+        raise Unauthenticated
+
+
+def _with_token(connection: HTTPConnection, authorization: str) -> HTTPConnection:
+    """Return the connection as if it had been opened with a frame's token.
+
+    Raises:
+        Unauthenticated: The frame has no bearer token.
+    """
+    if not authorization.isascii() or authorization[:7].lower() != "bearer ":
+        raise Unauthenticated
+    headers = [pair for pair in connection.scope["headers"] if pair[0] != b"authorization"]
+    headers.append((b"authorization", authorization.encode("ascii")))
+    return HTTPConnection({**connection.scope, "headers": headers})
+
+
+def chat_sockets(settings: Settings) -> ChatOverWebSocket:
+    """Return the endpoint with the limits that are set."""
+    return ChatOverWebSocket(
+        socket=SocketLimits(
+            frame_bytes=settings.max_body_bytes,
+            frames_per_second=settings.max_frames_per_second,
+            burst=settings.max_frames_burst,
+            first_frame=settings.first_frame_timeout,
+            idle=settings.idle_timeout,
+            heartbeat=settings.keep_alive,
+            recheck=settings.recheck_interval,
+        ),
+        limits=settings.request_limits,
+        own_files=settings.files_url,
+        max_requests=settings.max_requests_per_socket,
+    )
+
+
+def socket_route(
+    path: str, sockets: ChatOverWebSocket, *, authenticate: Authenticate, engine: OneEngine
+) -> WebSocketRoute:
+    """Return the route; a caller nobody knows is refused before the socket is accepted."""
+
+    async def for_a_user(websocket: WebSocket) -> None:
+        caller = SocketCaller(authenticate, websocket)
+        await caller.open()
+        await sockets.serve(websocket, await engine.get(), caller)
+
+    return WebSocketRoute(path, for_a_user)

@@ -1,0 +1,132 @@
+"""One request of a socket, from its frame to its ``end``, ``error`` or ``no-active``."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from sluicegate.engine.failures import describe
+from sluicegate.errors import RequestError
+from sluicegate.transports.incoming import client_of
+from sluicegate.transports.socket import SIGNED_OUT
+from sluicegate.wire.frames import (
+    ChunkFrame,
+    EndFrame,
+    ErrorFrame,
+    NoActiveFrame,
+    ResumeFrame,
+    StartFrame,
+    text_of,
+)
+from sluicegate.wire.requests import parse_chat_request
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.transports.socket import Caller, Socket
+    from sluicegate.wire.frames import FrameOut, SendFrame
+    from sluicegate.wire.limits import RequestLimits
+
+_log: Final = logging.getLogger("sluicegate")
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """An open socket, who is behind it, and the requests that are open on it by their ids."""
+
+    socket: Socket
+    engine: ChatEngine
+    caller: Caller
+    limits: RequestLimits
+    own_files: str
+    requests: dict[str, OpenRequest] = field(default_factory=dict)
+
+
+class OpenRequest:
+    """Asks the engine once and passes the chunks on."""
+
+    def __init__(self, opened: Opened, frame: SendFrame | ResumeFrame) -> None:
+        """Take a frame whose ``requestId`` is not open."""
+        self.task: asyncio.Task[None] | None = None
+        """What runs it."""
+        self._opened = opened
+        self._frame: SendFrame | ResumeFrame | None = frame
+        self._id = frame.request_id
+        self._resumes = isinstance(frame, ResumeFrame)
+        self._is_known = self._left = self._aborted = self._is_reading = False
+
+    def leave(self, *, aborted: bool = False) -> None:
+        """Stop reading; what was asked of the engine happens all the same.
+
+        ``aborted`` says that the client wants no more of it, rather than that it is gone.
+        """
+        self._left, self._aborted = True, aborted
+        if self._is_reading and self.task is not None:
+            self._is_reading = False
+            self.task.cancel()
+
+    async def run(self) -> None:
+        """Answer the request; nothing is sent after it was left."""
+        try:
+            last = await self._answer()
+        except RequestError as error:
+            last = ErrorFrame(self._id, error.message, error.code)
+        except Exception as error:  # noqa: BLE001 - the other requests of the socket go on
+            last = self._failure(error)
+        socket = self._opened.socket
+        if not self._left:
+            del self._opened.requests[self._id]
+            if self._is_known:
+                socket.was_used()
+            await socket.send(text_of(last))
+        if self._opened.caller.is_gone:
+            socket.end(SIGNED_OUT, "unauthenticated")
+
+    async def _answer(self) -> FrameOut:
+        reader = await self._reader()
+        if reader is None:
+            return NoActiveFrame(self._id)
+        try:
+            if not self._left:
+                self._is_reading = True
+                await self._pass_on(reader)
+        finally:
+            self._is_reading = False
+            await reader.aclose(aborted=self._aborted)
+        return EndFrame(self._id)
+
+    async def _reader(self) -> TurnReader | None:
+        # The frame may be large; once the engine has it, nobody needs it.
+        frame, self._frame = self._frame, None
+        if frame is None:
+            raise RuntimeError("a request is run once")
+        opened = self._opened
+        user = await opened.caller.user(frame.headers)
+        self._is_known = True
+        opened.socket.was_used()
+        client = client_of(frame.headers, unsaid="7")
+        if isinstance(frame, ResumeFrame):
+            return await opened.engine.resume(frame.chat_id, user=user, client=client)
+        request = parse_chat_request(frame.body, opened.limits, own_files=opened.own_files)
+        return await opened.engine.start(request, user=user, client=client)
+
+    async def _pass_on(self, reader: TurnReader) -> None:
+        send = self._opened.socket.send
+        if self._resumes:
+            await send(text_of(StartFrame(self._id)))
+        sequence = 0
+        async for chunk in reader:
+            await send(text_of(ChunkFrame(self._id, sequence, chunk)))
+            sequence += 1
+
+    def _failure(self, error: Exception) -> ErrorFrame:
+        error_id = secrets.token_hex(4)
+        _log.error("a request of a socket failed: error=%s %s", error_id, describe(error))
+        sentence = (
+            f"Something went wrong on the server; quote the error id {error_id} when you report it."
+        )
+        return ErrorFrame(self._id, sentence, "internal")

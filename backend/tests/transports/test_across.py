@@ -1,0 +1,198 @@
+"""One exchange over two transports, on the real engine: neither knows of the other."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.server.app import build, engine_of
+from sluicegate.server.authentication import LOCAL_USER
+from sluicegate.server.settings import Settings
+from tests.agents.conformance_agent import root_agent
+from tests.server.exchange import PATIENCE, chunks, over_socket, serving, user_message
+from tests.transports.socket_client import SocketClient, abort_frame, opened
+from tests.transports.socket_client import chunks as framed
+
+Chunk: TypeAlias = dict[str, Any]
+Message: TypeAlias = dict[str, Any]
+
+SSE, SOCKET = "sse", "socket"
+PAIRS = [(SSE, SOCKET), (SOCKET, SSE), (SOCKET, SOCKET)]
+HEADERS = {"x-ai-sdk": "7"}
+
+
+class Tab:
+    """Sends and resumes over either transport."""
+
+    def __init__(self, address: tuple[str, int], engine: ChatEngine) -> None:
+        self._address = address
+        self._engine = engine
+
+    async def post(self, transport: str, message: Message) -> list[Chunk]:
+        body = {"id": "c1", "messages": [message], "trigger": "submit-message"}
+        if message["role"] == "assistant":
+            body["messageId"] = message["id"]
+        if transport == SSE:
+            async with over_socket(self._address, headers=HEADERS) as http:
+                return chunks((await http.post("/api/chat", json=body)).text)
+        async with self.socket() as client:
+            return framed(await client.asks({"type": "send", "requestId": "r1"} | body))
+
+    async def resume(self, transport: str) -> list[Chunk]:
+        if transport == SSE:
+            async with over_socket(self._address, headers=HEADERS) as http:
+                return chunks((await http.get("/api/chat/c1/stream")).text)
+        async with self.socket() as client:
+            frames = await client.asks({"type": "resume", "requestId": "r1", "id": "c1"})
+            return framed(frames)
+
+    @contextlib.asynccontextmanager
+    async def socket(self) -> AsyncIterator[SocketClient]:
+        async with opened(self._address) as client:
+            yield client
+
+    async def has_readers(self, count: int) -> None:
+        """Wait until a turn runs that so many read; a request passes between two looks."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                running = self._engine._parts.turns.running(self._engine._key(LOCAL_USER, "c1"))
+                if running is not None and running.readers == count:
+                    return
+                await self.history()
+
+    async def stop(self) -> None:
+        async with over_socket(self._address) as http:
+            await http.post("/api/chat/c1/stop")
+
+    async def history(self) -> dict[str, Any]:
+        async with over_socket(self._address) as http:
+            response = await http.get("/api/chats/c1")
+            return dict(response.json()) if response.status_code == 200 else {}
+
+
+Open: TypeAlias = Callable[..., contextlib.AbstractAsyncContextManager[Tab]]
+
+
+@pytest.fixture
+def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "effects"
+    path.touch()
+    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(path))
+    return path
+
+
+@pytest.fixture
+def open_tab(tmp_path: Path, effects: Path) -> Open:
+    @contextlib.asynccontextmanager
+    async def opened_tab(**settings: Any) -> AsyncIterator[Tab]:
+        url = f"sqlite+aiosqlite:///{tmp_path}/sluicegate.db"
+        chosen = Settings(port=0, sessions=url, **settings)
+        application = build(engine_of(root_agent, chosen), chosen)
+        async with (
+            application.app.router.lifespan_context(application.app),
+            serving(application, chosen) as address,
+        ):
+            yield Tab(address, await application.engine.get())
+
+    return opened_tab
+
+
+def approved(told: list[Chunk]) -> Message:
+    """The message of a turn as a page posts it after Approve."""
+    parts = []
+    for asked in told:
+        if asked["type"] != "tool-approval-request":
+            continue
+        [call] = [
+            chunk
+            for chunk in told
+            if chunk["type"] == "tool-input-available"
+            and chunk["toolCallId"] == asked["toolCallId"]
+        ]
+        parts.append(
+            {
+                "type": f"tool-{call['toolName']}",
+                "toolCallId": call["toolCallId"],
+                "state": "approval-responded",
+                "input": call["input"],
+                "approval": {"id": asked["approvalId"], "approved": True},
+            }
+        )
+    return {"id": told[0]["messageId"], "role": "assistant", "parts": parts}
+
+
+def ran(effects: Path) -> list[str]:
+    return [json.loads(line)["tool"] for line in effects.read_text().splitlines()]
+
+
+def said(told: list[Chunk]) -> str:
+    return "".join(chunk["delta"] for chunk in told if chunk["type"] == "text-delta")
+
+
+@pytest.mark.parametrize("release", ["deferred", "progressive"])
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+async def test_an_exchange_begins_on_one_transport_and_ends_on_another(
+    open_tab: Open, effects: Path, first: str, second: str, release: str
+) -> None:
+    async with open_tab(release=release) as tab:
+        asked = await tab.post(first, user_message("story:approval"))
+        assert ran(effects) == []
+        finished = await tab.post(second, approved(asked))
+        again = await tab.post(first, approved(asked))
+        history = await tab.history()
+    assert ran(effects) == ["pay"]
+    assert finished[0] == {"type": "start", "messageId": asked[0]["messageId"]}
+    assert said(finished) == "The payment is settled."
+    assert finished[-1]["type"] == "finish"
+    # The same answer again gets the rest of the message again, on either transport.
+    assert (again[0], said(again), again[-1]) == (finished[0], said(finished), finished[-1])
+    assert (len(history["messages"]), history["status"]) == (2, "ready")
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+async def test_a_turn_begun_on_one_transport_is_resumed_on_another(
+    open_tab: Open, first: str, second: str
+) -> None:
+    async with open_tab(release="progressive") as tab:
+        telling = asyncio.create_task(tab.post(first, user_message("story:stop")))
+        await tab.has_readers(1)
+        resuming = asyncio.create_task(tab.resume(second))
+        await tab.has_readers(2)
+        await tab.stop()
+        told, again = await telling, await resuming
+    assert [chunk["type"] for chunk in again] == [chunk["type"] for chunk in told]
+    assert again[0]["messageId"] == told[0]["messageId"]
+    assert again[-1]["finishReason"] == "other"
+
+
+async def test_an_abort_stops_a_turn_that_nobody_reads(open_tab: Open) -> None:
+    async with open_tab(abort_grace=0.01) as tab, tab.socket() as client:
+        await client.say(
+            {
+                "type": "send",
+                "requestId": "r1",
+                "id": "c1",
+                "messages": [user_message("story:stop")],
+            }
+        )
+        await client.next()
+        await client.say({"type": "resume", "requestId": "r2", "id": "c1"})
+        assert (await client.next("r2"))["type"] == "start"
+        await client.say(abort_frame("r1"))
+        # Somebody still reads: the turn goes on, and the abort of the last one ends it.
+        assert (await client.next("r2"))["type"] == "chunk"
+        await tab.has_readers(1)
+        await client.say(abort_frame("r2"))
+        async with asyncio.timeout(PATIENCE):
+            while (await tab.history())["status"] == "running":
+                pass
+        await client.say({"type": "resume", "requestId": "r3", "id": "c1"})
+        assert (await client.next("r3"))["type"] == "no-active"
+        assert [frame["type"] for frame in client.unheard if frame["type"] != "chunk"] == []

@@ -1,0 +1,285 @@
+"""The chat over a socket: the stock protocol, many requests on one, and how each of them ends."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from sluicegate.engine.client import Client
+from sluicegate.errors import StoreError, TurnRunning, Unavailable
+from sluicegate.wire.chunks import StartChunk, TextDeltaChunk
+from tests.server.exchange import PATIENCE, serving, serving_alone
+from tests.server.fake_engine import MESSAGE, FakeEngine, answer, application
+from tests.transports.socket_client import (
+    SocketClient,
+    abort_frame,
+    chunks,
+    opened,
+    resume_frame,
+    send_frame,
+    until_left,
+)
+
+SECRET = "sk-very-secret"
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_a_send_is_answered_by_numbered_chunks_and_an_end(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    engine.steps = answer("Hel", "lo")
+    frames = await client.asks(send_frame())
+    assert [chunk["type"] for chunk in chunks(frames)] == [
+        "start",
+        "text-start",
+        "text-delta",
+        "text-delta",
+        "text-end",
+        "finish",
+    ]
+    assert {frame["requestId"] for frame in frames} == {"r1"}
+    assert frames[-1] == {"type": "end", "requestId": "r1"}
+    assert engine.readers[0].times_left == 1
+    assert not engine.readers[0].aborted
+
+
+async def test_the_request_reaches_the_engine_as_it_was_meant(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    await client.asks(send_frame(text="Hello", chat="my-chat") | {"messageId": "m1"})
+    [(name, request, user, caller)] = engine.calls
+    assert (name, user, caller) == ("start", "local", Client(major=7))
+    assert (request.chat_id, request.message_id) == ("my-chat", "m1")
+    assert request.user_message.texts == ("Hello",)
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, Client(major=7)),
+        ({"x-ai-sdk": "6"}, Client(major=6)),
+        ({"X-AI-SDK": "7", "X-Release": "preview"}, Client(major=7, release="preview")),
+        ({"x-release": "progressive"}, Client(major=7, release="progressive")),
+    ],
+)
+@pytest.mark.parametrize("frame", [send_frame(), resume_frame()], ids=["send", "resume"])
+async def test_a_frame_says_who_reads(
+    engine: FakeEngine,
+    client: SocketClient,
+    frame: dict[str, Any],
+    headers: dict[str, str],
+    expected: Client,
+) -> None:
+    await client.asks({**frame, "headers": headers})
+    assert engine.calls[0][-1] == expected
+
+
+async def test_a_resume_starts_and_tells_everything(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    start, *frames = await client.asks(resume_frame() | {"lastSequence": 3})
+    assert start == {"type": "start", "requestId": "r1"}
+    assert chunks(frames)[0] == {"type": "start", "messageId": MESSAGE}
+    assert frames[-1]["type"] == "end"
+    assert engine.calls == [("resume", "c1", "local", Client(major=7))]
+
+
+async def test_nothing_to_resume_is_no_active_alone(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    engine.runs = False
+    assert await client.asks(resume_frame()) == [{"type": "no-active", "requestId": "r1"}]
+
+
+@pytest.mark.parametrize("refusal", [TurnRunning(), Unavailable(), TurnRunning("Wait a bit.")])
+@pytest.mark.parametrize("frame", [send_frame(), resume_frame()], ids=["send", "resume"])
+async def test_a_refusal_of_the_engine_is_an_error_frame_with_its_code(
+    engine: FakeEngine,
+    client: SocketClient,
+    frame: dict[str, Any],
+    refusal: TurnRunning | Unavailable,
+) -> None:
+    engine.refusal = refusal
+    assert await client.asks(frame) == [
+        {
+            "type": "error",
+            "requestId": "r1",
+            "errorText": refusal.message,
+            "code": refusal.code,
+        }
+    ]
+    engine.refusal = None
+    assert (await client.asks(frame))[-1]["type"] == "end"
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"id": "a b"}, "malformed"),
+        ({"messages": "x"}, "malformed"),
+        ({"messages": []}, "malformed"),
+        ({"messages": [{"role": "user"}]}, "malformed"),
+        ({"messages": [{"id": "u1", "role": "user", "parts": []}]}, "malformed"),
+        ({"trigger": "delete-message"}, "malformed"),
+        ({"messageId": 1}, "malformed"),
+        ({"headers": {"x-ai-sdk": "5"}}, "malformed"),
+        ({"headers": {"x-release": "all"}}, "malformed"),
+        ({"type": "ping"}, "malformed"),
+    ],
+    ids=repr,
+)
+async def test_a_bad_request_is_refused_and_the_socket_goes_on(
+    engine: FakeEngine, client: SocketClient, changes: dict[str, Any], code: str
+) -> None:
+    [error] = await client.asks({**send_frame(), **changes})
+    assert (error["type"], error["code"]) == ("error", code)
+    assert engine.calls == []
+    assert (await client.asks(send_frame()))[-1]["type"] == "end"
+
+
+@pytest.mark.parametrize(
+    "failure", [ValueError(SECRET), StoreError(SECRET), RuntimeError(SECRET)], ids=repr
+)
+@pytest.mark.parametrize("when", ["start", "read"])
+async def test_a_failure_ends_its_request_with_an_id_that_the_log_has(
+    engine: FakeEngine,
+    client: SocketClient,
+    failure: Exception,
+    when: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    if when == "start":
+        engine.refusal = failure
+    else:
+        engine.steps = [StartChunk(message_id=MESSAGE), failure]
+    error = (await client.asks(send_frame()))[-1]
+    assert (error["type"], error["code"]) == ("error", "internal")
+    assert SECRET not in str(error) + caplog.text
+    [error_id] = re.findall(r"\b[0-9a-f]{8}\b", error["errorText"])
+    assert f"error={error_id} {type(failure).__name__}" in caplog.text
+    engine.__init__()  # type: ignore[misc]
+    assert (await client.asks(send_frame("r2")))[-1]["type"] == "end"
+
+
+async def test_a_chunk_is_sent_as_soon_as_it_is_there(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    go_on = asyncio.Event()
+    first, *rest = answer("Hello")
+    engine.steps = [first, go_on, *rest]
+    await client.say(send_frame())
+    assert (await client.next())["chunk"]["type"] == "start"
+    go_on.set()
+    assert (await client.all())[-1]["type"] == "end"
+
+
+async def test_requests_of_many_chats_run_side_by_side_on_one_socket(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    gates = [asyncio.Event() for _ in range(16)]
+    for number, gate in enumerate(gates):
+        engine.steps = [StartChunk(message_id=MESSAGE), gate, *answer(f"text {number}")[1:]]
+        await client.say(send_frame(f"r{number}", chat=f"c{number}"))
+        assert (await client.next(f"r{number}"))["sequence"] == 0
+    for number in reversed(range(16)):
+        gates[number].set()
+        frames = await client.all(f"r{number}")
+        assert frames[0]["sequence"] == 1
+        assert f"text {number}" in str(frames)
+        assert frames[-1]["type"] == "end"
+    assert [call[1].chat_id for call in engine.calls] == [f"c{number}" for number in range(16)]
+
+
+async def test_one_request_more_than_may_be_open_is_refused(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
+    await client.say(*(send_frame(f"r{number}") for number in range(16)))
+    [error] = await client.asks(send_frame("one more"))
+    assert (error["type"], error["code"]) == ("error", "too_many_requests")
+    assert len(engine.readers) == 16
+    engine.steps = answer("Hello")
+    await client.say(abort_frame("r3"))
+    assert (await client.asks(send_frame("one more")))[-1]["type"] == "end"
+
+
+async def test_ended_requests_do_not_count(engine: FakeEngine, client: SocketClient) -> None:
+    for _ in range(40):
+        assert (await client.asks(send_frame()))[-1]["type"] == "end"
+    assert [reader.times_left for reader in engine.readers] == [1] * 40
+
+
+async def test_a_request_id_that_is_open_is_refused_and_ends_there(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
+    await client.say(send_frame())
+    await client.next()
+    [error] = await client.asks(send_frame(text="again"))
+    assert (error["type"], error["code"]) == ("error", "malformed")
+    await until_left(engine)
+    assert [call[0] for call in engine.calls] == ["start"]
+    assert not engine.readers[0].aborted
+    engine.steps = answer("Hello")
+    assert len(chunks(await client.asks(send_frame()))) == 5
+
+
+async def test_a_bad_frame_under_an_open_request_ends_it_with_one_error(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    go_on = asyncio.Event()
+    engine.steps = [StartChunk(message_id=MESSAGE), go_on, *answer("late")[1:]]
+    await client.say(send_frame())
+    await client.next()
+    await client.say({"type": "pause", "requestId": "r1"})
+    assert [frame["type"] for frame in await client.all()] == ["error"]
+    await until_left(engine)
+    go_on.set()
+    assert await client.is_alive()
+
+
+async def test_a_frame_of_many_megabytes_is_read_beside_other_requests(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    large = send_frame("large") | {"metadata": "x" * 3_000_000}
+    await client.say(large, send_frame("small"))
+    assert (await client.all("small"))[-1]["type"] == "end"
+    assert (await client.all("large"))[-1]["type"] == "end"
+
+
+async def test_a_client_that_does_not_read_holds_up_nobody_else(engine: FakeEngine) -> None:
+    engine.steps = [
+        StartChunk(message_id=MESSAGE),
+        *(TextDeltaChunk(id="t", delta="x" * 100_000) for _ in range(300)),
+    ]
+    app = application(engine)
+    async with serving(app) as address, opened(address, max_queue=1) as deaf:
+        await deaf.say(send_frame())
+        async with asyncio.timeout(PATIENCE):
+            await engine.has_readers(1)
+        engine.steps = answer("Hello")
+        async with opened(address) as client:
+            assert (await client.asks(send_frame()))[-1]["type"] == "end"
+        assert engine.readers[0].times_left == 0
+        assert (await deaf.all())[-1]["type"] == "end"
+
+
+async def test_the_protocol_is_that_of_every_prefix(engine: FakeEngine) -> None:
+    app = application(engine, prefix="/v1")
+    async with serving(app) as address, opened(address, "/v1/chat/ws") as client:
+        assert (await client.asks(send_frame()))[-1]["type"] == "end"
+
+
+async def test_a_mounted_application_has_the_socket_too(engine: FakeEngine) -> None:
+    parent = Starlette(routes=[Mount("/agents/one", application(engine).app)])
+    async with (
+        serving_alone(parent) as address,
+        opened(address, "/agents/one/api/chat/ws") as client,
+    ):
+        assert (await client.asks(send_frame()))[-1]["type"] == "end"

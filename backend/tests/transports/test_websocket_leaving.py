@@ -1,0 +1,136 @@
+"""Who leaves a socket, or a request on it, and what becomes of the turns."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from sluicegate.wire.chunks import StartChunk
+from tests.server.exchange import PATIENCE, serving
+from tests.server.fake_engine import MESSAGE, FakeEngine, answer, application
+from tests.transports.socket_client import (
+    SocketClient,
+    abort_frame,
+    opened,
+    send_frame,
+    until_left,
+)
+
+SECRET = "sk-very-secret"
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_an_abort_leaves_the_reader_and_says_nothing_more(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    go_on = asyncio.Event()
+    engine.steps = [StartChunk(message_id=MESSAGE), go_on, *answer("late")[1:]]
+    await client.say(send_frame(), send_frame("r2"))
+    await client.next("r1")
+    await client.next("r2")
+    await client.say(abort_frame("r1"))
+    async with asyncio.timeout(PATIENCE):
+        await engine.readers[0].left.wait()
+    assert engine.readers[0].aborted
+    assert engine.readers[1].times_left == 0
+    go_on.set()
+    assert (await client.all("r2"))[-1]["type"] == "end"
+    assert await client.is_alive()
+    assert client.unheard == []
+    assert [call[0] for call in engine.calls] == ["start", "start"]
+
+
+@pytest.mark.parametrize("request_id", ["foreign", "r1"], ids=["unknown", "ended"])
+async def test_an_abort_of_what_is_not_open_is_ignored(
+    engine: FakeEngine, client: SocketClient, request_id: str
+) -> None:
+    await client.asks(send_frame())
+    await client.say(abort_frame(request_id))
+    assert await client.is_alive()
+    assert client.unheard == []
+    assert engine.readers[0].times_left == 1
+
+
+async def test_an_abort_on_another_socket_leaves_nobody(
+    shared: tuple[FakeEngine, tuple[str, int]], engine: FakeEngine, client: SocketClient
+) -> None:
+    engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
+    await client.say(send_frame())
+    await client.next()
+    async with opened(shared[1]) as other:
+        await other.say(abort_frame())
+        assert await other.is_alive()
+    assert engine.readers[0].times_left == 0
+
+
+async def test_what_was_asked_happens_even_if_the_client_aborts_at_once(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    engine.pause = asyncio.Event()
+    await client.say(send_frame(), abort_frame())
+    assert await client.is_alive()
+    assert engine.readers == []
+    engine.pause.set()
+    await until_left(engine)
+    assert [call[0] for call in engine.calls] == ["start"]
+    assert engine.readers[0].aborted
+    assert await client.is_alive()
+    assert client.unheard == []
+
+
+async def test_requests_that_are_left_while_they_are_prepared_still_count(
+    engine: FakeEngine, client: SocketClient
+) -> None:
+    engine.pause = asyncio.Event()
+    for number in range(16):
+        await client.say(send_frame(f"r{number}"), abort_frame(f"r{number}"))
+    [error] = await client.asks(send_frame("one more"))
+    assert error["code"] == "too_many_requests"
+    engine.pause.set()
+    await until_left(engine, 16)
+
+
+@pytest.mark.parametrize("how", ["close", "cut"])
+async def test_a_client_that_goes_leaves_its_readers_and_stops_nothing(
+    shared: tuple[FakeEngine, tuple[str, int]], engine: FakeEngine, how: str
+) -> None:
+    engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
+    async with opened(shared[1]) as client:
+        await client.say(send_frame("r1"), send_frame("r2"))
+        await client.next("r1")
+        await client.next("r2")
+        if how == "cut":
+            client.connection.transport.abort()
+        else:
+            await client.connection.close(1001)
+        await until_left(engine, 2)
+    assert [reader.times_left for reader in engine.readers] == [1, 1]
+    assert [reader.aborted for reader in engine.readers] == [False, False]
+    assert [call[0] for call in engine.calls] == ["start", "start"]
+
+
+async def test_a_client_that_goes_while_its_turn_is_prepared_leaves_it_too(
+    shared: tuple[FakeEngine, tuple[str, int]], engine: FakeEngine
+) -> None:
+    engine.pause = asyncio.Event()
+    async with opened(shared[1]) as client:
+        await client.say(send_frame())
+        assert await client.is_alive()
+    engine.pause.set()
+    await until_left(engine)
+    assert engine.readers[0].times_left == 1
+
+
+async def test_a_server_that_closes_breaks_its_sockets_with_1012(engine: FakeEngine) -> None:
+    engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
+    app = application(engine)
+    async with serving(app) as address, opened(address) as client, opened(address) as idle:
+        await client.say(send_frame())
+        await client.next()
+        app.cut_streams()
+        assert await client.closes() == (1012, "restart")
+        assert await idle.closes() == (1012, "restart")
+        await until_left(engine)
+    assert not engine.readers[0].aborted
