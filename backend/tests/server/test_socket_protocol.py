@@ -24,6 +24,7 @@ HEAD = (
 )
 TEXT: Final = 0x1
 CONTINUATION: Final = 0x0
+BINARY: Final = 0x2
 PING: Final = 0x9
 PONG: Final = 0xA
 LAST: Final = 0x80
@@ -90,10 +91,22 @@ async def test_a_flood_of_control_frames_is_refused(engine: FakeEngine, opcode: 
 
 
 @pytest.mark.parametrize("piece", [b"", b"x"], ids=["empty", "one byte"])
-async def test_a_message_in_tiny_pieces_is_refused(engine: FakeEngine, piece: bytes) -> None:
+@pytest.mark.parametrize("opcode", [TEXT, BINARY], ids=["text", "binary"])
+async def test_a_message_in_tiny_pieces_is_refused(
+    engine: FakeEngine, opcode: int, piece: bytes
+) -> None:
     async with raw_socket(engine) as raw:
-        await raw.write(masked(TEXT, b"{") + masked(CONTINUATION, piece) * 64)
+        await raw.write(masked(opcode, b"{") + masked(CONTINUATION, piece) * 64)
         assert await close_code(raw) == 1008
+
+
+async def test_a_message_in_as_many_pieces_as_may_be_is_read(engine: FakeEngine) -> None:
+    text = json.dumps(send_frame()).encode()
+    async with raw_socket(engine) as raw:
+        await raw.write(masked(TEXT, text) + masked(CONTINUATION) * 62)
+        await raw.write(masked(LAST | CONTINUATION))
+        async with asyncio.timeout(PATIENCE):
+            await engine.has_readers(1)
 
 
 async def test_a_large_message_in_pieces_is_read(engine: FakeEngine) -> None:

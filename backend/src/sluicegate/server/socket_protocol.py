@@ -32,7 +32,19 @@ class CarefulSocketProtocol(WebSocketsSansIOProtocol):
     frames_per_second: ClassVar[int] = 20
 
     _allowance: Allowance | None = None
+    # Of the message that is arriving.
+    _pieces = 0
     _bytes = 0
+
+    def handle_text(self, event: Frame) -> None:
+        """Begin a message."""
+        self._pieces, self._bytes = 1, len(event.data)
+        super().handle_text(event)
+
+    def handle_bytes(self, event: Frame) -> None:
+        """Begin a message."""
+        self._pieces, self._bytes = 1, len(event.data)
+        super().handle_bytes(event)
 
     def handle_cont(self, event: Frame) -> None:
         """Refuse a message in many small pieces: each of them costs more than its bytes.
@@ -41,10 +53,9 @@ class CarefulSocketProtocol(WebSocketsSansIOProtocol):
         """
         if self.close_sent:
             return
-        if len(self.frames) == 1:
-            self._bytes = len(self.frames[0])
+        self._pieces += 1
         self._bytes += len(event.data)
-        if len(self.frames) >= _PIECES + self._bytes // _BYTES_A_PIECE:
+        if self._pieces > _PIECES + self._bytes // _BYTES_A_PIECE:
             self._refuse("too_many_pieces")
         else:
             super().handle_cont(event)
@@ -76,7 +87,6 @@ class CarefulSocketProtocol(WebSocketsSansIOProtocol):
 
     def _refuse(self, reason: str) -> None:
         if not self.close_sent:
-            self.frames = []
             self.conn.fail(_POLICY, reason)
             self.handle_parser_exception()
 
