@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
-from sluicegate.core.event_parts import notes_of
+from sluicegate.core.event_parts import attribute, notes_of
 from sluicegate.core.signals import ToolFacts
 from sluicegate.core.translator import Translator
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from google.adk.events.event import Event
+    from google.genai import types
     from pydantic import JsonValue
 
 
@@ -24,6 +26,8 @@ class SpokenOrder:
 
     def __init__(self) -> None:
         self._translator = Translator(_NoTools(), files_url="")
+        self._pending: Event | None = None
+        self._texts: list[str] = []
 
     def note(self, event: Event) -> dict[str, JsonValue]:
         """Take the next event of the run, fragments too.
@@ -32,8 +36,49 @@ class SpokenOrder:
         stored, an empty dictionary for almost every event: ``blocks`` (`ModelCall.order`) and
         ``aheadOf``, the id of a stored event before which this one was told.
         """
+        said = _only_text(event) if event.partial else None
+        if said is not None:
+            if not self._goes_on(event, said):
+                self._tell_pending()
+                self._pending = event
+            self._texts.append(said.text or "")
+            return {}
+        self._tell_pending()
         self._translator.feed(event)
         return self._translator.note
+
+    def _goes_on(self, event: Event, said: types.Part) -> bool:
+        """Whether a fragment only lengthens the text of the one before."""
+        before = self._pending
+        if before is None or before.id != event.id or before.author != event.author:
+            return False
+        part = _only_text(before)
+        return part is not None and part.thought == said.thought and before.branch == event.branch
+
+    def _tell_pending(self) -> None:
+        """Tell fragments that follow each other as one: where text is cut changes no order."""
+        event, self._pending = self._pending, None
+        texts, self._texts = self._texts, []
+        if event is None or event.content is None:
+            return
+        if len(texts) > 1 and event.content.parts:
+            part, content, event = copy(event.content.parts[0]), copy(event.content), copy(event)
+            part.text = "".join(texts)
+            content.parts = [part]
+            event.content = content
+        self._translator.feed(event)
+
+
+def _only_text(event: Event) -> types.Part | None:
+    parts = event.content.parts if event.content is not None else None
+    if (
+        parts is None
+        or len(parts) != 1
+        or parts[0].text is None
+        or attribute(event, "grounding_metadata")
+    ):
+        return None
+    return parts[0]
 
 
 def in_spoken_order(events: Sequence[Event]) -> list[Event]:
