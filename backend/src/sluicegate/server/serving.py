@@ -134,6 +134,9 @@ def server_of(
         date_header=True,
         # The peer is who connects; a header says who the user is only where a setting says so.
         proxy_headers=False,
+        # Longer than clients and proxies keep an idle connection: who closes first must be they,
+        # or a request that is on its way then is lost.
+        timeout_keep_alive=75,
         timeout_graceful_shutdown=settings.shutdown_timeout,
         h11_max_incomplete_event_size=settings.max_head_bytes,
     )
