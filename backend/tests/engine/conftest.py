@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+import shutil
+import tempfile
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,9 +16,10 @@ from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
+
+    from tests.engine.stage import Open
 
 
 @pytest.fixture
@@ -28,21 +32,49 @@ def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Where the database lies: in memory where the system has such a place."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        yield tmp_path
+        return
+    made = Path(tempfile.mkdtemp(dir=memory))
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
 def open_engine(
-    tmp_path: Path, effects: Path
+    folder: Path, effects: Path
 ) -> Callable[..., AbstractAsyncContextManager[ChatEngine]]:
     """Open engines on the test's own database, one after the other."""
 
     @asynccontextmanager
-    async def opened(target: Any = root_agent, **options: Any) -> AsyncIterator[ChatEngine]:
-        url = f"sqlite+aiosqlite:///{tmp_path}/sluicegate.db"
-        engine = await ChatEngine.open(target, EngineOptions(sessions=url, **options))
+    async def opened(
+        target: Any = root_agent, *, clock: Callable[[], float] = lambda: 0.0, **options: Any
+    ) -> AsyncIterator[ChatEngine]:
+        url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
+        made = EngineOptions(sessions=url, **options)
+        engine = await ChatEngine.open(target, made, clock_offset=clock)
         try:
             yield engine
         finally:
             await engine.close()
 
     return opened
+
+
+@pytest.fixture
+async def open_stage(
+    open_engine: Callable[..., AbstractAsyncContextManager[ChatEngine]],
+) -> AsyncIterator[Open]:
+    """Open an engine for the rest of the test."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(target: Any = root_agent, **options: Any) -> ChatEngine:
+            return await stack.enter_async_context(open_engine(target, **options))
+
+        yield opened
 
 
 @pytest.fixture

@@ -1,0 +1,145 @@
+"""A second reader of a running turn gets the whole message, whenever it comes (section 7)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from sluicegate.engine.client import Client
+from sluicegate.wire.chunks import for_major
+from sluicegate.wire.messages import comparable
+from sluicegate.wire.reducer import reduce_chunks
+from tests.engine.stage import Counted, Steps, calls, kinds, read, says, scripted
+from tests.engine.talk import Talk, check, decide
+
+if TYPE_CHECKING:
+    from sluicegate.core.release import Release
+    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.wire.chunks import BaseChunk
+    from tests.engine.stage import Open
+
+MAJORS: tuple[Literal[6, 7], ...] = (6, 7)
+SEVEN = Client(7)
+THOUGHTS_AND_WORDS = {
+    "parts": [{"thought": "one two three "}, {"text": "four five six seven"}],
+    "delta_chars": 5,
+}
+PIECES = 7
+
+
+async def join(talk: Talk, major: Literal[6, 7] = 7) -> asyncio.Task[list[BaseChunk]] | None:
+    reader = await talk.engine.resume(talk.chat_id, user=talk.user, client=Client(major))
+    return None if reader is None else asyncio.create_task(read(reader))
+
+
+async def approved(talk: Talk) -> asyncio.Task[list[BaseChunk]]:
+    """Say yes; the response is being read."""
+    decide(talk.pending()[0], approved=True)
+    last = talk.messages[-1]
+    return asyncio.create_task(read(await talk.start({"message": last, "messageId": last["id"]})))
+
+
+@pytest.mark.parametrize("release", ["deferred", "preview", "progressive"])
+async def test_a_reader_may_join_after_any_piece_of_a_later_turn(
+    open_stage: Open, release: Release
+) -> None:
+    steps = Steps()
+    script = [calls(("pay", {"n": 1}), text="first "), THOUGHTS_AND_WORDS]
+    steps.go(1)
+    talk = Talk(await open_stage(scripted(script, [Counted().tool()], sleep=steps)), release)
+    await talk.say("pay")
+    response = await approved(talk)
+    readers: list[tuple[Literal[6, 7], asyncio.Task[list[BaseChunk]]]] = []
+    for piece in range(1, PIECES):
+        await steps.reached(1 + piece)
+        for major in MAJORS:
+            joined = await join(talk, major)
+            assert (joined is None) == (release == "preview" and major == 6)
+            if joined is not None:
+                readers.append((major, joined))
+        steps.go(1)
+    live = talk.take(await response).message
+    assert kinds(talk.turns[-1].chunks)[-1] == "finish"
+    for major, reader in readers:
+        chunks = await reader
+        check(chunks)
+        assert all(for_major(chunk, major) == chunk for chunk in chunks)
+        seen = reduce_chunks(chunks)
+        how = {"major": major, "resumed": major == 6}
+        assert seen["id"] == live["id"]
+        assert comparable(seen, **how) == comparable(live, **how)  # type: ignore[arg-type]
+
+
+async def test_a_reader_that_leaves_changes_nothing(open_stage: Open) -> None:
+    steps = Steps()
+    talk = Talk(await open_stage(scripted([THOUGHTS_AND_WORDS], sleep=steps)))
+    question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "talk"}]}
+    reader = await talk.start({"message": question})
+    chunks = aiter(reader)
+    await anext(chunks)
+    await reader.aclose()
+    other = await join(talk)
+    assert other is not None
+    steps.go()
+    assert kinds(await other)[-1] == "finish"
+    assert [part["type"] for part in (await talk.history())["parts"]] == [
+        "step-start",
+        "reasoning",
+        "text",
+    ]
+
+
+async def test_nothing_is_resumed_where_nothing_runs(talk: Talk) -> None:
+    assert await join(talk) is None
+    await talk.say("story:approval")
+    assert await join(talk) is None
+    await talk.approve()
+    assert await join(talk) is None
+
+
+async def test_a_running_chat_of_somebody_else_is_not_resumed(open_stage: Open) -> None:
+    steps = Steps()
+    talk = Talk(await open_stage(scripted([THOUGHTS_AND_WORDS], sleep=steps)))
+    question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "talk"}]}
+    reader = await talk.start({"message": question})
+    stranger = Talk(talk.engine, user="bob", chat_id=talk.chat_id)
+    assert await join(stranger) is None
+    steps.go()
+    assert kinds(await read(reader))[-1] == "finish"
+
+
+async def test_the_question_sent_again_during_a_later_turn_brings_the_message_from_its_beginning(
+    open_stage: Open,
+) -> None:
+    steps = Steps()
+    steps.go(1)
+    script = [calls(("pay", {"n": 1}), text="first "), THOUGHTS_AND_WORDS]
+    talk = Talk(await open_stage(scripted(script, [Counted().tool()], sleep=steps)))
+    await talk.say("pay", message_id="u1")
+    response = await approved(talk)
+    again = asyncio.create_task(read(await talk.start({"message": talk.messages[0]})))
+    steps.go()
+    live = talk.take(await response).message
+    seen = reduce_chunks(await again)
+    assert comparable(seen) == comparable(live)
+
+
+async def test_a_6_client_that_asks_again_gets_a_previewed_turn_once_it_has_ended(
+    open_stage: Open,
+) -> None:
+    steps = Steps()
+    script = [calls(("pay", {"n": 1}), text="shown and taken back "), says("done")]
+    engine: ChatEngine = await open_stage(scripted(script, [Counted().tool()], sleep=steps))
+    talk = Talk(engine, "preview")
+    question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "pay"}]}
+    first = asyncio.create_task(read(await talk.start({"message": question})))
+    old = Talk(engine, major=6, chat_id=talk.chat_id)
+    second = asyncio.create_task(old.start({"message": question}))
+    await asyncio.sleep(0)
+    steps.go()
+    assert "reset-step" in kinds(await first)
+    chunks = await read(await second)
+    assert not any(kind.startswith("text-") for kind in kinds(chunks))
+    assert kinds(chunks)[-3:] == ["tool-approval-request", "finish-step", "finish"]
