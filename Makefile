@@ -39,8 +39,9 @@ imports: setup ## the layer rules between the rooms
 backend: setup ## the Python tests
 	$(BIN)/pytest
 
-typescript: setup-node ## formatting, lint and types of the TypeScript code
+typescript: setup-node ## formatting, lint and types of the TypeScript code, tests of the client package
 	$(NPM) run --silent check
+	$(NPM) run --silent client
 
 conformance: setup-node ## the real AI SDK clients against the running server
 	$(NPM) run --silent conformance

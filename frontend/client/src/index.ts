@@ -1,0 +1,19 @@
+export {
+  createChatTransport,
+  type Major,
+  type Release,
+  type SseInit,
+  type SseOptions,
+  type WebSocketInit,
+  type WebSocketOptions,
+} from "./chat-transport.ts";
+export type { Approval, ChatMessage, MessagePart, SendRule } from "./messages.ts";
+export { type PendingApproval, pendingApprovals } from "./pending-approvals.ts";
+export { RequestRefused, type StopOptions, stopChat } from "./real-stop.ts";
+export type { HeaderSource } from "./requests.ts";
+export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-rules.ts";
+export {
+  type SafeSendRule,
+  type SendAutomaticallyOptions,
+  sendAutomaticallyWhen,
+} from "./send-automatically.ts";

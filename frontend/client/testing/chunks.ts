@@ -1,0 +1,81 @@
+import type { Chunk, Response } from "./scripted-chat.ts";
+
+export const STEP: Chunk = { type: "start-step" };
+export const STEP_END: Chunk = { type: "finish-step" };
+
+const METADATA = { model: "scripted", createdAt: "2026-01-01T00:00:00Z" };
+
+/** A response that ends with `finish`; its message is `m1` unless another `start` is given. */
+export function turn(...chunks: readonly (Chunk | readonly Chunk[])[]): Response {
+  const all = chunks.flat();
+  return [
+    ...(all[0]?.type === "start" ? [] : [{ type: "start", messageId: "m1" }]),
+    ...all,
+    { type: "finish", finishReason: "stop", messageMetadata: METADATA },
+  ];
+}
+
+/** A response that ends with an `error` chunk. */
+export function failed(...chunks: readonly Chunk[]): Response {
+  return [
+    { type: "start", messageId: "m1" },
+    ...chunks,
+    { type: "error", errorText: "It failed." },
+  ];
+}
+
+export function step(...chunks: readonly (Chunk | readonly Chunk[])[]): Chunk[] {
+  return [STEP, ...chunks.flat(), STEP_END];
+}
+
+export function call(toolCallId: string, toolName = "pay", more: object = {}): Chunk {
+  return { type: "tool-input-available", toolCallId, toolName, input: {}, ...more };
+}
+
+/** A call that the server runs without asking, marked as such (T7). */
+export function serverCall(toolCallId: string, toolName = "lookup"): Chunk {
+  return call(toolCallId, toolName, { providerExecuted: true });
+}
+
+export function request(toolCallId: string): Chunk {
+  return { type: "tool-approval-request", approvalId: `approval-${toolCallId}`, toolCallId };
+}
+
+export function gate(toolCallId: string, toolName = "pay"): Chunk[] {
+  return [call(toolCallId, toolName), request(toolCallId)];
+}
+
+/** The card of the style `confirmation` for a call of `pay`. */
+export function card(toolCallId: string): Chunk[] {
+  const input = {
+    originalFunctionCall: { id: `original-${toolCallId}`, name: "pay", args: { amount: 5 } },
+    toolConfirmation: { hint: "Over the limit.", payload: null },
+  };
+  return [
+    call(toolCallId, "adk_request_confirmation", { input }),
+    { type: "tool-approval-request", approvalId: toolCallId, toolCallId },
+  ];
+}
+
+export function output(toolCallId: string, more: object = {}): Chunk {
+  return { type: "tool-output-available", toolCallId, output: { ok: true }, ...more };
+}
+
+export function outputError(toolCallId: string): Chunk {
+  return { type: "tool-output-error", toolCallId, errorText: "It failed." };
+}
+
+export function denial(toolCallId: string): Chunk {
+  return { type: "tool-output-denied", toolCallId };
+}
+
+export function text(words: string, id = "t1"): Chunk[] {
+  return [
+    { type: "text-start", id },
+    ...(words === "" ? [] : [{ type: "text-delta", id, delta: words }]),
+    { type: "text-end", id },
+  ];
+}
+
+/** A last step of one text. */
+export const ANSWER: readonly Chunk[] = step(text("Done."));
