@@ -108,4 +108,6 @@ def closing_words(row: ApprovalRow | None) -> tuple[bool, str]:
     if row is None:
         return False, "Not run: it was superseded."
     reason = REASONS.get(row.state) or row.reason or "it was refused."
+    if row.state == "superseded" and row.answer is True:
+        reason = "the turn ended before it began."
     return row.answer is True, f"Not run: {reason}"
