@@ -69,9 +69,11 @@ class Prompts:
     """What the model was given, call by call; used as a callback."""
 
     contents: list[list[types.Content]] = field(default_factory=list)
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         self.contents.append([c.model_copy(deep=True) for c in llm_request.contents])
+        self.asked.set()
 
     @property
     def results(self) -> dict[str, Any]:

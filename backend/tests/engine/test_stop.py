@@ -1,0 +1,210 @@
+"""Stopping a turn: at once, but never between a claim and its outcome (section 7, D7)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sluicegate.errors import Superseded
+from sluicegate.wire.messages import comparable
+from tests.engine.stage import (
+    Counted,
+    HeldTool,
+    Prompts,
+    calls,
+    part_of,
+    read,
+    says,
+    scripted,
+    words,
+)
+from tests.engine.talk import Talk, Turn, decide
+
+if TYPE_CHECKING:
+    from sluicegate.core.release import Release
+    from sluicegate.engine.turn_reader import TurnReader
+    from tests.engine.stage import Open
+
+RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+HANGS = says("I am still at it", hang=True)
+
+
+async def ask(talk: Talk, text: str = "go") -> TurnReader:
+    question: Any = {"id": f"u-{text}", "role": "user", "parts": [{"type": "text", "text": text}]}
+    talk.messages.append(question)
+    return await talk.start({"message": question})
+
+
+async def answer(talk: Talk, *, approved: bool = True) -> TurnReader:
+    for part in talk.pending():
+        decide(part, approved=approved)
+    last = talk.messages[-1]
+    return await talk.start({"message": last, "messageId": last["id"]})
+
+
+async def stop(talk: Talk) -> None:
+    await talk.engine.stop(talk.chat_id, user=talk.user)
+
+
+async def stopped(talk: Talk, reader: TurnReader) -> Turn:
+    """Press stop; the response ends, and history holds the same message."""
+    reading = asyncio.create_task(read(reader))
+    await stop(talk)
+    turn = talk.take(await reading)
+    assert comparable(await talk.history()) == comparable(talk.messages[-1])
+    return turn
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_what_was_said_before_a_stop_is_kept(open_stage: Open, release: Release) -> None:
+    steps = Steps()
+    script = {"go": [says("I said this much")], "and": [says("another answer")]}
+    talk = Talk(await open_stage(scripted(script, [Counted().tool()], sleep=steps)), release)
+    reader = await ask(talk)
+    await steps.reached(1)
+    turn = await stopped(talk, reader)
+    assert turn.finish_reason == "other"
+    assert words(turn.message) == "I said t"
+    steps.go()
+    await talk.say("and now?")
+    assert words(talk.messages[-1]) == "another answer"
+
+
+async def test_a_stop_releases_what_was_held(open_stage: Open) -> None:
+    prompts = Prompts()
+    script = [calls(("pay", {"n": 1}), text="First I pay. "), HANGS]
+    counted = Counted()
+    agent = scripted(script, [counted.tool()], before_model_callback=prompts)
+    talk = Talk(await open_stage(agent))
+    await talk.say("pay")
+    prompts.asked.clear()
+    reader = await answer(talk)
+    await asyncio.wait_for(prompts.asked.wait(), 5)
+    turn = await stopped(talk, reader)
+    assert words(turn.message).startswith("First I pay. ")
+    assert part_of(turn.message, "pay")["output"] == {"paid": 1}
+    assert counted.runs == [1]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_stop_waits_for_a_claimed_call_and_keeps_its_outcome(
+    open_stage: Open, release: Release
+) -> None:
+    held, prompts = HeldTool(), Prompts()
+    script = [calls(("hold", {"n": 1})), says("never said")]
+    agent = scripted(script, [held.tool(require_confirmation=True)], before_model_callback=prompts)
+    talk = Talk(await open_stage(agent), release)
+    await talk.say("hold")
+    reading = asyncio.create_task(read(await answer(talk)))
+    await held.began.wait()
+    stopping = asyncio.create_task(stop(talk))
+    assert await nothing_happens_to(stopping)
+    held.may_end.set()
+    await stopping
+    turn = talk.take(await reading)
+    assert turn.finish_reason == "other"
+    assert part_of(turn.message, "hold")["output"] == {"held": 1}
+    assert comparable(await talk.history()) == comparable(turn.message)
+    assert (held.ended, len(prompts.contents)) == (1, 1)
+
+
+async def test_a_free_call_that_runs_is_cut_by_a_stop(open_stage: Open) -> None:
+    held = HeldTool()
+    talk = Talk(await open_stage(scripted([calls(("hold", {"n": 1})), says("no")], [held.tool()])))
+    reader = await ask(talk)
+    await held.began.wait()
+    turn = await stopped(talk, reader)
+    part = part_of(turn.message, "hold")
+    assert part["state"] == "output-error"
+    assert held.ended == 0
+
+
+async def test_a_call_that_outlives_its_time_ends_the_turn_and_is_never_run_again(
+    open_stage: Open,
+) -> None:
+    held = HeldTool()
+    script = [calls(("hold", {"n": 1})), says("never said")]
+    agent = scripted(script, [held.tool(require_confirmation=True)])
+    talk = Talk(await open_stage(agent, tool_timeout=0.05))
+    await talk.say("hold")
+    before = talk.messages[-1]
+    decide(talk.pending()[0], approved=True)
+    turn = await talk.post_last()
+    assert turn.failed
+    part = part_of(turn.message, "hold")
+    assert part["state"] == "output-error"
+    assert "unknown" in part["errorText"]
+    stored = await talk.history()
+    assert comparable(stored) == comparable(turn.message)
+    [trace] = stored["metadata"]["approvals"].values()
+    assert trace["state"] == "unknown"
+    held.began.clear()
+    talk.messages[-1] = before
+    decide(talk.messages[-1]["parts"][-1], approved=True)
+    await talk.post_last()
+    assert not held.began.is_set()
+
+
+async def test_a_stop_while_cards_wait_closes_them(open_stage: Open) -> None:
+    counted = Counted()
+    talk = Talk(await open_stage(scripted([calls(("pay", {"n": 1}))], [counted.tool()])))
+    await talk.say("pay")
+    await stop(talk)
+    part = part_of(await talk.history(), "pay")
+    assert part["state"] == "output-denied"
+    assert part["approval"]["approved"] is False
+    chats = await talk.engine.list_chats(user=talk.user, limit=10, after=None, query=None)
+    assert chats["chats"][0]["pendingApprovals"] == 0
+    with pytest.raises(Superseded):
+        await talk.approve()
+    assert counted.runs == []
+
+
+async def test_a_stop_while_a_card_is_approved_and_another_waits_says_so(
+    open_stage: Open,
+) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1}), ("pay", {"n": 2}))]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()])))
+    await talk.say("pay")
+    decide(talk.pending()[0], approved=True)
+    assert (await talk.post_last()).failed
+    await stop(talk)
+    first, second = [p for p in (await talk.history())["parts"] if p["type"] == "tool-pay"]
+    assert (first["state"], first["approval"]["approved"]) == ("output-error", True)
+    assert (second["state"], second["approval"]["approved"]) == ("output-denied", False)
+    assert "before it began" in first["errorText"]
+    assert counted.runs == []
+
+
+async def test_a_stop_where_nothing_runs_is_fine(talk: Talk) -> None:
+    await stop(talk)
+    await talk.say("story:plain")
+    stored = await talk.history()
+    await stop(talk)
+    assert await talk.history() == stored
+
+
+async def test_a_stop_reaches_a_turn_that_is_being_prepared(open_stage: Open) -> None:
+    talk = Talk(await open_stage(scripted([HANGS])))
+    asking = asyncio.create_task(ask(talk))
+    await asyncio.sleep(0)
+    stopping = asyncio.create_task(stop(talk))
+    turn = talk.take(await read(await asking))
+    await stopping
+    assert turn.finish_reason == "other"
+
+
+async def test_closing_the_engine_stops_its_turns(open_stage: Open) -> None:
+    talk = Talk(await open_stage(scripted([HANGS])))
+    reader = await ask(talk)
+    await talk.engine.close()
+    assert talk.take(await read(reader)).finish_reason == "other"
+
+
+async def nothing_happens_to(task: asyncio.Task[Any]) -> bool:
+    """Whether a task still waits after a moment; the one place where a test waits in vain."""
+    await asyncio.wait([task], timeout=0.1)
+    return not task.done()
