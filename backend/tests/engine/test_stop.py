@@ -13,6 +13,7 @@ from tests.engine.stage import (
     Counted,
     HeldTool,
     Prompts,
+    Steps,
     calls,
     part_of,
     read,
