@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ChatLike } from "./kit.ts";
+import type { ChatLike, ChatOptions } from "./kit.ts";
 import { judges } from "./kit.ts";
 import { type Combination, kitOf, nameOf, predicate } from "./matrix.ts";
 import { type Message, type Part, pendingApprovals, toolOf } from "./messages.ts";
 import { Recorder, type Turn, trace } from "./recorder.ts";
 import type { Place } from "./servers.ts";
+import { closeSockets, recordedSocket } from "./socket.ts";
 import type { Chunk } from "./sse.ts";
 import { Bell, staysQuiet, waitFor } from "./waiting.ts";
 
@@ -77,9 +78,7 @@ export class Conversation {
     });
     this.chat = kit.chat({
       id: this.chatId,
-      api: `${this.place.url}/api/chat`,
-      headers: this.headers,
-      fetch: this.recorder.fetch,
+      ...this.#wayPast(this.recorder),
       sendAutomaticallyWhen: predicate(this.combination.rule, kit),
       onData: (part) => this.data.push(part),
       ...(options.messages && { messages: options.messages }),
@@ -180,9 +179,7 @@ export class Conversation {
     });
     const chat = kit.chat({
       id: this.chatId,
-      api: `${this.place.url}/api/chat`,
-      headers: this.headers,
-      fetch: recorder.fetch,
+      ...this.#wayPast(recorder),
       messages: kit.resumesLoaded ? messages : messages.filter(({ role }) => role === "user"),
     });
     await chat.resumeStream();
@@ -196,6 +193,11 @@ export class Conversation {
 
   letGo(tool?: string): void {
     rmSync(this.#holdFile(tool), { force: true });
+  }
+
+  /** Close the sockets of every tab on the chat. */
+  close(): void {
+    closeSockets(this.chatId);
   }
 
   waitFor(condition: () => boolean, what: string): Promise<void> {
@@ -226,6 +228,17 @@ export class Conversation {
       if (condition()) return true;
       throw new Error(`the client rests without ${what}\n${this.describe()}`);
     }, `rest and ${what}`);
+  }
+
+  /** The way of a client to the server, on which a recorder sees everything. */
+  #wayPast(recorder: Recorder): Pick<ChatOptions, "api" | "headers" | "fetch" | "webSocket"> {
+    const { chatId, headers } = this;
+    return {
+      api: `${this.place.url}/api/chat`,
+      headers,
+      fetch: recorder.fetch,
+      ...(this.combination.transport && { webSocket: recordedSocket(recorder, chatId, headers) }),
+    };
   }
 
   #holdFile(tool?: string): string {

@@ -37,6 +37,8 @@ export interface ChatOptions {
   readonly api: string;
   readonly headers: Record<string, string>;
   readonly fetch: typeof fetch;
+  /** What the stock socket transport opens its sockets with; without it the chat is over HTTP. */
+  readonly webSocket?: typeof WebSocket;
   readonly messages?: readonly Message[];
   readonly sendAutomaticallyWhen?: Predicate;
   readonly onData?: (part: { type: string; data: unknown }) => void;
@@ -72,6 +74,8 @@ type Client = typeof ai6 | typeof ai6Floor | typeof ai7 | typeof ai7Floor;
 function kit(version: Version, client: Client): Kit {
   const Chat = client.Chat as unknown as Made<ChatLike>;
   const Transport = client.DefaultChatTransport as unknown as Made<object>;
+  // AI SDK 6 has none, and no combination asks for it.
+  const SocketTransport = (client as typeof ai7).WebSocketChatTransport as unknown as Made<object>;
   const schema = client.asSchema(client.uiMessageChunkSchema as never);
   const validate = client.safeValidateUIMessages as (given: {
     messages: unknown;
@@ -82,8 +86,11 @@ function kit(version: Version, client: Client): Kit {
     stock: client.lastAssistantMessageIsCompleteWithApprovalResponses as unknown as Predicate,
     toolCalls: client.lastAssistantMessageIsCompleteWithToolCalls as unknown as Predicate,
     resumesLoaded: version !== "7-floor",
-    chat({ api, headers, fetch, messages, ...options }) {
-      const transport = new Transport({ api, headers, fetch });
+    chat({ api, headers, fetch, webSocket, messages, ...options }) {
+      const transport =
+        webSocket === undefined
+          ? new Transport({ api, headers, fetch })
+          : new SocketTransport({ url: `${api}/ws`, headers, webSocket });
       return new Chat({ ...options, transport, ...(messages && { messages: [...messages] }) });
     },
     async chunkFault(chunk) {

@@ -11,6 +11,8 @@ export interface Combination {
   readonly release: Release;
   readonly style: Style;
   readonly rule: Rule;
+  /** The stock socket transport of AI SDK 7 in place of the one over HTTP. */
+  readonly transport?: "websocket";
 }
 
 const RELEASES: readonly Release[] = ["deferred", "preview", "progressive"];
@@ -30,8 +32,10 @@ export function predicate(rule: Rule, kit: Kit): Predicate {
   return named[rule];
 }
 
-export function nameOf({ version, release, style, rule }: Combination): string {
-  return `${release}, ${style}, ai ${version}, ${rule}`;
+export function nameOf({ version, release, style, rule, transport }: Combination): string {
+  // First, where the report does not cut it off.
+  const over = transport === undefined ? "" : `${transport}, `;
+  return `${over}${release}, ${style}, ai ${version}, ${rule}`;
 }
 
 function combine(releases: readonly Release[], rules: readonly Rule[]): Combination[] {
@@ -42,6 +46,13 @@ function combine(releases: readonly Release[], rules: readonly Rule[]): Combinat
   );
 }
 
+/** What the socket changes is below releases and styles, so one style and the stock rules will do. */
+function overSockets(rules: readonly Rule[]): Combination[] {
+  return combine(["deferred", "progressive"], rules)
+    .filter(({ version, style }) => version === "7" && style === "call")
+    .map((combination) => ({ ...combination, transport: "websocket" }));
+}
+
 /** Every supported combination, and the oldest supported clients under each release. */
 export const EVERYWHERE: readonly Combination[] = [
   ...combine(RELEASES, STOCK_RULES),
@@ -50,6 +61,7 @@ export const EVERYWHERE: readonly Combination[] = [
     { version, release: "deferred", style: "call", rule: "stock" } as const,
     { version, release: "progressive", style: "confirmation", rule: "stock+tool-calls" } as const,
   ]),
+  ...overSockets(STOCK_RULES),
 ];
 
 /** The S2 rule for BIDI as written too: on these chunks it does what the corrected one does. */
@@ -59,7 +71,10 @@ export const EVERYWHERE_AND_BIDI: readonly Combination[] = [
 ];
 
 /** Where the rule does not matter: nothing is sent automatically. */
-export const EVERY_RELEASE: readonly Combination[] = combine(RELEASES, ["stock"]);
+export const EVERY_RELEASE: readonly Combination[] = [
+  ...combine(RELEASES, ["stock"]),
+  ...overSockets(["stock"]),
+];
 
 /** Where the S2 rules meet a release that is not made for them. */
 export const S2_ON_PROGRESSIVE: readonly Combination[] = combine(

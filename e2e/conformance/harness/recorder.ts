@@ -23,6 +23,9 @@ const HEADERS = {
   "x-vercel-ai-ui-message-stream": /^v1$/,
 };
 
+/** Where the chunks and the faults of a turn are kept while they come. */
+export type Kept = Pick<Turn, "chunks" | "faults">;
+
 /** A `fetch` that counts, keeps every request and chunk, and judges each chunk by the schemas. */
 export class Recorder {
   readonly turns: Turn[] = [];
@@ -72,37 +75,54 @@ export class Recorder {
     );
   }
 
-  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const kind = init?.method === "POST" ? "send" : "resume";
-    const sse = new SseText();
-    const turn: Turn = {
-      kind,
-      body: typeof init?.body === "string" ? JSON.parse(init.body) : undefined,
-      chunks: sse.chunks,
-      status: 0,
-      errorCode: null,
-      faults: sse.faults,
-      ended: false,
-    };
+  /** Note a request before it goes out; one post too many throws. */
+  begin(kind: Turn["kind"], body: Turn["body"], kept: Kept): Turn {
+    const turn: Turn = { kind, body, ...kept, status: 0, errorCode: null, ended: false };
     this.turns.push(turn);
     if (kind === "send" && this.posts.length > this.#mostPosts) {
-      this.#end(turn);
+      this.end(turn);
       throw new Error(`post ${this.posts.length} is one too many; the client loops`);
     }
     if (kind === "send") this.#onPost();
+    return turn;
+  }
+
+  /** Note how a request is answered, or that no answer will come. */
+  answered(turn: Turn, status = 0, errorCode: string | null = null): void {
+    turn.status = status;
+    turn.errorCode = errorCode;
+    this.#onAnswer();
+  }
+
+  /** Note a chunk that is kept already. */
+  came(turn: Turn, chunk: Chunk): void {
+    this.#judging.push(this.#judge(turn, chunk));
+    this.#onChunk(turn, chunk);
+  }
+
+  end(turn: Turn): void {
+    turn.ended = true;
+    this.#bell.ring();
+  }
+
+  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const sse = new SseText();
+    const turn = this.begin(
+      init?.method === "POST" ? "send" : "resume",
+      typeof init?.body === "string" ? JSON.parse(init.body) : undefined,
+      { chunks: sse.chunks, faults: sse.faults },
+    );
     let response: Response;
     try {
       response = await this.#inner(input, init);
     } catch (fault) {
-      this.#end(turn);
+      this.end(turn);
+      this.answered(turn);
       throw fault;
-    } finally {
-      this.#onAnswer();
     }
-    turn.status = response.status;
-    turn.errorCode = response.headers.get("x-error-code");
+    this.answered(turn, response.status, response.headers.get("x-error-code"));
     if (response.status !== 200 || response.body === null) {
-      this.#end(turn);
+      this.end(turn);
       return response;
     }
     for (const [name, wanted] of Object.entries(HEADERS)) {
@@ -114,11 +134,6 @@ export class Recorder {
       headers: response.headers,
     });
   };
-
-  #end(turn: Turn): void {
-    turn.ended = true;
-    this.#bell.ring();
-  }
 
   /**
    * What the client reads, while the record goes on to the end: a client that meets an error chunk
@@ -141,8 +156,7 @@ export class Recorder {
         const { done, value } = await reader.read();
         if (done) break;
         for (const chunk of sse.feed(decoder.decode(value, { stream: true }))) {
-          this.#judging.push(this.#judge(turn, chunk));
-          this.#onChunk(turn, chunk);
+          this.came(turn, chunk);
         }
         this.#bell.ring();
       }
@@ -150,7 +164,7 @@ export class Recorder {
     } catch {
       // The connection broke or the client's stop has cut it; what came until then is recorded.
     }
-    this.#end(turn);
+    this.end(turn);
   }
 
   async #judge(turn: Turn, chunk: Chunk): Promise<void> {

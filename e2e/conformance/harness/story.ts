@@ -82,6 +82,8 @@ export function story(
             fault.message += `\n${talk.describe()}`;
           }
           throw fault;
+        } finally {
+          talk.close();
         }
       },
     );
