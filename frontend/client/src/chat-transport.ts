@@ -41,7 +41,10 @@ export interface WebSocketOptions<Transport> extends CommonOptions {
   /** Query parameters of the handshake, asked for at each connection. */
   readonly params?: Record<string, string> | (() => Record<string, string>);
   /** The class that opens sockets, where the platform's own is not to be used. */
-  readonly webSocket?: typeof WebSocket;
+  readonly webSocket?: new (
+    url: string | URL,
+    protocols?: string | string[],
+  ) => object;
 }
 
 type Init = {
@@ -61,7 +64,10 @@ export type WebSocketInit = Init & {
   url: string;
   protocols?: string | string[];
   params?: Record<string, string> | (() => Record<string, string>);
-  webSocket?: typeof WebSocket;
+  /** The AI SDK has a type of its own for such a class; this one fits it whatever it is. */
+  webSocket?: new (
+    ...given: unknown[]
+  ) => never;
 };
 
 function common({ major, release, headers, body }: CommonOptions): Init {
@@ -92,7 +98,7 @@ function overWebSocket<Transport>(options: WebSocketOptions<Transport>): Transpo
     url: below(api, "/ws"),
     ...(protocols && { protocols }),
     ...(params && { params }),
-    ...(webSocket && { webSocket }),
+    ...(webSocket && { webSocket: webSocket as new (...given: unknown[]) => never }),
   });
 }
 

@@ -1,0 +1,201 @@
+import { describe, expect, test } from "vitest";
+import * as ai6 from "../../../e2e/conformance/clients/ai-6/client.ts";
+import * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
+import { CLIENTS, VERSIONS } from "../testing/scripted-chat.ts";
+import { createChatTransport, type Major } from "./chat-transport.ts";
+import { s2Sse } from "./s2-rules.ts";
+import { sendAutomaticallyWhen } from "./send-automatically.ts";
+
+interface Post {
+  readonly address: string;
+  readonly method: string | undefined;
+  readonly headers: Record<string, string>;
+  readonly body: Record<string, unknown>;
+}
+
+/** A `fetch` that answers with an empty stream and keeps what it was asked for. */
+function recording(): { posts: Post[]; fetch: typeof fetch } {
+  const posts: Post[] = [];
+  return {
+    posts,
+    fetch: async (address, init) => {
+      posts.push({
+        address: String(address),
+        method: init?.method,
+        headers: Object.fromEntries(new Headers(init?.headers)),
+        body: JSON.parse(typeof init?.body === "string" ? init.body : "{}"),
+      });
+      return new Response("data: [DONE]\n\n");
+    },
+  };
+}
+
+type Sockets = { url: string; protocols: unknown; frames: Record<string, unknown>[] }[];
+type SocketClass = new (url: string | URL, protocols?: string | string[]) => object;
+
+/** A class of sockets that open at once, end each request, and keep the frames they were sent. */
+function recordingSockets(): { sockets: Sockets; webSocket: SocketClass } {
+  const sockets: Sockets = [];
+  class FakeSocket extends EventTarget {
+    readonly readyState = 1;
+    readonly bufferedAmount = 0;
+    onopen?: () => void;
+    onmessage?: (event: { data: string }) => void;
+    readonly #frames: Record<string, unknown>[] = [];
+
+    constructor(url: string | URL, protocols?: string | string[]) {
+      super();
+      sockets.push({ url: String(url), protocols, frames: this.#frames });
+      queueMicrotask(() => {
+        this.onopen?.();
+        this.dispatchEvent(new Event("open"));
+      });
+    }
+
+    send(data: string): void {
+      const frame = JSON.parse(data);
+      this.#frames.push(frame);
+      const end = { data: JSON.stringify({ type: "end", requestId: frame.requestId }) };
+      queueMicrotask(() => {
+        this.onmessage?.(end);
+        this.dispatchEvent(new MessageEvent("message", end));
+      });
+    }
+
+    close(): void {}
+  }
+  return { sockets, webSocket: FakeSocket };
+}
+
+function majorOf(version: string): Major {
+  return version.startsWith("6") ? 6 : 7;
+}
+
+/** The transports of a version; the types of the majors differ. */
+function transports(version: (typeof VERSIONS)[number]): typeof ai7 {
+  return CLIENTS[version] as unknown as typeof ai7;
+}
+
+const SEND = { chatId: "c1", messageId: undefined, messages: [], abortSignal: undefined };
+const SUBMIT = { ...SEND, trigger: "submit-message" } as const;
+
+describe.each(VERSIONS)("server-sent events for ai %s", (version) => {
+  const major = majorOf(version);
+  const ai = transports(version);
+  const api = "https://example.org/api/chat";
+
+  test("are the AI SDK's own transport", () => {
+    const transport = createChatTransport({ kind: "sse", ai, api, major });
+    expect(transport).toBeInstanceOf(ai.DefaultChatTransport);
+  });
+
+  test("name the major and the release in every request", async () => {
+    const { posts, fetch } = recording();
+    const release = "progressive";
+    const transport = createChatTransport({ kind: "sse", ai, api, major, release, fetch });
+    await transport.sendMessages(SUBMIT);
+    await transport.reconnectToStream({ chatId: "c1" });
+
+    expect(posts.map(({ address, method }) => [method, address])).toEqual([
+      ["POST", api],
+      ["GET", `${api}/c1/stream`],
+    ]);
+    for (const { headers } of posts) {
+      expect(headers).toMatchObject({ "x-ai-sdk": String(major), "x-release": release });
+    }
+  });
+
+  test("leave the release to the server if none is wished", async () => {
+    const { posts, fetch } = recording();
+    const transport = createChatTransport({ kind: "sse", ai, api, major, fetch });
+    await transport.sendMessages(SUBMIT);
+
+    expect(posts[0]?.headers).toMatchObject({ "x-ai-sdk": String(major) });
+    expect(posts[0]?.headers).not.toHaveProperty("x-release");
+  });
+
+  test("ask for headers and body at each request, and keep the major", async () => {
+    const { posts, fetch } = recording();
+    let count = 0;
+    const headers = async () => {
+      count += 1;
+      return { Authorization: `Bearer ${count}`, "X-AI-SDK": "5" };
+    };
+    const body = () => ({ remember: count });
+    const transport = createChatTransport({ kind: "sse", ai, api, major, headers, body, fetch });
+    await transport.sendMessages(SUBMIT);
+    await transport.sendMessages(SUBMIT);
+
+    expect(posts.map((post) => post.headers.authorization)).toEqual(["Bearer 1", "Bearer 2"]);
+    expect(posts.map((post) => post.headers["x-ai-sdk"])).toEqual([`${major}`, `${major}`]);
+    expect(posts.every((post) => "remember" in post.body)).toBe(true);
+  });
+});
+
+describe.each(["7", "7-floor"] as const)("sockets for ai %s", (version) => {
+  const ai = transports(version);
+
+  test("name the major and the release in every frame, below the address of the chat", async () => {
+    const { sockets, webSocket } = recordingSockets();
+    const transport = createChatTransport({
+      kind: "websocket",
+      ai,
+      api: "https://example.org/api/chat",
+      major: 7,
+      release: "preview",
+      headers: new Headers({ "X-Tab": "1" }),
+      body: { remember: {} },
+      params: { token: "t" },
+      protocols: "sluicegate",
+      webSocket,
+    });
+    expect(transport).toBeInstanceOf(ai.WebSocketChatTransport);
+    await transport.sendMessages(SUBMIT);
+    await transport.reconnectToStream({ chatId: "c1" });
+
+    const headers = { "x-ai-sdk": "7", "x-release": "preview", "x-tab": "1" };
+    const frame = { id: "c1", headers, body: { remember: {} } };
+    expect(sockets).toHaveLength(1);
+    expect(sockets[0]).toMatchObject({
+      url: "wss://example.org/api/chat/ws?token=t",
+      protocols: "sluicegate",
+      frames: [
+        { ...frame, type: "send" },
+        { ...frame, type: "resume" },
+      ],
+    });
+  });
+
+  test("are refused to a client that says it is AI SDK 6", () => {
+    const options = { kind: "websocket", ai, api: "/api/chat", major: 6 } as const;
+    expect(() => createChatTransport(options)).toThrow("needs AI SDK 7.0.135 or newer");
+  });
+});
+
+test.each(["6", "6-floor"] as const)("ai %s brings no sockets, and is told so", (version) => {
+  const options = { kind: "websocket", ai: transports(version), api: "/api/chat" } as const;
+  const sentence = 'The WebSocket transport needs AI SDK 7.0.135 or newer; use kind: "sse".';
+  expect(() => createChatTransport({ ...options, major: 6 })).toThrow(sentence);
+  expect(() => createChatTransport({ ...options, major: 7 })).toThrow(sentence);
+});
+
+test("the types fit the Chat of both majors", () => {
+  const api = "/api/chat";
+  const rule = sendAutomaticallyWhen();
+  const { DefaultChatTransport } = ai6;
+  const six = new ai6.Chat({
+    transport: createChatTransport({ kind: "sse", ai: { DefaultChatTransport }, api, major: 6 }),
+    sendAutomaticallyWhen: rule,
+  });
+  interface Own extends ai7.UIMessage<{ model: string }, { progress: { done: boolean } }> {}
+  const seven = new ai7.Chat<Own>({
+    transport: createChatTransport({ kind: "sse", ai: ai7, api, major: 7 }),
+    sendAutomaticallyWhen: s2Sse,
+  });
+  const socket = new ai7.Chat<Own>({
+    transport: createChatTransport({ kind: "websocket", ai: ai7, api, major: 7 }),
+    sendAutomaticallyWhen: rule,
+  });
+
+  expect([six.status, seven.status, socket.status]).toEqual(["ready", "ready", "ready"]);
+});
