@@ -37,7 +37,7 @@ imports: setup ## the layer rules between the rooms
 	$(BIN)/lint-imports
 
 backend: setup ## the Python tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 typescript: setup-node ## formatting, lint and types of the TypeScript code, tests of the client package
 	$(NPM) run --silent check
