@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.core.history import for_reader, metadata
 from sluicegate.engine.turn_reader import TurnReader
 from sluicegate.engine.turns import refusal
-from sluicegate.wire.chunks import BaseChunk, FinishChunk, StartChunk
+from sluicegate.wire.chunks import (
+    BaseChunk,
+    FinishChunk,
+    StartChunk,
+    ToolApprovalRequestChunk,
+)
+from sluicegate.wire.reducer import reduce_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +30,8 @@ def not_yet(plan: Answers, waiting: Sequence[str], *, major: Major) -> TurnReade
     """Something is still open: announce what the browser may run, else say so (A3, T4)."""
     exchange = plan.exchange
     calls = exchange.gate.calls
+    if plan.repeats and not plan.decisions and not _are_posted(plan, waiting):
+        return repeated(plan, major=major)
     runnable = [call_id for call_id in waiting if _awaits_word(plan, calls[call_id])]
     head: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
     if not runnable:
@@ -36,6 +44,14 @@ def not_yet(plan: Answers, waiting: Sequence[str], *, major: Major) -> TurnReade
     facts = metadata(exchange.translator.facts, created_at=exchange.exchange.created_at)
     head.append(FinishChunk(finish_reason="tool-calls", message_metadata=facts))
     return TurnReader(head, None, major=major)
+
+
+def _are_posted(plan: Answers, waiting: Sequence[str]) -> bool:
+    """Whether the page knows of a call that waits; in style confirmation by its card alone."""
+    names = {part.tool_call_id for part in plan.posted.parts}
+    asks = (plan.exchange.gate.calls[call_id].ask for call_id in waiting)
+    cards = {ask.approval_id for ask in asks if ask is not None}
+    return not names.isdisjoint({*waiting, *cards})
 
 
 def _awaits_word(plan: Answers, state: CallState) -> bool:
@@ -51,24 +67,29 @@ def repeated(plan: Answers, *, major: Major) -> TurnReader:
     """Nothing is left to run: send the rest of the message again, or say so (A4)."""
     exchange = plan.exchange
     asked_in = 0
-    repeated = {
-        state.call.id
-        for state in exchange.gate.calls.values()
-        if state.ask is not None and state.ask.approval_id in plan.repeats
-    }
+    asked: set[str] = set()
     for index, turn in enumerate(exchange.turns):
-        if any(getattr(chunk, "approval_id", None) in plan.repeats for chunk in turn.chunks):
-            asked_in = index + 1
-    known = {
-        call_id
-        for turn in exchange.turns[:asked_in]
-        for chunk in turn.chunks
-        if (call_id := getattr(chunk, "tool_call_id", None)) is not None
-    }
-    posted = {part.tool_call_id for part in plan.posted.parts if part.tool_call_id}
-    if not repeated or not posted <= known or asked_in >= len(exchange.turns):
+        questions = {c.approval_id for c in turn.chunks if isinstance(c, ToolApprovalRequestChunk)}
+        if not questions.isdisjoint(plan.repeats):
+            asked_in, asked = index + 1, questions
+    if not 0 < asked_in < len(exchange.turns) or not _ends_there(plan, asked_in, asked):
         return refusal(exchange.exchange.message_id, NOTHING_TO_DO, major=major)
     return stored(exchange, asked_in, major=major)
+
+
+def _ends_there(plan: Answers, turns: int, asked: set[str]) -> bool:
+    """Whether the posted message holds so many turns and the answers to ``asked``, no more."""
+    chunks: list[BaseChunk] = [StartChunk(message_id=plan.posted.id)]
+    for turn in plan.exchange.turns[:turns]:
+        chunks.extend([*turn.answers, *turn.chunks])
+    told = [part["type"] for part in reduce_chunks(chunks)["parts"]]
+    posted = [part.type for part in plan.posted.parts]
+    answers = (part.state for part in plan.posted.parts if part.approval_id in asked)
+    return _lasting(told) == _lasting(posted) and set(answers) == {"approval-responded"}
+
+
+def _lasting(types: Sequence[str]) -> list[str]:
+    return [each for each in types if not each.startswith("data-")]
 
 
 def stored(exchange: RebuiltExchange, first: int, *, major: Major) -> TurnReader:
