@@ -189,7 +189,7 @@ class ChatEngine:
             raise Unknown("There is no such chat.")
 
     async def delete_chat(self, chat_id: str, *, user: str) -> None:
-        """Delete the conversation; its ledger rows stay.
+        """Delete the conversation; its ledger rows stay, those that wait as superseded.
 
         Raises:
             Unknown: no such chat of this user.
@@ -202,6 +202,8 @@ class ChatEngine:
             if not await self._parts.chats.delete(chat):
                 raise Unknown("There is no such chat.")
             await self._parts.log.delete(chat)
+            rows = await self._parts.ledger.rows(chat)
+            await self._parts.ledger.supersede([row.key for row in rows])
 
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
         """The bytes and media type of a file of the chat; raises Unknown."""
