@@ -15,7 +15,10 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.authentication import LOCAL_USER
 from sluicegate.server.settings import Settings
+from sluicegate.wire.chunks import decode
+from sluicegate.wire.reducer import reduce_chunks
 from tests.agents.conformance_agent import root_agent
+from tests.engine.talk import decide
 from tests.server.exchange import PATIENCE, chunks, over_socket, serving, user_message
 from tests.transports.socket_client import SocketClient, abort_frame, opened
 from tests.transports.socket_client import chunks as framed
@@ -106,26 +109,11 @@ def open_tab(tmp_path: Path, effects: Path) -> Open:
 
 def approved(told: list[Chunk]) -> Message:
     """The message of a turn as a page posts it after Approve."""
-    parts = []
-    for asked in told:
-        if asked["type"] != "tool-approval-request":
-            continue
-        [call] = [
-            chunk
-            for chunk in told
-            if chunk["type"] == "tool-input-available"
-            and chunk["toolCallId"] == asked["toolCallId"]
-        ]
-        parts.append(
-            {
-                "type": f"tool-{call['toolName']}",
-                "toolCallId": call["toolCallId"],
-                "state": "approval-responded",
-                "input": call["input"],
-                "approval": {"id": asked["approvalId"], "approved": True},
-            }
-        )
-    return {"id": told[0]["messageId"], "role": "assistant", "parts": parts}
+    message: Message = dict(reduce_chunks([decode(json.dumps(chunk)) for chunk in told]))
+    for part in message["parts"]:
+        if part.get("state") == "approval-requested":
+            decide(part, approved=True)
+    return message
 
 
 def ran(effects: Path) -> list[str]:
