@@ -1,0 +1,161 @@
+"""Approvals that nobody gave in time (A5, S2-R36); the clock is the database's, handed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sluicegate.errors import TooManyRequests
+from sluicegate.wire.messages import comparable
+from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted, words
+from tests.engine.talk import Talk, decide
+
+if TYPE_CHECKING:
+    from sluicegate.core.release import Release
+    from tests.engine.stage import Open
+
+RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+DAY = 86_400.0
+
+
+@dataclass
+class Clock:
+    """Seconds that the database's clock is ahead."""
+
+    ahead: float = 0.0
+
+    def __call__(self) -> float:
+        return self.ahead
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+@pytest.fixture
+def prompts() -> Prompts:
+    return Prompts()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_late_answer_runs_nothing_and_says_expired(
+    open_stage: Open,
+    clock: Clock,
+    counted: Counted,
+    prompts: Prompts,
+    release: Release,
+    approved: bool,
+) -> None:
+    script = [calls(("pay", {"n": 1}), text="I pay. "), says("Too late.")]
+    agent = scripted(script, [counted.tool()], before_model_callback=prompts)
+    talk = Talk(await open_stage(agent, clock=clock), release)
+    await talk.say("pay")
+    clock.ahead += DAY + 1
+    turn = await talk.answer(approved=approved)
+    assert turn.finish_reason == "stop"
+    part = part_of(turn.message, "pay")
+    if approved:
+        assert part["state"] == "output-error"
+        assert "This approval expired" in part["errorText"]
+    else:
+        assert part["state"] == "output-denied"
+    assert part["approval"]["approved"] is approved
+    assert comparable(await talk.history()) == comparable(turn.message)
+    told = prompts.results["pay"]
+    assert "expired" in str(told)
+    assert "denied this call" not in str(told)
+    assert counted.runs == []
+
+
+async def test_an_answer_in_time_holds_although_it_runs_late(
+    open_stage: Open, clock: Clock, counted: Counted
+) -> None:
+    script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()]), clock=clock))
+    await talk.say("pay")
+    decide(talk.pending()[0], approved=True)
+    assert (await talk.post_last()).failed
+    clock.ahead += DAY - 10
+    decide(talk.pending()[0], approved=True)
+    assert (await talk.post_last()).finish_reason == "stop"
+    assert sorted(counted.runs) == [1, 2]
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_what_nobody_answered_in_time_does_not_hold_up_the_rest(
+    open_stage: Open, clock: Clock, counted: Counted, first: bool
+) -> None:
+    script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()]), clock=clock))
+    await talk.say("pay")
+    decide(talk.pending()[0], approved=first)
+    assert (await talk.post_last()).failed
+    clock.ahead += DAY + 1
+    turn = await talk.post_last()
+    assert turn.finish_reason == "stop"
+    states = [p["state"] for p in turn.message["parts"] if p["type"] == "tool-pay"]
+    assert states == ["output-available" if first else "output-denied", "output-denied"]
+    assert counted.runs == ([1] if first else [])
+
+
+async def test_an_expired_card_is_closed_by_the_next_question(
+    open_stage: Open, clock: Clock, counted: Counted
+) -> None:
+    script = {"pay": [calls(("pay", {"n": 1}))], "hello": [says("Hello.")]}
+    talk = Talk(await open_stage(scripted(script, [counted.tool()]), clock=clock))
+    await talk.say("pay")
+    clock.ahead += DAY + 1
+    chats = await talk.engine.list_chats(user=talk.user, limit=10, after=None, query=None)
+    assert chats["chats"][0]["pendingApprovals"] == 0
+    turn = await talk.say("hello")
+    [notice] = [c for c in turn.chunks if getattr(c, "type", "") == "data-approval"]
+    assert "expired" in str(notice)
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    part = part_of(chat["messages"][1], "pay")
+    assert (part["state"], part["approval"]["approved"]) == ("output-denied", False)
+    assert "expired" in part["approval"]["reason"]
+
+
+async def test_a_tool_may_have_a_deadline_of_its_own(
+    open_stage: Open, clock: Clock, counted: Counted
+) -> None:
+    script = [calls(("pay", {"n": 1})), says("done")]
+    options = {"approval_ttl": 10.0, "approval_ttls": {"pay": 100.0}}
+    engine = await open_stage(scripted(script, [counted.tool()]), clock=clock, **options)
+    talk = Talk(engine)
+    await talk.say("pay")
+    clock.ahead += 50
+    assert words((await talk.approve()).message) == "done"
+    assert counted.runs == [1]
+
+
+async def test_a_decided_card_stays_decided_when_its_time_has_passed(
+    open_stage: Open, clock: Clock, counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server was busy when the answer came; it is run on a day later."""
+    script = [calls(("pay", {"n": 1})), says("done")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()]), clock=clock))
+    await talk.say("pay")
+    turns = talk.engine._parts.turns
+
+    def busy(user: str) -> None:
+        raise TooManyRequests("busy", retry_after=1)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(turns, "admit", busy)
+        with pytest.raises(TooManyRequests):
+            await talk.approve()
+    clock.ahead += DAY + 1
+    turn = await talk.post_last()
+    assert turn.finish_reason == "stop"
+    assert counted.runs == [1]
+    assert comparable(await talk.history()) == comparable(turn.message)
