@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -134,3 +135,14 @@ async def test_a_server_that_closes_breaks_its_sockets_with_1012(engine: FakeEng
         assert await idle.closes() == (1012, "restart")
         await until_left(engine)
     assert not engine.readers[0].aborted
+
+
+async def test_a_server_that_ends_does_not_wait_for_its_sockets(engine: FakeEngine) -> None:
+    engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
+    async with contextlib.AsyncExitStack() as clients:
+        async with serving(application(engine)) as address:
+            client = await clients.enter_async_context(opened(address))
+            await client.say(send_frame())
+            await client.next()
+        assert (await client.closes())[0] == 1012
+    assert engine.readers[0].times_left == 1
