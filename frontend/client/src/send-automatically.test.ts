@@ -108,6 +108,12 @@ const KINDS: readonly Kind[] = [
     ["nothing", "sends"],
     "nothing",
   ),
+  kind(
+    "a gate that the server answered itself for the page, done",
+    locate("output-available", { approval: BY_ITSELF }),
+    "sends",
+    "nothing",
+  ),
   kind("the page's gate, denied", locate("output-denied", { approval: NO }), "nothing"),
   kind("a call without a mark, open", lookup("input-available"), ["waits", "nothing"], "nothing"),
   kind("a call without a mark, done", lookup("output-available"), ["sends", "nothing"], "nothing"),
@@ -223,6 +229,9 @@ describe.each(RULES)("the rule $name", ({ names, at }) => {
     const cut: MessagePart = { type: "text", state: "streaming" };
     const answered = pay("approval-responded", { approval: YES });
     expect(rule()(message(STEP, locate("output-available"), cut))).toBe(false);
+    expect(
+      rule()(message(STEP, locate("output-available"), cut, lookup("output-available", MARKED))),
+    ).toBe(false);
     expect(rule()(message(STEP, cut, locate("output-available")))).toBe(true);
     expect(rule()(message(STEP, answered, cut))).toBe(true);
   });
