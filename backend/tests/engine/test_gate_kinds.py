@@ -1,0 +1,177 @@
+"""Gates that only the run can tell: predicates, tools that ask by themselves, and surprises."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
+
+from sluicegate.errors import ToolError
+from sluicegate.wire.messages import comparable
+from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
+from tests.engine.talk import Talk
+
+if TYPE_CHECKING:
+    from sluicegate.core.release import Release
+    from tests.engine.stage import Open
+
+RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+
+
+@dataclass
+class Asking:
+    """A tool that asks in the middle of its run, by a name that hides it from detection."""
+
+    runs: list[Any] = field(default_factory=list)
+
+    async def surprise(self, n: int, tool_context: ToolContext) -> dict[str, Any] | None:
+        """Ask."""
+        if tool_context.tool_confirmation is None:
+            ask = getattr(tool_context, "_".join(("request", "confirmation")))
+            ask(hint=f"Shall {n} be?", payload={"n": n})
+            return None
+        self.runs.append(tool_context.tool_confirmation.payload)
+        return {"n": n}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_predicate_is_asked_of_each_call(open_stage: Open, release: Release) -> None:
+    runs: list[int] = []
+
+    async def pay(n: int) -> dict[str, int]:
+        """Pay."""
+        runs.append(n)
+        return {"paid": n}
+
+    gated = FunctionTool(pay, require_confirmation=lambda n: n > 100)
+    script = [calls(("pay", {"n": 5}), ("pay", {"n": 500})), says("done")]
+    talk = Talk(await open_stage(scripted(script, [gated])), release)
+    await talk.say("pay")
+    assert [part["input"] for part in talk.pending()] == [{"n": 500}]
+    assert runs == [5]
+    turn = await talk.approve()
+    assert runs == [5, 500]
+    by_amount = {p["input"]["n"]: p for p in turn.message["parts"] if p["type"] == "tool-pay"}
+    assert by_amount[5]["providerExecuted"] is True
+    assert "providerExecuted" not in by_amount[500]
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_predicate_that_raises_fails_its_call_and_the_turn_goes_on(
+    open_stage: Open, release: Release
+) -> None:
+    def decide_wrongly(n: int) -> bool:
+        raise LookupError("words-of-an-exception")
+
+    counted = Counted()
+
+    async def pay(n: int) -> dict[str, int]:
+        """Pay."""
+        counted.runs.append(n)
+        return {"paid": n}
+
+    gated = FunctionTool(pay, require_confirmation=decide_wrongly)
+    talk = Talk(
+        await open_stage(scripted([calls(("pay", {"n": 5})), says("done")], [gated])), release
+    )
+    turn = await talk.say("pay")
+    assert turn.finish_reason == "stop"
+    part = part_of(turn.message, "pay")
+    assert part["state"] == "output-error"
+    assert "words-of-an-exception" not in part["errorText"]
+    assert counted.runs == []
+
+
+@pytest.mark.parametrize("style", ["call", "confirmation"])
+async def test_hint_and_payload_of_a_tool_that_asks_reach_the_card(
+    open_stage: Open, style: str
+) -> None:
+    asking = Asking()
+    agent = scripted([calls(("surprise", {"n": 3})), says("done")], [asking.surprise])
+    options = {"dynamic_gates": ("surprise",), "approval_style": style}
+    talk = Talk(await open_stage(agent, **options))
+    await talk.say("ask")
+    [part] = talk.pending()
+    assert part["approval"]["requestReason"] == "Shall 3 be?"
+    if style == "confirmation":
+        assert part["input"]["toolConfirmation"] == {"hint": "Shall 3 be?", "payload": {"n": 3}}
+    turn = await talk.approve()
+    assert turn.finish_reason == "stop"
+    assert len(asking.runs) == 1
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+async def test_a_gate_that_nobody_foresaw_still_holds_its_call(
+    open_stage: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    asking = Asking()
+    script = [calls(("surprise", {"n": 3}), text="Look: "), says("done")]
+    talk = Talk(await open_stage(scripted(script, [asking.surprise])))
+    assert not talk.engine.survey.may_gate
+    with caplog.at_level(logging.WARNING, logger="sluicegate"):
+        first = await talk.say("ask")
+    assert "text-delta" in first.types
+    assert asking.runs == []
+    assert "dynamic_gates" in caplog.text
+    turn = await talk.approve()
+    assert turn.finish_reason == "stop"
+    assert len(asking.runs) == 1
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+async def test_a_gate_that_settings_deny_still_holds_its_call(open_stage: Open) -> None:
+    """ADK asks whatever the setting says: the setting only changes what is expected."""
+    counted = Counted()
+    script = [calls(("pay", {"n": 1})), says("done")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()]), never_gates=("pay",)))
+    await talk.say("pay")
+    assert counted.runs == []
+    assert len(talk.pending()) == 1
+    turn = await talk.approve()
+    assert counted.runs == [1]
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+@pytest.mark.parametrize("gated", [True, False])
+async def test_a_tool_may_say_what_went_wrong(open_stage: Open, gated: bool) -> None:
+    prompts = Prompts()
+
+    async def pay(n: int) -> dict[str, int]:
+        """Pay."""
+        raise ToolError("The account is empty.")
+
+    tool = FunctionTool(pay, require_confirmation=gated)
+    script = [calls(("pay", {"n": 1})), says("done")]
+    talk = Talk(await open_stage(scripted(script, [tool], before_model_callback=prompts)))
+    turn = await talk.say("pay")
+    if gated:
+        turn = await talk.approve()
+    assert part_of(turn.message, "pay")["errorText"] == "The account is empty."
+    assert prompts.results["pay"]["error"] == "The account is empty."
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+async def test_a_provider_that_numbers_its_calls_anew_gets_every_call_asked_for(
+    open_stage: Open,
+) -> None:
+    counted = Counted()
+    named = [
+        {"parts": [{"call": {"id": "call_0", "name": "pay", "args": {"n": n}}}]} for n in (1, 2)
+    ]
+    talk = Talk(await open_stage(scripted([*named, says("done")], [counted.tool()])))
+    await talk.say("pay")
+    await talk.approve()
+    assert counted.runs == [1]
+    assert [part["input"] for part in talk.pending()] == [{"n": 2}]
+    turn = await talk.answer(approved=False)
+    assert counted.runs == [1]
+    states = [part["state"] for part in turn.message["parts"] if part["type"] == "tool-pay"]
+    assert states == ["output-available", "output-denied"]
+    await talk.say("again")
+    await talk.approve()
+    assert counted.runs == [1, 1]
