@@ -1,0 +1,195 @@
+"""Agent trees through the engine: one message, every tool once, the same live and stored (T2)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.parallel_agent import ParallelAgent
+from google.adk.agents.sequential_agent import SequentialAgent
+
+from sluicegate.engine.client import Client
+from sluicegate.errors import ConfigurationError
+from sluicegate.replay import ScriptedModel
+from sluicegate.wire.messages import comparable, is_tool_part, tool_name
+from sluicegate.wire.reducer import reduce_chunks
+from tests.agents.topologies import TOPOLOGIES
+from tests.engine.stage import Counted, calls, read, says, words
+from tests.engine.talk import Talk, Turn, decide
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sluicegate.core.release import Release
+    from tests.engine.stage import Open
+
+ANSWERABLE = sorted(set(TOPOLOGIES) - {"agent_tool"})
+WORDS = {
+    "transfer": "One moment. I pay. The cashier is done.",
+    "single_turn": "The clerk is done.The manager is done.",
+    "two_single_turn": "The left hand is done.The right hand is done.The director is done.",
+    "sequential": "The first is done.The last is done.",
+    "parallel": "The first is done.The second is done.",
+    "sequential_around_parallel": "The first is done.The second is done.The last is done.",
+    "workflow_node": "The last is done.",
+    "workflow_input": "The last is done.",
+    "workflow_fan_out": "The first is done.The second is done.The last is done.",
+}
+
+
+def paid(effects: Path) -> list[float]:
+    return sorted(json.loads(line)["args"]["amount"] for line in effects.read_text().splitlines())
+
+
+def give_input(talk: Talk) -> None:
+    for part in talk.messages[-1]["parts"]:
+        if is_tool_part(part) and tool_name(part) == "adk_request_input":
+            part["state"], part["output"] = "output-available", {"result": "blue"}
+
+
+async def rests(talk: Talk, turn: Turn) -> None:
+    stored = await talk.history()
+    assert stored["id"] == turn.message["id"]
+    assert comparable(stored) == comparable(turn.message)
+
+
+@pytest.mark.parametrize(
+    ("release", "style"), [("deferred", "call"), ("progressive", "confirmation")]
+)
+@pytest.mark.parametrize("name", ANSWERABLE)
+async def test_every_gate_of_a_tree_is_asked_once_and_runs_once(
+    open_stage: Open, effects: Path, name: str, release: Release, style: str
+) -> None:
+    engine = await open_stage(TOPOLOGIES[name](), approval_style=style)
+    talk = Talk(engine, release)
+    first = await talk.say("pay what is due")
+    assert first.finish_reason == "tool-calls"
+    assert paid(effects) == []
+    await rests(talk, first)
+    give_input(talk)
+    gates = len(talk.pending())
+    last = await talk.approve()
+    assert last.finish_reason == "stop"
+    assert paid(effects) == [1.0, 2.0][:gates]
+    assert Counter(words(last.message)) == Counter(WORDS[name])
+    await rests(talk, last)
+    chat = await engine.get_chat(talk.chat_id, user=talk.user)
+    assert [message["role"] for message in chat["messages"]] == ["user", "assistant"]
+    assert chat["status"] == "ready"
+
+
+@pytest.mark.parametrize("name", sorted(set(ANSWERABLE) - {"workflow_input"}))
+async def test_a_no_is_heard_wherever_the_gate_stands(
+    open_stage: Open, effects: Path, name: str
+) -> None:
+    talk = Talk(await open_stage(TOPOLOGIES[name]()))
+    await talk.say("pay what is due")
+    last = await talk.answer(approved=False)
+    assert last.finish_reason == "stop"
+    assert paid(effects) == []
+    states = {p["state"] for p in last.message["parts"] if p["type"] == "tool-pay"}
+    assert states == {"output-denied"}
+    await rests(talk, last)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("name", ["parallel", "two_single_turn", "workflow_fan_out"])
+async def test_gates_of_several_branches_may_be_answered_one_by_one(
+    open_stage: Open, effects: Path, name: str, backwards: bool
+) -> None:
+    talk = Talk(await open_stage(TOPOLOGIES[name]()))
+    await talk.say("pay what is due")
+    cards = talk.pending()[:: -1 if backwards else 1]
+    decide(cards[0], approved=True)
+    assert (await talk.post_last()).failed
+    assert paid(effects) == []
+    decide(talk.pending()[0], approved=False)
+    last = await talk.post_last()
+    assert last.finish_reason == "stop"
+    assert paid(effects) == [cards[0]["input"]["amount"]]
+    await rests(talk, last)
+
+
+@pytest.mark.parametrize("name", ["parallel", "workflow_node", "single_turn"])
+async def test_a_new_question_closes_the_gates_of_a_tree(
+    open_stage: Open, effects: Path, name: str
+) -> None:
+    talk = Talk(await open_stage(TOPOLOGIES[name]()))
+    await talk.say("pay what is due")
+    second = await talk.say("pay again")
+    assert second.finish_reason == "tool-calls"
+    last = await talk.approve()
+    assert last.finish_reason == "stop"
+    assert len(paid(effects)) == len(set(paid(effects)))
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    old = chat["messages"][1]["parts"]
+    assert {p["state"] for p in old if p["type"] == "tool-pay"} == {"output-denied"}
+    await rests(talk, last)
+
+
+async def test_a_gate_that_cannot_be_answered_is_refused(open_stage: Open) -> None:
+    with pytest.raises(ConfigurationError, match="pay"):
+        await open_stage(TOPOLOGIES["agent_tool"]())
+
+
+@pytest.mark.parametrize("release", ["deferred", "progressive"])
+@pytest.mark.parametrize("seed", range(6))
+async def test_agents_that_speak_at_once_are_told_one_after_the_other(
+    open_stage: Open, seed: int, release: Release
+) -> None:
+    """However their pieces interleave: each block is whole, history has the same order."""
+    chance = random.Random(seed)
+
+    async def yields(seconds: float) -> None:
+        for _ in range(chance.randrange(6)):
+            await asyncio.sleep(0)
+
+    counted = Counted()
+    spoken = {
+        name: [
+            {"parts": [{"thought": f"{name} thinks "}, {"text": f"{name} begins. "}, *gate(name)]},
+            says(f"{name} ends. "),
+        ]
+        for name in ("one", "two", "three")
+    }
+    scenarios = [{"match": "", "agent": n, "responses": r} for n, r in spoken.items()]
+    scenarios.append({"match": "", "agent": "last", "responses": [says("That is all.")]})
+    model = ScriptedModel.from_data({"scenarios": scenarios}).model_copy(update={"sleep": yields})
+    members: Any = [LlmAgent(name=n, model=model, tools=[counted.tool()]) for n in spoken]
+    last = LlmAgent(name="last", model=model)
+    around = SequentialAgent(
+        name="around", sub_agents=[ParallelAgent(name="at_once", sub_agents=members), last]
+    )
+    talk = Talk(await open_stage(around), release)
+    await rests(talk, await talk.say("go"))
+    body = answered(talk)
+    reader = await talk.start(body)
+    other = await talk.engine.resume(talk.chat_id, user=talk.user, client=Client(7))
+    assert other is not None
+    joined = asyncio.create_task(read(other))
+    turn = await talk.read(reader)
+    await rests(talk, turn)
+    assert comparable(reduce_chunks(await joined)) == comparable(turn.message)
+    assert sorted(counted.runs) == [1, 2]
+    for name in spoken:
+        assert f"{name} begins. " in words(turn.message)
+        assert f"{name} ends. " in words(turn.message) or name == "three"
+
+
+def gate(name: str) -> list[dict[str, Any]]:
+    numbers = {"one": 1, "two": 2}
+    if name not in numbers:
+        return []
+    return list(calls(("pay", {"n": numbers[name]}))["parts"])
+
+
+def answered(talk: Talk) -> dict[str, Any]:
+    for part in talk.pending():
+        decide(part, approved=True)
+    last = talk.messages[-1]
+    return {"message": last, "messageId": last["id"]}
