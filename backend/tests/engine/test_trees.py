@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -137,55 +138,88 @@ async def test_a_gate_that_cannot_be_answered_is_refused(open_stage: Open) -> No
         await open_stage(TOPOLOGIES["agent_tool"]())
 
 
+@dataclass
+class AtOnce:
+    """Three agents that speak at once, in pieces that interleave by chance, and one after them."""
+
+    seed: int
+    counted: Counted = field(default_factory=Counted)
+    pieces: int = 0
+    """Set to a number of pieces, after which ``said`` is set."""
+    said: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._chance = random.Random(self.seed)
+
+    async def sleep(self, seconds: float) -> None:
+        """What the model does between pieces."""
+        self.pieces -= 1
+        if self.pieces == 0:
+            self.said.set()
+        for _ in range(self._chance.randrange(6)):
+            await asyncio.sleep(0)
+
+    def tree(self) -> SequentialAgent:
+        """The agents; two of them pay."""
+        gates = {"one": [("pay", {"n": 1})], "two": [("pay", {"n": 2})], "three": []}
+        scenarios: list[Any] = [{"match": "", "agent": "last", "responses": [says("That is all.")]}]
+        for name, gated in gates.items():
+            begins = {
+                "parts": [
+                    {"thought": f"{name} thinks "},
+                    *calls(*gated, text=f"{name} begins. ")["parts"],
+                ]
+            }
+            scenarios.append(
+                {"match": "", "agent": name, "responses": [begins, says(f"{name} ends. ")]}
+            )
+        model = ScriptedModel.from_data({"scenarios": scenarios})
+        model = model.model_copy(update={"sleep": self.sleep})
+        tools: list[Any] = [self.counted.tool()]
+        members: Any = [LlmAgent(name=name, model=model, tools=tools) for name in gates]
+        at_once = ParallelAgent(name="at_once", sub_agents=members)
+        return SequentialAgent(name="all", sub_agents=[at_once, LlmAgent(name="last", model=model)])
+
+
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(5))
 async def test_agents_that_speak_at_once_are_told_one_after_the_other(
     open_stage: Open, seed: int, release: Release
 ) -> None:
     """However their pieces interleave: each block is whole, history has the same order."""
-    chance = random.Random(seed)
-
-    async def yields(seconds: float) -> None:
-        for _ in range(chance.randrange(6)):
-            await asyncio.sleep(0)
-
-    counted = Counted()
-    spoken = {
-        name: [
-            {"parts": [{"thought": f"{name} thinks "}, {"text": f"{name} begins. "}, *gate(name)]},
-            says(f"{name} ends. "),
-        ]
-        for name in ("one", "two", "three")
-    }
-    scenarios = [{"match": "", "agent": n, "responses": r} for n, r in spoken.items()]
-    scenarios.append({"match": "", "agent": "last", "responses": [says("That is all.")]})
-    model = ScriptedModel.from_data({"scenarios": scenarios}).model_copy(update={"sleep": yields})
-    members: Any = [LlmAgent(name=n, model=model, tools=[counted.tool()]) for n in spoken]
-    last = LlmAgent(name="last", model=model)
-    around = SequentialAgent(
-        name="around", sub_agents=[ParallelAgent(name="at_once", sub_agents=members), last]
-    )
-    talk = Talk(await open_stage(around), release)
+    at_once = AtOnce(seed)
+    talk = Talk(await open_stage(at_once.tree()), release)
     await rests(talk, await talk.say("go"))
-    body = answered(talk)
-    reader = await talk.start(body)
+    reader = await talk.start(answered(talk))
     other = await talk.engine.resume(talk.chat_id, user=talk.user, client=Client(7))
     assert other is not None
     joined = asyncio.create_task(read(other))
     turn = await talk.read(reader)
     await rests(talk, turn)
     assert comparable(reduce_chunks(await joined)) == comparable(turn.message)
-    assert sorted(counted.runs) == [1, 2]
-    for name in spoken:
-        assert f"{name} begins. " in words(turn.message)
-        assert f"{name} ends. " in words(turn.message) or name == "three"
+    assert sorted(at_once.counted.runs) == [1, 2]
+    for sentence in ("one begins. ", "one ends. ", "two ends. ", "three begins. ", "That is all."):
+        assert sentence in words(turn.message)
 
 
-def gate(name: str) -> list[dict[str, Any]]:
-    numbers = {"one": 1, "two": 2}
-    if name not in numbers:
-        return []
-    return list(calls(("pay", {"n": numbers[name]}))["parts"])
+@pytest.mark.parametrize("release", ["deferred", "progressive"])
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+async def test_agents_that_speak_at_once_may_be_stopped_in_the_middle(
+    open_stage: Open, pieces: int, release: Release
+) -> None:
+    at_once = AtOnce(pieces)
+    talk = Talk(await open_stage(at_once.tree()), release)
+    await talk.say("go")
+    at_once.pieces = pieces
+    reading = asyncio.create_task(read(await talk.start(answered(talk))))
+    await at_once.said.wait()
+    await talk.engine.stop(talk.chat_id, user=talk.user)
+    turn = talk.take(await reading)
+    assert turn.finish_reason == "other"
+    await rests(talk, turn)
+    after = await talk.say("go on")
+    assert after.finish_reason == "tool-calls"
+    await rests(talk, after)
 
 
 def answered(talk: Talk) -> dict[str, Any]:
