@@ -54,10 +54,13 @@ def outcome_of(state: CallState, output: ClientOutput) -> Outcome:
     return CONNECTED if state.call.name == CREDENTIAL else Outcome("output", output=output.output)
 
 
-def shape_of(output: ClientOutput) -> str | None:
-    """The note that tells a replay how the output looked before ADK's own shape."""
+def shape_of(state: CallState, output: ClientOutput) -> str | None:
+    """The note that tells a replay how the output looked before ADK's own shape.
+
+    Of a credential the log is never shown, so the words of a refusal stand in the note.
+    """
     if output.error_text is not None:
-        return "error"
+        return f"error {output.error_text}" if state.call.name == CREDENTIAL else "error"
     return None if isinstance(output.output, dict) else "result"
 
 

@@ -29,7 +29,8 @@ class TurnStamp:
     ``created_at`` is the moment of the exchange in seconds since the epoch, ``model`` the name of
     the model that answers unless a response says otherwise (T3).
     ``outputs`` tells of client-side calls whose output ADK got in another shape than the browser
-    sent it: ``result`` for one that is not an object, ``error`` for a failure.
+    sent it: ``result`` for one that is not an object, ``error`` for a failure, with its words where
+    the log does not show them.
     """
 
     message: str

@@ -69,8 +69,9 @@ def _in_shape(outcome: Outcome, shape: str) -> Outcome:
     output = outcome.output
     if outcome.kind != "output" or not isinstance(output, dict):
         return outcome
-    if shape == "error":
-        return Outcome("error", text=str(output.get("error")))
+    kind, _, words = shape.partition(" ")
+    if kind == "error":
+        return Outcome("error", text=words or str(output.get("error")))
     return Outcome("output", output=output.get("result"))
 
 

@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.core.call_chunks import outcome_chunk
 from sluicegate.core.client_outputs import CONNECTED, outcome_of, response_of, shape_of
 from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.signals import Answered
@@ -75,10 +74,13 @@ class AnswerTurn:
         fence = await parts.turns.lease(chat, owner)
         try:
             await parts.log.append_replies(chat, told.appended, stamp)
-            opening = [*_late(log, plan), *_connected(plan)]
             outputs = _gated_outputs(plan)
-            shown = rebuilt.gate.feed_all(_shown_outputs(plan))
-            rebuilt.turns[-1].chunks.extend(shown)
+            answers = _shown_outputs(plan)
+            known = [answer for answer in answers if answer.outcome is not CONNECTED]
+            rebuilt.turns[-1].chunks.extend(rebuilt.gate.feed_all(known))
+            # The page keeps the provider's answer to itself: its part says only that it is there.
+            connected = [answer for answer in answers if answer.outcome is CONNECTED]
+            opening = [*_late(log, plan), *rebuilt.gate.feed_all(connected)]
             setup = Setup(chat, stamp, release, rebuilt, client_outputs=outputs, opening=opening)
             turn = await prepare(parts, setup)
             await parts.chats.touch(chat, title=None)
@@ -130,15 +132,6 @@ def _late(log: ChatLog, plan: Answers) -> list[BaseChunk]:
     return closed_cards(rows, plan.exchange.exchange.message_id)
 
 
-def _connected(plan: Answers) -> list[BaseChunk]:
-    """The page keeps the provider's answer to itself: the part says only that it is there."""
-    return [
-        outcome_chunk(state.call.id, CONNECTED)
-        for state in _with_outputs(plan)
-        if outcome_of(state, plan.outputs[state.call.id]) is CONNECTED
-    ]
-
-
 def _with_outputs(plan: Answers) -> list[CallState]:
     calls = plan.exchange.gate.calls.values()
     return [state for state in calls if state.call.id in plan.outputs and state.outcome is None]
@@ -148,5 +141,5 @@ def _shapes(plan: Answers) -> dict[str, str]:
     return {
         state.call.id: shape
         for state in _with_outputs(plan)
-        if (shape := shape_of(plan.outputs[state.call.id])) is not None
+        if (shape := shape_of(state, plan.outputs[state.call.id])) is not None
     }
