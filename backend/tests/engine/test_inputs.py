@@ -1,0 +1,163 @@
+"""What ADK itself asks the user for: input of a workflow, consent at a provider (section 4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fastapi.openapi.models import OAuth2, OAuthFlowAuthorizationCode, OAuthFlows
+from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
+from google.adk.auth.auth_tool import AuthConfig
+from google.adk.events.request_input import RequestInput
+from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import START, Workflow
+
+from sluicegate.errors import Malformed
+from sluicegate.wire.chunks import encode
+from sluicegate.wire.messages import comparable
+from tests.engine.stage import Prompts, calls, part_of, says, scripted, words
+from tests.engine.talk import Talk
+
+if TYPE_CHECKING:
+    from tests.engine.stage import Open
+
+# ADK announces its experiments to whoever uses them.
+pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
+
+SECRET = "client-secret-4711"
+RETURNED = "https://page.example/oauth/return?code=abc&state=xyz"
+
+
+def config() -> AuthConfig:
+    flow = OAuthFlowAuthorizationCode(
+        authorizationUrl="https://provider.example/consent",
+        tokenUrl="http://127.0.0.1:9/token",
+        scopes={"read": "Read"},
+    )
+    credential = AuthCredential(
+        auth_type=AuthCredentialTypes.OAUTH2,
+        oauth2=OAuth2Auth(
+            client_id="id-1", client_secret=SECRET, redirect_uri="https://page.example/oauth/return"
+        ),
+    )
+    return AuthConfig(
+        auth_scheme=OAuth2(flows=OAuthFlows(authorizationCode=flow)),
+        raw_auth_credential=credential,
+        credential_key="calendar",
+    )
+
+
+@dataclass
+class Calendar:
+    """A tool that needs the user's consent at a provider."""
+
+    addresses: list[str | None] = field(default_factory=list)
+
+    async def read_calendar(self, tool_context: ToolContext) -> dict[str, Any] | None:
+        """Read the calendar."""
+        found = tool_context.get_auth_response(config())
+        if found is None or found.oauth2 is None or not found.oauth2.auth_response_uri:
+            tool_context.request_credential(config())
+            return None
+        self.addresses.append(found.oauth2.auth_response_uri)
+        return {"meetings": 2}
+
+
+def give(talk: Talk, tool: str, output: Any) -> None:
+    part = part_of(talk.messages[-1], tool)
+    part["state"], part["output"] = "output-available", output
+
+
+async def test_a_page_brings_only_the_address_it_returned_to(open_stage: Open) -> None:
+    calendar = Calendar()
+    script = [calls(("read_calendar", {})), says("Two meetings.")]
+    talk = Talk(await open_stage(scripted(script, [calendar.read_calendar])))
+    first = await talk.say("what is on?")
+    assert first.finish_reason == "tool-calls"
+    assert SECRET not in "".join(encode(chunk) for chunk in first.chunks)
+    asked = part_of(first.message, "adk_request_credential")
+    assert asked["input"]["authUri"].startswith("https://provider.example/consent?")
+    give(talk, "adk_request_credential", {"authResponseUri": RETURNED, "clientSecret": "mine"})
+    turn = await talk.post_last()
+    assert words(turn.message) == "Two meetings."
+    assert calendar.addresses == [RETURNED]
+    part = part_of(turn.message, "adk_request_credential")
+    assert part["output"] == {"connected": True}
+    stored = await talk.history()
+    assert comparable(stored) == comparable(turn.message)
+    assert RETURNED not in json.dumps(stored)
+    assert SECRET not in json.dumps(stored)
+
+
+@pytest.mark.parametrize("output", [None, {}, {"authResponseUri": "javascript:x"}, "https://a.b"])
+async def test_a_consent_without_an_address_is_refused(open_stage: Open, output: Any) -> None:
+    calendar = Calendar()
+    script = [calls(("read_calendar", {})), says("Two meetings.")]
+    talk = Talk(await open_stage(scripted(script, [calendar.read_calendar])))
+    await talk.say("what is on?")
+    stored = await talk.history()
+    give(talk, "adk_request_credential", output)
+    with pytest.raises(Malformed):
+        await talk.post_last()
+    assert await talk.history() == stored
+
+
+@pytest.mark.parametrize("answer", [{"result": "blue"}, "blue", {"colour": "blue"}])
+async def test_an_input_goes_to_the_workflow_that_asked(open_stage: Open, answer: Any) -> None:
+    given: list[Any] = []
+
+    def ask(node_input: Any) -> Iterator[RequestInput]:
+        yield RequestInput(message="Which colour?", response_schema=None)
+
+    def take(node_input: Any) -> str:
+        given.append(node_input)
+        return "taken"
+
+    talk = Talk(await open_stage(Workflow(name="colours", edges=[(START, ask, take)])))
+    first = await talk.say("begin")
+    assert first.finish_reason == "tool-calls"
+    assert part_of(first.message, "adk_request_input")["input"]["message"] == "Which colour?"
+    give(talk, "adk_request_input", answer)
+    turn = await talk.post_last()
+    assert turn.finish_reason == "stop"
+    assert len(given) == 1
+    assert "blue" in str(given)
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+async def test_two_runs_of_a_workflow_ask_twice(open_stage: Open) -> None:
+    """ADK: the interrupt ids of a workflow are the same in each run of a session."""
+    given: list[Any] = []
+
+    def ask(node_input: Any) -> Iterator[RequestInput]:
+        yield RequestInput(message="Which colour?", response_schema=None)
+
+    def take(node_input: Any) -> str:
+        given.append(node_input)
+        return "taken"
+
+    talk = Talk(await open_stage(Workflow(name="colours", edges=[(START, ask, take)])))
+    for colour in ("blue", "red"):
+        await talk.say("begin")
+        give(talk, "adk_request_input", {"result": colour})
+        turn = await talk.post_last()
+        assert turn.finish_reason == "stop"
+        assert comparable(await talk.history()) == comparable(turn.message)
+    assert ["blue" in str(given[0]), "red" in str(given[1])] == [True, True]
+
+
+async def test_a_consent_that_the_user_refused_is_told_to_the_model(open_stage: Open) -> None:
+    calendar, prompts = Calendar(), Prompts()
+    script = [calls(("read_calendar", {})), says("Then not.")]
+    agent = scripted(script, [calendar.read_calendar], before_model_callback=prompts)
+    talk = Talk(await open_stage(agent))
+    await talk.say("what is on?")
+    part = part_of(talk.messages[-1], "adk_request_credential")
+    part["state"], part["errorText"] = "output-error", "The user said no."
+    turn = await talk.post_last()
+    assert calendar.addresses == []
+    assert turn.types[-1] in ("finish", "error")
+    assert comparable(await talk.history()) == comparable(turn.message)
