@@ -8,6 +8,8 @@ import pytest
 
 from sluicegate.core.deferred_gate import DeferredGate
 from sluicegate.core.progressive_gate import ProgressiveGate
+from sluicegate.core.signals import Speech
+from sluicegate.wire.chunks import TextDeltaChunk, TextEndChunk, TextStartChunk
 from tests.core.signals_script import (
     ask,
     call,
@@ -72,6 +74,15 @@ def test_deferred_holds_text_and_results_until_the_last_approval() -> None:
     last = ends(gate, [result("b"), file("f"), *step(reasoning("r"), text("u"))])
     outputs = ["tool-output-available a", "tool-output-available b"]
     assert last == a_step(REASONING_R, TEXT_T, TEXT_U, outputs, "file f")
+
+
+def test_deferred_shows_a_held_block_in_one_piece() -> None:
+    gate = DeferredGate("call")
+    pieces: list[Signal] = [Speech(TextStartChunk(id="t")), Speech(TextEndChunk(id="t"))]
+    pieces[1:1] = [Speech(TextDeltaChunk(id="t", delta=delta)) for delta in ("a ", "b ", "c")]
+    chunks = [*gate.feed_all(step(pieces, text("u"))), *gate.finish()]
+    assert shapes(chunks) == a_step(TEXT_T, TEXT_U)
+    assert [c.delta for c in chunks if isinstance(c, TextDeltaChunk)] == ["a b c", "u"]
 
 
 def test_deferred_puts_what_ran_unasked_into_a_step_of_its_own_before_the_gate() -> None:

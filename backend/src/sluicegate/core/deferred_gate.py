@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from sluicegate.core.call_chunks import progress_chunk
 from sluicegate.core.gate import CallState, Gate, Style
 from sluicegate.core.signals import InputStreamed, Outcome
-from sluicegate.wire.chunks import BaseChunk, DataChunk, ResetStepChunk, encode
+from sluicegate.wire.chunks import BaseChunk, DataChunk, ResetStepChunk, TextDeltaChunk, encode
 
 
 @dataclass(slots=True)
@@ -78,7 +79,7 @@ class DeferredGate(Gate):
         if self._shows_speech:
             return [chunk]
         self._shows_speech = True
-        return [*self._step.begin(), *self._held_speech, *self._own_speech]
+        return [*self._step.begin(), *_joined([*self._held_speech, *self._own_speech])]
 
     def _neutral(self, chunk: BaseChunk) -> list[BaseChunk]:
         if isinstance(chunk, DataChunk) and chunk.transient:
@@ -185,7 +186,7 @@ class DeferredGate(Gate):
         if self._shows_speech:
             self._shows_speech = False
             return []
-        return [*self._step.begin(), *speech] if speech else []
+        return [*self._step.begin(), *_joined(speech)] if speech else []
 
     def _release_originals(self) -> list[BaseChunk]:
         """Style ``confirmation``: a step with each original call, then the closings (D3)."""
@@ -201,3 +202,19 @@ class DeferredGate(Gate):
         for state in asked:
             chunks.extend(self._close_confirmation(state))
         return chunks
+
+
+def _joined(speech: list[BaseChunk]) -> list[BaseChunk]:
+    """Text that was held comes in one delta per block: all at once, its pieces tell nothing."""
+    joined: list[BaseChunk] = []
+    pieces: list[str] = []
+    for chunk, following in zip_longest(speech, speech[1:]):
+        if isinstance(chunk, TextDeltaChunk):
+            pieces.append(chunk.delta)
+            if isinstance(following, TextDeltaChunk) and following.id == chunk.id:
+                continue
+            joined.append(TextDeltaChunk(id=chunk.id, delta="".join(pieces)))
+            pieces = []
+        else:
+            joined.append(chunk)
+    return joined
