@@ -1,0 +1,260 @@
+"""Bounds of a turn, of a process, of a user, and what happens past them (section 10)."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sluicegate.errors import HeldElsewhere, Malformed, StoreError, TooManyRequests, Unavailable
+from sluicegate.stores.memory import MemoryStreamStore
+from sluicegate.wire.messages import comparable
+from tests.engine.stage import Counted, HeldTool, Steps, calls, part_of, read, says, scripted, words
+from tests.engine.talk import Talk, Turn, check, decide
+
+if TYPE_CHECKING:
+    from sluicegate.core.release import Release
+    from sluicegate.engine.turn_reader import TurnReader
+    from tests.engine.stage import Open
+
+RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+HANGS = says("I am still at it", hang=True)
+
+
+async def ask(talk: Talk, text: str = "go") -> TurnReader:
+    question: Any = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": text}]}
+    talk.messages.append(question)
+    return await talk.start({"message": question})
+
+
+async def rests(talk: Talk, turn: Turn) -> None:
+    stored = await talk.history()
+    assert comparable(stored) == comparable(turn.message)
+
+
+async def test_a_fixed_release_refuses_other_wishes(open_stage: Open) -> None:
+    agent = scripted([says("Hello.")], [Counted().tool()])
+    engine = await open_stage(agent, release="progressive", release_fixed=True)
+    with pytest.raises(Malformed, match="progressive"):
+        await Talk(engine, "deferred").say("hello")
+    assert not (await Talk(engine, "progressive").say("hello")).failed
+    chats = await engine.list_chats(user="ann", limit=10, after=None, query=None)
+    assert len(chats["chats"]) == 1
+
+
+async def test_a_user_may_have_so_many_turns_at_once(open_stage: Open) -> None:
+    engine = await open_stage(scripted([HANGS]), max_turns_per_user=2, max_turns=3)
+    first, second = Talk(engine), Talk(engine)
+    readers = [await ask(first), await ask(second)]
+    with pytest.raises(TooManyRequests) as refused:
+        await ask(Talk(engine))
+    assert refused.value.retry_after is not None
+    other = Talk(engine, user="bob")
+    readers.append(await ask(other))
+    with pytest.raises(Unavailable):
+        await ask(Talk(engine, user="carl"))
+    await engine.stop(first.chat_id, user="ann")
+    third = Talk(engine)
+    readers.append(await ask(third))
+    for talk in (second, third, other):
+        await engine.stop(talk.chat_id, user=talk.user)
+    for reader in readers:
+        await read(reader)
+
+
+async def test_a_turn_that_takes_too_long_ends_with_an_error(open_stage: Open) -> None:
+    steps = Steps()
+    script = [says("I said this much")]
+    talk = Talk(await open_stage(scripted(script, sleep=steps), turn_timeout=0.1))
+    turn = await talk.say("go")
+    assert turn.failed
+    assert "too long" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
+    assert words(turn.message) == "I said t"
+    await rests(talk, turn)
+
+
+async def test_time_runs_out_for_a_turn_only_after_its_claimed_call(open_stage: Open) -> None:
+    held = HeldTool()
+    script = [calls(("hold", {"n": 1})), says("never said")]
+    agent = scripted(script, [held.tool(require_confirmation=True)])
+    talk = Talk(await open_stage(agent, turn_timeout=0.15))
+    await talk.say("hold")
+    decide(talk.pending()[0], approved=True)
+    last = talk.messages[-1]
+    reading = asyncio.create_task(
+        read(await talk.start({"message": last, "messageId": last["id"]}))
+    )
+    await held.began.wait()
+    await asyncio.wait([reading], timeout=0.3)
+    held.may_end.set()
+    turn = talk.take(await reading)
+    assert turn.failed
+    assert part_of(turn.message, "hold")["output"] == {"held": 1}
+    await rests(talk, turn)
+
+
+async def test_a_turn_that_nobody_reads_is_stopped_after_a_while(open_stage: Open) -> None:
+    talk = Talk(await open_stage(scripted([HANGS]), linger=0.05))
+    reader = await ask(talk)
+    turn = talk.engine._parts.turns.running(_key(talk))
+    assert turn is not None
+    await reader.aclose()
+    await asyncio.wait_for(turn.done.wait(), 5)
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    assert chat["status"] == "ready"
+
+
+async def test_a_claimed_call_goes_on_although_nobody_reads(open_stage: Open) -> None:
+    held = HeldTool()
+    script = [calls(("hold", {"n": 1})), says("never heard")]
+    agent = scripted(script, [held.tool(require_confirmation=True)])
+    talk = Talk(await open_stage(agent, linger=0.02))
+    await talk.say("hold")
+    decide(talk.pending()[0], approved=True)
+    last = talk.messages[-1]
+    reader = await talk.start({"message": last, "messageId": last["id"]})
+    await held.began.wait()
+    turn = talk.engine._parts.turns.running(_key(talk))
+    assert turn is not None
+    await reader.aclose()
+    await asyncio.wait([asyncio.ensure_future(turn.done.wait())], timeout=0.1)
+    assert not turn.done.is_set()
+    held.may_end.set()
+    await asyncio.wait_for(turn.done.wait(), 5)
+    assert part_of(await talk.history(), "hold")["output"] == {"held": 1}
+
+
+async def test_a_reader_that_comes_back_keeps_the_turn_alive(open_stage: Open) -> None:
+    steps = Steps()
+    talk = Talk(await open_stage(scripted([says("a word and another")], sleep=steps), linger=0.05))
+    reader = await ask(talk)
+    await steps.reached(1)
+    await reader.aclose()
+    again = await talk.engine.resume(talk.chat_id, user=talk.user, client=talk.client)
+    assert again is not None
+    reading = asyncio.create_task(read(again))
+    await asyncio.wait([reading], timeout=0.15)
+    steps.go()
+    assert talk.take(await reading).finish_reason == "stop"
+
+
+@pytest.mark.parametrize("release", ["deferred", "preview"])
+async def test_no_more_is_held_than_the_setting_allows_and_nothing_is_lost(
+    open_stage: Open, release: Release
+) -> None:
+    counted = Counted()
+    long = "words and more words " * 40
+    script = [calls(("pay", {"n": 1}), text=long), says("never said")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()]), held_bytes=500), release)
+    turn = await talk.say("pay")
+    assert turn.failed
+    assert "held more" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
+    assert not talk.pending()
+    await rests(talk, turn)
+    assert words(turn.message) in long
+    assert counted.runs == []
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("bound", range(6, 30, 6))
+async def test_a_stream_that_grows_over_its_bound_ends_in_one_error(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch, release: Release, bound: int
+) -> None:
+    store = functools.partial(MemoryStreamStore, max_chunks=bound)
+    monkeypatch.setattr("sluicegate.engine.parts.MemoryStreamStore", store)
+    counted = Counted()
+    script = [
+        {
+            "parts": [
+                {"thought": "one two three"},
+                {"text": "four five six seven"},
+                {"call": {"name": "free", "args": {"n": 1}}},
+            ],
+            "delta_chars": 2,
+        },
+        says("never said, or perhaps it is"),
+    ]
+
+    async def free(n: int) -> dict[str, int]:
+        """Not gated."""
+        return {"n": n}
+
+    talk = Talk(await open_stage(scripted(script, [counted.tool(), free])), release)
+    turn = await talk.say("go")
+    assert turn.failed or bound > 12
+    assert len(turn.chunks) <= 2 * bound
+    check(turn.chunks)
+    await rests(talk, turn)
+
+
+async def test_a_store_that_fails_at_the_claim_lets_nothing_happen(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1})), says("never said")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()])))
+    await talk.say("pay")
+    ledger = talk.engine._parts.ledger
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger, "claim", _fails)
+        turn = await talk.approve()
+    assert turn.failed
+    assert counted.runs == []
+    part = part_of(turn.message, "pay")
+    assert (part["state"], part["approval"]["approved"]) == ("output-error", True)
+    await rests(talk, turn)
+
+
+async def test_a_store_that_fails_after_the_effect_leaves_it_unknown(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1})), says("never said")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()])))
+    await talk.say("pay")
+    with monkeypatch.context() as patched:
+        patched.setattr(talk.engine._parts.ledger, "finish", _fails)
+        turn = await talk.approve()
+    assert turn.failed
+    assert counted.runs == [1]
+    assert "unknown" in part_of(turn.message, "pay")["errorText"]
+    await rests(talk, turn)
+    await talk.post_last()
+    assert counted.runs == [1]
+
+
+async def test_a_store_that_fails_at_the_question_leaves_no_card(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = [calls(("pay", {"n": 1})), says("never said")]
+    talk = Talk(await open_stage(scripted(script, [Counted().tool()])))
+    with monkeypatch.context() as patched:
+        patched.setattr(talk.engine._parts.ledger, "request", _fails)
+        turn = await talk.say("pay")
+    assert turn.failed
+    assert not talk.pending()
+    await rests(talk, turn)
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    assert chat["status"] == "ready"
+
+
+async def test_new_text_is_refused_where_somebody_else_holds_the_chat(open_stage: Open) -> None:
+    talk = Talk(await open_stage(scripted([says("Hello.")])))
+    leases = talk.engine._parts.leases
+    fence = await leases.acquire(_key(talk), owner="another process", ttl=60)
+    assert fence is not None
+    with pytest.raises(HeldElsewhere):
+        await talk.say("hello")
+    await leases.release(_key(talk), owner="another process", fence=fence)
+    talk.messages.clear()
+    assert not (await talk.say("hello")).failed
+
+
+def _key(talk: Talk) -> Any:
+    return talk.engine._key(talk.user, talk.chat_id)
+
+
+async def _fails(*_: Any, **__: Any) -> None:
+    raise StoreError("the disk is full")
