@@ -17,7 +17,7 @@ from sluicegate.engine.tree_copy import TreeCopy
 from sluicegate.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.apps.app import EventsCompactionConfig
@@ -34,6 +34,7 @@ def build_app(
     *,
     model: BaseLlm | str | None,
     client_tools: Collection[str] = (),
+    wrap_model: Callable[[BaseLlm], BaseLlm] | None = None,
 ) -> App:
     """Build the App to run from the user's agent, node or App.
 
@@ -45,6 +46,8 @@ def build_app(
     the same declaration. Agents that a function builds or reaches by itself are not copied: they
     keep their model and their tools.
 
+    ``wrap_model`` stands around every model of the tree.
+
     The name of the App is the user's, else the root's name.
 
     Raises:
@@ -52,7 +55,8 @@ def build_app(
             same name.
     """
     _remember_missing_a2a()
-    root = TreeCopy(model=model, client_tools=client_tools).tree(root_of(target))
+    copies = TreeCopy(model=model, client_tools=client_tools, wrap_model=wrap_model)
+    root = copies.tree(root_of(target))
     resumable = _resumable()
     if isinstance(target, App):
         changes = {

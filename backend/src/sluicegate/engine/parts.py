@@ -19,6 +19,7 @@ from sluicegate.core.turn_plan import ChatLog
 from sluicegate.engine.agent_tree import AgentSurvey, survey
 from sluicegate.engine.app_copy import build_app
 from sluicegate.engine.closing import Closing
+from sluicegate.engine.discreet_model import discreet
 from sluicegate.engine.gate_plugin import GatePlugin
 from sluicegate.engine.refusals import refusals
 from sluicegate.engine.session_log import SessionLog
@@ -165,6 +166,7 @@ async def open_parts(
         plugins_first=[GatePlugin()],
         model=model or options.model,
         client_tools=options.client_tools,
+        wrap_model=discreet,
     )
     database = await Database.open(options.sessions, clock_offset=clock_offset)
     sessions = DatabaseSessionService(db_engine=database.sessions)

@@ -160,7 +160,7 @@ class RunningTurn:
             self.chat.chat,
             self.stamp.turn,
             error_id,
-            describe(error),
+            describe(self.turn_gate.model_error or error),
         )
         self.failure = f"The agent could not finish its answer (error {error_id})."
         self.error_id = error_id

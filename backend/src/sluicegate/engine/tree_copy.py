@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.models.registry import LLMRegistry
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.workflow import BaseNode
@@ -18,7 +19,7 @@ from sluicegate.engine.tool_facts import ToolNames, as_tool, judge, schema_of
 from sluicegate.tools.client_tools import ClientTool, client_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.models.base_llm import BaseLlm
@@ -38,9 +39,19 @@ class TreeCopy:
     replaced, toolsets, callbacks, tools and collections in which nothing is to be changed.
     """
 
-    def __init__(self, *, model: BaseLlm | str | None, client_tools: Collection[str]) -> None:
-        """Take the model that replaces all others (None: keep them) and the client-side tools."""
+    def __init__(
+        self,
+        *,
+        model: BaseLlm | str | None,
+        client_tools: Collection[str],
+        wrap_model: Callable[[BaseLlm], BaseLlm] | None = None,
+    ) -> None:
+        """Take the model that replaces all others (None: keep them) and the client-side tools.
+
+        ``wrap_model`` makes what stands around each model that is used.
+        """
         self._model = model
+        self._wrap_model = wrap_model
         self._client_tools = frozenset(client_tools)
         self._copies: dict[int, Any] = {id(START): START}
         self._agents: list[BaseAgent] = []
@@ -54,6 +65,10 @@ class TreeCopy:
             if isinstance(fresh, LlmAgent) and not fresh.model:
                 fresh.model = _inherited_model(fresh.parent_agent)
             fresh.parent_agent = None
+        if self._wrap_model is not None:
+            for agent in self._agents:
+                if isinstance(agent, LlmAgent) and agent.model:
+                    agent.model = self._wrap_model(_resolved(agent.model))
         return fresh
 
     def node(self, original: AnyNode) -> AnyNode:
@@ -165,6 +180,10 @@ class TreeCopy:
         fresh = client_tool(tool.name, tool.description, schema, require_confirmation=asks)
         fresh.custom_metadata = tool.custom_metadata
         return fresh
+
+
+def _resolved(model: str | BaseLlm) -> BaseLlm:
+    return LLMRegistry.new_llm(model) if isinstance(model, str) else model
 
 
 def _inherited_model(agent: BaseAgent | None) -> str | BaseLlm:

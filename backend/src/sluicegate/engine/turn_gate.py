@@ -68,6 +68,8 @@ class TurnGate:
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     outcomes: dict[str, dict[str, str]] = field(default_factory=dict)
     stopping: bool = False
+    model_error: Exception | None = None
+    """What a model raised; only its type and place are told, and only to the log."""
     claims: Claims = field(default_factory=lambda: Claims(60.0))
     order: SpokenOrder = field(default_factory=SpokenOrder)
     call_ids: CallIds = field(default_factory=CallIds)

@@ -1,0 +1,51 @@
+"""A model that fails without words: what a provider says never reaches a span or a session."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.engine.turn_gate import CURRENT
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
+
+
+class ModelFailed(Exception):
+    """A model call failed; ``original`` is what the model raised, for callbacks that go on."""
+
+    def __init__(self, original: Exception) -> None:
+        super().__init__(type(original).__name__)
+        self.original = original
+
+
+def discreet(model: BaseLlm) -> BaseLlm:
+    """A copy of a model that raises `ModelFailed` in place of what the model raises.
+
+    ADK: an exception that leaves the model call is written into spans and into the session with
+    its words. The copy stays of the model's class, which ADK asks for here and there.
+    """
+    quiet = model.model_copy()
+    original = model.generate_content_async
+
+    async def generate_content_async(
+        llm_request: LlmRequest,
+        stream: bool = False,  # noqa: FBT001, FBT002 - ADK's signature
+    ) -> AsyncGenerator[LlmResponse, None]:
+        responses: AsyncGenerator[LlmResponse, Any] = original(llm_request, stream)
+        try:
+            async with aclosing(responses):
+                async for response in responses:
+                    yield response
+        except Exception as error:  # noqa: BLE001 - whatever a provider raises has words
+            turn = CURRENT.get()
+            if turn is not None:
+                turn.model_error = error
+            raise ModelFailed(error) from None
+
+    object.__setattr__(quiet, "generate_content_async", generate_content_async)
+    return quiet
