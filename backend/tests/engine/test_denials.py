@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release import Release
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[Release] = ["deferred", "progressive"]
 
 
 @dataclass

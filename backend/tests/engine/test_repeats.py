@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[Release] = ["deferred", "progressive"]
 
 
 def answered(talk: Talk, *, approved: bool = True) -> dict[str, Any]:

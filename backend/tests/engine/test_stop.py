@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn_reader import TurnReader
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[Release] = ["deferred", "progressive"]
 HANGS = says("I am still at it", hang=True)
 
 

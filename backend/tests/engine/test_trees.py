@@ -84,7 +84,9 @@ async def test_every_gate_of_a_tree_is_asked_once_and_runs_once(
     assert chat["status"] == "ready"
 
 
-@pytest.mark.parametrize("name", sorted(set(ANSWERABLE) - {"workflow_input"}))
+@pytest.mark.parametrize(
+    "name", ["transfer", "sequential_around_parallel", "two_single_turn", "workflow_node"]
+)
 async def test_a_no_is_heard_wherever_the_gate_stands(
     open_stage: Open, effects: Path, name: str
 ) -> None:
@@ -98,8 +100,10 @@ async def test_a_no_is_heard_wherever_the_gate_stands(
     await rests(talk, last)
 
 
-@pytest.mark.parametrize("backwards", [False, True])
-@pytest.mark.parametrize("name", ["parallel", "two_single_turn", "workflow_fan_out"])
+@pytest.mark.parametrize(
+    ("name", "backwards"),
+    [("parallel", True), ("two_single_turn", True), ("workflow_fan_out", False)],
+)
 async def test_gates_of_several_branches_may_be_answered_one_by_one(
     open_stage: Open, effects: Path, name: str, backwards: bool
 ) -> None:
@@ -116,7 +120,7 @@ async def test_gates_of_several_branches_may_be_answered_one_by_one(
     await rests(talk, last)
 
 
-@pytest.mark.parametrize("name", ["parallel", "workflow_node", "single_turn"])
+@pytest.mark.parametrize("name", ["parallel", "workflow_node"])
 async def test_a_new_question_closes_the_gates_of_a_tree(
     open_stage: Open, effects: Path, name: str
 ) -> None:
@@ -182,7 +186,7 @@ class AtOnce:
 
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 async def test_agents_that_speak_at_once_are_told_one_after_the_other(
     open_stage: Open, seed: int, release: Release
 ) -> None:
@@ -203,7 +207,7 @@ async def test_agents_that_speak_at_once_are_told_one_after_the_other(
 
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
-@pytest.mark.parametrize("pieces", [1, 2, 3])
+@pytest.mark.parametrize("pieces", [1, 3])
 async def test_agents_that_speak_at_once_may_be_stopped_in_the_middle(
     open_stage: Open, pieces: int, release: Release
 ) -> None:
