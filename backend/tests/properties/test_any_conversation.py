@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-import os
 import re
-import shutil
-import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.options import EngineOptions
 from sluicegate.wire.chunks import encode
 from sluicegate.wire.messages import is_tool_part, tool_name
 from tests.properties.person import DEEDS, Habits, Person
-from tests.properties.playground import EFFECTS, HANGING, TOOLS, agent, script
+from tests.properties.playground import EFFECTS, TOOLS
 from tests.properties.scripts import UNFINISHED, Ended, Script, scripts, upshot
-
-SOAK = os.environ.get("SLUICEGATE_SOAK")
-MEMORY = "/dev/shm"
-
-profile = settings(
-    max_examples=int(SOAK or 60),
-    deadline=None,
-    derandomize=SOAK is None,
-    database=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    phases=[Phase.generate, Phase.shrink],
-)
+from tests.properties.world import prepared, profile
 
 IDS = re.compile(r"(?:msg|turn|chat)-[0-9a-f]{12,}|adk-[0-9a-f-]{36}|(?<=error )[0-9a-f]{8}")
 MOMENTS = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+Z?")
-HAS_MEMORY = Path(MEMORY).is_dir()
-numbers = itertools.count()
 
 
 def habits() -> st.SearchStrategy[Habits]:
@@ -56,21 +33,6 @@ def habits() -> st.SearchStrategy[Habits]:
         deeds=st.lists(st.sampled_from(DEEDS), max_size=4).map(tuple),
         afterwards=st.sampled_from(["nothing", "nothing", "ask again", "regenerate"]),
     )
-
-
-@pytest.fixture
-async def engines() -> AsyncIterator[dict[str, ChatEngine]]:
-    """One engine for each approval style; a chat of its own for each example."""
-    folder = tempfile.mkdtemp(dir=MEMORY if HAS_MEMORY else None)
-    opened: dict[str, ChatEngine] = {}
-    for style in ("call", "confirmation"):
-        url = f"sqlite+aiosqlite:///{folder}/{style}.db"
-        options = EngineOptions.model_validate({"sessions": url, "approval_style": style})
-        opened[style] = await ChatEngine.open(agent, options)
-    yield opened
-    for engine in opened.values():
-        await engine.close()
-    shutil.rmtree(folder)
 
 
 @profile
@@ -128,16 +90,6 @@ async def check(said: Script, person: Person, style: str) -> bool:
     assert sum(part["type"] == "file" for part in parts) == expected.files
     assert sum(part["type"] == "source-url" for part in parts) == expected.sources
     return expected.is_over
-
-
-def prepared(said: Script) -> str:
-    text = f"script {next(numbers)}"
-    script(text, [response.as_data() for response in said])
-    script("another", [{"parts": [{"text": "another answer"}]}])
-    for index, response in enumerate(said):
-        if response.ending == "hang":
-            HANGING[(text, index)] = asyncio.Event()
-    return text
 
 
 def words(parts: list[dict[str, Any]], kind: str) -> str:

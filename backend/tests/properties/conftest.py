@@ -1,0 +1,41 @@
+"""Engines that many examples share, each in a chat of its own."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.options import EngineOptions
+from tests.properties.playground import agent
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture
+def folder() -> str:
+    """A place for databases: in memory where the system has one."""
+    return tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None)
+
+
+@pytest.fixture
+async def engines(folder: str) -> AsyncIterator[dict[str, ChatEngine]]:
+    """One engine for each approval style."""
+    opened: dict[str, ChatEngine] = {}
+    for style in ("call", "confirmation"):
+        url = f"sqlite+aiosqlite:///{folder}/{style}.db"
+        options = EngineOptions.model_validate(
+            {"sessions": url, "approval_style": style, "max_turns_per_user": 50}
+        )
+        opened[style] = await ChatEngine.open(agent, options)
+    yield opened
+    for engine in opened.values():
+        await engine.close()
+    shutil.rmtree(folder)

@@ -1,0 +1,174 @@
+"""Several tabs of one person act at once, in any order: nothing runs twice, nothing gets stuck."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.errors import RequestError
+from sluicegate.wire.chunks import BaseChunk
+from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
+from sluicegate.wire.reducer import reduce_chunks
+from tests.engine.talk import Talk, decide
+from tests.properties.playground import CLIENT, EFFECTS, GATED
+from tests.properties.promises import check_major, check_order
+from tests.properties.scripts import Script, scripts
+from tests.properties.tab import LONG, read
+from tests.properties.world import prepared, profile
+
+Act = Literal["approve", "deny", "stop", "resume", "ask", "regenerate", "leave", "give"]
+ACTS: tuple[Act, ...] = (
+    *("approve",) * 4,
+    "deny",
+    "stop",
+    "resume",
+    "ask",
+    "regenerate",
+    "leave",
+    *("give",) * 2,
+)
+names = itertools.count()
+
+
+@dataclass(frozen=True)
+class Doing:
+    """What one tab does, after it has waited for a while."""
+
+    act: Act
+    after: int
+
+
+DOINGS = st.lists(
+    st.builds(Doing, st.sampled_from(ACTS), st.sampled_from([0, 0, 1, 5, 20, 60])),
+    min_size=2,
+    max_size=8,
+)
+
+
+@dataclass
+class Crowd:
+    """The tabs of one chat; each looks at the stored chat before it acts."""
+
+    talk: Talk
+
+    async def do(self, doing: Doing) -> None:
+        """Act once; a request that is refused is fine."""
+        for _ in range(doing.after):
+            await asyncio.sleep(0)
+        acts: dict[Act, Callable[[], Coroutine[Any, Any, None]]] = {
+            "approve": lambda: self._answer(approved=True),
+            "deny": lambda: self._answer(approved=False),
+            "stop": self._stop,
+            "resume": self._resume,
+            "ask": self._ask,
+            "regenerate": self._regenerate,
+            "leave": self._leave,
+            "give": self._give,
+        }
+        try:
+            await acts[doing.act]()
+        except RequestError:
+            return
+
+    async def _last(self) -> UIMessage:
+        chat = await self.talk.engine.get_chat(self.talk.chat_id, user=self.talk.user)
+        message: UIMessage = chat["messages"][-1]
+        return message
+
+    async def _answer(self, *, approved: bool) -> None:
+        last = await self._last()
+        for part in last["parts"]:
+            if is_tool_part(part) and part["state"] == "approval-requested":
+                decide(part, approved=approved)
+        await self._post({"message": last, "messageId": last["id"]})
+
+    async def _give(self) -> None:
+        last = await self._last()
+        for part in last["parts"]:
+            if is_tool_part(part) and part["type"][5:] in CLIENT and "output" not in part:
+                part["state"], part["output"] = "output-available", "here"
+        await self._post({"message": last, "messageId": last["id"]})
+
+    async def _ask(self) -> None:
+        question = {"role": "user", "parts": [{"type": "text", "text": "another"}]}
+        await self._post({"message": {"id": f"question-{next(names)}", **question}})
+
+    async def _regenerate(self) -> None:
+        chat = await self.talk.engine.get_chat(self.talk.chat_id, user=self.talk.user)
+        question = next(m for m in reversed(chat["messages"]) if m["role"] == "user")
+        await self._post({"message": question, "trigger": "regenerate-message"})
+
+    async def _stop(self) -> None:
+        await self.talk.engine.stop(self.talk.chat_id, user=self.talk.user)
+
+    async def _resume(self) -> None:
+        engine, user = self.talk.engine, self.talk.user
+        reader = await engine.resume(self.talk.chat_id, user=user, client=self.talk.client)
+        if reader is not None:
+            self._judge(await read(reader), None)
+
+    async def _leave(self) -> None:
+        engine, user = self.talk.engine, self.talk.user
+        reader = await engine.resume(self.talk.chat_id, user=user, client=self.talk.client)
+        if reader is not None:
+            await anext(aiter(reader))
+            await reader.aclose()
+
+    async def _post(self, body: dict[str, Any]) -> None:
+        message = body["message"]
+        self._judge(await read(await self.talk.start(body)), message)
+
+    def _judge(self, chunks: list[BaseChunk], before: UIMessage | None) -> None:
+        answered = before if before is not None and before["role"] == "assistant" else None
+        check_order(chunks, answered, CLIENT)
+        check_major(chunks, self.talk.major)
+        reduce_chunks(chunks, answered)
+
+
+@profile
+@given(
+    said=scripts(),
+    release=st.sampled_from(["deferred", "progressive"]),
+    style=st.sampled_from(["call", "confirmation"]),
+    doings=DOINGS,
+)
+async def test_tabs_that_act_at_once_never_break_a_chat(
+    engines: dict[str, ChatEngine],
+    said: Script,
+    release: Literal["deferred", "progressive"],
+    style: str,
+    doings: list[Doing],
+) -> None:
+    engine, text = engines[style], prepared(said, may_hang=False)
+    talk = Talk(engine, release)
+    crowd = Crowd(talk)
+    question: Any = {"id": "first", "role": "user", "parts": [{"type": "text", "text": text}]}
+    first = asyncio.create_task(crowd._post({"message": question}))
+    await asyncio.sleep(0)
+    acting = [asyncio.create_task(crowd.do(doing)) for doing in doings]
+    done, pending = await asyncio.wait([first, *acting], timeout=LONG)
+    assert not pending
+    for task in done:
+        error = task.exception()
+        assert error is None or isinstance(error, RequestError), error
+    counts = Counter(EFFECTS[talk.chat_id])
+    assert all(counts[call] == 1 for call in counts if call[0] in (*GATED, "maybe"))
+    chat = await engine.get_chat(talk.chat_id, user=talk.user)
+    again = await engine.get_chat(talk.chat_id, user=talk.user)
+    assert chat == again
+    assert chat["status"] in ("ready", "waiting")
+    turn = await talk.say("another")
+    assert turn.finish_reason == "stop"
+    assert comparable(await talk.history()) == comparable(turn.message)
+    chat = await engine.get_chat(talk.chat_id, user=talk.user)
+    open_ = ("approval-requested", "approval-responded", "input-available", "input-streaming")
+    states = {p["state"] for m in chat["messages"] for p in m["parts"] if is_tool_part(p)}
+    assert states.isdisjoint(open_)

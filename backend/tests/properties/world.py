@@ -1,0 +1,38 @@
+"""How many examples there are, and what the model says in them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+
+from hypothesis import HealthCheck, Phase, settings
+
+from tests.properties.playground import HANGING, script
+from tests.properties.scripts import Script
+
+SOAK = os.environ.get("SLUICEGATE_SOAK")
+"""A number of examples, drawn anew in each run; without it a run is quick and repeats the last."""
+
+profile = settings(
+    max_examples=int(SOAK or 50),
+    deadline=None,
+    derandomize=SOAK is None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    phases=[Phase.generate, Phase.shrink],
+)
+
+_numbers = itertools.count()
+
+
+def prepared(said: Script, *, may_hang: bool = True) -> str:
+    """Let the model play a script; returns the text that asks for it."""
+    text = f"script {next(_numbers)}"
+    script(text, [response.as_data() for response in said])
+    script("another", [{"parts": [{"text": "another answer"}]}])
+    for index, response in enumerate(said):
+        if response.ending == "hang" and may_hang:
+            HANGING[text, index] = asyncio.Event()
+    return text
