@@ -25,7 +25,7 @@ describe.each([
   { folder: "ai-6", client: ai6, ai: "6.0.323", react: "3.0.326" },
   { folder: "ai-6-floor", client: ai6Floor, ai: "6.0.290", react: "3.0.293" },
   { folder: "ai-7", client: ai7, ai: "7.0.173", react: "4.0.177" },
-  { folder: "ai-7-floor", client: ai7Floor, ai: "7.0.135", react: "4.0.138" },
+  { folder: "ai-7-floor", client: ai7Floor, ai: "7.0.138", react: "4.0.141" },
 ])("the client $folder", ({ folder, client, ai, react }) => {
   const here = join(import.meta.dirname, folder);
 

@@ -168,13 +168,13 @@ describe.each(["7", "7-floor"] as const)("sockets for ai %s", (version) => {
 
   test("are refused to a client that says it is AI SDK 6", () => {
     const options = { kind: "websocket", ai, api: "/api/chat", major: 6 } as const;
-    expect(() => createChatTransport(options)).toThrow("needs AI SDK 7.0.135 or newer");
+    expect(() => createChatTransport(options)).toThrow("needs AI SDK 7.0.138 or newer");
   });
 });
 
 test.each(["6", "6-floor"] as const)("ai %s brings no sockets, and is told so", (version) => {
   const options = { kind: "websocket", ai: transports(version), api: "/api/chat" } as const;
-  const sentence = 'The WebSocket transport needs AI SDK 7.0.135 or newer; use kind: "sse".';
+  const sentence = 'The WebSocket transport needs AI SDK 7.0.138 or newer; use kind: "sse".';
   expect(() => createChatTransport({ ...options, major: 6 })).toThrow(sentence);
   expect(() => createChatTransport({ ...options, major: 7 })).toThrow(sentence);
 });

@@ -91,7 +91,7 @@ function overSse<Transport>(options: SseOptions<Transport>): Transport {
 function overWebSocket<Transport>(options: WebSocketOptions<Transport>): Transport {
   const { ai, api, major, protocols, params, webSocket } = options;
   if (major === 6 || ai.WebSocketChatTransport === undefined) {
-    throw new Error('The WebSocket transport needs AI SDK 7.0.135 or newer; use kind: "sse".');
+    throw new Error('The WebSocket transport needs AI SDK 7.0.138 or newer; use kind: "sse".');
   }
   return new ai.WebSocketChatTransport({
     ...common(options),
