@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -15,19 +15,8 @@ from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, RawConnection, serving
 from tests.server.fake_engine import FakeEngine, application
+from tests.server.raw_frames import BINARY, CONTINUATION, HEAD, PING, PONG, TEXT, frame
 from tests.transports.socket_client import opened, padded, send_frame
-
-HEAD = (
-    b"GET /api/chat/ws HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\n"
-    b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-)
-TEXT: Final = 0x1
-CONTINUATION: Final = 0x0
-BINARY: Final = 0x2
-PING: Final = 0x9
-PONG: Final = 0xA
-LAST: Final = 0x80
 
 
 @pytest.fixture
@@ -50,13 +39,6 @@ def test_pings_and_limits_are_those_of_the_settings() -> None:
     assert config.ws_max_size == 1234
     assert (config.ws_ping_interval, config.ws_ping_timeout) == (20.0, 20.0)
     assert not config.ws_per_message_deflate
-
-
-def masked(opcode: int, payload: bytes = b"") -> bytes:
-    """A frame of a client, masked with zeros."""
-    size = len(payload)
-    length = bytes([0x80 | size]) if size < 126 else bytes([0xFE]) + size.to_bytes(2, "big")
-    return bytes([opcode]) + length + b"\0\0\0\0" + payload
 
 
 @contextlib.asynccontextmanager
@@ -86,7 +68,7 @@ async def close_code(raw: RawConnection) -> int:
 @pytest.mark.parametrize("opcode", [PING, PONG])
 async def test_a_flood_of_control_frames_is_refused(engine: FakeEngine, opcode: int) -> None:
     async with raw_socket(engine, max_frames_burst=10, max_frames_per_second=1) as raw:
-        await raw.write(masked(LAST | opcode) * 11)
+        await raw.write(frame(opcode) * 11)
         assert await close_code(raw) == 1008
 
 
@@ -96,15 +78,15 @@ async def test_a_message_in_tiny_pieces_is_refused(
     engine: FakeEngine, opcode: int, piece: bytes
 ) -> None:
     async with raw_socket(engine) as raw:
-        await raw.write(masked(opcode, b"{") + masked(CONTINUATION, piece) * 64)
+        await raw.write(frame(opcode, b"{", fin=False) + frame(CONTINUATION, piece, fin=False) * 64)
         assert await close_code(raw) == 1008
 
 
 async def test_a_message_in_as_many_pieces_as_may_be_is_read(engine: FakeEngine) -> None:
     text = json.dumps(send_frame()).encode()
     async with raw_socket(engine) as raw:
-        await raw.write(masked(TEXT, text) + masked(CONTINUATION) * 62)
-        await raw.write(masked(LAST | CONTINUATION))
+        await raw.write(frame(TEXT, text, fin=False) + frame(CONTINUATION, fin=False) * 62)
+        await raw.write(frame(CONTINUATION))
         async with asyncio.timeout(PATIENCE):
             await engine.has_readers(1)
 
@@ -113,17 +95,17 @@ async def test_a_large_message_in_pieces_is_read(engine: FakeEngine) -> None:
     text = padded(200_000).encode()
     pieces = [text[start : start + 1024] for start in range(0, len(text), 1024)]
     async with raw_socket(engine) as raw:
-        await raw.write(masked(TEXT, pieces[0]))
+        await raw.write(frame(TEXT, pieces[0], fin=False))
         for piece in pieces[1:-1]:
-            await raw.write(masked(CONTINUATION, piece))
-        await raw.write(masked(LAST | CONTINUATION, pieces[-1]))
+            await raw.write(frame(CONTINUATION, piece, fin=False))
+        await raw.write(frame(CONTINUATION, pieces[-1]))
         async with asyncio.timeout(PATIENCE):
             await engine.has_readers(1)
 
 
 async def test_a_message_that_is_no_text_is_refused(engine: FakeEngine) -> None:
     async with raw_socket(engine) as raw:
-        await raw.write(masked(LAST | TEXT, b"\xff"))
+        await raw.write(frame(TEXT, b"\xff"))
         assert await close_code(raw) == 1007
 
 
@@ -134,7 +116,7 @@ async def test_a_peer_that_answers_no_ping_is_dropped_though_it_reads_nothing(
     engine.steps = [StartChunk(message_id="x" * 10_000_000)] * 5
     async with raw_socket(engine) as raw:
         raw.reader._transport.pause_reading()  # type: ignore[attr-defined]
-        await raw.write(masked(LAST | TEXT, json.dumps(send_frame()).encode()))
+        await raw.write(frame(TEXT, json.dumps(send_frame()).encode()))
         async with asyncio.timeout(PATIENCE):
             await engine.has_readers(1)
             await engine.readers[0].left.wait()
