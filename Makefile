@@ -4,7 +4,7 @@ BIN := .venv/bin
 NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" npm
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-node demo test static types imports backend typescript conformance bench format lock node
+.PHONY: help setup setup-node setup-browser demo test static types imports backend typescript conformance bench format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -19,6 +19,9 @@ node_modules/.package-lock.json: package-lock.json .npmrc | node
 	@touch $@
 node: .venv/.setup
 	@$(BIN)/python scripts/setup_node.py
+
+setup-browser: setup-node ## see to a Chromium for the browser tests
+	@PATH="$(CURDIR)/$(BIN):$$PATH" NODE_USE_SYSTEM_CA=1 $(BIN)/python scripts/setup_browser.py
 
 demo: setup ## serve the demo agent on http://127.0.0.1:8000
 	@$(BIN)/sluicegate demo
