@@ -280,6 +280,7 @@ async def test_what_belongs_to_nobody_is_open_to_everybody(tokens: Path, path: s
         ("PATCH", "/api/chats/c1"),
         ("DELETE", "/api/chats/c1"),
         ("GET", "/api/chats/c1/files/a.png"),
+        ("POST", "/api/session"),
     ],
 )
 async def test_everything_of_a_user_needs_one(tokens: Path, method: str, path: str) -> None:

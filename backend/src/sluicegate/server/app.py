@@ -36,6 +36,7 @@ from sluicegate.server.routes import (
     routes,
     stored_operations,
 )
+from sluicegate.server.session_cookie import or_by_cookie, session_operations
 from sluicegate.server.settings import load_settings
 from sluicegate.server.sockets import chat_sockets, socket_route
 from sluicegate.transports.incoming import BodyLimits
@@ -155,15 +156,16 @@ def build(
             cut()
             await engine.close()
 
+    asked = or_by_cookie(authenticate or authenticator(settings))
     operations = [
         *chat_operations(sse),
         *stored_operations(StoredChats(body=body)),
+        *session_operations(asked),
         *probe_operations(engine),
     ]
     if settings.page:
         operations += page_operations(page_files(settings.prefix, suggestions))
     operations.append(_description_of(operations, settings.prefix))
-    asked = authenticate or authenticator(settings)
     app = Starlette(
         routes=[
             *routes(operations, prefix=settings.prefix, authenticate=asked, engine=engine),

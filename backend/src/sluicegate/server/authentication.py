@@ -17,6 +17,7 @@ from sluicegate.errors import ConfigurationError, Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from sluicegate.server.settings import Settings
 
@@ -121,11 +122,10 @@ class BearerFile:
         except (OSError, UnicodeDecodeError, ConfigurationError):
             _log.error("the token file cannot be used any more; every call is refused")
             raise Unavailable from None
-        fields = connection.headers.getlist("authorization")
-        match = _BEARER.fullmatch(fields[0]) if len(fields) == 1 else None
-        if match is None:
+        token = bearer_token(connection.headers.getlist("authorization"))
+        if token is None:
             return None
-        digest = hashlib.sha256(match[1].encode()).digest()
+        digest = hashlib.sha256(token.encode()).digest()
         found: str | None = None
         for known, user in self._users:
             # All are compared, so that the time tells nothing of where the match stands.
@@ -166,6 +166,12 @@ class TrustedHeader:
             return None
         fields = connection.headers.getlist(self._name)
         return fields[0] if len(fields) == 1 and fields[0] else None
+
+
+def bearer_token(fields: Sequence[str]) -> str | None:
+    """Return the token of the one Authorization header; of two there is none."""
+    match = _BEARER.fullmatch(fields[0]) if len(fields) == 1 else None
+    return None if match is None else match[1]
 
 
 def _peer(connection: HTTPConnection) -> Address | None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from starlette.requests import HTTPConnection
 from starlette.routing import WebSocketRoute
 
 from sluicegate.errors import Unauthenticated
 from sluicegate.server.authentication import TrustedHeader, anyone_on_this_machine, identify
+from sluicegate.server.session_cookie import with_authorization
 from sluicegate.transports.socket import SocketLimits
 from sluicegate.transports.websocket import ChatOverWebSocket
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from starlette.requests import HTTPConnection
     from starlette.websockets import WebSocket
 
     from sluicegate.server.authentication import Authenticate
@@ -60,7 +61,7 @@ class SocketCaller:
         if self._opener is not None:
             await self._check_opener(self._opener)
             return self._opener
-        connection = _with_token(self._connection, headers.get("authorization", ""))
+        connection = _with_frame_token(self._connection, headers.get("authorization", ""))
         user = await identify(self._authenticate, connection)
         self._by_token[user] = connection
         return user
@@ -88,7 +89,7 @@ class SocketCaller:
         raise Unauthenticated
 
 
-def _with_token(connection: HTTPConnection, authorization: str) -> HTTPConnection:
+def _with_frame_token(connection: HTTPConnection, authorization: str) -> HTTPConnection:
     """Return the connection as if it had been opened with a frame's token.
 
     Raises:
@@ -96,9 +97,7 @@ def _with_token(connection: HTTPConnection, authorization: str) -> HTTPConnectio
     """
     if not authorization.isascii() or authorization[:7].lower() != "bearer ":
         raise Unauthenticated
-    headers = [pair for pair in connection.scope["headers"] if pair[0] != b"authorization"]
-    headers.append((b"authorization", authorization.encode("ascii")))
-    return HTTPConnection({**connection.scope, "headers": headers})
+    return with_authorization(connection, authorization)
 
 
 def chat_sockets(settings: Settings) -> ChatOverWebSocket:

@@ -1,0 +1,244 @@
+"""A token in a cookie: what it is for, when it counts, and how long."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import HTTPConnection
+from websockets.exceptions import InvalidStatus
+
+from sluicegate.errors import Unauthenticated, Unavailable
+from sluicegate.server.session_cookie import COOKIE, MAX_TOKEN, SECURE_COOKIE
+from tests.server.exchange import ORIGIN, client, serving
+from tests.server.fake_engine import FakeEngine, application, fake_app
+from tests.transports.socket_client import opened, send_frame
+
+ADA, BOB = "token-of-ada", "to.ken/of+bob=="
+PUBLIC = "https://chat.example"
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> Path:
+    path = tmp_path / "tokens"
+    write(path, ada=ADA, bob=BOB)
+    return path
+
+
+def write(path: Path, **tokens: str) -> None:
+    lines = [f"sha256:{hashlib.sha256(t.encode()).hexdigest()} {u}\n" for u, t in tokens.items()]
+    path.write_text("".join(lines))
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+async def status_of(app: Any, **headers: str) -> int:
+    """The status of a request with these headers alone."""
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with client(app) as http:
+        return (await http.get("/api/chats", headers=given)).status_code
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, f"{COOKIE}={BOB}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict"),
+        (
+            {"host": "localhost:3000"},
+            f"{COOKIE}={BOB}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict",
+        ),
+        (
+            {"host": "[::1]:8000"},
+            f"{COOKIE}={BOB}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict",
+        ),
+        (
+            {"host": "chat.example"},
+            f"{SECURE_COOKIE}={BOB}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict; Secure",
+        ),
+        # A proxy may call under a name of its own; the page's Origin goes before it.
+        (
+            {"origin": PUBLIC},
+            f"{SECURE_COOKIE}={BOB}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict; Secure",
+        ),
+    ],
+)
+async def test_the_cookie_is_for_half_a_day_and_for_browsers_alone(
+    tokens: Path, headers: dict[str, str], expected: str
+) -> None:
+    app = fake_app(FakeEngine(), auth=f"bearer:{tokens}", public_url=PUBLIC)
+    async with client(app) as http:
+        response = await http.post("/api/session", headers=bearer(BOB) | headers)
+    assert (response.status_code, response.content) == (204, b"")
+    assert response.headers.get_list("set-cookie") == [expected]
+    assert response.headers["cache-control"] == "no-store"
+
+
+async def test_who_signed_in_is_known_by_the_cookie_until_the_sign_out(tokens: Path) -> None:
+    engine = FakeEngine()
+    app = fake_app(engine, auth=f"bearer:{tokens}")
+    async with client(app, headers={"origin": ORIGIN}) as http:
+        await http.post("/api/session", headers=bearer(ADA))
+        assert (await http.post("/api/chat/c1/stop")).status_code == 204
+        image = await http.get(
+            "/api/chats/c1/files/a.png", headers={"sec-fetch-site": "same-origin"}
+        )
+        assert (image.status_code, image.headers["x-error-code"]) == (404, "unknown")
+        assert (await http.delete("/api/session")).status_code == 204
+        assert dict(http.cookies) == {}
+        assert (await http.post("/api/chat/c1/stop")).status_code == 401
+    assert engine.calls == [("stop", "c1", "ada"), ("get_file", "c1", "a.png", "ada")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": ORIGIN}, 200),
+        ({"origin": "http://127.0.0.1"}, 403),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "https://app.example"}, 401),
+        ({"sec_fetch_site": "same-origin"}, 200),
+        ({"sec_fetch_site": "same-site"}, 401),
+        ({"sec_fetch_site": "cross-site"}, 401),
+        ({"sec_fetch_site": "none"}, 401),
+        ({}, 401),
+    ],
+)
+async def test_the_cookie_counts_only_for_a_page_that_may_call(
+    tokens: Path, headers: dict[str, str], status: int
+) -> None:
+    app = fake_app(FakeEngine(), auth=f"bearer:{tokens}", origins=["https://app.example"])
+    assert await status_of(app, cookie=f"{COOKIE}={ADA}", **headers) == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "cookie", "status"),
+    [
+        (PUBLIC, f"{SECURE_COOKIE}={ADA}", 200),
+        # A neighbouring host can set this one for us.
+        (PUBLIC, f"{COOKIE}={ADA}", 401),
+        (ORIGIN, f"{SECURE_COOKIE}={ADA}", 401),
+        (ORIGIN, f"{COOKIE}={ADA}; other=1", 200),
+        (ORIGIN, f"{COOKIE}=", 401),
+        (ORIGIN, f"{COOKIE}={ADA} {ADA}", 401),
+        (ORIGIN, f"{COOKIE}=somebody", 401),
+        (ORIGIN, f"session={ADA}", 401),
+    ],
+)
+async def test_only_the_servers_own_cookie_with_a_known_token_counts(
+    tokens: Path, origin: str, cookie: str, status: int
+) -> None:
+    app = fake_app(FakeEngine(), auth=f"bearer:{tokens}", public_url=PUBLIC)
+    assert await status_of(app, origin=origin, cookie=cookie) == status
+
+
+async def test_a_token_that_is_taken_back_is_none_in_the_cookie_either(tokens: Path) -> None:
+    app = fake_app(FakeEngine(), auth=f"bearer:{tokens}")
+    carried = {"origin": ORIGIN, "cookie": f"{COOKIE}={ADA}"}
+    assert await status_of(app, **carried) == 200
+    write(tokens, bob=BOB)
+    assert await status_of(app, **carried) == 401
+
+
+async def test_a_token_in_the_header_goes_before_the_cookie(tokens: Path) -> None:
+    engine = FakeEngine()
+    app = fake_app(engine, auth=f"bearer:{tokens}")
+    carried = {"origin": ORIGIN, "cookie": f"{COOKIE}={ADA}"}
+    assert await status_of(app, **carried, **bearer(BOB)) == 200
+    assert engine.calls[0][1] == "bob"
+    assert await status_of(app, **carried, **bearer("somebody")) == 401
+
+
+async def test_a_cookie_opens_a_socket_and_is_asked_about_again(tokens: Path) -> None:
+    engine = FakeEngine()
+    app = application(engine, auth=f"bearer:{tokens}", recheck_interval=0.02)
+    async with serving(app) as address:
+        origin = f"http://127.0.0.1:{address[1]}"
+        carried: dict[str, Any] = {"additional_headers": {"Cookie": f"{COOKIE}={ADA}"}}
+        async with opened(address, origin=origin, **carried) as page:
+            await page.asks(send_frame())
+            write(tokens, bob=BOB)
+            assert await page.closes() == (4401, "unauthenticated")
+        with pytest.raises(InvalidStatus) as refused:
+            async with opened(address, origin="https://evil.example", **carried):
+                pass
+        assert refused.value.response.status_code == 403
+    assert [call[2] for call in engine.calls] == ["ada"]
+
+
+async def test_a_cookie_of_a_page_nobody_named_opens_a_socket_for_nobody(tokens: Path) -> None:
+    engine = FakeEngine()
+    async with serving(application(engine, auth=f"bearer:{tokens}")) as address:
+        carried = {"Cookie": f"{COOKIE}={ADA}"}
+        async with opened(address, additional_headers=carried) as stranger:
+            [error] = await stranger.asks(send_frame())
+    assert error["code"] == "unauthenticated"
+    assert engine.calls == []
+
+
+async def test_a_function_of_ones_own_is_asked_about_the_cookies_token() -> None:
+    refusal: Exception | None = None
+
+    async def authenticate(connection: HTTPConnection) -> str | None:
+        if connection.headers.get("authorization") == f"Bearer {ADA}":
+            return "ada"
+        if refusal is not None:
+            raise refusal
+        return None
+
+    app = fake_app(FakeEngine(), authenticate=authenticate)
+    carried = {"origin": ORIGIN, "cookie": f"{COOKIE}={ADA}"}
+    assert await status_of(app, **carried) == 200
+    refusal = Unauthenticated("Sign in, please.")
+    assert await status_of(app, **carried) == 200
+    assert await status_of(app, origin=ORIGIN) == 401
+    refusal = Unavailable()
+    assert await status_of(app, **carried) == 503
+
+
+@pytest.mark.parametrize(
+    ("settings", "headers"),
+    [
+        ({}, {}),
+        ({}, bearer(ADA)),
+        ({"auth": "header:x-user"}, {"x-user": "ada"}),
+    ],
+)
+async def test_who_is_known_without_a_token_needs_no_cookie(
+    settings: dict[str, Any], headers: dict[str, str]
+) -> None:
+    async with client(fake_app(FakeEngine(), **settings)) as http:
+        response = await http.post("/api/session", headers=headers)
+    assert response.status_code == 204
+    assert "set-cookie" not in response.headers
+
+
+async def test_a_cookie_names_nobody_where_a_proxy_does() -> None:
+    app = fake_app(FakeEngine(), auth="header:authorization")
+    assert await status_of(app, origin=ORIGIN, cookie=f"{COOKIE}=ada") == 401
+
+
+@pytest.mark.parametrize(("length", "status"), [(MAX_TOKEN, 204), (MAX_TOKEN + 1, 413)])
+async def test_a_token_that_fits_into_no_cookie_is_refused(
+    tokens: Path, length: int, status: int
+) -> None:
+    long = "x" * length
+    write(tokens, ada=long)
+    async with client(fake_app(FakeEngine(), auth=f"bearer:{tokens}")) as http:
+        response = await http.post("/api/session", headers=bearer(long))
+    assert response.status_code == status
+    assert ("set-cookie" in response.headers) == (status == 204)
+
+
+async def test_who_is_not_known_any_more_may_still_sign_out(tokens: Path) -> None:
+    app = fake_app(FakeEngine(), auth=f"bearer:{tokens}", public_url=PUBLIC)
+    async with client(app) as http:
+        response = await http.delete("/api/session", headers={"origin": PUBLIC})
+    assert response.status_code == 204
+    assert response.headers["set-cookie"] == (
+        f"{SECURE_COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict; Secure"
+    )
