@@ -39,6 +39,12 @@ def streams(make_stream_store: Callable[..., StreamStore]) -> StreamStore:
 
 
 @pytest.fixture
+def reading(streams: StreamStore) -> StreamStore:
+    """Where turns are read that ``streams`` writes."""
+    return streams
+
+
+@pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     """A folder in memory where the system has one: most tests need no disk that syncs."""
     memory = Path("/dev/shm")

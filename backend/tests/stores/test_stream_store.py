@@ -1,4 +1,4 @@
-"""What every stream store must do."""
+"""What every stream store must do, for readers in the writer's process and elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.keys import ChatKey, TurnKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.base import StreamFull
 from sluicegate.wire.chunks import (
@@ -21,19 +21,26 @@ from tests.stores.builders import CHAT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sluicegate.stores.base import StreamReader, StreamStore
+    from sluicegate.stores.base import StreamReader, StreamStore, StreamWriter
 
-TURN = "turn-1"
+TURN = TurnKey(CHAT, "turn-1", 1)
+LATER = TurnKey(CHAT, "turn-2", 2)
 
 
 def delta(text: str = "x") -> TextDeltaChunk:
     return TextDeltaChunk(id="t", delta=text)
 
 
-async def reader_of(store: StreamStore, turn: str = TURN) -> StreamReader:
-    reader = await store.read(CHAT, turn)
-    assert reader is not None
-    return reader
+async def opened(store: StreamStore, turn: TurnKey = TURN) -> StreamWriter:
+    writer = await store.open(turn)
+    assert writer is not None
+    return writer
+
+
+async def reader_of(store: StreamStore, turn: TurnKey = TURN) -> StreamReader:
+    found = await store.find(turn)
+    assert found is not None
+    return found.read()
 
 
 async def texts(reader: StreamReader) -> list[tuple[int, str]]:
@@ -41,110 +48,149 @@ async def texts(reader: StreamReader) -> list[tuple[int, str]]:
 
 
 async def test_a_chat_has_one_writer(streams: StreamStore) -> None:
-    assert await streams.open(CHAT, TURN)
-    assert not await streams.open(CHAT, "turn-2")
-    assert not await streams.open(CHAT, TURN)
-    assert await streams.running(CHAT) == TURN
+    await opened(streams, LATER)
+    for turn in (LATER, TurnKey(CHAT, "turn-3", 2), TURN):
+        assert await streams.open(turn) is None
 
 
 async def test_only_one_of_twenty_contenders_opens(streams: StreamStore) -> None:
-    won = await asyncio.gather(*(streams.open(CHAT, f"turn-{n}") for n in range(20)))
-    assert won.count(True) == 1
+    contenders = [TurnKey(CHAT, f"turn-{number}", 1) for number in range(20)]
+    won = await asyncio.gather(*(streams.open(turn) for turn in contenders))
+    assert won.count(None) == 19
 
 
-async def test_the_seat_is_free_after_the_close(streams: StreamStore) -> None:
-    await streams.open(CHAT, TURN)
-    await streams.close(CHAT)
-    assert await streams.running(CHAT) is None
-    assert await streams.open(CHAT, "turn-2")
+async def test_the_seat_is_free_after_the_close(streams: StreamStore, reading: StreamStore) -> None:
+    writer = await opened(streams)
+    await writer.close()
+    assert await reading.find(TURN) is None
+    await opened(streams, LATER)
 
 
-async def test_chats_do_not_share_anything(streams: StreamStore) -> None:
-    others = [ChatKey("app", "bob", "chat-1"), ChatKey("other", "ann", "chat-1")]
-    await streams.open(CHAT, TURN)
+async def test_a_higher_fence_takes_the_seat(streams: StreamStore, reading: StreamStore) -> None:
+    stale = await opened(streams)
+    await stale.append(delta("old"))
+    reader = await reader_of(reading)
+    assert await anext(reader) == (0, delta("old"))
+    writer = await opened(streams, LATER)
+    with pytest.raises(StoreError):
+        await stale.append(delta("too late"))
+    await stale.close()
+    assert [entry async for entry in reader] == []
+    reader = await reader_of(reading, LATER)
+    await writer.append(delta("new"))
+    await writer.close()
+    assert await texts(reader) == [(0, "new")]
+
+
+async def test_chats_do_not_share_anything(streams: StreamStore, reading: StreamStore) -> None:
+    others = [
+        TurnKey(ChatKey("app", "bob", "chat-1"), "turn-1", 1),
+        TurnKey(ChatKey("other", "ann", "chat-1"), "turn-1", 1),
+    ]
+    await opened(streams)
     for other in others:
-        assert await streams.running(other) is None
-        assert await streams.read(other, TURN) is None
-        assert await streams.open(other, TURN)
+        assert await reading.find(other) is None
+        await opened(streams, other)
 
 
-async def test_a_reader_gets_every_chunk_in_order_from_zero(streams: StreamStore) -> None:
-    await streams.open(CHAT, TURN)
-    await streams.append(CHAT, delta("a"))
-    reader = await reader_of(streams)
-    await streams.append(CHAT, delta("b"))
-    await streams.close(CHAT)
+async def test_a_reader_gets_every_chunk_in_order_from_zero(
+    streams: StreamStore, reading: StreamStore
+) -> None:
+    writer = await opened(streams)
+    await writer.append(delta("a"))
+    reader = await reader_of(reading)
+    await writer.append(delta("b"))
+    await writer.close()
     assert await texts(reader) == [(0, "a"), (1, "b")]
 
 
-async def test_waiting_readers_get_what_comes_and_then_the_end(streams: StreamStore) -> None:
-    await streams.open(CHAT, TURN)
-    early = [asyncio.create_task(texts(await reader_of(streams))) for _ in range(3)]
+async def test_waiting_readers_get_what_comes_and_then_the_end(
+    streams: StreamStore, reading: StreamStore
+) -> None:
+    writer = await opened(streams)
+    early = [asyncio.create_task(texts(await reader_of(reading))) for _ in range(3)]
     for text in "abc":
-        await streams.append(CHAT, delta(text))
-        early.append(asyncio.create_task(texts(await reader_of(streams))))
+        await writer.append(delta(text))
+        early.append(asyncio.create_task(texts(await reader_of(reading))))
         await asyncio.sleep(0)
-    await streams.close(CHAT)
+    await writer.close()
     assert await asyncio.gather(*early) == [[(0, "a"), (1, "b"), (2, "c")]] * 6
 
 
-async def test_a_reader_that_came_before_the_close_gets_everything(streams: StreamStore) -> None:
-    await streams.open(CHAT, TURN)
-    reader = await reader_of(streams)
-    await streams.append(CHAT, delta("old"))
-    await streams.close(CHAT)
-    await streams.open(CHAT, "turn-2")
-    await streams.append(CHAT, delta("new"))
+async def test_a_reader_that_came_before_the_close_gets_everything(
+    streams: StreamStore, reading: StreamStore
+) -> None:
+    writer = await opened(streams)
+    reader = await reader_of(reading)
+    await writer.append(delta("old"))
+    await writer.close()
+    writer = await opened(streams, LATER)
+    await writer.append(delta("new"))
     assert await texts(reader) == [(0, "old")]
 
 
-@pytest.mark.parametrize("turn", [TURN, "turn-2"])
-async def test_a_turn_that_is_not_open_cannot_be_read(streams: StreamStore, turn: str) -> None:
-    assert await streams.read(CHAT, turn) is None
-    await streams.open(CHAT, "turn-3")
-    assert await streams.read(CHAT, turn) is None
-    await streams.close(CHAT)
-    assert await streams.read(CHAT, "turn-3") is None
+@pytest.mark.parametrize("turn", [TURN, LATER, LATER._replace(fence=3)])
+async def test_a_turn_that_is_not_open_cannot_be_read(
+    streams: StreamStore, reading: StreamStore, turn: TurnKey
+) -> None:
+    assert await reading.find(turn) is None
+    writer = await opened(streams, TurnKey(CHAT, "turn-3", 3))
+    assert await reading.find(turn) is None
+    await writer.close()
+    assert await reading.find(TurnKey(CHAT, "turn-3", 3)) is None
 
 
-async def test_a_reader_that_leaves_disturbs_nobody(streams: StreamStore) -> None:
-    await streams.open(CHAT, TURN)
-    left = await reader_of(streams)
-    await streams.append(CHAT, delta("a"))
+async def test_a_turn_says_what_it_is_about(streams: StreamStore, reading: StreamStore) -> None:
+    about = 'half a "sentence" \u2028 with 😀'
+    assert await streams.open(TURN, about=about) is not None
+    found = await reading.find(TURN)
+    assert found is not None
+    assert found.about == about
+
+
+async def test_a_reader_that_leaves_disturbs_nobody(
+    streams: StreamStore, reading: StreamStore
+) -> None:
+    writer = await opened(streams)
+    left = await reader_of(reading)
+    await writer.append(delta("a"))
     assert (await anext(left))[0] == 0
     await left.aclose()
-    cancelled = asyncio.create_task(texts(await reader_of(streams)))
-    stays = asyncio.create_task(texts(await reader_of(streams)))
+    cancelled = asyncio.create_task(texts(await reader_of(reading)))
+    stays = asyncio.create_task(texts(await reader_of(reading)))
     await asyncio.sleep(0)
     cancelled.cancel()
     await asyncio.wait([cancelled])
-    await streams.append(CHAT, delta("b"))
-    await streams.close(CHAT)
+    await writer.append(delta("b"))
+    await writer.close()
     assert await stays == [(0, "a"), (1, "b")]
 
 
-async def test_nothing_can_be_appended_to_a_turn_that_is_not_open(streams: StreamStore) -> None:
+async def test_nothing_can_be_appended_after_the_close(streams: StreamStore) -> None:
+    writer = await opened(streams)
+    await writer.close()
     with pytest.raises(StoreError):
-        await streams.append(CHAT, delta())
-    await streams.open(CHAT, TURN)
-    await streams.close(CHAT)
+        await writer.append(delta())
+
+
+async def test_a_second_close_ends_no_later_turn(
+    streams: StreamStore, reading: StreamStore
+) -> None:
+    writer = await opened(streams)
+    await writer.close()
+    await opened(streams, LATER)
+    await writer.close()
+    assert await reading.find(LATER) is not None
+
+
+async def test_a_chunk_that_cannot_be_encoded_is_refused(
+    streams: StreamStore, reading: StreamStore
+) -> None:
+    writer = await opened(streams)
+    reader = await reader_of(reading)
     with pytest.raises(StoreError):
-        await streams.append(CHAT, delta())
-
-
-async def test_closing_what_is_not_open_does_nothing(streams: StreamStore) -> None:
-    await streams.close(CHAT)
-    assert await streams.open(CHAT, TURN)
-
-
-async def test_a_chunk_that_cannot_be_encoded_is_refused(streams: StreamStore) -> None:
-    await streams.open(CHAT, TURN)
-    reader = await reader_of(streams)
-    with pytest.raises(StoreError):
-        await streams.append(
-            CHAT, ToolOutputAvailableChunk(tool_call_id="c", output={"n": float("nan")})
-        )
-    await streams.close(CHAT)
+        await writer.append(ToolOutputAvailableChunk(tool_call_id="c", output={"n": float("nan")}))
+    await writer.close()
     assert [entry async for entry in reader] == []
 
 
@@ -152,14 +198,14 @@ async def test_a_turn_holds_as_many_chunks_as_its_bound(
     make_stream_store: Callable[..., StreamStore],
 ) -> None:
     store = make_stream_store(max_chunks=3)
-    await store.open(CHAT, TURN)
+    writer = await opened(store)
     reader = await reader_of(store)
     for text in "abc":
-        await store.append(CHAT, delta(text))
+        await writer.append(delta(text))
     with pytest.raises(StreamFull):
-        await store.append(CHAT, delta("too much"))
-    await store.append(CHAT, ErrorChunk(error_text="too long"))
-    await store.close(CHAT)
+        await writer.append(delta("too much"))
+    await writer.append(ErrorChunk(error_text="too long"))
+    await writer.close()
     chunks = [chunk async for _, chunk in reader]
     assert chunks == [delta("a"), delta("b"), delta("c"), ErrorChunk(error_text="too long")]
 
@@ -169,27 +215,24 @@ async def test_a_turn_holds_as_many_bytes_as_its_bound(
     make_stream_store: Callable[..., StreamStore], text: str
 ) -> None:
     size = len(encode(delta(text)).encode())
-    fits, too_small = (
-        make_stream_store(max_bytes=2 * size),
-        make_stream_store(max_bytes=2 * size - 1),
-    )
-    for store in (fits, too_small):
-        await store.open(CHAT, TURN)
-        await store.append(CHAT, delta(text))
-    await fits.append(CHAT, delta(text))
+    fits = await opened(make_stream_store(max_bytes=2 * size))
+    await fits.append(delta(text))
+    await fits.append(delta(text))
+    await fits.close()
+    too_small = await opened(make_stream_store(max_bytes=2 * size - 1), LATER)
+    await too_small.append(delta(text))
     with pytest.raises(StreamFull):
-        await too_small.append(CHAT, delta(text))
+        await too_small.append(delta(text))
 
 
 async def test_after_its_bound_a_turn_has_as_much_room_again_and_no_more(
     make_stream_store: Callable[..., StreamStore],
 ) -> None:
-    store = make_stream_store(max_chunks=2)
-    await store.open(CHAT, TURN)
+    writer = await opened(make_stream_store(max_chunks=2))
     accepted = 0
     for _ in range(10):
         try:
-            await store.append(CHAT, delta())
+            await writer.append(delta())
         except StreamFull:
             continue
         accepted += 1
@@ -197,12 +240,12 @@ async def test_after_its_bound_a_turn_has_as_much_room_again_and_no_more(
 
 
 async def test_the_bounds_are_those_of_the_limits_page(streams: StreamStore) -> None:
-    await streams.open(CHAT, TURN)
+    writer = await opened(streams)
     for _ in range(5_000):
-        await streams.append(CHAT, delta())
+        await writer.append(delta())
     with pytest.raises(StreamFull):
-        await streams.append(CHAT, delta())
-    await streams.close(CHAT)
-    await streams.open(CHAT, TURN)
+        await writer.append(delta())
+    await writer.close()
+    writer = await opened(streams, LATER)
     with pytest.raises(StreamFull):
-        await streams.append(CHAT, delta("x" * 8 * 1024 * 1024))
+        await writer.append(delta("x" * 8 * 1024 * 1024))

@@ -1,4 +1,4 @@
-"""What names a chat, and a gated call within it."""
+"""What names a chat, a turn of it, and a gated call within it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ class ChatKey(NamedTuple):
     app: str
     user: str
     chat: str
+
+
+class TurnKey(NamedTuple):
+    """One turn of a chat; ``fence`` is that of the lease under which it runs (A2)."""
+
+    chat: ChatKey
+    turn: str
+    fence: int
 
 
 class CallKey(NamedTuple):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.client_outputs import CONNECTED, outcome_of, response_of, shape_of
 from sluicegate.core.exchanges import TurnStamp
+from sluicegate.core.keys import TurnKey
 from sluicegate.core.signals import Answered
 from sluicegate.core.turn_plan import Answers, ChatLog, Reply, delivery
 from sluicegate.engine.closing import closed_cards
@@ -81,11 +82,12 @@ class AnswerTurn:
             # The page keeps the provider's answer to itself: its part says only that it is there.
             connected = [answer for answer in answers if answer.outcome is CONNECTED]
             opening = [*_late(log, plan), *rebuilt.gate.feed_all(connected)]
-            setup = Setup(chat, stamp, release, rebuilt, client_outputs=outputs, opening=opening)
+            key = TurnKey(chat, stamp.turn, fence)
+            setup = Setup(key, stamp, release, rebuilt, client_outputs=outputs, opening=opening)
             turn = await prepare(parts, setup)
             await parts.chats.touch(chat, title=None)
             message = replies_content(told.message)
-            return await parts.turns.launch(turn, message, fence, major=client.major)
+            return await parts.turns.launch(turn, message, major=client.major)
         except BaseException:
             await asyncio.shield(parts.turns.release(chat, owner, fence))
             raise

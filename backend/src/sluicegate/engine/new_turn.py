@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sluicegate.core.exchanges import Exchange, TurnStamp, closed_turn
+from sluicegate.core.keys import TurnKey
 from sluicegate.engine.session_log import question_content
 from sluicegate.engine.turn_setup import Setup, owner_of, prepare
 from sluicegate.errors import Unknown
@@ -55,11 +56,12 @@ class NewTurn:
                 await self._rewind(chat, plan.rewound)
             elif plan.closes is not None:
                 opening = await self._close(chat, plan.closes)
+            key = TurnKey(chat, stamp.turn, fence)
             turn, _ = await asyncio.gather(
-                prepare(parts, Setup(chat, stamp, release, opening=opening)),
+                prepare(parts, Setup(key, stamp, release, opening=opening)),
                 parts.chats.touch(chat, title=_title(content)),
             )
-            return await parts.turns.launch(turn, content, fence, major=client.major)
+            return await parts.turns.launch(turn, content, major=client.major)
         except BaseException:
             await asyncio.shield(parts.turns.release(chat, owner, fence))
             raise

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from sluicegate.core.gate import Gate
     from sluicegate.core.grammar import Grammar
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.core.translator import Translator
-    from sluicegate.stores.base import Ledger, StreamStore
+    from sluicegate.stores.base import Ledger, StreamWriter
 
 logger = logging.getLogger("sluicegate")
 
@@ -49,7 +49,7 @@ class RunningTurn:
     ``opening`` are chunks that follow ``start``: closed cards, a call the browser may run now.
     """
 
-    chat: ChatKey
+    key: TurnKey
     stamp: TurnStamp
     invocation: str | None
     translator: Translator
@@ -57,7 +57,6 @@ class RunningTurn:
     grammar: Grammar
     turn_gate: TurnGate
     ledger: Ledger
-    streams: StreamStore
     approval_ttl: Callable[[str], float]
     held_limit: int
     new_error_id: Callable[[], str]
@@ -65,6 +64,8 @@ class RunningTurn:
     before: RebuiltExchange | None = None
     prefix: Sequence[BaseChunk] = ()
     opening: Sequence[BaseChunk] = ()
+    writer: StreamWriter | None = None
+    """Where chunks go, once the turn is launched."""
     abort: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
     failure: str | None = None
@@ -74,6 +75,11 @@ class RunningTurn:
     lingering: asyncio.TimerHandle | None = None
     """Stops the turn unless a reader comes back."""
     _model_failed: bool = False
+
+    @property
+    def chat(self) -> ChatKey:
+        """The chat that is answered."""
+        return self.key.chat
 
     async def run(self, events: AsyncIterator[Event] | None) -> End:
         """Drain the run to its end; write everything but the last chunk.
@@ -170,11 +176,21 @@ class RunningTurn:
         for chunk in chunks:
             self.grammar.feed(chunk)
             try:
-                await self.streams.append(self.chat, chunk)
+                await self.write(chunk)
             except StreamFull:
                 self.fail(STREAM_FULL)
                 # What ends the turn has as much room again, and this chunk belongs before it.
-                await self.streams.append(self.chat, chunk)
+                await self.write(chunk)
+
+    async def write(self, chunk: BaseChunk) -> None:
+        """Write a chunk as it is.
+
+        Raises:
+            StoreError: the stream does not take it, or the turn was never launched.
+        """
+        if self.writer is None:
+            raise StoreError("a turn that was not launched has a chunk to write")
+        await self.writer.append(chunk)
 
     async def finish(self, end: End, closing: Sequence[Signal] = ()) -> None:
         """Write the end of the turn: what is held, then ``finish`` or ``error``, once."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.core.release import Release
     from sluicegate.wire.chunks import BaseChunk
 
@@ -42,7 +42,7 @@ class Setup:
     that follow ``start``.
     """
 
-    chat: ChatKey
+    key: TurnKey
     stamp: TurnStamp
     release: Release
     continues: RebuiltExchange | None = None
@@ -51,8 +51,8 @@ class Setup:
 
 
 async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
-    """Build a turn; the chat's lease must be held."""
-    chat, stamp, continues = setup.chat, setup.stamp, setup.continues
+    """Build a turn; the chat's lease must be held with the fence of the turn."""
+    chat, stamp, continues = setup.key.chat, setup.stamp, setup.continues
     rows = await parts.ledger.rows(chat)
     if any(row.state == "executing" for row in rows):
         await parts.ledger.abandon(chat, owners_alive=parts.turns.owners())
@@ -74,7 +74,7 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
     )
     gate = continues.gate if continues else open_gate(stamp.release, stamp.style)
     turn = RunningTurn(
-        chat=chat,
+        key=setup.key,
         stamp=stamp,
         invocation=continues.exchange.invocation if continues else None,
         translator=(
@@ -86,7 +86,6 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
         grammar=Grammar(known_calls(continues) if continues else None),
         turn_gate=turn_gate,
         ledger=parts.ledger,
-        streams=parts.streams,
         approval_ttl=parts.approval_ttl,
         held_limit=parts.options.held_bytes,
         new_error_id=new_error_id,

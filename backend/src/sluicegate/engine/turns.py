@@ -100,14 +100,15 @@ class Turns:
         await self._leases.release(chat, owner=owner, fence=fence)
 
     async def launch(
-        self, turn: RunningTurn, message: types.Content | None, fence: int, *, major: Literal[6, 7]
+        self, turn: RunningTurn, message: types.Content | None, *, major: Literal[6, 7]
     ) -> TurnReader:
         """Start the turn and return its first reader; the lease goes over to the turn."""
-        if not await self._streams.open(turn.chat, turn.stamp.turn):
+        turn.writer = await self._streams.open(turn.key)
+        if turn.writer is None:
             raise HeldElsewhere("This chat is in use elsewhere; try again in a moment.")
         self._running[turn.chat] = turn
         reader = await self.reader(turn, major=major)
-        task = asyncio.create_task(self._lead(turn, message, fence))
+        task = asyncio.create_task(self._lead(turn, message))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return reader
@@ -116,7 +117,8 @@ class Turns:
         self, turn: RunningTurn, *, major: Literal[6, 7], head: Sequence[BaseChunk] = ()
     ) -> TurnReader:
         """A reader of a running turn from its beginning, after ``head``."""
-        live = await self._streams.read(turn.chat, turn.stamp.turn)
+        found = await self._streams.find(turn.key)
+        live = None if found is None else found.read()
         turn.readers += 1
         return TurnReader(head, live, major=major, left=functools.partial(self._left, turn))
 
@@ -155,11 +157,11 @@ class Turns:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _lead(self, turn: RunningTurn, message: types.Content | None, fence: int) -> None:
+    async def _lead(self, turn: RunningTurn, message: types.Content | None) -> None:
         started = time.monotonic()
         loop = asyncio.get_running_loop()
         watchdog = loop.call_later(self._options.turn_timeout, turn.fail, TOOK_TOO_LONG)
-        renewal = asyncio.create_task(self._renew(turn, fence))
+        renewal = asyncio.create_task(self._renew(turn))
         end: End = "failed"
         try:
             end = await turn.run(self._events(turn, message))
@@ -169,7 +171,7 @@ class Turns:
         finally:
             watchdog.cancel()
             renewal.cancel()
-            await self._let_go(turn, fence)
+            await self._let_go(turn)
             logger.info(
                 "turn %s chat=%s turn=%s user=%s error=%s seconds=%.3f",
                 end,
@@ -180,16 +182,17 @@ class Turns:
                 time.monotonic() - started,
             )
 
-    async def _let_go(self, turn: RunningTurn, fence: int) -> None:
+    async def _let_go(self, turn: RunningTurn) -> None:
         chat = turn.chat
         try:
-            await self._leases.release(chat, owner=turn.turn_gate.owner, fence=fence)
+            await self._leases.release(chat, owner=turn.turn_gate.owner, fence=turn.key.fence)
         except StoreError:
             logger.warning("the lease was not given back chat=%s", chat.chat)
         if turn.lingering is not None:
             turn.lingering.cancel()
         del self._running[chat]
-        await self._streams.close(chat)
+        if turn.writer is not None:
+            await turn.writer.close()
         turn.done.set()
 
     async def _end_broken(self, turn: RunningTurn, error: Exception) -> None:
@@ -204,7 +207,7 @@ class Turns:
         )
         sentence = f"The agent could not finish its answer (error {error_id})."
         try:
-            await self._streams.append(turn.chat, ErrorChunk(error_text=sentence))
+            await turn.write(ErrorChunk(error_text=sentence))
         except StoreError:
             logger.warning("the end of a turn was not written chat=%s", turn.chat.chat)
 
@@ -243,12 +246,12 @@ class Turns:
             turn.chat, turn.gate, turn.invocation, turn.stamp, reason=ENDED[end]
         )
 
-    async def _renew(self, turn: RunningTurn, fence: int) -> None:
+    async def _renew(self, turn: RunningTurn) -> None:
         while True:
             await asyncio.sleep(LEASE_RENEWAL)
             try:
                 held = await self._leases.renew(
-                    turn.chat, owner=turn.turn_gate.owner, fence=fence, ttl=LEASE_TTL
+                    turn.chat, owner=turn.turn_gate.owner, fence=turn.key.fence, ttl=LEASE_TTL
                 )
             except StoreError:
                 logger.warning("a lease was not renewed, trying again chat=%s", turn.chat.chat)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.core.keys import CallKey, ChatKey
+    from sluicegate.core.keys import CallKey, ChatKey, TurnKey
     from sluicegate.core.ledger import ApprovalRow, Decision, NewApproval
     from sluicegate.wire.chunks import BaseChunk
 
@@ -23,34 +23,50 @@ class StreamFull(StoreError):
     """The turn passed its bound of chunks or bytes; end it with an error (D5)."""
 
 
-class StreamStore(Protocol):
-    """The chunks of the turns that run, one writer and any number of readers per chat."""
+class StreamWriter(Protocol):
+    """The writer's seat of one turn."""
 
-    async def open(self, chat: ChatKey, turn: str) -> bool:
-        """Take the writer's seat for a turn; False if a turn of this chat has it."""
-
-    async def append(self, chat: ChatKey, chunk: BaseChunk) -> None:
-        """Add the next chunk of the open turn, sequence from 0.
+    async def append(self, chunk: BaseChunk) -> None:
+        """Add the next chunk of the turn, sequence from 0.
 
         The chunk that would pass a bound is refused with `StreamFull`. That happens once per turn:
         what ends the turn afterwards has as much room again.
 
         Raises:
             StreamFull: the turn has grown over its bound; the chunk is not in the stream.
-            StoreError: no turn is open, or the chunk cannot be encoded.
+            StoreError: the turn is closed, a turn with a higher fence has taken the seat, or the
+                chunk cannot be encoded.
         """
 
-    async def close(self, chat: ChatKey) -> None:
-        """End the open turn; readers that hold it still get all of it. Nothing open: no-op."""
+    async def close(self) -> None:
+        """End the turn; readers that hold it still get all of it. A second call does nothing."""
 
-    async def running(self, chat: ChatKey) -> str | None:
-        """Return the id of the open turn."""
 
-    async def read(self, chat: ChatKey, turn: str) -> StreamReader | None:
-        """Return the turn from sequence 0 to its close, or None when that turn is not open.
+class OpenStream(Protocol):
+    """A turn that somebody writes, here or elsewhere."""
 
-        A reader that got its iterator before the close gets everything.
+    @property
+    def about(self) -> str:
+        """What the writer said of the turn when it began."""
+
+    def read(self) -> StreamReader:
+        """Return the turn from sequence 0 to its close.
+
+        The reader ends early when a turn with a higher fence takes the seat.
         """
+
+
+class StreamStore(Protocol):
+    """The chunks of the turns that run, one writer and any number of readers per chat."""
+
+    async def open(self, turn: TurnKey, *, about: str = "") -> StreamWriter | None:
+        """Take the writer's seat, also from a turn with a lower fence.
+
+        None while a turn of this chat with the same or a higher fence has it.
+        """
+
+    async def find(self, turn: TurnKey) -> OpenStream | None:
+        """Return the turn, or None when it is not open; what was found stays readable."""
 
 
 class Ledger(Protocol):

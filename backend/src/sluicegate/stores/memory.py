@@ -10,7 +10,9 @@ from sluicegate.stores.base import StreamFull
 from sluicegate.wire.chunks import encode
 
 if TYPE_CHECKING:
-    from sluicegate.core.keys import ChatKey
+    from collections.abc import Callable
+
+    from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.stores.base import StreamReader
     from sluicegate.wire.chunks import BaseChunk
 
@@ -28,67 +30,63 @@ class MemoryStreamStore:
         self._max_bytes = max_bytes
         self._turns: dict[ChatKey, _Turn] = {}
 
-    async def open(self, chat: ChatKey, turn: str) -> bool:
-        """Take the writer's seat for a turn; False if a turn of this chat has it."""
-        if chat in self._turns:
-            return False
-        self._turns[chat] = _Turn(turn, self._max_chunks, self._max_bytes)
-        return True
+    async def open(self, turn: TurnKey, *, about: str = "") -> _Turn | None:
+        """Take the writer's seat; None while it is not free for this fence."""
+        seated = self._turns.get(turn.chat)
+        if seated is not None:
+            if seated.key.fence >= turn.fence:
+                return None
+            seated.end()
+        opened = _Turn(turn, about, (self._max_chunks, self._max_bytes), self._leave)
+        self._turns[turn.chat] = opened
+        return opened
 
-    async def append(self, chat: ChatKey, chunk: BaseChunk) -> None:
-        """Add the next chunk of the open turn.
+    async def find(self, turn: TurnKey) -> _Turn | None:
+        """Return the turn, or None when it is not open."""
+        found = self._turns.get(turn.chat)
+        return found if found is not None and found.key == turn else None
 
-        Raises:
-            StreamFull: the turn has grown over its bound; the chunk is not in the stream.
-            StoreError: no turn is open, or the chunk cannot be encoded.
-        """
-        turn = self._turns.get(chat)
-        if turn is None:
-            raise StoreError("a chunk came for a chat that has no open turn")
-        turn.append(chunk)
-
-    async def close(self, chat: ChatKey) -> None:
-        """End the open turn; readers that hold it still get all of it."""
-        turn = self._turns.pop(chat, None)
-        if turn is not None:
-            turn.close()
-
-    async def running(self, chat: ChatKey) -> str | None:
-        """Return the id of the open turn."""
-        turn = self._turns.get(chat)
-        return None if turn is None else turn.name
-
-    async def read(self, chat: ChatKey, turn: str) -> StreamReader | None:
-        """Return the turn from sequence 0 to its close, or None when that turn is not open."""
-        found = self._turns.get(chat)
-        return None if found is None or found.name != turn else found.read()
+    def _leave(self, turn: _Turn) -> None:
+        if self._turns.get(turn.key.chat) is turn:
+            del self._turns[turn.key.chat]
 
 
 class _Turn:
-    """The chunks of one turn, and the event that its waiting readers share."""
+    """The chunks of one turn, and the event that its waiting readers share.
+
+    It is the writer's seat and what readers find (the ports `StreamWriter` and `OpenStream`).
+    """
 
     __slots__ = (
         "_bounds",
         "_bytes_room",
         "_chunks",
-        "_closed",
+        "_ended",
         "_full",
+        "_leave",
         "_more",
         "_room",
-        "name",
+        "about",
+        "key",
     )
 
-    def __init__(self, name: str, chunks: int, size: int) -> None:
-        self.name = name
+    def __init__(
+        self, key: TurnKey, about: str, bounds: tuple[int, int], leave: Callable[[_Turn], None]
+    ) -> None:
+        self.key = key
+        self.about = about
         self._chunks: list[BaseChunk] = []
-        self._closed = False
+        self._ended = False
         self._full = False
+        self._leave = leave
         self._more: Event | None = None  # Set while a reader waits.
-        self._bounds = (chunks, size)
-        self._room = chunks
-        self._bytes_room = size
+        self._bounds = bounds
+        self._room, self._bytes_room = bounds
 
-    def append(self, chunk: BaseChunk) -> None:
+    async def append(self, chunk: BaseChunk) -> None:
+        """Add the next chunk."""
+        if self._ended:
+            raise StoreError("a chunk came for a turn that is not open")
         size = _size(chunk)
         if self._room < 1 or self._bytes_room < size:
             self._overflow()
@@ -97,17 +95,24 @@ class _Turn:
         self._chunks.append(chunk)
         self._wake()
 
-    def close(self) -> None:
-        self._closed = True
+    async def close(self) -> None:
+        """End the turn."""
+        self.end()
+
+    def end(self) -> None:
+        """Give up the seat; the readers come to their end."""
+        self._ended = True
+        self._leave(self)
         self._wake()
 
     async def read(self) -> StreamReader:
+        """Return the turn from sequence 0 to its close."""
         sequence = 0
         while True:
             while sequence < len(self._chunks):
                 yield sequence, self._chunks[sequence]
                 sequence += 1
-            if self._closed:
+            if self._ended:
                 return
             if self._more is None:
                 self._more = Event()
