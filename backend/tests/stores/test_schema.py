@@ -1,9 +1,18 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import create_engine, inspect, make_url, select
+from sqlalchemy import create_engine, insert, inspect, make_url, select, update
 
-from sluicegate.stores.schema import META, METADATA, SCHEMA_VERSION, DatabaseSeconds, create_tables
+from sluicegate.errors import ConfigurationError
+from sluicegate.stores.schema import (
+    CHATS,
+    LEASES,
+    META,
+    METADATA,
+    SCHEMA_VERSION,
+    DatabaseSeconds,
+    create_tables,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,3 +44,37 @@ def test_tables_are_created_once_and_kept() -> None:
 
 def test_every_table_can_stand_beside_those_of_adk() -> None:
     assert all(name.startswith("sluicegate_") for name in METADATA.tables)
+
+
+def test_an_older_schema_gets_what_is_missing_and_keeps_what_it_holds() -> None:
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        create_tables(connection)
+        everything = {t: inspect(connection).get_columns(t) for t in METADATA.tables}
+        indexes = inspect(connection).get_indexes(CHATS.name)
+        connection.execute(insert(CHATS).values(app="a", user="u", chat="c", updated_at=1.0))
+        connection.exec_driver_sql("DROP INDEX sluicegate_chats_newest")
+        connection.exec_driver_sql("ALTER TABLE sluicegate_chats DROP COLUMN folded_title")
+        connection.exec_driver_sql("DROP TABLE sluicegate_leases")
+        connection.execute(update(META).values(value="0"))
+        create_tables(connection)
+        found = {t: inspect(connection).get_columns(t) for t in METADATA.tables}
+        assert {t: {c["name"] for c in found[t]} for t in found} == {
+            t: {c["name"] for c in everything[t]} for t in everything
+        }
+        assert inspect(connection).get_indexes(CHATS.name) == indexes
+        assert connection.scalar(select(CHATS.c.chat)) == "c"
+        assert connection.scalar(select(META.c.value)) == str(SCHEMA_VERSION)
+    engine.dispose()
+
+
+def test_a_newer_schema_is_refused_and_left_alone() -> None:
+    engine = create_engine("sqlite://")
+    with engine.begin() as connection:
+        create_tables(connection)
+        connection.exec_driver_sql("DROP TABLE sluicegate_leases")
+        connection.execute(update(META).values(value=str(SCHEMA_VERSION + 1)))
+        with pytest.raises(ConfigurationError, match="newer sluicegate"):
+            create_tables(connection)
+        assert LEASES.name not in inspect(connection).get_table_names()
+    engine.dispose()

@@ -16,11 +16,14 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    delete,
+    func,
     insert,
     inspect,
     select,
 )
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.schema import CreateColumn
 from sqlalchemy.sql.functions import FunctionElement
 
 from sluicegate.errors import ConfigurationError
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.compiler import SQLCompiler
 
 SCHEMA_VERSION: Final = 1
+"""Grows with every table, column or index that is added."""
+
+_LOCK: Final = 0x5105_19A7_E000
+"""The name of PostgreSQL's advisory lock under which tables are made."""
 
 METADATA: Final = MetaData()
 
@@ -108,18 +115,41 @@ def _postgresql_seconds(_element: DatabaseSeconds, _compiler: SQLCompiler, **_op
 
 
 def create_tables(connection: Connection) -> None:
-    """Create what is missing, inside the caller's transaction.
+    """Create what is missing, inside the caller's transaction: tables, columns, indexes.
+
+    A schema grows and never changes: a column that comes later is nullable or has a default, so
+    that an older server of the same database goes on beside a newer one.
 
     Raises:
         ConfigurationError: a newer version has written this database; it stays as it is.
     """
+    if connection.dialect.name == "postgresql":
+        # Servers that start at once take turns, or the second CREATE TABLE fails.
+        connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+    there = inspect(connection)
     version = select(META.c.value).where(META.c.name == "schema")
-    stored = connection.scalar(version) if inspect(connection).has_table(META.name) else None
+    stored = connection.scalar(version) if there.has_table(META.name) else None
     if stored is not None and int(stored) > SCHEMA_VERSION:
         raise ConfigurationError(
             f"The database has the tables of a newer sluicegate (schema {stored}, this one knows "
             f"{SCHEMA_VERSION}); update sluicegate, or use another database."
         )
+    if stored == str(SCHEMA_VERSION):
+        return
+    known = set(there.get_table_names())
     METADATA.create_all(connection)
-    if stored is None:
-        connection.execute(insert(META).values(name="schema", value=str(SCHEMA_VERSION)))
+    for table in METADATA.sorted_tables:
+        if table.name in known:
+            _add_columns(connection, table, {c["name"] for c in there.get_columns(table.name)})
+    connection.execute(delete(META).where(META.c.name == "schema"))
+    connection.execute(insert(META).values(name="schema", value=str(SCHEMA_VERSION)))
+
+
+def _add_columns(connection: Connection, table: Table, known: set[str]) -> None:
+    named = connection.dialect.identifier_preparer.format_table(table)
+    for column in table.columns:
+        if column.name not in known:
+            definition = CreateColumn(column).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {named} ADD COLUMN {definition}")
+    for index in table.indexes:
+        index.create(connection, checkfirst=True)
