@@ -45,6 +45,7 @@ backend: setup ## the Python tests
 typescript: setup-node ## formatting, lint and types of the TypeScript code, tests of the client package
 	$(NPM) run --silent check
 	$(NPM) run --silent client
+	$(NPM) run --silent package
 
 conformance: setup-node ## the real AI SDK clients against the running server
 	$(NPM) run --silent conformance

@@ -9,7 +9,8 @@ export {
 } from "./chat-transport.ts";
 export type { Approval, ChatMessage, MessagePart, SendRule } from "./messages.ts";
 export { type PendingApproval, pendingApprovals } from "./pending-approvals.ts";
-export { RequestRefused, type StopOptions, stopChat } from "./real-stop.ts";
+export { type StopOptions, stopChat } from "./real-stop.ts";
+export { RequestRefused } from "./refusals.ts";
 export type { HeaderSource } from "./requests.ts";
 export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-rules.ts";
 export {

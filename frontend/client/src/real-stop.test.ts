@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { RequestRefused, stopChat } from "./real-stop.ts";
+import { stopChat } from "./real-stop.ts";
+import { RequestRefused } from "./refusals.ts";
 
 interface Seen {
   readonly address: string;

@@ -1,4 +1,5 @@
-import { below, type HeaderSource, resolveHeaders } from "./requests.ts";
+import { refusalOf } from "./refusals.ts";
+import { below, type HeaderSource, resolveHeaders, segment } from "./requests.ts";
 
 export interface StopOptions {
   /** The address of the chat, such as `/api/chat`. */
@@ -7,21 +8,6 @@ export interface StopOptions {
   readonly headers?: HeaderSource;
   readonly credentials?: RequestCredentials;
   readonly fetch?: typeof fetch;
-}
-
-/** The server has refused a request; the message is its own sentence. */
-export class RequestRefused extends Error {
-  override readonly name = "RequestRefused";
-  /** The HTTP status. */
-  readonly status: number;
-  /** The server's name for the reason, from the header `x-error-code`. */
-  readonly code: string | undefined;
-
-  constructor(message: string, status: number, code: string | undefined) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
 }
 
 /**
@@ -33,9 +19,7 @@ export class RequestRefused extends Error {
  */
 export async function stopChat(options: StopOptions): Promise<void> {
   const { api, chatId, headers, credentials, fetch = globalThis.fetch } = options;
-  // An address with a segment of dots names another place, escaped or not.
-  if (/^\.{0,2}$/.test(chatId)) throw new Error(`A chat cannot have the id "${chatId}".`);
-  const response = await fetch(below(api, `/${encodeURIComponent(chatId)}/stop`), {
+  const response = await fetch(below(api, `/${segment(chatId)}/stop`), {
     method: "POST",
     headers: await resolveHeaders(headers),
     ...(credentials && { credentials }),
@@ -44,7 +28,5 @@ export async function stopChat(options: StopOptions): Promise<void> {
     await response.body?.cancel();
     return;
   }
-  const sentence = (await response.text()).trim() || "The chat could not be stopped.";
-  const code = response.headers.get("x-error-code") ?? undefined;
-  throw new RequestRefused(sentence, response.status, code);
+  throw await refusalOf(response, "The chat could not be stopped.");
 }

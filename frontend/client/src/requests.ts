@@ -20,3 +20,13 @@ export function below(api: string, path: string): string {
   const address = end === -1 ? api : api.slice(0, end);
   return `${address.replace(/\/$/, "")}${path}${end === -1 ? "" : api.slice(end)}`;
 }
+
+/**
+ * A chat's id as a segment of an address.
+ *
+ * Throws an `Error` for an id that names another place, escaped or not.
+ */
+export function segment(chatId: string): string {
+  if (/^\.{0,2}$/.test(chatId)) throw new Error(`A chat cannot have the id "${chatId}".`);
+  return encodeURIComponent(chatId);
+}

@@ -1,0 +1,169 @@
+import type { ChatTransport, UIMessage } from "ai";
+import { createChatTransport } from "../chat-transport.ts";
+import { refusingFetch, SocketRefusals } from "../refusals.ts";
+import { below, resolveHeaders } from "../requests.ts";
+import type { ConnectionOptions, TransportKind } from "./options.ts";
+
+type Chunks = Awaited<ReturnType<ChatTransport<UIMessage>["sendMessages"]>>;
+type SendOptions<Message extends UIMessage> = Parameters<ChatTransport<Message>["sendMessages"]>[0];
+type ResumeOptions = Parameters<ChatTransport<UIMessage>["reconnectToStream"]>[0];
+
+/** What a connection asks for and tells while it is used. */
+export interface ConnectionEvents<Message extends UIMessage> {
+  /** Properties of the body of each request, beside those of the options. */
+  body(): object;
+  /** The server has taken a request. */
+  taken(messages: readonly Message[]): void;
+  /** A resume found nothing that runs. */
+  idle(): void;
+}
+
+function closed(transport: unknown): void {
+  (transport as { close?: () => void }).close?.();
+}
+
+/**
+ * One chat's way to the server: a transport for `Chat` that may change its kind between requests,
+ * and that throws a `RequestRefused` where the server refuses.
+ */
+export class Connection<Message extends UIMessage> implements ChatTransport<Message> {
+  /** A resume brings the message from its beginning. */
+  readonly resumeStreamIsReplay = true;
+  options: ConnectionOptions<Message>;
+  readonly #events: ConnectionEvents<Message>;
+  readonly #open = new Map<string, ChatTransport<Message>>();
+  readonly #refusals = new SocketRefusals();
+
+  constructor(options: ConnectionOptions<Message>, events: ConnectionEvents<Message>) {
+    this.options = options;
+    this.#events = events;
+  }
+
+  get apiUrl(): string {
+    return this.options.apiUrl ?? "/api";
+  }
+
+  /** The address of chats, below which a chat is stopped and resumed. */
+  get chatUrl(): string {
+    return below(this.apiUrl, "/chat");
+  }
+
+  get fetch(): typeof fetch {
+    return this.options.fetch ?? ((...request) => globalThis.fetch(...request));
+  }
+
+  /** The headers of every request: the caller's, the major and the release. */
+  readonly headers = async (): Promise<Record<string, string>> => {
+    const { headers, major, release } = this.options;
+    return {
+      ...(await resolveHeaders(headers)),
+      "x-ai-sdk": String(major),
+      ...(release && { "x-release": release }),
+    };
+  };
+
+  async sendMessages(request: SendOptions<Message>): Promise<Chunks> {
+    const taken = () => this.#events.taken(request.messages);
+    try {
+      return this.#told(await this.#transport().sendMessages(request), taken);
+    } catch (error) {
+      throw this.#refusals.named(error);
+    }
+  }
+
+  async reconnectToStream(request: ResumeOptions): Promise<Chunks | null> {
+    try {
+      const chunks = await this.#transport().reconnectToStream(request);
+      if (chunks !== null) return this.#told(chunks, () => {});
+      this.#events.idle();
+      return null;
+    } catch (error) {
+      throw this.#refusals.named(error);
+    }
+  }
+
+  /** Close what other kinds than the present one have left open. */
+  settle(): void {
+    const key = this.#key();
+    for (const [other, transport] of this.#open) {
+      if (other === key) continue;
+      this.#open.delete(other);
+      closed(transport);
+    }
+  }
+
+  /** Let go of every socket; the next request opens one again. */
+  close(): void {
+    for (const transport of this.#open.values()) closed(transport);
+    this.#open.clear();
+  }
+
+  #key(): string {
+    const { kind = "sse", major } = this.options;
+    return JSON.stringify([kind, major, this.chatUrl]);
+  }
+
+  #transport(): ChatTransport<Message> {
+    this.settle();
+    const key = this.#key();
+    const transport = this.#open.get(key) ?? this.#made(this.options.kind ?? "sse");
+    this.#open.set(key, transport);
+    return transport;
+  }
+
+  #made(kind: TransportKind): ChatTransport<Message> {
+    const { ai, major, credentials, webSocket, protocols, params } = this.options;
+    const common = {
+      api: this.chatUrl,
+      major,
+      headers: this.headers,
+      body: async () => ({ ...(await this.#ownBody()), ...this.#events.body() }),
+    };
+    if (kind === "websocket") {
+      return createChatTransport<ChatTransport<Message>>({
+        ...common,
+        kind,
+        ai,
+        webSocket: this.#refusals.seenBy(webSocket),
+        ...(protocols && { protocols }),
+        ...(params && { params }),
+      });
+    }
+    const { DefaultChatTransport } = ai;
+    if (DefaultChatTransport === undefined) {
+      throw new Error('For kind "sse", hand in DefaultChatTransport with the option ai.');
+    }
+    return createChatTransport<ChatTransport<Message>>({
+      ...common,
+      kind,
+      ai: { DefaultChatTransport },
+      fetch: refusingFetch((...request) => this.fetch(...request)),
+      ...(credentials && { credentials }),
+    });
+  }
+
+  async #ownBody(): Promise<object> {
+    const { body } = this.options;
+    return (typeof body === "function" ? await body() : body) ?? {};
+  }
+
+  /** The same chunks; the first one says that the request was taken. */
+  #told(chunks: Chunks, taken: () => void): Chunks {
+    const reader = chunks.getReader();
+    let isTaken = false;
+    return new ReadableStream({
+      pull: async (controller) => {
+        try {
+          const { done, value } = await reader.read();
+          if (done) return controller.close();
+          if (!isTaken) taken();
+          isTaken = true;
+          controller.enqueue(value);
+        } catch (error) {
+          controller.error(this.#refusals.named(error));
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    });
+  }
+}

@@ -1,0 +1,66 @@
+import { act, cleanup, type RenderHookResult, renderHook, waitFor } from "@testing-library/react";
+import * as ai from "ai";
+import { StrictMode } from "react";
+import { afterEach } from "vitest";
+import type { Major } from "../src/chat-transport.ts";
+import type { MessagePart } from "../src/messages.ts";
+import { type SluiceChat, type SluiceChatOptions, useSluiceChat } from "../src/react/index.ts";
+import type { FakeServer } from "./fake-server.ts";
+
+// The projects of vitest.config.ts say which major `ai` is.
+export const MAJOR: Major = process.env.AI_SDK_MAJOR === "7" ? 7 : 6;
+
+Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
+
+/** The hook in a page, in the strict way that runs every effect twice. */
+export class Page {
+  readonly rendered: RenderHookResult<SluiceChat, Partial<SluiceChatOptions>>;
+
+  constructor(server: FakeServer, options: Partial<SluiceChatOptions> = {}) {
+    const { fetch } = server;
+    const given = { ai, major: MAJOR, id: "chat", fetch, apiUrl: "http://page/api" };
+    this.rendered = renderHook(
+      (changed: Partial<SluiceChatOptions>) =>
+        useSluiceChat({ ...given, ...options, ...changed } as SluiceChatOptions),
+      { wrapper: StrictMode, initialProps: {} },
+    );
+  }
+
+  get chat(): SluiceChat {
+    return this.rendered.result.current;
+  }
+
+  get parts(): MessagePart[] {
+    return this.chat.messages.flatMap((message) => message.parts as MessagePart[]);
+  }
+
+  /** The states of the tool calls, in order. */
+  get states(): (string | undefined)[] {
+    return this.parts.filter((part) => part.toolCallId !== undefined).map((part) => part.state);
+  }
+
+  /** What the assistant says. */
+  get text(): string {
+    return this.chat.messages
+      .filter(({ role }) => role === "assistant")
+      .flatMap(({ parts }) => parts.map((part) => (part.type === "text" ? part.text : "")))
+      .join("");
+  }
+
+  async does(deed: (chat: SluiceChat) => unknown): Promise<void> {
+    await act(async () => void (await deed(this.chat)));
+  }
+
+  /** Wait until the page looks so. */
+  async shows(look: (page: Page) => void): Promise<void> {
+    await waitFor(() => look(this));
+  }
+
+  async rests(status: "ready" | "error" = "ready"): Promise<void> {
+    await waitFor(() => {
+      if (this.chat.status !== status) throw new Error(`the chat is ${this.chat.status}`);
+    });
+  }
+}
+
+afterEach(cleanup);
