@@ -50,9 +50,9 @@ def provider_chunks(
     held: list[types.Part] | None = None
     for scripted in response.parts:
         if scripted.source is not None:
-            sources.append(_grounding_chunk(scripted.source))
+            sources.append(grounding_chunk(scripted.source))
             continue
-        for parts in _pieces(scripted, response.delta_chars):
+        for parts in pieces(scripted, response.delta_chars):
             if held is not None:
                 yield _chunk(held, sources[shown:] and sources, model_version)
                 shown = len(sources)
@@ -78,12 +78,16 @@ def _chunk(
     return types.GenerateContentResponse(candidates=[candidate], model_version=model_version)
 
 
-def _pieces(scripted: ScriptedPart, size: int) -> Iterator[list[types.Part]]:
+def pieces(scripted: ScriptedPart, size: int) -> Iterator[list[types.Part]]:
+    """Yield the contents of one part, text cut into pieces of ``size`` characters.
+
+    Sources, and what only a live conversation has, yield nothing.
+    """
     if scripted.text is not None:
-        for text in _cut(scripted.text, size):
+        for text in cut(scripted.text, size):
             yield [types.Part(text=text)]
     elif scripted.thought is not None:
-        for text in _cut(scripted.thought, size):
+        for text in cut(scripted.thought, size):
             yield [types.Part(text=text, thought=True)]
     elif scripted.call is not None:
         for call in _calls(scripted.call, size):
@@ -95,7 +99,8 @@ def _pieces(scripted: ScriptedPart, size: int) -> Iterator[list[types.Part]]:
         yield from _code(scripted.code)
 
 
-def _cut(text: str, size: int) -> Iterator[str]:
+def cut(text: str, size: int) -> Iterator[str]:
+    """Yield the text in pieces of ``size`` characters, nothing for an empty text."""
     for start in range(0, len(text), size):
         yield text[start : start + size]
 
@@ -118,7 +123,7 @@ def _arguments(path: str, value: JsonValue, size: int) -> Iterator[types.Partial
         for index, item in enumerate(value):
             yield from _arguments(f"{path}[{index}]", item, size)
     elif isinstance(value, str):
-        pieces = list(_cut(value, size)) or [""]
+        pieces = list(cut(value, size)) or [""]
         for number, piece in enumerate(pieces, start=1):
             more = number < len(pieces)
             yield types.PartialArg(json_path=path, string_value=piece, will_continue=more)
@@ -144,7 +149,8 @@ def _code(code: ScriptedCode) -> Iterator[list[types.Part]]:
     yield [types.Part(code_execution_result=outcome)]
 
 
-def _grounding_chunk(source: ScriptedSource) -> types.GroundingChunk:
+def grounding_chunk(source: ScriptedSource) -> types.GroundingChunk:
+    """A source as the provider names it."""
     if source.uri.startswith(("http://", "https://")):
         web = types.GroundingChunkWeb(uri=source.uri, title=source.title)
         return types.GroundingChunk(web=web)

@@ -7,12 +7,15 @@ replica; everything it needs is read from the request, as a real model would.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from google.genai import types
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from google.adk.models.llm_request import LlmRequest
-    from google.genai import types
 
 # ADK: every non-live request carries the speaking agent's name as a billing label.
 _AGENT_LABEL: Final = "adk_agent_name"
@@ -28,7 +31,25 @@ _NOT_THE_USER: Final = (
     "Referenced inline data: ",
     "Referenced file data: ",
 )
+_QUOTED: Final = re.compile(
+    r"\[(?P<agent>.+?)\] (?:said|called tool `(?P<call>.+?)` with parameters|"
+    r"`(?P<result>.+?)` tool returned result):\n<<<BEGIN_QUOTED_AGENT_CONTENT>>>\n(?P<words>.*)\n"
+    r"<<<END_QUOTED_AGENT_CONTENT>>>",
+    re.DOTALL,
+)
 _ARTIFACT: Final = re.compile(r"Artifact .* is:")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One content of the agent.
+
+    Its words, the count of its calls, and whether it is the first since somebody else spoke.
+    """
+
+    text: str
+    calls: int
+    first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +57,72 @@ class Position:
     """Where a conversation stands.
 
     ``agent`` is who speaks, None when the request does not say. ``text`` is the last user text,
-    its parts joined by line breaks. ``answered`` counts the agent's own contents after it.
+    its parts joined by line breaks. ``answered`` counts the agent's own contents after it, which
+    ``said`` lists.
     """
 
     agent: str | None
     text: str
     answered: int
+    said: tuple[Said, ...] = field(default=(), compare=False)
 
 
 def read_position(request: LlmRequest) -> Position:
     """Read from a request everything the choice of a response depends on."""
-    text, answered = "", 0
-    for content in reversed(request.contents):
+    agent = speaking_agent(request)
+    text, said = read_contents(own_contents(request.contents, agent))
+    return Position(agent, text, len(said), said)
+
+
+def own_contents(contents: Sequence[types.Content], agent: str | None) -> list[types.Content]:
+    """The contents, with what the agent itself did in a live conversation as its own again."""
+    return [_own(content, agent) for content in contents]
+
+
+def _own(content: types.Content, agent: str | None) -> types.Content:
+    # ADK: once a live session has an id, its events are told to their own agent as another's.
+    preamble, *rest = content.parts or [types.Part()]
+    if not (preamble.text or "").startswith(_NOT_THE_USER[0]):
+        return content
+    quotes = [_QUOTED.fullmatch(part.text or "") for part in rest]
+    found = [quote for quote in quotes if quote and quote["agent"] == agent]
+    if not found or len(found) < len(quotes):
+        return content
+    role = "user" if any(quote["result"] for quote in found) else "model"
+    return types.Content(role=role, parts=[_unquoted(quote) for quote in found])
+
+
+def _unquoted(quote: re.Match[str]) -> types.Part:
+    if quote["call"]:
+        return types.Part(function_call=types.FunctionCall(name=quote["call"]))
+    if quote["result"]:
+        return types.Part(function_response=types.FunctionResponse(name=quote["result"]))
+    return types.Part(text=quote["words"])
+
+
+def read_contents(contents: Sequence[types.Content]) -> tuple[str, tuple[Said, ...]]:
+    """The last user text, and what the agent has said since, in order."""
+    text, since = "", 0
+    for index, content in enumerate(contents):
+        if content.role != "model" and (words := user_text(content)):
+            text, since = words, index + 1
+    said: list[Said] = []
+    first = True
+    for content in contents[since:]:
         if content.role == "model":
-            answered += 1
-        elif said := _user_text(content):
-            text = said
-            break
-    return Position(agent=_speaking_agent(request), text=text, answered=answered)
+            said.append(_said(content, first=first))
+        first = content.role != "model"
+    return text, tuple(said)
 
 
-def _speaking_agent(request: LlmRequest) -> str | None:
+def _said(content: types.Content, *, first: bool) -> Said:
+    parts = content.parts or []
+    text = "".join(part.text for part in parts if part.text and not part.thought)
+    return Said(text, sum(part.function_call is not None for part in parts), first)
+
+
+def speaking_agent(request: LlmRequest) -> str | None:
+    """The agent that the request is made for, None when it does not say."""
     labels = request.config.labels or {}
     if name := labels.get(_AGENT_LABEL):
         return name
@@ -66,7 +132,8 @@ def _speaking_agent(request: LlmRequest) -> str | None:
     return found[1] if found else None
 
 
-def _user_text(content: types.Content) -> str:
+def user_text(content: types.Content) -> str:
+    """What the user has written in a content, empty when it is none of the user's."""
     parts = content.parts or []
     if any(part.function_response for part in parts):
         return ""

@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from google.genai import types
 from pydantic import (
@@ -24,6 +24,9 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MEDIA_TYPE: Final = r"^[\w.+-]+/[\w.+-]+$"
 
@@ -130,10 +133,10 @@ class ScriptedCode(_ScriptModel):
 
 
 class ScriptedAudio(_ScriptModel):
-    """A spoken tone; heard in live conversations only."""
+    """A spoken tone; heard in live conversations only, as PCM16 at 24 kHz."""
 
-    tone_hz: float = Field(gt=0)
-    seconds: float = Field(gt=0)
+    tone_hz: float = Field(gt=0, lt=12_000)
+    seconds: float = Field(gt=0, le=600)
 
 
 class ScriptedTranscript(_ScriptModel):
@@ -147,7 +150,8 @@ class ScriptedPart(_ScriptModel):
     """One thing of a response; exactly one of its keys is set.
 
     ``audio``, ``transcript`` and ``heard`` belong to live conversations and are passed over by
-    ``run_async``.
+    ``run_async``. ``heard`` counts in the first response of a scenario: the words that the user's
+    audio stands for, when ``match`` is found in them or in what was really heard.
     """
 
     text: str | None = None
@@ -192,7 +196,8 @@ class ScriptedResponse(_ScriptModel):
     ``parts`` become deltas of ``delta_chars`` characters with ``delay_ms`` between them, after
     ``wait_ms``, and one aggregate. ``error`` is raised after the parts and leaves no content
     behind; ``hang`` waits after the parts until the call is cancelled. Usage is always reported, as
-    providers do; ADK logs a warning for every call without it.
+    providers do; ADK logs a warning for every call without it. ``interrupted`` ends the response as
+    if the user had spoken into it. After ``go_away`` a live conversation has to connect anew.
     """
 
     parts: list[ScriptedPart] = Field(default_factory=list)
@@ -204,6 +209,12 @@ class ScriptedResponse(_ScriptModel):
     error: ScriptedError | None = None
     hang: bool = False
     interrupted: bool = False
+    go_away: bool = False
+
+
+def saying(sentence: str) -> ScriptedResponse:
+    """A response that is one sentence."""
+    return ScriptedResponse(parts=[ScriptedPart(text=sentence)])
 
 
 class Scenario(_ScriptModel):
@@ -220,6 +231,12 @@ class Scenario(_ScriptModel):
             raise ValueError("should be a list, also when there is only one")
         return value
 
+    @property
+    def heard(self) -> str | None:
+        """The words that the user's audio stands for, None when it is reported as it was."""
+        heard = (part.heard for part in self.responses[0].parts if part.heard is not None)
+        return next(heard, None)
+
 
 class Scenarios(_ScriptModel):
     """All scenarios of a file; the first that fits speaks."""
@@ -230,12 +247,31 @@ class Scenarios(_ScriptModel):
         """The scenario for a user text and the agent that is speaking.
 
         A scenario without ``agent`` belongs to the root agent. Where nobody says which agent that
-        is (``root`` is None), it belongs to every agent that no scenario names.
+        is (``root`` is None), it belongs to every agent that no scenario names. What a scenario
+        calls ``heard`` is its own text, whatever its ``match`` was found in.
         """
+        own = self._of(agent, root)
+        spoken = (scenario for scenario in own if scenario.heard == text)
+        typed = (scenario for scenario in own if scenario.match.search(text))
+        return next(spoken, None) or next(typed, None)
+
+    def heard(self, sound: Callable[[], str], agent: str | None, root: str | None) -> str:
+        """The words of the user's audio.
+
+        ``sound`` says what really arrived, and is asked only where that decides.
+        """
+        for scenario in self._of(agent, root):
+            if scenario.heard is not None and scenario.match.search(scenario.heard):
+                return scenario.heard
+            if scenario.match.search(sound()):
+                return sound() if scenario.heard is None else scenario.heard
+        return sound()
+
+    def _of(self, agent: str | None, root: str | None) -> list[Scenario]:
         named = {scenario.agent for scenario in self.scenarios}
         is_root = agent == root if root is not None else agent not in named or agent is None
-        for scenario in self.scenarios:
-            fits = is_root if scenario.agent is None else scenario.agent == agent
-            if fits and scenario.match.search(text):
-                return scenario
-        return None
+        return [
+            scenario
+            for scenario in self.scenarios
+            if (is_root if scenario.agent is None else scenario.agent == agent)
+        ]

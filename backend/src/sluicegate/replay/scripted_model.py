@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from google.adk.models import BaseLlm, LlmCapabilities
@@ -12,19 +14,23 @@ from google.genai import errors
 from pydantic import Field
 
 from sluicegate.replay.deltas import provider_chunks
+from sluicegate.replay.live_connection import Opening, live_connection
 from sluicegate.replay.loading import load_scenarios, parse_scenarios
-from sluicegate.replay.request import read_position
-from sluicegate.replay.scenario import Scenarios, ScriptedPart, ScriptedResponse
+from sluicegate.replay.progress import answered
+from sluicegate.replay.request import own_contents, read_position, speaking_agent
+from sluicegate.replay.scenario import Scenarios, saying
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
+    from google.adk.models.base_llm_connection import BaseLlmConnection
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
+    from google.genai import types
 
-    from sluicegate.replay.request import Position
-    from sluicegate.replay.scenario import ScriptedError
+    from sluicegate.replay.request import Position, Said
+    from sluicegate.replay.scenario import ScriptedError, ScriptedResponse
 
 _STATUS: Final = {
     400: "INVALID_ARGUMENT",
@@ -51,6 +57,12 @@ class ScriptedModel(BaseLlm):
     ``root`` names the root agent, to which scenarios without ``agent`` belong; left out, they
     belong to every agent that no scenario names. ``sleep`` takes seconds and is awaited between
     deltas, also for 0.
+
+    It speaks live too. There it hears the user's audio, PCM16 little-endian mono (16 kHz, or what
+    ``rate=`` says): what is spoken ends at the client's own mark or at a pause, counted in samples,
+    and is taken as "a tone of 440 Hz", or as what the scenario calls ``heard``. With ``model``
+    named as a live Gemini 3, calls come at once and their turn goes on with the results; else they
+    come at the end of their turn.
     """
 
     model: str = "scripted"
@@ -113,19 +125,56 @@ class ScriptedModel(BaseLlm):
             aggregate.interrupted = True if response.interrupted else None
             yield aggregate
 
+    @asynccontextmanager
+    async def connect(self, llm_request: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
+        """Open a live conversation.
+
+        All calls of a response have their results before the next response is played, and this
+        answers the text that the calls were made for, whatever was said in between.
+
+        Raises:
+            google.genai.errors.ClientError: ``session_resumption`` holds no handle of a script.
+        """
+        speaker = _Speaker(self, speaking_agent(llm_request))
+        connection = live_connection(Opening(speaker, self.model, self.sleep), llm_request)
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
     def _choose(self, position: Position) -> ScriptedResponse:
-        agent = position.agent or "the agent"
-        scenario = self.scenarios.first(position.text, position.agent, self.root)
+        speaker = _Speaker(self, position.agent)
+        return speaker.response(position.text, speaker.answered(position.text, position.said))
+
+
+@dataclass(frozen=True, slots=True)
+class _Speaker:
+    """The script of a model as one agent plays it."""
+
+    model: ScriptedModel
+    agent: str | None
+
+    def response(self, text: str, number: int) -> ScriptedResponse:
+        agent = self.agent or "the agent"
+        scenario = self.model.scenarios.first(text, self.agent, self.model.root)
         if scenario is None:
-            return _say(f"The script has no scenario in which {agent} answers this message.")
-        if position.answered >= len(scenario.responses):
-            number = position.answered + 1
-            return _say(f"The script has no response {number} of {agent} to this message.")
-        return scenario.responses[position.answered]
+            return saying(f"The script has no scenario in which {agent} answers this message.")
+        if number >= len(scenario.responses):
+            return saying(f"The script has no response {number + 1} of {agent} to this message.")
+        return scenario.responses[number]
 
+    def answered(self, text: str, said: Sequence[Said]) -> int:
+        scenario = self.model.scenarios.first(text, self.agent, self.model.root)
+        return answered(said, scenario.responses if scenario else ())
 
-def _say(sentence: str) -> ScriptedResponse:
-    return ScriptedResponse(parts=[ScriptedPart(text=sentence)])
+    def own(self, contents: Sequence[types.Content]) -> list[types.Content]:
+        return own_contents(contents, self.agent)
+
+    def hear(self, sound: Callable[[], str]) -> str:
+        return self.model.scenarios.heard(sound, self.agent, self.model.root)
+
+    def failure(self, response: ScriptedResponse) -> errors.APIError | None:
+        return None if response.error is None else _provider_error(response.error)
 
 
 def _provider_error(error: ScriptedError) -> errors.APIError:

@@ -1,0 +1,177 @@
+"""Live conversations that are interrupted, fail, end and go on elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from google.adk.agents import LlmAgent
+from google.adk.agents.run_config import RunConfig
+from google.adk.events.event import Event
+from google.adk.flows.llm_flows.context._contents import _get_contents
+from google.adk.models.llm_request import LlmRequest
+from google.adk.sessions.database_session_service import DatabaseSessionService
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.genai import errors, types
+
+from sluicegate.replay.request import read_position
+from tests.replay.live_scripts import (
+    BEGUN,
+    GEMINI_3,
+    PAUSE,
+    STORY,
+    TEXT,
+    Breath,
+    Counter,
+    Part,
+    agent,
+    call,
+    price,
+    scenario,
+    script,
+    sentences,
+    text,
+)
+from tests.replay.talking import APP, Talk, talk, told, tone
+
+
+def speak_into(chat: Talk) -> None:
+    chat.speak(tone(440, seconds=0.1))
+
+
+def type_into(chat: Talk) -> None:
+    chat.say("stop")
+
+
+def mark_into(chat: Talk) -> None:
+    chat.queue.send_activity_start()
+
+
+@pytest.mark.parametrize("interrupt", [speak_into, type_into, mark_into])
+@pytest.mark.parametrize(
+    "story", [STORY, scenario("story", [text("Once upo")], hang=True)], ids=["pausing", "hanging"]
+)
+async def test_the_user_interrupts_the_model(
+    interrupt: Callable[[Talk], None], story: Part
+) -> None:
+    model = Breath().model(story, scenario("stop|440", [text("Stopped.")]))
+    async with talk(agent(model), TEXT) as chat:
+        chat.say("a story")
+        await chat.until(lambda event: BEGUN in told([event]))
+        interrupt(chat)
+        assert told(await chat.turn()) == ["Once upo!", "usage", "complete"]
+        if interrupt is not type_into:
+            chat.say("stop")
+        assert "Stopped." in told(await chat.turn())
+
+
+async def test_without_barge_in_the_model_speaks_on() -> None:
+    realtime = types.RealtimeInputConfig(activity_handling=types.ActivityHandling.NO_INTERRUPTION)
+    config = RunConfig(response_modalities=[types.Modality.TEXT], realtime_input_config=realtime)
+    breath = Breath()
+    model = breath.model(STORY, scenario("440", [text("An A.")]))
+    async with talk(agent(model), config) as chat:
+        chat.say("a story")
+        await chat.until(lambda event: BEGUN in told([event]))
+        chat.speak(tone(440) + PAUSE)
+        breath.over.set()
+        assert sentences(await chat.turn()) == ["Once upon a time there was"]
+        assert sentences(await chat.turn()) == ["An A."]
+
+
+async def test_an_error_ends_the_run_as_the_providers_own_does() -> None:
+    model = script(scenario("", [text("Well")], error={"code": 503, "message": "No room."}))
+    async with talk(agent(model), TEXT) as chat:
+        chat.say("go")
+        with pytest.raises(errors.APIError) as caught:
+            await chat.rest()
+    assert (caught.value.code, caught.value.message) == (503, "No room.")
+
+
+async def test_closing_the_queue_ends_the_run() -> None:
+    async with talk(agent(script(scenario("", [text("Hi.")]))), TEXT) as chat:
+        chat.say("go")
+        await chat.turn()
+        chat.queue.close()
+        assert await chat.rest() == []
+
+
+SPOKEN = {"transcript": {"role": "model", "text": "Hm"}}
+SHOPPING = scenario(
+    "tea",
+    [text("One moment."), call("price", item="tea"), SPOKEN],
+    [call("price", item="milk"), call("price", item="rum")],
+    [text("Three.")],
+)
+
+
+async def test_a_new_connection_goes_on_with_the_history(tmp_path: Path) -> None:
+    pitch = scenario("440", [{"heard": "Sing"}, {"transcript": {"role": "model", "text": "La."}}])
+    helper = agent(script(pitch, SHOPPING), price)
+    asked: list[object] = []
+    for connection in range(3):
+        sessions = DatabaseSessionService(f"sqlite+aiosqlite:///{tmp_path / 'talks.db'}")
+        async with talk(helper, RunConfig(), sessions=sessions) as chat:
+            if not connection:
+                chat.speak(tone(440) + PAUSE)
+                await chat.turn()
+                chat.say("tea?")
+            # The later connections answer a history that ends with a result.
+            events = await chat.until(
+                lambda event: event.get_function_responses() or event.turn_complete
+            )
+        await sessions.close()
+        asked += [call.args for event in events for call in event.get_function_calls()]
+    assert asked == [{"item": "tea"}, {"item": "milk"}, {"item": "rum"}]
+    assert sentences(events) == ["Three."]
+
+
+@pytest.mark.parametrize("name", ["scripted", GEMINI_3])
+async def test_a_run_of_the_other_kind_goes_on_where_the_live_one_stopped(name: str) -> None:
+    sessions = InMemorySessionService()
+    helper = agent(script(SHOPPING, name=name), price)
+    async with talk(helper, sessions=sessions) as chat:
+        chat.say("tea?")
+        await chat.until(lambda event: event.get_function_responses())
+    session = await sessions.get_session(app_name=APP, user_id="user", session_id="chat")
+    assert session is not None
+    request = await prompt_of(helper, session.events)
+    position = read_position(request)
+    assert position.text == "tea?"
+    (response,) = [
+        response async for response in helper.canonical_model.generate_content_async(request)
+    ]
+    assert [call.args for call in response.get_function_calls()] == [
+        {"item": "milk"},
+        {"item": "rum"},
+    ]
+
+
+async def prompt_of(helper: LlmAgent, events: list[Event]) -> LlmRequest:
+    """What ADK makes of events for a request that is not live."""
+    config = types.GenerateContentConfig(labels={"adk_agent_name": helper.name})
+    return LlmRequest(contents=_get_contents(None, events, helper.name), config=config)
+
+
+async def test_a_connection_that_goes_away_is_resumed_without_its_history() -> None:
+    resumption = types.SessionResumptionConfig()
+    config = RunConfig(response_modalities=[types.Modality.TEXT], session_resumption=resumption)
+    counter = Counter()
+    model = script(
+        scenario("fetch", [call("fetch", item="a")], [text("Fetched.")], go_away=True),
+    )
+    async with talk(agent(model, counter.tool()), config) as chat:
+        chat.say("fetch it")
+        await chat.until(lambda event: event.live_session_resumption_update)
+        counter.open["a"].set()
+        assert "Fetched." in told(await chat.until(lambda event: "Fetched." in told([event])))
+
+
+async def test_a_foreign_handle_is_refused() -> None:
+    resumption = types.SessionResumptionConfig(handle="something else")
+    config = RunConfig(response_modalities=[types.Modality.TEXT], session_resumption=resumption)
+    async with talk(agent(script(scenario("", [text("Hi.")]))), config) as chat:
+        chat.say("go")
+        with pytest.raises(errors.ClientError, match="not a script's"):
+            await chat.rest()
