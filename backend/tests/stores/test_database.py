@@ -16,6 +16,7 @@ from sqlalchemy.exc import OperationalError
 from sluicegate.errors import ConfigurationError, StoreError
 from sluicegate.stores.database import Database
 from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.schema import SCHEMA_VERSION
 from tests.stores.builders import CHAT, approve, key, request
 
 if TYPE_CHECKING:
@@ -159,14 +160,14 @@ async def test_a_newer_schema_is_refused_and_left_alone(folder: Path) -> None:
     path = folder / "chats.db"
     await (await Database.open(url_of(path))).close()
     plain = sqlite3.connect(path)
-    plain.execute("UPDATE sluicegate_meta SET value = '2'")
+    plain.execute(f"UPDATE sluicegate_meta SET value = '{SCHEMA_VERSION + 1}'")
     plain.execute("DROP TABLE sluicegate_chats")
     plain.commit()
     with pytest.raises(ConfigurationError, match="newer sluicegate"):
         await Database.open(url_of(path))
     tables = {name for (name,) in plain.execute("SELECT name FROM sqlite_master")}
     assert "sluicegate_chats" not in tables
-    plain.execute("UPDATE sluicegate_meta SET value = '1'")
+    plain.execute(f"UPDATE sluicegate_meta SET value = '{SCHEMA_VERSION}'")
     plain.commit()
     plain.close()
     await (await Database.open(url_of(path))).close()

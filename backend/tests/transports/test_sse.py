@@ -65,7 +65,7 @@ async def test_the_request_reaches_the_engine_as_it_was_meant(engine: FakeEngine
     async with client(fake_app(engine)) as http:
         await http.post("/api/chat", json=chat_body("Hello", chat="my-chat"))
     [(name, request, user, caller)] = engine.calls
-    assert (name, user, caller) == ("start", "local", Client(major=6))
+    assert (name, user, caller, caller.via) == ("start", "local", Client(major=6), "sse")
     assert request.chat_id == "my-chat"
     assert request.user_message.texts == ("Hello",)
 

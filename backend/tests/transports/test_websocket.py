@@ -78,6 +78,7 @@ async def test_a_frame_says_who_reads(
 ) -> None:
     await client.asks({**frame, "headers": headers})
     assert engine.calls[0][-1] == expected
+    assert engine.calls[0][-1].via == "websocket"
 
 
 async def test_a_resume_starts_and_tells_everything(

@@ -81,9 +81,14 @@ def request_chunk(call: Call, ask: Ask, part_id: str) -> BaseChunk:
     return ToolApprovalRequestChunk(
         approval_id=ask.approval_id,
         tool_call_id=part_id,
-        reason=None if ask.hint.startswith(STANDARD_HINT.format(call.name)) else ask.hint or None,
+        reason=shown_hint(call, ask),
         approval_descriptor=descriptor,
     )
+
+
+def shown_hint(call: Call, ask: Ask) -> str | None:
+    """What the author of the tool says to the person, if anything."""
+    return None if ask.hint.startswith(STANDARD_HINT.format(call.name)) else ask.hint or None
 
 
 def confirmation_chunks(call: Call, ask: Ask) -> list[BaseChunk]:

@@ -52,6 +52,9 @@ class ApprovalRow:
 
     ``answer`` is what the person said, also when it came too late; ``owner`` names the process
     and turn that claimed the call; ``outcome`` is the result handed to the model, once known.
+    ``arguments`` are those that were asked about, ``edits`` those that were approved in their
+    place. ``grant_id`` is the approval that was remembered, where nobody was asked.
+    ``via`` is the transport that brought the decision (A10).
     """
 
     key: CallKey
@@ -69,6 +72,16 @@ class ApprovalRow:
     claimed_at: float | None = None
     outcome: JsonValue = None
     finished_at: float | None = None
+    arguments: JsonValue = None
+    edits: JsonValue = None
+    hint: str | None = None
+    grant_id: str | None = None
+    via: str | None = None
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether a remembered approval stands in for the person."""
+        return self.grant_id is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +93,30 @@ class NewApproval:
     tool: str
     args_hash: str
     ttl: float
+    arguments: JsonValue = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's answer to one request."""
+    """A person's answer to one request.
+
+    ``edits`` are the arguments to run with in place of those asked about; ``is_remembered``:
+    the tool's later calls in the chat are approved too.
+    """
 
     request: NewApproval
     approved: bool
     reason: str | None
+    edits: JsonValue = None
+    is_remembered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A remembered approval: calls of ``tool`` in the chat run without asking."""
+
+    tool: str
+    approval_id: str
+    granted_by: str
+    granted_at: float

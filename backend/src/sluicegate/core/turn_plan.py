@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sluicegate.core.call_chunks import shown_hint
 from sluicegate.core.canonical import hash_arguments
 from sluicegate.core.client_outputs import check_output
 from sluicegate.core.keys import CallKey, ChatKey
@@ -212,9 +213,16 @@ def call_key(chat: ChatKey, state: CallState) -> CallKey:
 
 def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:
     """The ledger's request row of a gated call; ``ttl`` in seconds."""
-    approval_id = state.ask.approval_id if state.ask else ""
-    arguments = hash_arguments(state.call.args)
-    return NewApproval(call_key(chat, state), approval_id, state.call.name, arguments, ttl)
+    call, ask = state.call, state.ask
+    return NewApproval(
+        key=call_key(chat, state),
+        approval_id=ask.approval_id if ask else "",
+        tool=call.name,
+        args_hash=hash_arguments(call.args),
+        ttl=ttl,
+        arguments=call.args,
+        hint=shown_hint(call, ask) if ask else None,
+    )
 
 
 def _position(log: ChatLog, fits: Callable[[Exchange], bool]) -> int | None:

@@ -34,7 +34,9 @@ class AnswerTurn:
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
 
-    async def decide(self, decisions: Sequence[Decision], *, by: str) -> list[ApprovalRow]:
+    async def decide(
+        self, decisions: Sequence[Decision], *, by: str, via: str
+    ) -> list[ApprovalRow]:
         """Record decisions; the first one wins. Needs no lease (A2)."""
         timed = [
             replace(
@@ -45,7 +47,7 @@ class AnswerTurn:
             )
             for decision in decisions
         ]
-        return await self._parts.ledger.decide(timed, by=by)
+        return await self._parts.ledger.decide(timed, by=by, via=via)
 
     async def start(
         self, log: ChatLog, plan: Answers, release: Release, client: Client

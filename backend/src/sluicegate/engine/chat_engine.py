@@ -219,7 +219,7 @@ class ChatEngine:
     ) -> TurnReader:
         chat = log.chat
         if plan.decisions:
-            rows = await self._answer.decide(plan.decisions, by=chat.user)
+            rows = await self._answer.decide(plan.decisions, by=chat.user, via=client.via)
             check_winners(plan.decisions, rows)
         running = self._parts.turns.running(chat)
         if running is not None:

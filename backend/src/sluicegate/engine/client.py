@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The AI SDK's major, and the release it wishes for (header ``x-release``)."""
+    """The AI SDK's major, and the release it wishes for (header ``x-release``).
+
+    ``via`` is what the transport calls itself in the audit trail (A10).
+    """
 
     major: Literal[6, 7]
     release: Release | None = None
+    via: str = field(default="", compare=False)

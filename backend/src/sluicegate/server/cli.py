@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.logs import logging_to_stderr
-from sluicegate.server.options import FLAGS, Parser, add_options, given_options
+from sluicegate.server.options import AUDIT_FORMATS, FLAGS, Parser, add_options, given_options
 from sluicegate.server.settings import load_settings
 from sluicegate.server.traces import trace
 
@@ -61,12 +61,27 @@ def _parser() -> Parser:
         command.add_argument("target", metavar="TARGET", help=_TARGET)
     for command in (serve, check, demo):
         add_options(command)
+    audit = commands.add_parser("audit", help="print who approved what, and what came of it")
+    add_options(audit, ("sessions",))
+    audit.add_argument("--chat", metavar="ID", help="this chat alone")
+    audit.add_argument("--user", metavar="ID", help="this user's chats alone")
+    audit.add_argument("--since", metavar="TIME", help="from this ISO 8601 time on (UTC)")
+    audit.add_argument("--until", metavar="TIME", help="before this ISO 8601 time (UTC)")
+    audit.add_argument(
+        "--format",
+        choices=AUDIT_FORMATS,
+        default=AUDIT_FORMATS[0],
+        help="how a line is written (text)",
+    )
     return parser
 
 
 def _run(arguments: argparse.Namespace) -> int:
     given = given_options(arguments)
     settings = load_settings(os.environ, given, {field: FLAGS[field] for field in given})
+    if arguments.command == "audit":
+        module = importlib.import_module("sluicegate.server.audit")
+        return int(module.audit(settings.sessions, arguments, sys.stdout))
     with logging_to_stderr(settings):
         # ADK takes seconds to import; what needs none of it has been answered by now.
         commands = importlib.import_module("sluicegate.server.commands")

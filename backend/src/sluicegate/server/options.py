@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ OPTIONS: Final = (
     Option("--log-format", "log_format", "FORM", "text or json (text)"),
 )
 
+AUDIT_FORMATS: Final = ("text", "jsonl", "csv")
+"""How `sluicegate audit` writes a line; the first is the default."""
+
 FLAGS: Final = {option.field: option.flag for option in OPTIONS}
 
 
@@ -71,9 +77,14 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{message[:1].upper()}{message[1:].rstrip('.')}; see {self.prog} --help.\n")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let a parser take every option; one that is not used is not in its result."""
+def add_options(parser: argparse.ArgumentParser, fields: Collection[str] | None = None) -> None:
+    """Let a parser take every option, or those of some fields.
+
+    One that is not used is not in its result.
+    """
     for option in OPTIONS:
+        if fields is not None and option.field not in fields:
+            continue
         common: dict[str, Any] = {
             "dest": option.field,
             "help": option.help,

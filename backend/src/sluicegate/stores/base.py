@@ -72,7 +72,8 @@ class StreamStore(Protocol):
 class Ledger(Protocol):
     """Who decided what and when, and which calls have run (A1); one row per gated call.
 
-    Every change is a compare-and-set along `TRANSITIONS`, and every time is the database's. All
+    Every change is a compare-and-set along `TRANSITIONS`, noted in the audit trail in the same
+    transaction (A10), and every time is the database's. All
     methods raise StoreError when the database cannot answer; nothing has changed then, unless
     the reply to a commit was lost: look before a change is repeated.
     """
@@ -80,13 +81,15 @@ class Ledger(Protocol):
     async def request(self, new: Sequence[NewApproval]) -> None:
         """Remember requests; those that are known already stay as they are."""
 
-    async def decide(self, decisions: Sequence[Decision], *, by: str) -> list[ApprovalRow]:
+    async def decide(
+        self, decisions: Sequence[Decision], *, by: str, via: str = ""
+    ) -> list[ApprovalRow]:
         """Record the answers of one person, all or none, and return the rows as they are then.
 
         The first answer to a request wins, and a request that is not known is remembered first.
         An answer past the deadline makes the row ``expired`` and stands in ``answer``. If one of
         the answers contradicts an earlier one, or its row is superseded, none is recorded (A4).
-        The rows come in the order of the decisions.
+        The rows come in the order of the decisions. ``via`` is the transport that brought them.
 
         Raises:
             StoreError: the decisions contradict each other, or a row has other arguments.

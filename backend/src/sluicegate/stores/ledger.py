@@ -11,6 +11,7 @@ from sqlalchemy import and_, case, func, or_, select, tuple_, update
 from sluicegate.core.keys import CallKey
 from sluicegate.core.ledger import ApprovalRow, sources
 from sluicegate.errors import StoreError
+from sluicegate.stores.audit import note_rows
 from sluicegate.stores.schema import APPROVALS
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _C = APPROVALS.c
 _KEY = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
+_JSON = ("outcome", "arguments", "edits")
 
 
 class DatabaseLedger:
@@ -39,7 +41,9 @@ class DatabaseLedger:
         if new:
             await self._database.write(partial(self._remember, new=new))
 
-    async def decide(self, decisions: Sequence[Decision], *, by: str) -> list[ApprovalRow]:
+    async def decide(
+        self, decisions: Sequence[Decision], *, by: str, via: str = ""
+    ) -> list[ApprovalRow]:
         """Record the answers of one person, all or none."""
         if not decisions:
             return []
@@ -54,7 +58,7 @@ class DatabaseLedger:
             if any(_has_lost(decision, rows[decision.request.key]) for decision in decisions):
                 return rows
             for decision in decisions:
-                connection.execute(self._answer(decision, by))
+                self._change(connection, self._answer(decision, by, via))
             return _select(connection, requests)
 
         rows = await self._database.write(record)
@@ -67,7 +71,7 @@ class DatabaseLedger:
         statement = self._end("superseded", tuple_(*_KEY).in_(keys))
 
         def end(connection: Connection) -> dict[CallKey, ApprovalRow]:
-            connection.execute(statement)
+            self._change(connection, statement)
             return _select(connection, keys)
 
         rows = await self._database.write(end)
@@ -76,7 +80,7 @@ class DatabaseLedger:
     async def expire(self, chat: ChatKey) -> list[ApprovalRow]:
         """Close what waited past its deadline."""
         is_late = and_(_of_chat(chat), _C.answer.is_(None), _C.deadline <= self._database.now())
-        return await self._database.write(partial(_changed, by=self._end("expired", is_late)))
+        return await self._database.write(partial(self._change, by=self._end("expired", is_late)))
 
     async def claim(self, key: CallKey, *, owner: str, args_hash: str) -> ApprovalRow | None:
         """Move an approved call to ``executing``."""
@@ -85,7 +89,7 @@ class DatabaseLedger:
         )
 
         def move(connection: Connection) -> ApprovalRow | None:
-            if connection.execute(statement).rowcount:
+            if self._change(connection, statement):
                 return None
             rows = _select(connection, [key])
             if key not in rows:
@@ -101,12 +105,13 @@ class DatabaseLedger:
         is_mine = _C.owner == owner
         knows = or_(is_mine, _C.state == "unknown") if state == "executed" else is_mine
         statement = self._end(state, and_(_is(key), knows)).values(outcome=_to_json(outcome))
-        return await self._database.write(partial(_changes, by=statement), is_lasting=True)
+        changed = await self._database.write(partial(self._change, by=statement), is_lasting=True)
+        return bool(changed)
 
     async def refuse(self, key: CallKey, reason: str) -> bool:
         """Close an approved call that policy forbids."""
         statement = self._end("refused", _is(key)).values(reason=reason)
-        return await self._database.write(partial(_changes, by=statement))
+        return bool(await self._database.write(partial(self._change, by=statement)))
 
     async def abandon(self, chat: ChatKey, *, owners_alive: Container[str]) -> list[ApprovalRow]:
         """Move claimed calls whose owner is gone to ``unknown``."""
@@ -116,7 +121,7 @@ class DatabaseLedger:
             owners = connection.scalars(select(_C.owner).where(is_claimed).distinct())
             gone = [owner for owner in owners if owner not in owners_alive]
             statement = self._move("unknown", and_(is_claimed, _C.owner.in_(gone)))
-            return _changed(connection, statement) if gone else []
+            return self._change(connection, statement) if gone else []
 
         return await self._database.write(move)
 
@@ -155,13 +160,22 @@ class DatabaseLedger:
                 "requested_at": now,
                 "deadline": now + request.ttl,
                 "state": "requested",
+                "arguments": _to_json(request.arguments),
+                "hint": request.hint,
             }
             for request in sorted(new, key=lambda request: request.key)
         ]
-        statement = self._database.insert(APPROVALS).values(values)
-        connection.execute(statement.on_conflict_do_nothing())
+        statement = self._database.insert(APPROVALS).values(values).on_conflict_do_nothing()
+        added = connection.execute(statement.returning(APPROVALS))
+        note_rows(connection, [_row(row) for row in added], now)
 
-    def _answer(self, decision: Decision, by: str) -> Update:
+    def _change(self, connection: Connection, by: Update) -> list[ApprovalRow]:
+        """Make a move and note it in the trail (A10); returns the rows that changed."""
+        rows = [_row(row) for row in connection.execute(by.returning(APPROVALS))]
+        note_rows(connection, rows, self._database.now())
+        return sorted(rows, key=lambda row: (row.requested_at, row.key))
+
+    def _answer(self, decision: Decision, by: str, via: str) -> Update:
         """Judge one answer by the database's clock; late answers are kept and do nothing."""
         now = self._database.now()
         in_time: ApprovalState = "approved" if decision.approved else "denied"
@@ -171,6 +185,7 @@ class DatabaseLedger:
             answer=decision.approved,
             reason=decision.reason,
             decided_by=by,
+            via=via or None,
             decided_at=now,
             finished_at=case((is_late, now), else_=None if decision.approved else now),
         )
@@ -194,15 +209,6 @@ def _select(
     return {row.key: row for row in rows}
 
 
-def _changed(connection: Connection, by: Update) -> list[ApprovalRow]:
-    rows = [_row(row) for row in connection.execute(by.returning(APPROVALS))]
-    return sorted(rows, key=lambda row: (row.requested_at, row.key))
-
-
-def _changes(connection: Connection, by: Update) -> bool:
-    return bool(connection.execute(by).rowcount)
-
-
 def _is(key: CallKey) -> ColumnElement[bool]:
     return and_(_of_chat(key.chat_key), _C.invocation == key.invocation, _C.call == key.call)
 
@@ -214,15 +220,16 @@ def _of_chat(chat: ChatKey) -> ColumnElement[bool]:
 def _row(row: Row[Any]) -> ApprovalRow:
     values = dict(row._mapping)
     key = CallKey(*(values.pop(column.name) for column in _KEY))
-    outcome = values.pop("outcome")
-    return ApprovalRow(key=key, outcome=None if outcome is None else json.loads(outcome), **values)
+    for name in _JSON:
+        values[name] = None if values[name] is None else json.loads(values[name])
+    return ApprovalRow(key=key, **values)
 
 
-def _to_json(outcome: JsonValue) -> str:
+def _to_json(value: JsonValue) -> str:
     try:
-        return json.dumps(outcome, allow_nan=False, separators=(",", ":"))
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
     except (RecursionError, TypeError, ValueError) as error:
-        raise StoreError(f"an outcome is not JSON: {type(error).__name__}") from error
+        raise StoreError(f"a value is not JSON: {type(error).__name__}") from error
 
 
 def _without_contradictions(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:

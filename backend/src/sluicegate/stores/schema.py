@@ -13,10 +13,12 @@ from sqlalchemy import (
     Column,
     Double,
     Index,
+    Integer,
     MetaData,
     Table,
     Text,
     delete,
+    event,
     func,
     insert,
     inspect,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.sql.compiler import SQLCompiler
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """Grows with every table, column or index that is added."""
 
 _LOCK: Final = 0x5105_19A7_E000
@@ -66,7 +68,67 @@ APPROVALS: Final = Table(
     # JSON as text: unlike the JSON types it holds every string and keeps the order of keys.
     Column("outcome", Text),
     Column("finished_at", Double),
+    # Further JSON: what was asked about, and what the person made of it.
+    Column("arguments", Text),
+    Column("edits", Text),
+    Column("hint", Text),
+    # The approval that was remembered, for a call that was approved without asking.
+    Column("grant_id", Text),
+    Column("via", Text),
+    Index("sluicegate_approvals_waiting", "app", "user", "state", "requested_at"),
 )
+
+GRANTS: Final = Table(
+    "sluicegate_grants",
+    METADATA,
+    *_chat_key(),
+    Column("tool", Text, primary_key=True),
+    Column("approval_id", Text, nullable=False),
+    Column("granted_by", Text, nullable=False),
+    Column("granted_at", Double, nullable=False),
+)
+
+AUDIT: Final = Table(
+    "sluicegate_audit",
+    METADATA,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("at", Double, nullable=False),
+    *(Column(name, Text, nullable=False) for name in ("app", "user", "chat")),
+    Column("invocation", Text, nullable=False),
+    Column("call", Text, nullable=False),
+    Column("approval_id", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("by", Text),
+    Column("via", Text),
+    Column("reason", Text),
+    Column("args_hash", Text),
+    Index("sluicegate_audit_of_chat", "app", "user", "chat"),
+    sqlite_autoincrement=True,
+)
+_ONLY_GROWS: Final = {
+    "sqlite": (
+        "CREATE TRIGGER sluicegate_audit_update BEFORE UPDATE ON sluicegate_audit "
+        "BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
+        "CREATE TRIGGER sluicegate_audit_delete BEFORE DELETE ON sluicegate_audit "
+        "BEGIN SELECT RAISE(ABORT, 'the audit trail only grows'); END",
+    ),
+    "postgresql": (
+        "CREATE OR REPLACE FUNCTION sluicegate_audit_only_grows() RETURNS trigger AS $$ "
+        "BEGIN RAISE EXCEPTION 'the audit trail only grows'; END $$ LANGUAGE plpgsql",
+        "CREATE TRIGGER sluicegate_audit_only_grows BEFORE UPDATE OR DELETE ON sluicegate_audit "
+        "FOR EACH ROW EXECUTE FUNCTION sluicegate_audit_only_grows()",
+    ),
+}
+"""What each database is told so that nobody changes the trail, this program included."""
+
+
+def _guard(_audit: Table, connection: Connection, **_options: Any) -> None:
+    for statement in _ONLY_GROWS[connection.dialect.name]:
+        connection.exec_driver_sql(statement)
+
+
+event.listen(AUDIT, "after_create", _guard)
 
 LEASES: Final = Table(
     "sluicegate_leases",

@@ -108,10 +108,11 @@ def chat_id(request: Request) -> str:
     return given
 
 
-def client_of(headers: Mapping[str, str], *, unsaid: Literal["6", "7"] = "6") -> Client:
+def client_of(headers: Mapping[str, str], *, via: str, unsaid: Literal["6", "7"] = "6") -> Client:
     """Return what the client says of itself: ``x-ai-sdk`` and ``x-release``, in lower case.
 
-    ``unsaid`` is the major of a client that does not say its own.
+    ``via`` is the name of the transport, ``unsaid`` the major of a client that does not say its
+    own.
 
     Raises:
         Malformed: One of them has another value than the protocol knows.
@@ -121,8 +122,8 @@ def client_of(headers: Mapping[str, str], *, unsaid: Literal["6", "7"] = "6") ->
         raise Malformed("The header x-ai-sdk must be 6 or 7, the major version of the AI SDK.")
     wish = headers.get("x-release")
     if wish is None:
-        return Client(major=major)
+        return Client(major=major, via=via)
     release = _RELEASES.get(wish)
     if release is None:
         raise Malformed("The header x-release must be deferred, preview or progressive.")
-    return Client(major=major, release=release)
+    return Client(major=major, release=release, via=via)

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from sluicegate.wire.frames import FrameOut, SendFrame
     from sluicegate.wire.limits import RequestLimits
 
+NAME: Final = "websocket"
+"""What the transport is called in the audit trail."""
+
 _log: Final = logging.getLogger("sluicegate")
 
 
@@ -108,7 +111,7 @@ class OpenRequest:
         user = await opened.caller.user(frame.headers)
         self._is_known = True
         opened.socket.was_used()
-        client = client_of(frame.headers, unsaid="7")
+        client = client_of(frame.headers, via=NAME, unsaid="7")
         if isinstance(frame, ResumeFrame):
             return await opened.engine.resume(frame.chat_id, user=user, client=client)
         request = parse_chat_request(frame.body, opened.limits, own_files=opened.own_files)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from sluicegate.transports.incoming import BodyLimits
     from sluicegate.wire.limits import RequestLimits
 
+NAME: Final = "sse"
+"""What the transport is called in the audit trail."""
+
 _OPENED: Final = b": stream-open\n\n"
 
 
@@ -50,14 +53,14 @@ class ChatOverSse:
 
     async def send(self, request: Request, engine: ChatEngine, user: str) -> Response:
         """``POST /chat``: start or join a turn and stream it."""
-        client = client_of(request.headers)
+        client = client_of(request.headers, via=NAME)
         body = await read_json(request, self._body)
         chat_request = parse_chat_request(body, self._limits, own_files=self._own_files)
         return self._stream(await engine.start(chat_request, user=user, client=client))
 
     async def resume(self, request: Request, engine: ChatEngine, user: str) -> Response:
         """``GET /chat/{id}/stream``: stream the running message from its beginning, or 204."""
-        client = client_of(request.headers)
+        client = client_of(request.headers, via=NAME)
         reader = await engine.resume(chat_id(request), user=user, client=client)
         return Response(status_code=204) if reader is None else self._stream(reader)
 

@@ -1,0 +1,124 @@
+"""The command ``sluicegate audit``: prints and exports the trail of decisions (A10)."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import os
+import sys
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
+
+from sluicegate.errors import ConfigurationError
+from sluicegate.stores.audit import AuditEntry, AuditFilter, read_audit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""What makes a spreadsheet take a cell for a formula."""
+
+
+class Wishes(Protocol):
+    """What was said on the command line."""
+
+    chat: str | None
+    user: str | None
+    since: str | None
+    until: str | None
+    format: str
+
+
+def audit(url: str, wishes: Any, out: TextIO) -> int:
+    """Write the entries that are wished for, oldest first.
+
+    Args:
+        url: The database of a server, which may run meanwhile.
+        wishes: What was said on the command line, as `Wishes` has it.
+        out: Where the lines go.
+
+    Raises:
+        ConfigurationError: a time or the database cannot be read.
+    """
+    said: Wishes = wishes
+    wanted = AuditFilter(
+        chat=said.chat,
+        user=said.user,
+        since=_seconds("--since", said.since),
+        until=_seconds("--until", said.until),
+    )
+    write = _WRITERS[said.format](out)
+
+    async def copy() -> None:
+        async for entry in read_audit(url, wanted):
+            write(entry)
+
+    try:
+        asyncio.run(copy())
+        out.flush()
+    except BrokenPipeError:
+        # Whoever read along has seen enough; the interpreter would complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _seconds(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (OverflowError, ValueError):
+        raise ConfigurationError(
+            f"The time of {option} cannot be read; write it as 2026-01-31 or 2026-01-31T12:00:00Z."
+        ) from None
+
+
+def _text(out: TextIO) -> Callable[[AuditEntry], None]:
+    def write(entry: AuditEntry) -> None:
+        words = [_moment(entry), entry.action, entry.tool, f"by={entry.by or '-'}"]
+        words += [f"via={entry.via or '-'}", f"user={entry.user}", f"chat={entry.chat}"]
+        words += [f"approval={entry.approval_id}", f"args={(entry.args_hash or '-')[:12]}"]
+        if entry.reason is not None:
+            words.append(f"reason={json.dumps(entry.reason)}")
+        out.write(" ".join(_visible(word) for word in words) + "\n")
+
+    return write
+
+
+def _jsonl(out: TextIO) -> Callable[[AuditEntry], None]:
+    def write(entry: AuditEntry) -> None:
+        out.write(json.dumps({**asdict(entry), "at": _moment(entry)}, separators=(",", ":")) + "\n")
+
+    return write
+
+
+def _csv(out: TextIO) -> Callable[[AuditEntry], None]:
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+
+    def write(entry: AuditEntry) -> None:
+        values = {**asdict(entry), "at": _moment(entry)}
+        writer.writerow([_cell(values[name]) for name in _COLUMNS])
+
+    return write
+
+
+def _cell(value: object) -> object:
+    """A person's words stay words in a spreadsheet."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _moment(entry: AuditEntry) -> str:
+    return datetime.fromtimestamp(entry.at, UTC).isoformat(timespec="milliseconds")
+
+
+def _visible(word: str) -> str:
+    """A name cannot move the cursor of a terminal or begin a line of its own."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in word)
+
+
+_WRITERS: Final = {"text": _text, "jsonl": _jsonl, "csv": _csv}

@@ -1,0 +1,141 @@
+"""The command that prints and exports the audit trail."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sluicegate.core.keys import CallKey
+from sluicegate.core.ledger import Decision, NewApproval
+from sluicegate.server.audit import audit
+from sluicegate.server.cli import main
+from sluicegate.stores.database import Database
+from sluicegate.stores.ledger import DatabaseLedger
+
+pytestmark = pytest.mark.usefixtures("folder")
+URL = "sqlite+aiosqlite:///chats.db"
+REASON = '=HYPERLINK("x")\u202e\nyes'
+
+
+@pytest.fixture(autouse=True)
+def trail(folder: Path) -> None:
+    """One request of Ann's, approved."""
+
+    async def write() -> None:
+        database = await Database.open(URL)
+        key = CallKey("app", "ann", "chat-1", "inv-1", "call-1")
+        new = NewApproval(key, "ask-1", "pay", "0123456789abcdef", 60.0)
+        await DatabaseLedger(database).decide(
+            [Decision(new, approved=True, reason=REASON)], by="ann", via="sse"
+        )
+        await database.close()
+
+    asyncio.run(write())
+
+
+def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    assert main(["audit", "--sessions", URL, *options]) == 0
+    written = capsys.readouterr()
+    assert written.err == ""
+    return written.out
+
+
+def test_a_line_of_text_says_who_what_when_and_how(capsys: pytest.CaptureFixture[str]) -> None:
+    asked, approved = printed(capsys).splitlines()
+    assert " requested pay by=- via=- user=ann chat=chat-1 approval=ask-1 " in asked
+    assert " approved pay by=ann via=sse user=ann chat=chat-1 approval=ask-1 " in approved
+    assert "args=0123456789ab" in approved
+    assert approved.endswith(r'reason="=HYPERLINK(\"x\")\u202e\nyes"')
+
+
+def test_json_lines_hold_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    _, line = printed(capsys, "--format", "jsonl").splitlines()
+    entry = json.loads(line)
+    assert entry.pop("at").endswith("+00:00")
+    assert entry == {
+        "id": 2,
+        "app": "app",
+        "user": "ann",
+        "chat": "chat-1",
+        "invocation": "inv-1",
+        "call": "call-1",
+        "approval_id": "ask-1",
+        "tool": "pay",
+        "action": "approved",
+        "by": "ann",
+        "via": "sse",
+        "reason": REASON,
+        "args_hash": "0123456789abcdef",
+    }
+
+
+def test_a_spreadsheet_takes_no_word_of_a_person_for_a_formula(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = list(csv.DictReader(io.StringIO(printed(capsys, "--format", "csv"))))
+    assert [row["action"] for row in rows] == ["requested", "approved"]
+    assert rows[1]["reason"] == f"'{REASON}"
+    assert rows[0]["by"] == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        (["--chat", "chat-1"], 2),
+        (["--chat", "chat-2"], 0),
+        (["--user", "ann", "--since", "2026-01-01"], 2),
+        (["--user", "bob"], 0),
+        (["--until", "2026-01-01T00:00:00Z"], 0),
+        (["--since", "2026-01-01T00:00:00+02:00", "--until", "2999-01-01"], 2),
+    ],
+)
+def test_lines_are_chosen_by_options(
+    capsys: pytest.CaptureFixture[str], options: list[str], lines: int
+) -> None:
+    assert len(printed(capsys, *options).splitlines()) == lines
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--since", "yesterday"], "--since"),
+        (["--until", "2026-13-01"], "--until"),
+        (["--until", "2026-02-30"], "--until"),
+        (["--format", "xml"], "--format"),
+        (["--sessions", "sqlite+aiosqlite:///none.db"], "none.db"),
+        (["--sessions", "x"], "not the URL"),
+        (["--port", "1"], "--port"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], options: list[str], named: str
+) -> None:
+    assert main(["audit", "--sessions", URL, *options]) == 2
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert (written.err.count("\n"), named in written.err) == (1, True)
+
+
+def test_the_database_may_be_named_by_the_variable(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICEGATE_SESSIONS", URL)
+    assert main(["audit"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(capfd: pytest.CaptureFixture[str]) -> None:
+    class Closed(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    wishes: Any = SimpleNamespace(chat=None, user=None, since=None, until=None, format="text")
+    assert audit(URL, wishes, Closed()) == 0
+    assert capfd.readouterr().err == ""
