@@ -22,6 +22,7 @@
     ├── ChunkOrderError           we erred: a chunk that may not follow
     ├── ConfigurationError        one sentence for the command line, exit code 2
     │   └── ScenarioError         a script for the model that cannot be played
+    ├── MediaError                a file that cannot be used (ValueError); one public sentence
     ├── StoreError                a store refused or lost what it was given
     └── ToolError                 a tool says more to the user and to the model
 """
@@ -200,6 +201,10 @@ class ConfigurationError(SluicegateError):
 
 class ScenarioError(ConfigurationError):
     """A script for the model cannot be read or played."""
+
+
+class MediaError(SluicegateError, ValueError):
+    """A file cannot be used; the text is one public sentence without names or contents."""
 
 
 class StoreError(SluicegateError):

@@ -8,7 +8,6 @@ import pytest
 from google.adk.events.event import Event
 from google.genai import types
 
-from sluicegate.core.event_parts import extension
 from sluicegate.core.signals import Produced
 from sluicegate.core.translator import Translator, media_of
 from tests.core.events import KINDS, PAY, gave, model
@@ -162,21 +161,3 @@ def test_files_have_names_that_depend_on_their_bytes_alone() -> None:
         FILES + names[2][0],
         "https://example.org/x.png",
     ]
-
-
-@pytest.mark.parametrize(
-    ("media_type", "found"),
-    [
-        ("image/png", "png"),
-        ("IMAGE/JPEG", "jpg"),
-        ("audio/pcm;rate=24000", "pcm"),
-        ("image/svg+xml", "svg"),
-        ("text/x-../../etc", "xetc"),
-        ("text/html; charset=utf-8", "html"),
-        ("application/x-sh", "bin"),
-        ("video/", "bin"),
-        ("", "bin"),
-    ],
-)
-def test_extensions_hold_letters_and_digits_only(media_type: str, found: str) -> None:
-    assert extension(media_type) == found

@@ -54,7 +54,7 @@ def open_engine(
         target: Any = root_agent, *, clock: Callable[[], float] = lambda: 0.0, **options: Any
     ) -> AsyncIterator[ChatEngine]:
         url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
-        made = EngineOptions(sessions=url, **options)
+        made = EngineOptions(sessions=url, artifacts=f"file:{folder}/artifacts", **options)
         engine = await ChatEngine.open(target, made, clock_offset=clock)
         try:
             yield engine

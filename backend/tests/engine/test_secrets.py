@@ -134,8 +134,8 @@ async def test_the_words_of_an_exception_are_told_to_nobody(
 
 
 def stored_in(folder: Path) -> bytes:
-    """Everything in the database, its log of changes too."""
-    return b"".join(path.read_bytes() for path in folder.iterdir())
+    """Everything in the database, its log of changes too, and every file."""
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
 @pytest.mark.parametrize("source", ["a free tool", "a gated tool", "a model"])

@@ -130,6 +130,13 @@ class FakeEngine:
     async def delete_chat(self, chat_id: str, *, user: str) -> None:
         self._note("delete_chat", chat_id, user)
 
+    async def save_file(
+        self, chat_id: str, data: bytes, media_type: str, *, title: str | None, user: str
+    ) -> dict[str, Any]:
+        self._note("save_file", chat_id, data, media_type, title, user)
+        url = f"/api/chats/{chat_id}/files/a.png"
+        return {"url": url, "mediaType": media_type, "name": "a.png"}
+
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
         self._note("get_file", chat_id, name, user)
         if (user, chat_id, name) not in self.files:

@@ -1,10 +1,10 @@
-"""The stored chats and their files over HTTP."""
+"""The stored chats over HTTP."""
 
 from __future__ import annotations
 
 import pytest
 
-from sluicegate.errors import TurnRunning, Unknown
+from sluicegate.errors import TurnRunning
 from tests.server.exchange import client
 from tests.server.fake_engine import FakeEngine, fake_app
 
@@ -66,38 +66,3 @@ async def test_a_chat_is_deleted_unless_it_is_being_answered(engine: FakeEngine)
         refused = await http.delete("/api/chats/c1")
     assert (refused.status_code, refused.headers["x-error-code"]) == (409, "turn_running")
     assert engine.calls == [("delete_chat", "c1", "local")] * 2
-
-
-@pytest.mark.parametrize("media_type", ["image/png", "text/html", "image/svg+xml"])
-async def test_a_file_is_data_and_never_a_page(engine: FakeEngine, media_type: str) -> None:
-    engine.files["local", "c1", "a b.png"] = (b"content", media_type)
-    async with client(fake_app(engine)) as http:
-        response = await http.get("/api/chats/c1/files/a%20b.png")
-    assert response.content == b"content"
-    assert response.headers["content-type"] == media_type
-    assert response.headers["content-disposition"] == "attachment"
-    assert response.headers["x-content-type-options"] == "nosniff"
-    assert "sandbox" in response.headers["content-security-policy"]
-
-
-async def test_a_type_that_is_no_header_value_is_not_sent(engine: FakeEngine) -> None:
-    engine.files["local", "c1", "f"] = (b"content", "text/plain\r\nx-evil: 1")
-    async with client(fake_app(engine)) as http:
-        response = await http.get("/api/chats/c1/files/f")
-    assert response.headers["content-type"] == "application/octet-stream"
-    assert "x-evil" not in response.headers
-
-
-@pytest.mark.parametrize("name", ["..%00", "a%0Ab", "x" * 256, "a%2Fb"])
-async def test_a_name_that_no_file_can_have_is_unknown(engine: FakeEngine, name: str) -> None:
-    async with client(fake_app(engine)) as http:
-        response = await http.get(f"/api/chats/c1/files/{name}")
-    assert (response.status_code, response.headers["x-error-code"]) == (404, "unknown")
-    assert engine.calls == []
-
-
-async def test_a_missing_file_is_unknown(engine: FakeEngine) -> None:
-    engine.refusal = Unknown()
-    async with client(fake_app(engine)) as http:
-        response = await http.get("/api/chats/c1/files/a.png")
-    assert (response.status_code, response.headers["x-error-code"]) == (404, "unknown")

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import sha256
-from re import sub
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sluicegate.core.exchanges import METADATA_KEY
 from sluicegate.core.json_safe import json_safe
+from sluicegate.wire.stored_files import UNKNOWN_TYPE, StoredFile, read_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,26 +26,6 @@ TRANSFER: Final = "transfer_to_agent"
 NODE_CONFIRMATION: Final = "wf_tool_confirmation:"
 """How the id of an `INPUT` call begins that asks about a tool node of a Workflow."""
 ABORTED: Final = "INVOCATION_ABORTED"
-
-DEFAULT_MEDIA_TYPE: Final = "application/octet-stream"
-_EXTENSIONS: Final = {
-    "application/pdf": "pdf",
-    "application/json": "json",
-    "application/zip": "zip",
-    "audio/mpeg": "mp3",
-    "audio/wav": "wav",
-    "audio/x-wav": "wav",
-    "audio/pcm": "pcm",
-    "image/jpeg": "jpg",
-    "image/svg+xml": "svg",
-    "text/plain": "txt",
-    "text/markdown": "md",
-    "text/javascript": "js",
-    "video/quicktime": "mov",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +47,11 @@ class WholeCall:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A file by its URL."""
+    """A file by its URL; ``title`` is what its author or the user calls it."""
 
     url: str
     media_type: str
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +156,12 @@ def media_in(part: object, files_url: str) -> Media | None:
     if stored is not None:
         return Media(files_url + stored[0], stored[1])
     url = text(attribute(part, "file_data"), "file_uri")
+    media_type = text(attribute(part, "file_data"), "mime_type") or UNKNOWN_TYPE
+    file = read_uri(url, media_type)
+    if file is not None:
+        return Media(files_url + file.name, media_type, file.title)
     if url.startswith(("https://", "http://")):
-        return Media(url, text(attribute(part, "file_data"), "mime_type") or DEFAULT_MEDIA_TYPE)
+        return Media(url, media_type)
     return None
 
 
@@ -204,20 +188,8 @@ def _stored(part: object) -> tuple[str, str, bytes] | None:
     data = attribute(part, "inline_data", "data")
     if not isinstance(data, bytes):
         return None
-    media_type = text(attribute(part, "inline_data"), "mime_type") or DEFAULT_MEDIA_TYPE
-    return f"{sha256(data).hexdigest()[:32]}.{extension(media_type)}", media_type, data
-
-
-def extension(media_type: str) -> str:
-    """The file extension of a media type, without a dot; ``bin`` if none is known."""
-    plain = media_type.partition(";")[0].strip().lower()
-    known = _EXTENSIONS.get(plain)
-    if known is not None:
-        return known
-    kind, _, subtype = plain.partition("/")
-    if kind in ("audio", "image", "text", "video"):
-        return sub(r"[^a-z0-9]", "", subtype)[:8] or "bin"
-    return "bin"
+    media_type = text(attribute(part, "inline_data"), "mime_type") or UNKNOWN_TYPE
+    return StoredFile.of(data, media_type).name, media_type, data
 
 
 def notes_of(event: object) -> Mapping[str, Any]:

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from sluicegate.core.event_parts import media_in
 from sluicegate.core.exchanges import Exchange, notes
 from sluicegate.core.noted import by_browser, closed_in, cut_short, decision_in, enriched
 from sluicegate.core.release import open_gate
 from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup, TurnFacts
 from sluicegate.core.spoken_order import in_spoken_order
-from sluicegate.core.translator import Translator, media_of
+from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import (
     BaseChunk,
     DataChunk,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
+    from sluicegate.core.event_parts import Media
     from sluicegate.core.gate import CallState, Gate
     from sluicegate.core.ledger import ApprovalRow
     from sluicegate.core.noted import Rows
@@ -179,14 +181,17 @@ def user_message(exchange: Exchange, *, files_url: str) -> UIMessage | None:
     event = exchange.question
     if event is None or event.content is None:
         return None
-    parts: list[Part] = [
-        {"type": "file", "mediaType": media_type, "url": f"{files_url}{name}"}
-        for name, media_type, _ in media_of(event)
-    ]
+    files = [file for part in event.content.parts or [] if (file := media_in(part, files_url))]
+    parts: list[Part] = [_file_part(file) for file in files]
     parts.extend(
         {"type": "text", "text": part.text} for part in event.content.parts or [] if part.text
     )
     return {"id": exchange.user_message_id, "role": "user", "parts": parts}
+
+
+def _file_part(file: Media) -> Part:
+    part = {"type": "file", "mediaType": file.media_type, "url": file.url}
+    return part if file.title is None else {**part, "filename": file.title}
 
 
 def metadata(facts: TurnFacts, *, created_at: float) -> dict[str, Any]:

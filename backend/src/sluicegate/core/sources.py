@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.event_parts import DEFAULT_MEDIA_TYPE, attribute, text
+from sluicegate.core.event_parts import attribute, text
 from sluicegate.core.items import Cited
+from sluicegate.wire.stored_files import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ def _cited(uri: str, title: str) -> Cited:
     if uri.startswith(("https://", "http://")):
         return Cited(uri, title)
     name = uri.rstrip("/").rpartition("/")[2]
-    media_type = _MEDIA_TYPES.get(name.rpartition(".")[2].lower(), DEFAULT_MEDIA_TYPE)
+    media_type = _MEDIA_TYPES.get(name.rpartition(".")[2].lower(), UNKNOWN_TYPE)
     return Cited(uri, title or name or uri, media_type)
 
 

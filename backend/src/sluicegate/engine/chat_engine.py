@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -19,6 +20,7 @@ from sluicegate.core.turn_plan import (
     still_open,
 )
 from sluicegate.engine.answer_turn import AnswerTurn
+from sluicegate.engine.attachments import shown
 from sluicegate.engine.new_turn import NewTurn
 from sluicegate.engine.parts import EngineParts, moment, open_parts
 from sluicegate.engine.stored_reader import not_yet, repeated, stored
@@ -202,12 +204,28 @@ class ChatEngine:
             if not await self._parts.chats.delete(chat):
                 raise Unknown("There is no such chat.")
             await self._parts.log.delete(chat)
+            await self._parts.files.delete_all(chat)
             rows = await self._parts.ledger.rows(chat)
             await self._parts.ledger.supersede([row.key for row in rows])
 
+    async def save_file(
+        self, chat_id: str, data: bytes, media_type: str, *, title: str | None, user: str
+    ) -> dict[str, Any]:
+        """Store an attachment: ``{url, mediaType, name, filename?}``, as a file part has them.
+
+        Raises:
+            RequestError: it is not accepted, or could not be stored.
+        """
+        chat = self._key(user, chat_id)
+        file = await self._parts.files.attach(chat, data, media_type, title)
+        return shown(file, self._parts.files_url(chat))
+
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
         """The bytes and media type of a file of the chat; raises Unknown."""
-        session = await self._parts.log.load(self._key(user, chat_id))
+        chat = self._key(user, chat_id)
+        with contextlib.suppress(Unknown):
+            return await self._parts.files.read(chat, name)
+        session = await self._parts.log.load(chat)
         for event in session.events if session is not None else ():
             for found, media_type, data in media_of(event):
                 if found == name:

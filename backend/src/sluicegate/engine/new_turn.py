@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.core.exchanges import Exchange, TurnStamp, closed_turn
 from sluicegate.core.keys import TurnKey
-from sluicegate.engine.session_log import question_content
+from sluicegate.engine.attachments import question_content
 from sluicegate.engine.turn_setup import Setup, owner_of, prepare
 from sluicegate.errors import Unknown
 
@@ -45,7 +45,7 @@ class NewTurn:
         parts = self._parts
         parts.turns.admit(chat.user)
         stamp = parts.stamp(plan.user_message_id, release)
-        content = _content(plan)
+        content = await self._content(chat, plan)
         owner = owner_of(stamp)
         fence = await parts.turns.lease(chat, owner)
         try:
@@ -74,6 +74,14 @@ class NewTurn:
             await self._close(chat, exchange)
         finally:
             await self._parts.turns.release(chat, owner, fence)
+
+    async def _content(self, chat: ChatKey, plan: NewExchange) -> types.Content:
+        if plan.message is not None:
+            return await question_content(self._parts.files, chat, plan.message)
+        question = plan.rewound[0].question if plan.rewound else None
+        if question is None or question.content is None:
+            raise Unknown("This message is not part of the chat; load the chat again.")
+        return question.content.model_copy(deep=True)
 
     async def _close(self, chat: ChatKey, exchange: RebuiltExchange) -> Sequence[BaseChunk]:
         stamp = stamp_of(exchange.exchange)
@@ -106,15 +114,6 @@ def stamp_of(exchange: Exchange) -> TurnStamp:
         created_at=exchange.created_at,
         model=exchange.model or "",
     )
-
-
-def _content(plan: NewExchange) -> types.Content:
-    if plan.message is not None:
-        return question_content(plan.message)
-    question = plan.rewound[0].question if plan.rewound else None
-    if question is None or question.content is None:
-        raise Unknown("This message is not part of the chat; load the chat again.")
-    return question.content.model_copy(deep=True)
 
 
 def _title(content: types.Content) -> str | None:

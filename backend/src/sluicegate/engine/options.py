@@ -15,6 +15,7 @@ Count: TypeAlias = Annotated[int, Field(ge=1)]
 """A bound that lets at least one through."""
 
 _PREFIX: Final = r"^(/[A-Za-z0-9._~-]+)*$"
+_FILE_TYPE: Final = r"^[a-z0-9]+/(\*|[a-z0-9][a-z0-9!#$&^_.+-]*)$"
 _PUBLIC_URL: Final = r"^https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~-]+)*$"
 
 
@@ -63,7 +64,7 @@ class EngineOptions(BaseModel):
     """SQLAlchemy URL of the database with sessions, ledger and leases."""
 
     artifacts: str = "file:.sluicegate/artifacts"
-    """Where files lie: ``file:PATH``."""
+    """Where files lie: ``file:PATH``, or another URL of ADK's artifact services."""
 
     model: str | None = None
     """A model id in place of every model of the agent."""
@@ -112,6 +113,21 @@ class EngineOptions(BaseModel):
 
     max_file_bytes: Count = 20 * 1024 * 1024
     """Decoded bytes of one file."""
+
+    file_types: tuple[Annotated[str, Field(pattern=_FILE_TYPE)], ...] = (
+        "image/png",
+        "image/jpeg",
+        "image/webp",
+        "image/gif",
+        "image/heic",
+        "image/heif",
+        "application/pdf",
+        "application/json",
+        "text/*",
+        "audio/*",
+        "video/*",
+    )
+    """Media types that users may attach; what runs scripts in a browser never is."""
 
     max_output_values: Count = 10_000
     """Values in one output of a client-side tool: arrays, objects and what they hold."""

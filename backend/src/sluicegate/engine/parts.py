@@ -18,6 +18,7 @@ from sluicegate.core.history import RebuiltExchange, rebuild
 from sluicegate.core.turn_plan import ChatLog
 from sluicegate.engine.agent_tree import AgentSurvey, survey
 from sluicegate.engine.app_copy import build_app
+from sluicegate.engine.chat_files import ChatFiles
 from sluicegate.engine.closing import Closing
 from sluicegate.engine.discreet_model import discreet
 from sluicegate.engine.gate_plugin import GatePlugin
@@ -25,6 +26,7 @@ from sluicegate.engine.refusals import refusals
 from sluicegate.engine.session_log import SessionLog
 from sluicegate.engine.turns import Turns
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
+from sluicegate.stores.artifacts import open_artifacts
 from sluicegate.stores.chats import DatabaseChats
 from sluicegate.stores.database import Database
 from sluicegate.stores.leases import DatabaseLeases
@@ -64,6 +66,7 @@ class EngineParts:
     leases: Leases
     chats: Chats
     log: SessionLog
+    files: ChatFiles
     closing: Closing
     turns: Turns
     warned: set[str] = field(default_factory=set)
@@ -168,9 +171,10 @@ async def open_parts(
         client_tools=options.client_tools,
         wrap_model=discreet,
     )
+    artifacts = open_artifacts(options.artifacts)
     database = await Database.open(options.sessions, clock_offset=clock_offset)
     sessions = DatabaseSessionService(db_engine=database.sessions)
-    runner = Runner(app=app, session_service=sessions)
+    runner = Runner(app=app, session_service=sessions, artifact_service=artifacts)
     streams, ledger, leases = (
         MemoryStreamStore(),
         DatabaseLedger(database),
@@ -191,6 +195,7 @@ async def open_parts(
         leases=leases,
         chats=DatabaseChats(database),
         log=log,
+        files=ChatFiles(artifacts, options.file_types, options.max_file_bytes),
         closing=closing,
         turns=Turns(runner, streams, leases, log, closing, options),
     )

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sluicegate.core.gate import CallState
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.translator import Unfinished
-    from sluicegate.wire.requests import UserMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +202,4 @@ def replies_content(replies: Sequence[Reply]) -> types.Content:
         )
         for reply in replies
     ]
-    return types.Content(role="user", parts=parts)
-
-
-def question_content(message: UserMessage) -> types.Content:
-    """A user's message: files first, then its text."""
-    parts = [
-        types.Part(inline_data=types.Blob(data=file.data, mime_type=file.media_type))
-        for file in message.files
-        if file.data is not None
-    ]
-    parts.extend(types.Part(text=text) for text in message.texts)
     return types.Content(role="user", parts=parts)

@@ -33,11 +33,14 @@ _UNEXPECTED: Final = 1011
 _log: Final = logging.getLogger("sluicegate")
 
 
-def json_answer(content: Any, *, headers: Mapping[str, str] | None = None) -> Response:
-    """Answer 200 with JSON that no cache keeps."""
+def json_answer(
+    content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Answer with JSON that no cache keeps."""
     body = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Response(
         body.encode("utf-8", "replace"),
+        status,
         media_type="application/json",
         headers={"cache-control": "no-store", "x-content-type-options": "nosniff"}
         | dict(headers or {}),

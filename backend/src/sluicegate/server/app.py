@@ -25,6 +25,7 @@ from sluicegate.server.answers import (
 )
 from sluicegate.server.authentication import authenticator
 from sluicegate.server.chats import StoredChats
+from sluicegate.server.files import StoredFiles, file_operations
 from sluicegate.server.openapi import description
 from sluicegate.server.opening import OneEngine
 from sluicegate.server.operations import Operation, Success
@@ -160,6 +161,7 @@ def build(
     operations = [
         *chat_operations(sse),
         *stored_operations(StoredChats(body=body)),
+        *file_operations(StoredFiles(body=BodyLimits(settings.max_file_bytes, body.seconds))),
         *session_operations(asked),
         *probe_operations(engine),
     ]

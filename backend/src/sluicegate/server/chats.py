@@ -1,4 +1,4 @@
-"""The endpoints of stored chats: the list, one of them, and its files."""
+"""The endpoints of stored chats: the list, and one of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from sluicegate.errors import Malformed, Unknown
+from sluicegate.errors import Malformed
 from sluicegate.server.answers import json_answer
 from sluicegate.transports.incoming import chat_id, read_json
 
@@ -26,8 +26,6 @@ MAX_TITLE: Final = 200
 """Characters of a title."""
 
 _MAX_TEXT: Final = 256
-_MAX_NAME: Final = 255
-_UNKNOWN_TYPE: Final = "application/octet-stream"
 
 
 class StoredChats:
@@ -68,24 +66,6 @@ class StoredChats:
         """``DELETE /chats/{id}``: forget the chat."""
         await engine.delete_chat(chat_id(request), user=user)
         return Response(status_code=204)
-
-    async def get_file(self, request: Request, engine: ChatEngine, user: str) -> Response:
-        """``GET /chats/{id}/files/{name}``: an attachment, or a file that a tool returned."""
-        chat, name = chat_id(request), str(request.path_params["name"])
-        if len(name) > _MAX_NAME or not name.isprintable() or name in (".", ".."):
-            raise Unknown
-        content, media_type = await engine.get_file(chat, name, user=user)
-        return Response(
-            content,
-            headers={
-                # What is stored is data: a browser shows it in an image, never as a page.
-                "content-type": media_type if media_type.isprintable() else _UNKNOWN_TYPE,
-                "content-disposition": "attachment",
-                "content-security-policy": "default-src 'none'; sandbox",
-                "x-content-type-options": "nosniff",
-                "cache-control": "private, no-cache",
-            },
-        )
 
 
 def _limit(request: Request) -> int:

@@ -56,7 +56,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         | _refusals(operation),
     }
     if operation.body is not None:
-        content = {"application/json": {"schema": operation.body}}
+        content = {operation.body_type: {"schema": operation.body}}
         described["requestBody"] = {"required": True, "content": content}
     return described
 

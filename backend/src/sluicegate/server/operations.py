@@ -58,6 +58,7 @@ class Operation:
     endpoint: Endpoint | None = None
     open_endpoint: OpenEndpoint | None = None
     body: dict[str, Any] | None = None
+    body_type: str = "application/json"
     parameters: tuple[Parameter, ...] = ()
     refusals: tuple[type[RequestError], ...] = ()
     outside: bool = False

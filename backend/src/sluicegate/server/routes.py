@@ -208,14 +208,6 @@ def stored_operations(chats: StoredChats) -> list[Operation]:
             endpoint=chats.delete_chat,
             refusals=(Unknown, TurnRunning),
         ),
-        Operation(
-            "GET",
-            "/chats/{id}/files/{name}",
-            "Fetch an attachment or a file that a tool returned.",
-            (Success(200, "The file, with its own type.", "*/*"),),
-            endpoint=chats.get_file,
-            refusals=(Unknown,),
-        ),
     ]
 
 

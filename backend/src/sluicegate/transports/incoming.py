@@ -52,7 +52,7 @@ async def read_json(request: Request, limits: BodyLimits) -> JsonValue:
         Malformed: It is not JSON as `strict_json` reads it.
     """
     _check_content_type(request.headers)
-    body = await _read(request, limits)
+    body = await read_bytes(request, limits)
     if len(body) < PARSED_ASIDE:
         return strict_json.loads(body)
     return await asyncio.to_thread(strict_json.loads, body)
@@ -66,11 +66,18 @@ def _check_content_type(headers: Headers) -> None:
         name, _, value = parameter.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in ("utf-8", "utf8"):
             raise UnsupportedMediaType("The body must be in UTF-8; send JSON in UTF-8.")
-    if headers.get("content-encoding", "identity").strip().lower() != "identity":
+
+
+async def read_bytes(request: Request, limits: BodyLimits) -> bytes:
+    """Read the body as it is; its bytes are counted while they arrive.
+
+    Raises:
+        UnsupportedMediaType: It is compressed.
+        TooLarge: It is longer than the limit.
+        RequestTimeout: It did not end in time.
+    """
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
-
-
-async def _read(request: Request, limits: BodyLimits) -> bytes:
     too_large = TooLarge(f"The body is over {limits.max_bytes:,} bytes; send less.")
     if _declared_length(request.headers) > limits.max_bytes:
         raise too_large

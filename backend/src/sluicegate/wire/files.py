@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from sluicegate.errors import Malformed, TooLarge, UnsupportedMediaType
+from sluicegate.wire.stored_files import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,127}")
-_UNKNOWN_TYPE: Final = "application/octet-stream"
-_ACTIVE_TYPES: Final = frozenset({"image/svg+xml", "text/html", "application/xhtml+xml"})
+ACTIVE_TYPES: Final = frozenset({"image/svg+xml", "text/html", "application/xhtml+xml"})
 """A browser runs scripts in these; they are never taken, whatever else is."""
 _MAX_FILENAME: Final = 255
 
@@ -73,9 +73,9 @@ def parse_file_part(part: Mapping[str, Any], *, max_bytes: int, own_prefix: str 
 def _media_type(*candidates: str) -> str:
     """Return the first whole media type; refuse if any of them is an active one."""
     names = [candidate.partition(";")[0].strip().lower() for candidate in candidates]
-    if not _ACTIVE_TYPES.isdisjoint(names):
+    if not ACTIVE_TYPES.isdisjoint(names):
         raise UnsupportedMediaType("HTML and SVG files are not accepted; attach another format.")
-    return next((name for name in names if _MEDIA_TYPE.fullmatch(name)), _UNKNOWN_TYPE)
+    return next((name for name in names if _MEDIA_TYPE.fullmatch(name)), UNKNOWN_TYPE)
 
 
 def _decode(head: str, payload: str, max_bytes: int) -> bytes:

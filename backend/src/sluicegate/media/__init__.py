@@ -1,0 +1,1 @@
+"""Pictures, documents and other files: what tools return, and what each model takes."""
