@@ -150,7 +150,8 @@ def _end(rebuilt: RebuiltExchange, rows: Rows, *, running: bool) -> None:
     if decided.answers:
         rebuilt.turns.append(decided)
     if not (running or rebuilt.is_unfinished):
-        last.chunks.extend(gate.finish())
+        # What is held comes after the decisions that closed the last calls.
+        rebuilt.turns[-1].chunks.extend(gate.finish())
 
 
 def assistant_message(rebuilt: RebuiltExchange, rows: Rows) -> UIMessage:
