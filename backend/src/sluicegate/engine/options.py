@@ -61,7 +61,7 @@ class EngineOptions(BaseModel):
     """The address of the application's root as browsers see it, without a slash at the end."""
 
     sessions: str = "sqlite+aiosqlite:///.sluicegate/sluicegate.db"
-    """SQLAlchemy URL of the database with sessions, ledger and leases."""
+    """SQLAlchemy URL of the database with sessions, ledger and leases: SQLite or PostgreSQL."""
 
     artifacts: str = "file:.sluicegate/artifacts"
     """Where files lie: ``file:PATH``, or another URL of ADK's artifact services."""

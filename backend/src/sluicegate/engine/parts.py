@@ -180,7 +180,8 @@ async def open_parts(
         DatabaseLedger(database),
         DatabaseLeases(database),
     )
-    await leases.void_all()
+    if database.is_exclusive:
+        await leases.void_all()
     log = SessionLog(sessions)
     closing = Closing(ledger, log)
     return EngineParts(
