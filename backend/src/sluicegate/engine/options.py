@@ -99,6 +99,12 @@ class EngineOptions(BaseModel):
     max_turns_per_user: Count = 5
     """Turns of one user that run at once; one more is answered 429."""
 
+    reader_backlog: Count = 256 * 1024
+    """Bytes that a model may be ahead of every reader, and that a stuck reader may be behind."""
+
+    reader_patience: Seconds = 5.0
+    """Seconds that such a reader may let one write wait; then its connection is broken."""
+
     max_text_characters: Count = 100_000
     """Characters of a user's message."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
     from google.genai import types
 
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.core.signals import Signal
     from sluicegate.engine.closing import Closing
     from sluicegate.engine.options import EngineOptions
@@ -120,7 +120,7 @@ class Turns:
         found = await self._streams.find(turn.key)
         live = None if found is None else found.read()
         turn.readers += 1
-        return TurnReader(head, live, major=major, left=functools.partial(self._left, turn))
+        return TurnReader(head, live, major=major, left=functools.partial(self._left, turn.key))
 
     async def stop(self, turn: RunningTurn) -> None:
         """Stop a turn: at once, or after the claimed call that runs has ended (section 7)."""
@@ -134,7 +134,11 @@ class Turns:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _left(self, turn: RunningTurn, *, aborted: bool) -> None:
+    def _left(self, key: TurnKey, *, aborted: bool) -> None:
+        # By its name: a reader that stays does not keep the whole of an ended turn.
+        turn = self._running.get(key.chat)
+        if turn is None or turn.key != key:
+            return
         turn.readers -= 1
         if turn.readers <= 0 and not turn.done.is_set():
             options = self._options
