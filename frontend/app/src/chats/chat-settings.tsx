@@ -1,0 +1,80 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { type FormEvent, useState } from "react";
+import { type ChatSummary, deleteChat, renameChat, sentenceOf } from "../server.ts";
+import { Visible } from "../shown/visible.tsx";
+
+const MAX_TITLE = 200;
+
+interface ChatSettingsProps {
+  readonly chat: ChatSummary;
+  readonly onClose: () => void;
+  readonly onRenamed: () => void;
+  readonly onDeleted: () => void;
+}
+
+/** Rename a chat, or delete it after being asked once more. */
+export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettingsProps) {
+  const [title, setTitle] = useState(chat.title);
+  const [isSure, setSure] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const attempt = async (work: () => Promise<void>, done: () => void) => {
+    try {
+      await work();
+      done();
+      onClose();
+    } catch (error) {
+      setProblem(sentenceOf(error));
+    }
+  };
+  const rename = (event: FormEvent) => {
+    event.preventDefault();
+    void attempt(() => renameChat(chat.id, title.trim()), onRenamed);
+  };
+  return (
+    <Modal opened onClose={onClose} title="Chat" closeButtonProps={{ "aria-label": "Close" }}>
+      <Stack gap="lg">
+        <form onSubmit={rename}>
+          <Stack gap="xs">
+            <TextInput
+              label="Title"
+              data-autofocus
+              maxLength={MAX_TITLE}
+              value={title}
+              error={problem}
+              onChange={(event) => setTitle(event.currentTarget.value)}
+            />
+            <Group justify="flex-end">
+              <Button type="submit" disabled={title.trim() === ""}>
+                Rename
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+        {isSure ? (
+          <Stack gap="xs">
+            <Text size="sm">
+              Delete “<Visible text={chat.title} />” for good, with all its messages?
+            </Text>
+            <Group justify="flex-end">
+              <Button variant="default" onClick={() => setSure(false)}>
+                Keep it
+              </Button>
+              <Button
+                color="red"
+                onClick={() => void attempt(() => deleteChat(chat.id), onDeleted)}
+              >
+                Delete for good
+              </Button>
+            </Group>
+          </Stack>
+        ) : (
+          <Group justify="flex-end">
+            <Button variant="default" onClick={() => setSure(true)}>
+              Delete
+            </Button>
+          </Group>
+        )}
+      </Stack>
+    </Modal>
+  );
+}

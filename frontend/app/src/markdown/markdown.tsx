@@ -1,0 +1,115 @@
+import { Anchor, Box, Code, Image, Table, Text, Title, Typography } from "@mantine/core";
+import { memo, type ReactNode, useMemo, useRef } from "react";
+import ReactMarkdown, { type Components } from "react-markdown";
+import gfm from "remark-gfm";
+import { cut, definitions, fenced } from "./blocks.ts";
+import { CodeBlock } from "./code-block.tsx";
+import { isOwnPicture, safeLink } from "./own-files.ts";
+
+/** A block beyond this many characters is shown as it was written. */
+const LONGEST = 12_000;
+
+const PLUGINS = [gfm];
+
+function textOf(node: { children?: readonly unknown[]; value?: unknown } | undefined): string {
+  if (node === undefined) return "";
+  if (typeof node.value === "string") return node.value;
+  return (node.children ?? []).map((child) => textOf(child as typeof node)).join("");
+}
+
+/** A heading of an answer stands below those of the page, however deep it was meant. */
+function heading(size: "h3" | "h4" | "h5" | "h6") {
+  return ({ children }: { readonly children?: ReactNode }) => (
+    <Title order={3} size={size}>
+      {children}
+    </Title>
+  );
+}
+
+const COMPONENTS: Components = {
+  a({ href, children }) {
+    const address = safeLink(href);
+    if (address === undefined) return <span>{children}</span>;
+    return (
+      <Anchor href={address} title={address} target="_blank" rel="noopener noreferrer" inherit>
+        {children}
+      </Anchor>
+    );
+  },
+  img({ src, alt }) {
+    const address = typeof src === "string" ? src : undefined;
+    if (address !== undefined && isOwnPicture(address)) {
+      return <Image src={address} alt={alt ?? ""} w="auto" maw="100%" />;
+    }
+    const link = safeLink(address);
+    const name = `Image: ${alt || address || "without a name"}`;
+    if (link === undefined) return <span>{name}</span>;
+    return (
+      <Anchor href={link} target="_blank" rel="noopener noreferrer" inherit>
+        {name}
+      </Anchor>
+    );
+  },
+  pre({ node }) {
+    const code = node?.children[0];
+    const classes = code?.type === "element" ? code.properties.className : undefined;
+    const language = Array.isArray(classes) ? String(classes[0]).replace("language-", "") : "";
+    return <CodeBlock language={language} code={textOf(node).replace(/\n$/, "")} />;
+  },
+  code: ({ children }) => <Code>{children}</Code>,
+  table: ({ children }) => (
+    <Box className="wide" role="group" aria-label="Table" tabIndex={0}>
+      <Table withTableBorder withColumnBorders>
+        {children}
+      </Table>
+    </Box>
+  ),
+  h1: heading("h3"),
+  h2: heading("h4"),
+  h3: heading("h5"),
+  h4: heading("h6"),
+  h5: heading("h6"),
+  h6: heading("h6"),
+};
+
+interface BlockProps {
+  readonly text: string;
+  readonly links: string;
+}
+
+const Block = memo(function Block({ text, links }: BlockProps) {
+  const code = fenced(text);
+  if (code !== undefined) return <CodeBlock {...code} />;
+  if (text.length > LONGEST) {
+    return (
+      <Text component="div" className="as-written">
+        {text}
+      </Text>
+    );
+  }
+  return (
+    <Box className="block">
+      <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
+        {links !== "" && text.includes("[") ? `${text}\n\n${links}` : text}
+      </ReactMarkdown>
+    </Box>
+  );
+});
+
+/** What a model has written, as Markdown; HTML in it stays text, and nothing is loaded from afar. */
+export const Markdown = memo(function Markdown({ text }: { readonly text: string }) {
+  const before = useRef<ReturnType<typeof cut>>(undefined);
+  const { blocks } = useMemo(() => {
+    before.current = cut(text, before.current);
+    return before.current;
+  }, [text]);
+  const links = useMemo(() => definitions(text), [text]);
+  return (
+    <Typography className="markdown">
+      {blocks.map((block, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a block is its place in the text.
+        <Block key={index} text={block} links={links} />
+      ))}
+    </Typography>
+  );
+});

@@ -1,0 +1,85 @@
+import { Text } from "@mantine/core";
+import type { UIMessage } from "ai";
+import type { ReactNode } from "react";
+import { ApprovalGroup } from "../approvals/approval-group.tsx";
+import type { ApprovalRequest } from "../approvals/request.ts";
+import { CLIENT_TOOLS } from "../chat/client-tools.ts";
+import { type Around, useAround } from "../chat/context.ts";
+import { Markdown } from "../markdown/markdown.tsx";
+import { Folded } from "../shown/folded.tsx";
+import { FilePart } from "./file-part.tsx";
+import { PageQuestion } from "./page-question.tsx";
+import { type Source, Sources } from "./sources.tsx";
+import { ToolCall } from "./tool-call.tsx";
+import { isToolPart, type ToolPart, toolName } from "./tool-states.ts";
+
+type Part = UIMessage["parts"][number];
+
+function isQuestion(part: ToolPart, { isBusy }: Around): boolean {
+  const isOpen = part.state === "input-available" && part.providerExecuted !== true;
+  return isOpen && !isBusy && part.approval === undefined && !(toolName(part) in CLIENT_TOOLS);
+}
+
+function Reasoning({ text }: { readonly text: string }) {
+  if (text.trim() === "") return null;
+  return (
+    <Folded label="Thoughts">
+      <Text size="sm" component="div" className="as-written">
+        {text}
+      </Text>
+    </Folded>
+  );
+}
+
+interface ToolProps {
+  readonly part: ToolPart;
+  readonly requests: readonly ApprovalRequest[];
+}
+
+/** A call: its question stands with those that are asked together, where the first of them is. */
+function Tool({ part, requests }: ToolProps) {
+  const around = useAround();
+  const place = requests.findIndex(({ approvalId }) => approvalId === part.approval?.id);
+  if (place === 0) return <ApprovalGroup requests={requests} onDecide={around.decide} />;
+  if (place > 0) return null;
+  if (isQuestion(part, around)) return <PageQuestion part={part} />;
+  return <ToolCall part={part} />;
+}
+
+function draw(part: Part, requests: readonly ApprovalRequest[]): ReactNode {
+  switch (part.type) {
+    case "text":
+      return <Markdown text={part.text} />;
+    case "reasoning":
+      return <Reasoning text={part.text} />;
+    case "file":
+      return <FilePart part={part} />;
+    default:
+      return isToolPart(part) && <Tool part={part as ToolPart} requests={requests} />;
+  }
+}
+
+function isSource(part: Part): part is Source {
+  return part.type === "source-url" || part.type === "source-document";
+}
+
+/** All of an answer, in its order; what it rests on stands at its end. */
+export function AnswerParts({ message }: { readonly message: UIMessage }) {
+  const { requests } = useAround();
+  const own = requests.filter(({ messageId }) => messageId === message.id);
+  return (
+    <>
+      {message.parts.map((part, index) => {
+        // A tool part is itself wherever others come to stand; any other is its place.
+        const key = isToolPart(part) ? part.toolCallId : index;
+        const drawn = draw(part, own);
+        return drawn === false || drawn === undefined ? null : <Slot key={key}>{drawn}</Slot>;
+      })}
+      <Sources sources={message.parts.filter(isSource)} />
+    </>
+  );
+}
+
+function Slot({ children }: { readonly children: ReactNode }) {
+  return children;
+}

@@ -1,0 +1,99 @@
+import { MessagePrimitive } from "@assistant-ui/react";
+import { ActionIcon, Button, Group, Paper, Stack, Text, Textarea } from "@mantine/core";
+import type { UIMessage } from "ai";
+import { type KeyboardEvent, useState } from "react";
+import { useAround } from "../chat/context.ts";
+import { textOf, useMessage } from "../chat/message-runtime.ts";
+import { CopyButton } from "../shown/copy-button.tsx";
+import { Pencil } from "../shown/icons.tsx";
+import { FilePart } from "./file-part.tsx";
+
+interface EditorProps {
+  readonly message: UIMessage;
+  readonly onEnd: () => void;
+}
+
+function Editor({ message, onEnd }: EditorProps) {
+  const { edit } = useAround();
+  const [text, setText] = useState(() => textOf(message));
+  const send = () => {
+    onEnd();
+    edit(message.id, text.trim());
+  };
+  const cancelOnEscape = (event: KeyboardEvent) => {
+    if (event.key === "Escape") onEnd();
+  };
+  return (
+    <Stack gap="xs" w="100%" onKeyDown={cancelOnEscape}>
+      <Textarea
+        aria-label="Edit your message"
+        data-autofocus
+        autosize
+        maxRows={12}
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
+      <Group gap="xs" justify="flex-end">
+        <Button variant="default" onClick={onEnd}>
+          Cancel
+        </Button>
+        <Button disabled={text.trim() === ""} onClick={send}>
+          Send
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+function Said({ message }: { readonly message: UIMessage }) {
+  return (
+    <Paper bg="var(--mantine-color-default-hover)" px="md" py="xs" radius="lg" maw="85%">
+      <Stack gap="xs">
+        {message.parts.map((part, index) => {
+          // biome-ignore lint/suspicious/noArrayIndexKey: a part of a sent message stays in place.
+          if (part.type === "file") return <FilePart key={index} part={part} />;
+          if (part.type !== "text") return null;
+          return (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a part of a sent message stays in place.
+            <Text key={index} component="div" className="as-written">
+              {part.text}
+            </Text>
+          );
+        })}
+      </Stack>
+    </Paper>
+  );
+}
+
+/** What the person has said: text as it was typed, with its files. */
+export function UserMessage() {
+  const message = useMessage();
+  const { isBusy } = useAround();
+  const [isEditing, setEditing] = useState(false);
+  if (message === undefined) return null;
+  return (
+    <MessagePrimitive.Root asChild>
+      <Stack component="article" gap={2} align="flex-end" className="message" aria-label="You">
+        {isEditing ? (
+          <Editor message={message} onEnd={() => setEditing(false)} />
+        ) : (
+          <>
+            <Said message={message} />
+            <Group gap={0}>
+              <CopyButton text={textOf(message)} label="Copy your message" />
+              <ActionIcon
+                variant="subtle"
+                color="gray"
+                aria-label="Edit your message"
+                disabled={isBusy}
+                onClick={() => setEditing(true)}
+              >
+                <Pencil size={16} />
+              </ActionIcon>
+            </Group>
+          </>
+        )}
+      </Stack>
+    </MessagePrimitive.Root>
+  );
+}

@@ -1,0 +1,25 @@
+import type { ApprovalRequest } from "../src/approvals/request.ts";
+
+/** An approval of a payment, with whatever a test wants otherwise. */
+export function payment(change: Partial<ApprovalRequest> = {}): ApprovalRequest {
+  return {
+    approvalId: "ap-1",
+    messageId: "m-1",
+    toolCallId: "call-1",
+    toolName: "process_payment",
+    title: "Send money",
+    input: { recipient: "Ada", amount: 50 },
+    descriptor: { toolName: "process_payment", editable: true, rememberable: true, schema: SCHEMA },
+    ...change,
+  };
+}
+
+const SCHEMA = {
+  type: "object",
+  properties: {
+    recipient: { type: "string" },
+    amount: { type: "number" },
+    currency: { type: "string", enum: ["EUR", "CHF"] },
+  },
+  required: ["recipient", "amount"],
+};

@@ -1,0 +1,21 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const client = (path: string) => fileURLToPath(new URL(`../client/src/${path}`, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^sluicegate\/react$/, replacement: client("react/index.ts") },
+      { find: /^sluicegate$/, replacement: client("index.ts") },
+    ],
+    dedupe: ["ai", "@ai-sdk/react", "react", "react-dom"],
+  },
+  test: {
+    name: "app",
+    environment: "jsdom",
+    include: ["src/**/*.test.ts", "src/**/*.test.tsx"],
+    maxWorkers: 2,
+    setupFiles: ["testing/browser.ts"],
+  },
+});
