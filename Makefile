@@ -4,7 +4,10 @@ BIN := .venv/bin
 NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" npm
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
-.PHONY: help setup setup-node setup-browser demo test static types imports backend typescript conformance bench format lock node
+PAGE := frontend/app/dist/index.html
+PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
+
+.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend typescript conformance bench format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -23,8 +26,17 @@ node: .venv/.setup
 setup-browser: setup-node ## see to a Chromium for the browser tests
 	@PATH="$(CURDIR)/$(BIN):$$PATH" NODE_USE_SYSTEM_CA=1 $(BIN)/python scripts/setup_browser.py
 
-demo: setup ## serve the demo agent on http://127.0.0.1:8000
+page: $(PAGE) ## build the chat page
+$(PAGE): node_modules/.package-lock.json $(PAGE_SOURCES)
+	@$(NPM) run --silent build --workspace frontend/app -- --logLevel warn
+
+demo: setup ## serve the demo agent and its page on http://127.0.0.1:8000
+	@$(MAKE) --silent --no-print-directory page || echo "There is no page without a build: see to Node 22.12 or newer, then run 'make page'." >&2
 	@$(BIN)/sluicegate demo
+
+wheel: setup page ## build the wheel, with the page inside
+	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python
+	@ls dist/*.whl
 
 test: static types imports backend typescript conformance ## every check and every test
 
@@ -42,9 +54,10 @@ imports: setup ## the layer rules between the rooms
 backend: setup ## the Python tests
 	$(BIN)/pytest -n auto --dist worksteal
 
-typescript: setup-node ## formatting, lint and types of the TypeScript code, tests of the client package
+typescript: setup-node ## formatting, lint and types of the TypeScript code, tests of the client package and the page
 	$(NPM) run --silent check
 	$(NPM) run --silent client
+	$(NPM) run --silent app
 	$(NPM) run --silent package
 
 conformance: setup-node ## the real AI SDK clients against the running server

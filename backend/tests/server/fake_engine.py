@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from starlette.applications import Starlette
@@ -21,7 +22,6 @@ from sluicegate.wire.chunks import (
     TextDeltaChunk,
     TextEndChunk,
     TextStartChunk,
-    encode,
 )
 from sluicegate.wire.requests import ChatRequest
 
@@ -29,6 +29,9 @@ Step: TypeAlias = BaseChunk | Exception | asyncio.Event
 """What a reader does next: say a chunk, raise, or wait until the event is set."""
 
 MESSAGE = "msg-1"
+
+PAGE = Path(__file__).parent / "page"
+"""A build of the page that stands in for the real one."""
 
 
 def answer(*texts: str) -> list[Step]:
@@ -47,19 +50,18 @@ class FakeReader:
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
-        self.behind = 0
         self.left = asyncio.Event()
         self.times_left = 0
         self.aborted = False
 
-    async def texts(self) -> AsyncIterator[list[str]]:
+    async def __aiter__(self) -> AsyncIterator[BaseChunk]:
         for step in self._steps:
             if isinstance(step, Exception):
                 raise step
             if isinstance(step, asyncio.Event):
                 await step.wait()
             else:
-                yield [encode(step)]
+                yield step
 
     async def aclose(self, *, aborted: bool = False) -> None:
         await asyncio.sleep(0)
@@ -164,7 +166,7 @@ def application(
     engine: FakeEngine, *, authenticate: Authenticate | None = None, **settings: Any
 ) -> Application:
     """The real application around the fake engine; the environment is not read."""
-    return build(engine.open, Settings(**settings), authenticate=authenticate)
+    return build(engine.open, Settings(**settings), authenticate=authenticate, page_folder=PAGE)
 
 
 def fake_app(

@@ -155,7 +155,7 @@ def test_a_mounted_application_opens_with_its_first_request_and_closes_with_the_
             assert chunks(streamed.text)[0]["type"] == "start"
             chats = await http.get("/agents/one/api/chats")
             assert chats.json() == {"chats": [], "next": None}
-            assert 'src="app.js"' in (await http.get("/agents/one/")).text
+            assert 'src="./assets/' in (await http.get("/agents/one/")).text
             missing = await http.get("/agents/one/api/nothing")
             assert (missing.status_code, missing.headers["x-error-code"]) == (404, "unknown")
             assert (engine.opened, engine.closed) == (1, 0)

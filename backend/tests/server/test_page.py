@@ -1,26 +1,27 @@
-"""The chat page: its files, their headers, and that it names no other host."""
+"""The chat page: its files, their headers, and that it lets nothing foreign in."""
 
 from __future__ import annotations
 
 import gzip
 import re
+from pathlib import Path
 
 import httpx
 import pytest
 
+from sluicegate.server import page
 from sluicegate.server.app import build
-from sluicegate.server.page import FOLDER
 from sluicegate.server.settings import Settings
 from tests.server.exchange import client
-from tests.server.fake_engine import FakeEngine, fake_app
+from tests.server.fake_engine import PAGE, FakeEngine, fake_app
 
 FILES = {
-    "/": "text/html; charset=utf-8",
-    "/app.js": "text/javascript; charset=utf-8",
-    "/stream.js": "text/javascript; charset=utf-8",
-    "/style.css": "text/css; charset=utf-8",
+    "/assets/page-1a2b.js": "text/javascript; charset=utf-8",
+    "/assets/page-3c4d.css": "text/css; charset=utf-8",
+    "/favicon.svg": "image/svg+xml",
     "/suggestions.json": "application/json",
 }
+HASHED = [path for path in FILES if path.startswith("/assets/")]
 
 
 async def fetch(path: str, **headers: str) -> httpx.Response:
@@ -30,18 +31,50 @@ async def fetch(path: str, **headers: str) -> httpx.Response:
 
 
 @pytest.mark.parametrize("path", FILES)
-async def test_every_file_has_its_type_and_lets_nothing_foreign_in(path: str) -> None:
+async def test_every_file_has_its_type_and_may_do_nothing_by_itself(path: str) -> None:
     response = await fetch(path)
     assert response.status_code == 200
     assert response.headers["content-type"] == FILES[path]
     assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["content-security-policy"] == "default-src 'none'; sandbox"
+
+
+async def test_the_page_lets_in_its_own_scripts_and_the_styles_of_this_answer() -> None:
+    response = await fetch("/")
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert response.headers["referrer-policy"] == "no-referrer"
-    policy = response.headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "script-src 'self';" in policy
-    assert "unsafe" not in policy
-    assert "http" not in policy
-    assert "frame-ancestors 'none'" in policy
+    policy = dict(
+        part.strip().split(" ", 1)
+        for part in response.headers["content-security-policy"].split(";")
+    )
+    nonces = set(re.findall(r'nonce="([^"]+)"', response.text))
+    assert len(nonces) == 1
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["connect-src"] == "'self'"
+    assert policy["style-src"] == f"'self' 'nonce-{nonces.pop()}'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    assert not [value for value in policy.values() if "unsafe" in value or "http" in value]
+
+
+async def test_no_two_answers_share_a_nonce_and_no_cache_keeps_one() -> None:
+    first, second = await fetch("/"), await fetch("/")
+    assert first.text != second.text
+    assert first.headers["cache-control"] == "no-cache"
+    assert "etag" not in first.headers
+
+
+@pytest.mark.parametrize(("prefix", "told"), [("/api", "api"), ("/a/b", "a/b"), ("", ".")])
+async def test_the_page_learns_where_the_api_is(prefix: str, told: str) -> None:
+    async with client(fake_app(FakeEngine(), prefix=prefix)) as http:
+        text = (await http.get("/")).text
+    assert f'name="sluicegate-api" content="{told}"' in text
+    assert "{{" not in text
+
+
+@pytest.mark.parametrize("path", FILES)
+async def test_what_has_its_content_in_its_name_is_kept_for_ever(path: str) -> None:
+    caching = (await fetch(path)).headers["cache-control"]
+    assert caching == ("public, max-age=31536000, immutable" if path in HASHED else "no-cache")
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -65,35 +98,26 @@ async def test_streams_and_answers_are_never_compressed() -> None:
 
 
 async def test_a_file_that_has_not_changed_is_not_sent_again() -> None:
-    first = await fetch("/app.js")
-    again = await fetch("/app.js", if_none_match=first.headers["etag"])
-    other = await fetch("/app.js", if_none_match='"other"')
+    first = await fetch("/favicon.svg")
+    again = await fetch("/favicon.svg", if_none_match=first.headers["etag"])
+    other = await fetch("/favicon.svg", if_none_match='"other"')
     assert (again.status_code, again.content) == (304, b"")
     assert other.status_code == 200
 
 
-def test_all_files_of_the_folder_are_served() -> None:
-    served = {path.removeprefix("/") or "index.html" for path in FILES} - {"suggestions.json"}
-    assert {file.name for file in FOLDER.iterdir()} == served
-
-
-def test_the_page_names_no_other_host_and_has_no_script_or_style_inside() -> None:
-    html = (FOLDER / "index.html").read_text("utf-8")
-    assert not re.search(r"<script(?![^>]*\ssrc=)", html)
-    assert "<style" not in html
-    assert "style=" not in html
-    assert not re.search(r"\son\w+=", html)
-    for file in FOLDER.iterdir():
-        assert "//" not in re.sub(r"(?m)^\s*//.*$|/\^https\?:/", "", file.read_text("utf-8"))
-
-
-def test_the_page_stays_small() -> None:
-    lines = sum(len(file.read_text("utf-8").splitlines()) for file in FOLDER.glob("*.js"))
-    assert lines < 300
+@pytest.mark.parametrize(
+    "path",
+    ["/assets/other.js", "/assets/page-1a2b.js.map", "/assets/..%2Findex.html", "/index.html"],
+)
+async def test_nothing_but_the_files_of_the_page_is_served(path: str) -> None:
+    response = await fetch(path)
+    assert (response.status_code, response.headers["x-error-code"]) == (404, "unknown")
 
 
 async def test_suggestions_are_for_the_page_to_offer() -> None:
-    app = build(FakeEngine().open, Settings(), suggestions=["Hello", "Wörter"]).app
+    app = build(
+        FakeEngine().open, Settings(), suggestions=["Hello", "Wörter"], page_folder=PAGE
+    ).app
     async with client(app) as http:
         assert (await http.get("/suggestions.json")).json() == ["Hello", "Wörter"]
     assert (await fetch("/suggestions.json")).json() == []
@@ -101,15 +125,39 @@ async def test_suggestions_are_for_the_page_to_offer() -> None:
 
 async def test_the_page_can_be_left_out() -> None:
     async with client(fake_app(FakeEngine(), page=False)) as http:
-        for path in FILES:
+        for path in ("/", *FILES):
             assert (await http.get(path)).status_code == 404
         assert (await http.get("/api/chats")).status_code == 200
 
 
 async def test_what_is_packed_is_the_same_every_time() -> None:
-    async with client(fake_app(FakeEngine())) as http, http.stream("GET", "/") as response:
-        first = b"".join([piece async for piece in response.aiter_raw()])
-    async with client(fake_app(FakeEngine())) as http, http.stream("GET", "/") as response:
-        second = b"".join([piece async for piece in response.aiter_raw()])
-    assert first == second
-    assert gzip.decompress(first).startswith(b"<!doctype html>")
+    packed = []
+    for _ in range(2):
+        async with (
+            client(fake_app(FakeEngine())) as http,
+            http.stream("GET", "/assets/page-1a2b.js") as response,
+        ):
+            packed.append(b"".join([piece async for piece in response.aiter_raw()]))
+    assert packed[0] == packed[1]
+    assert gzip.decompress(packed[0]) == (PAGE / "assets" / "page-1a2b.js").read_bytes()
+
+
+async def test_without_a_build_the_page_says_how_to_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "IN_PACKAGE", tmp_path)
+    monkeypatch.setattr(page, "IN_CHECKOUT", tmp_path)
+    async with client(build(FakeEngine().open, Settings()).app) as http:
+        response = await http.get("/")
+        assert (response.status_code, response.text) == (503, page.NOT_BUILT)
+        assert (await http.get("/api/chats")).status_code == 200
+
+
+def test_the_page_of_a_wheel_stands_before_that_of_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "IN_PACKAGE", tmp_path)
+    monkeypatch.setattr(page, "IN_CHECKOUT", PAGE)
+    assert page.built_page() == PAGE
+    (tmp_path / page.INDEX).write_text("")
+    assert page.built_page() == tmp_path

@@ -29,10 +29,9 @@ from sluicegate.server.files import StoredFiles, file_operations
 from sluicegate.server.openapi import description
 from sluicegate.server.opening import OneEngine
 from sluicegate.server.operations import Operation, Success
-from sluicegate.server.page import page_files
+from sluicegate.server.page import Page, built_page, page_operations
 from sluicegate.server.routes import (
     chat_operations,
-    page_operations,
     probe_operations,
     routes,
     stored_operations,
@@ -40,12 +39,12 @@ from sluicegate.server.routes import (
 from sluicegate.server.session_cookie import or_by_cookie, session_operations
 from sluicegate.server.settings import load_settings
 from sluicegate.server.sockets import chat_sockets, socket_route
-from sluicegate.transports.backlog import Patience
 from sluicegate.transports.incoming import BodyLimits
 from sluicegate.transports.sse import ChatOverSse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
 
     from google.adk.agents import BaseAgent
     from google.adk.models import BaseLlm
@@ -126,10 +125,12 @@ def build(
     *,
     authenticate: Authenticate | None = None,
     suggestions: Sequence[str] = (),
+    page_folder: Path | None = None,
 ) -> Application:
     """Put the application together around whatever opens its engine.
 
-    The page offers the suggestions as first messages.
+    The page offers the suggestions as first messages; unless ``page_folder`` is given, its build
+    is looked for.
 
     Raises:
         ConfigurationError: The settings cannot be served.
@@ -142,7 +143,6 @@ def build(
         limits=settings.request_limits,
         own_files=settings.files_url,
         keep_alive=settings.keep_alive,
-        patience=Patience(settings.reader_backlog, settings.reader_patience),
     )
     sockets = chat_sockets(settings)
 
@@ -168,7 +168,9 @@ def build(
         *probe_operations(engine),
     ]
     if settings.page:
-        operations += page_operations(page_files(settings.prefix, suggestions))
+        folder = built_page() if page_folder is None else page_folder
+        page = Page(folder, prefix=settings.prefix, suggestions=suggestions)
+        operations += page_operations(page)
     operations.append(_description_of(operations, settings.prefix))
     app = Starlette(
         routes=[

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from sluicegate.server.chats import StoredChats
     from sluicegate.server.opening import OneEngine
     from sluicegate.server.operations import OpenEndpoint
-    from sluicegate.server.page import PageFile
     from sluicegate.transports.sse import ChatOverSse
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
@@ -235,21 +234,6 @@ def probe_operations(engine: OneEngine) -> list[Operation]:
             refusals=(Unavailable,),
             outside=True,
         ),
-    ]
-
-
-def page_operations(files: Iterable[PageFile]) -> list[Operation]:
-    """Return the operations of the chat page."""
-    return [
-        Operation(
-            "GET",
-            file.path,
-            "A file of the chat page.",
-            (Success(200, "The file.", file.media_type.partition(";")[0], _TEXT),),
-            open_endpoint=file.answer,
-            outside=True,
-        )
-        for file in files
     ]
 
 
