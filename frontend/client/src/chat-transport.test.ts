@@ -174,7 +174,8 @@ describe.each(["7", "7-floor"] as const)("sockets for ai %s", (version) => {
 
 test.each(["6", "6-floor"] as const)("ai %s brings no sockets, and is told so", (version) => {
   const options = { kind: "websocket", ai: transports(version), api: "/api/chat" } as const;
-  const sentence = 'The WebSocket transport needs AI SDK 7.0.138 or newer; use kind: "sse".';
+  const sentence =
+    'The WebSocket transport needs AI SDK 7.0.138 or newer; use kind: "sse" or "bidi".';
   expect(() => createChatTransport({ ...options, major: 6 })).toThrow(sentence);
   expect(() => createChatTransport({ ...options, major: 7 })).toThrow(sentence);
 });

@@ -1,4 +1,9 @@
-import { below, type HeaderSource, resolveHeaders } from "./requests.ts";
+import type { UIMessage } from "ai";
+import { BidiChatTransport } from "./bidi/bidi-transport.ts";
+import type { Patience } from "./bidi/socket.ts";
+import type { SocketClass } from "./refusals.ts";
+import { below, beside, type HeaderSource, resolveHeaders } from "./requests.ts";
+import { loadChat } from "./stored-chat.ts";
 
 /** The AI SDK's major, which decides the chunks that the server may use. */
 export type Major = 6 | 7;
@@ -9,9 +14,9 @@ export type Major = 6 | 7;
  */
 export type Release = "deferred" | "preview" | "progressive";
 
-/** What both kinds of transport take. */
+/** What every kind of transport takes. */
 interface CommonOptions {
-  /** The address of the chat, such as `/api/chat`, for either kind. */
+  /** The address of the chat, such as `/api/chat`, for every kind. */
   readonly api: string;
   /** The major of the `ai` that is handed in. */
   readonly major: Major;
@@ -41,11 +46,27 @@ export interface WebSocketOptions<Transport> extends CommonOptions {
   /** Query parameters of the handshake, asked for at each connection. */
   readonly params?: Record<string, string> | (() => Record<string, string>);
   /** The class that opens sockets, where the platform's own is not to be used. */
-  readonly webSocket?: new (
-    url: string | URL,
-    protocols?: string | string[],
-  ) => object;
+  readonly webSocket?: SocketClass;
 }
+
+/** One socket by `BidiChatTransport`, for AI SDK 6 and 7: it connects again, and it can carry voice. */
+export interface BidiChatOptions extends CommonOptions {
+  readonly kind: "bidi";
+  /** The chat to speak in, over the address `live` beside `api`; without it there is text alone. */
+  readonly live?: { readonly chatId: string };
+  /** Query parameters of the handshake, asked for at each connection. */
+  readonly params?: Record<string, string> | (() => Record<string, string>);
+  /** The class that opens sockets, where the platform's own is not to be used. */
+  readonly webSocket?: SocketClass;
+  /** Loads what was answered while there was no connection. */
+  readonly fetch?: typeof fetch;
+  readonly credentials?: RequestCredentials;
+  /** How long to wait for what. */
+  readonly patience?: Partial<Patience>;
+}
+
+/** The subprotocol with audio in binary frames. */
+const LIVE_PROTOCOL = "sluicegate.live.v1";
 
 type Init = {
   headers: () => Promise<Record<string, string>>;
@@ -91,7 +112,9 @@ function overSse<Transport>(options: SseOptions<Transport>): Transport {
 function overWebSocket<Transport>(options: WebSocketOptions<Transport>): Transport {
   const { ai, api, major, protocols, params, webSocket } = options;
   if (major === 6 || ai.WebSocketChatTransport === undefined) {
-    throw new Error('The WebSocket transport needs AI SDK 7.0.138 or newer; use kind: "sse".');
+    throw new Error(
+      'The WebSocket transport needs AI SDK 7.0.138 or newer; use kind: "sse" or "bidi".',
+    );
   }
   return new ai.WebSocketChatTransport({
     ...common(options),
@@ -102,15 +125,44 @@ function overWebSocket<Transport>(options: WebSocketOptions<Transport>): Transpo
   });
 }
 
+function overBidi<Message extends UIMessage>(options: BidiChatOptions): BidiChatTransport<Message> {
+  const { api, major, live, params, webSocket, fetch, credentials, patience } = options;
+  const { headers, body } = common(options);
+  const apiUrl = beside(api, "");
+  const given = () => (typeof params === "function" ? params() : params);
+  return new BidiChatTransport<Message>({
+    url: live ? beside(api, "/live") : below(api, "/ws"),
+    major,
+    headers,
+    body,
+    webSocket,
+    patience,
+    stored: (chatId) => loadChat({ apiUrl, chatId, headers, credentials, fetch }),
+    ...(live && { protocols: [LIVE_PROTOCOL] }),
+    params: () => ({ ...given(), ...(live && { chat: live.chatId }) }),
+  });
+}
+
 /**
- * The AI SDK's own transport, told which chunks and which release this client wants.
+ * A transport that tells the server which chunks and which release this client wants: the AI SDK's
+ * own for `sse` and `websocket`, a `BidiChatTransport` for `bidi`.
  *
  * Throws an `Error` if a WebSocket is asked for on AI SDK 6, which brings no transport for it.
  */
 export function createChatTransport<Transport>(options: SseOptions<Transport>): Transport;
 export function createChatTransport<Transport>(options: WebSocketOptions<Transport>): Transport;
+export function createChatTransport<Message extends UIMessage>(
+  options: BidiChatOptions,
+): BidiChatTransport<Message>;
 export function createChatTransport<Transport>(
-  options: SseOptions<Transport> | WebSocketOptions<Transport>,
-): Transport {
-  return options.kind === "sse" ? overSse(options) : overWebSocket(options);
+  options: SseOptions<Transport> | WebSocketOptions<Transport> | BidiChatOptions,
+): Transport | BidiChatTransport {
+  switch (options.kind) {
+    case "sse":
+      return overSse(options);
+    case "websocket":
+      return overWebSocket(options);
+    case "bidi":
+      return overBidi(options);
+  }
 }

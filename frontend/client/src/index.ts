@@ -1,4 +1,8 @@
+export { BidiChatTransport, type BidiOptions } from "./bidi/bidi-transport.ts";
+export type { LiveEvents, LiveFrame } from "./bidi/live-events.ts";
+export type { Patience } from "./bidi/socket.ts";
 export {
+  type BidiChatOptions,
   createChatTransport,
   type Major,
   type Release,

@@ -62,13 +62,13 @@ export class SocketRefusals {
   /** A class that opens the same sockets and lets their `error` frames be seen here first. */
   seenBy(webSocket: SocketClass | undefined): SocketClass {
     const see = (data: unknown) => this.#see(data);
-    const open = (url: string | URL, protocols?: string | string[]): object => {
-      const Socket = webSocket ?? (globalThis.WebSocket as SocketClass);
-      const socket = new Socket(url, protocols) as EventTarget;
-      socket.addEventListener("message", (event) => see((event as MessageEvent).data));
-      return socket;
-    };
-    return open as unknown as SocketClass;
+    return new Proxy(webSocket ?? (globalThis.WebSocket as SocketClass), {
+      construct(Socket, [url, protocols]) {
+        const socket = new Socket(url, protocols) as EventTarget;
+        socket.addEventListener("message", (event) => see((event as MessageEvent).data));
+        return socket;
+      },
+    });
   }
 
   /** The refusal behind an error of the stock transport, else the error as it is. */

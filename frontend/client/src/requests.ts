@@ -21,6 +21,14 @@ export function below(api: string, path: string): string {
   return `${address.replace(/\/$/, "")}${path}${end === -1 ? "" : api.slice(end)}`;
 }
 
+/** The address of something beside `api`, in place of its last segment; a query is kept. */
+export function beside(api: string, path: string): string {
+  const end = api.search(/[?#]/);
+  const address = end === -1 ? api : api.slice(0, end);
+  const parent = address.replace(/\/$/, "").replace(/\/[^/]*$/, "");
+  return `${parent}${path}${end === -1 ? "" : api.slice(end)}`;
+}
+
 /**
  * A chat's id as a segment of an address.
  *

@@ -15,6 +15,13 @@ export function turn(...chunks: readonly (Chunk | readonly Chunk[])[]): Response
   ];
 }
 
+/** A response after which somebody has to answer. */
+export function waits(...chunks: readonly (Chunk | readonly Chunk[])[]): Response {
+  return turn(...chunks).map((chunk) =>
+    chunk.type === "finish" ? { ...chunk, finishReason: "tool-calls" } : chunk,
+  );
+}
+
 /** A response that ends with an `error` chunk. */
 export function failed(...chunks: readonly Chunk[]): Response {
   return [

@@ -48,6 +48,8 @@ export class ChatSession<Message extends UIMessage> {
   readonly #answeredHere = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #options: SluiceChatOptions<Message>;
+  /** What was begun before the chat was left has come to its end. */
+  #left: Promise<void> = Promise.resolve();
   #state: SessionState<Message> = { isStopping: false, refusal: undefined };
 
   constructor(options: SluiceChatOptions<Message>) {
@@ -168,9 +170,8 @@ export class ChatSession<Message extends UIMessage> {
   /** Leave as a reader: the turn goes on, or ends as the server's settings say. */
   leave(): void {
     this.#runs.abort();
-    // A socket that closes is a reader that may come back; an `abort` would stop the turn soon.
-    this.#connection.close();
-    void this.chat.stop();
+    this.#connection.leave();
+    this.#left = this.chat.stop();
   }
 
   get #isBusy(): boolean {
@@ -223,17 +224,15 @@ export class ChatSession<Message extends UIMessage> {
   }
 
   #runOpenCalls(): void {
-    const { clientTools } = this.#options;
-    if (clientTools === undefined) return;
-    const isDecided = (approvalId: string) => !this.#answeredHere.has(approvalId);
-    const messages = this.chat.messages as readonly ChatMessage[];
-    this.#runs.run(openCalls(messages, clientTools, isDecided), clientTools, (call, outcome) => {
-      const { toolName: tool, toolCallId } = call;
-      void this.chat.addToolOutput({
-        tool: tool as never,
-        toolCallId,
-        ...(outcome as object),
-      } as never);
+    // A chat that is being stopped sends no output.
+    void this.#left.then(() => {
+      const { clientTools = {} } = this.#options;
+      const isDecided = (approvalId: string) => !this.#answeredHere.has(approvalId);
+      const messages = this.chat.messages as readonly ChatMessage[];
+      const calls = openCalls(messages, clientTools, isDecided);
+      this.#runs.run(calls, clientTools, ({ toolName, toolCallId }, outcome) => {
+        void this.chat.addToolOutput({ tool: toolName, toolCallId, ...outcome } as never);
+      });
     });
   }
 

@@ -33,6 +33,8 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   readonly #events: ConnectionEvents<Message>;
   readonly #open = new Map<string, ChatTransport<Message>>();
   readonly #refusals = new SocketRefusals();
+  /** How often the chat was left. */
+  #left = 0;
 
   constructor(options: ConnectionOptions<Message>, events: ConnectionEvents<Message>) {
     this.options = options;
@@ -63,22 +65,25 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   };
 
   async sendMessages(request: SendOptions<Message>): Promise<Chunks> {
+    const told = this.#errors();
     const taken = () => this.#events.taken(request.messages);
     try {
-      return this.#told(await this.#transport().sendMessages(request), taken);
+      return passedOn(await this.#transport().sendMessages(request), told, taken);
     } catch (error) {
-      throw this.#refusals.named(error);
+      throw told(error);
     }
   }
 
   async reconnectToStream(request: ResumeOptions): Promise<Chunks | null> {
+    const told = this.#errors();
+    const left = this.#left;
     try {
       const chunks = await this.#transport().reconnectToStream(request);
-      if (chunks !== null) return this.#told(chunks, () => {});
-      this.#events.idle();
+      if (chunks !== null) return passedOn(chunks, told, () => {});
+      if (left === this.#left) this.#events.idle();
       return null;
     } catch (error) {
-      throw this.#refusals.named(error);
+      throw told(error);
     }
   }
 
@@ -92,8 +97,14 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
     }
   }
 
-  /** Let go of every socket; the next request opens one again. */
-  close(): void {
+  /**
+   * Let go of every socket without a word to the chat; the next request opens one again.
+   *
+   * For the server a socket that closes is a reader that may come back. An `abort`, which a chat
+   * that is stopped sends, would end the turn soon.
+   */
+  leave(): void {
+    this.#left += 1;
     for (const transport of this.#open.values()) closed(transport);
     this.#open.clear();
   }
@@ -112,34 +123,49 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   #made(kind: TransportKind): ChatTransport<Message> {
-    const { ai, major, credentials, webSocket, protocols, params } = this.options;
+    const { ai, major, credentials, webSocket, protocols, params, patience } = this.options;
     const common = {
       api: this.chatUrl,
       major,
       headers: this.headers,
       body: async () => ({ ...(await this.#ownBody()), ...this.#events.body() }),
     };
-    if (kind === "websocket") {
-      return createChatTransport<ChatTransport<Message>>({
-        ...common,
-        kind,
-        ai,
-        webSocket: this.#refusals.seenBy(webSocket),
-        ...(protocols && { protocols }),
-        ...(params && { params }),
-      });
+    const socket = { ...(params && { params }) };
+    const fetch: typeof globalThis.fetch = (...request) => this.fetch(...request);
+    const request = { fetch, ...(credentials && { credentials }) };
+    switch (kind) {
+      case "sse": {
+        const { DefaultChatTransport } = ai;
+        if (DefaultChatTransport === undefined) {
+          throw new Error('For kind "sse", hand in DefaultChatTransport with the option ai.');
+        }
+        return createChatTransport<ChatTransport<Message>>({
+          ...common,
+          ...request,
+          kind,
+          ai: { DefaultChatTransport },
+          fetch: refusingFetch(fetch),
+        });
+      }
+      case "websocket":
+        return createChatTransport<ChatTransport<Message>>({
+          ...common,
+          ...socket,
+          kind,
+          ai,
+          webSocket: this.#refusals.seenBy(webSocket),
+          ...(protocols && { protocols }),
+        });
+      case "bidi":
+        return createChatTransport<Message>({
+          ...common,
+          ...socket,
+          ...request,
+          kind,
+          ...(webSocket && { webSocket }),
+          ...(patience && { patience }),
+        });
     }
-    const { DefaultChatTransport } = ai;
-    if (DefaultChatTransport === undefined) {
-      throw new Error('For kind "sse", hand in DefaultChatTransport with the option ai.');
-    }
-    return createChatTransport<ChatTransport<Message>>({
-      ...common,
-      kind,
-      ai: { DefaultChatTransport },
-      fetch: refusingFetch((...request) => this.fetch(...request)),
-      ...(credentials && { credentials }),
-    });
   }
 
   async #ownBody(): Promise<object> {
@@ -147,23 +173,30 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
     return (typeof body === "function" ? await body() : body) ?? {};
   }
 
-  /** The same chunks; the first one says that the request was taken. */
-  #told(chunks: Chunks, taken: () => void): Chunks {
-    const reader = chunks.getReader();
-    let isTaken = false;
-    return new ReadableStream({
-      pull: async (controller) => {
-        try {
-          const { done, value } = await reader.read();
-          if (done) return controller.close();
-          if (!isTaken) taken();
-          isTaken = true;
-          controller.enqueue(value);
-        } catch (error) {
-          controller.error(this.#refusals.named(error));
-        }
-      },
-      cancel: (reason) => reader.cancel(reason),
-    });
+  /** What errors of a request mean to the chat, as long as the chat is not left. */
+  #errors(): (error: unknown) => unknown {
+    const left = this.#left;
+    return (error) =>
+      left === this.#left ? this.#refusals.named(error) : new DOMException("Left.", "AbortError");
   }
+}
+
+/** The same chunks; the first one says that the request was taken. */
+function passedOn(chunks: Chunks, told: (error: unknown) => unknown, taken: () => void): Chunks {
+  const reader = chunks.getReader();
+  let isTaken = false;
+  return new ReadableStream({
+    pull: async (controller) => {
+      try {
+        const { done, value } = await reader.read();
+        if (done) return controller.close();
+        if (!isTaken) taken();
+        isTaken = true;
+        controller.enqueue(value);
+      } catch (error) {
+        controller.error(told(error));
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
 }

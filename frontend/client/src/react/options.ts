@@ -1,4 +1,5 @@
 import type { ChatInit, ChatTransport, UIMessage } from "ai";
+import type { Patience } from "../bidi/socket.ts";
 import type { Major, Release, SseInit, WebSocketInit } from "../chat-transport.ts";
 import type { ClientTools } from "../client-tools.ts";
 import type { SendRule } from "../messages.ts";
@@ -6,9 +7,12 @@ import type { SocketClass } from "../refusals.ts";
 import type { HeaderSource } from "../requests.ts";
 
 /** How the chat reaches the server. */
-export type TransportKind = "sse" | "websocket";
+export type TransportKind = "sse" | "websocket" | "bidi";
 
-/** The AI SDK's transports: the caller's own `ai`, or an object with those that are used. */
+/**
+ * The AI SDK's transports: the caller's own `ai`, or an object with those that are used; `bidi`
+ * needs none.
+ */
 export interface Transports<Message extends UIMessage> {
   readonly DefaultChatTransport?: new (options: SseInit) => ChatTransport<Message>;
   /** AI SDK 7. */
@@ -36,6 +40,8 @@ export interface ConnectionOptions<Message extends UIMessage> {
   /** The class that opens sockets, where the platform's own is not to be used. */
   readonly webSocket?: SocketClass | undefined;
   readonly protocols?: string | string[] | undefined;
+  /** How long a `bidi` connection waits for what. */
+  readonly patience?: Partial<Patience> | undefined;
   /** Query parameters of a socket's handshake. */
   readonly params?: Record<string, string> | (() => Record<string, string>) | undefined;
 }
