@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _BACKEND: Final = Path(__file__).parent.parent
+_PATH: Final = os.pathsep.join((str(_BACKEND), str(_BACKEND / "src")))
+"""The benchmark and the package beside it, wherever another copy is installed."""
 _URL: Final = re.compile(r"http://[\w.\[\]:-]+:[1-9]\d*")
 _START_SECONDS: Final = 90.0
 
@@ -39,7 +41,7 @@ class ServerProcess:
             self._process = subprocess.Popen(
                 command,
                 cwd=folder,
-                env={**os.environ, "PYTHONPATH": str(_BACKEND), **environment},
+                env={**os.environ, "PYTHONPATH": _PATH, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -24,6 +24,7 @@
     │   └── ScenarioError         a script for the model that cannot be played
     ├── MediaError                a file that cannot be used (ValueError); one public sentence
     ├── StoreError                a store refused or lost what it was given
+    │   └── StoreUnavailable      a store does not answer, or cannot write now
     └── ToolError                 a tool says more to the user and to the model
 """
 
@@ -209,6 +210,10 @@ class MediaError(SluicegateError, ValueError):
 
 class StoreError(SluicegateError):
     """A store refused or lost what it was given; the text is for the log only."""
+
+
+class StoreUnavailable(StoreError):
+    """A store does not answer, or cannot write now; the same may work in a moment."""
 
 
 class ToolError(SluicegateError):

@@ -163,6 +163,24 @@ async def test_a_stop_while_cards_wait_closes_them(open_stage: Open) -> None:
     assert counted.runs == []
 
 
+async def test_a_stop_that_a_crash_cut_closes_its_cards_all_the_same(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted()
+    talk = Talk(await open_stage(scripted([calls(("pay", {"n": 1}), text="I")], [counted.tool()])))
+    await talk.say("pay")
+
+    async def crash(*_: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr("sluicegate.engine.session_log.SessionLog.append_closings", crash)
+    with pytest.raises(ConnectionError):
+        await stop(talk)
+    message = await talk.history()
+    assert part_of(message, "pay")["state"] == "output-denied"
+    assert words(message) == "I"
+
+
 async def test_a_stop_while_a_card_is_approved_and_another_waits_says_so(
     open_stage: Open,
 ) -> None:

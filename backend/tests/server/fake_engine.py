@@ -22,6 +22,7 @@ from sluicegate.wire.chunks import (
     TextDeltaChunk,
     TextEndChunk,
     TextStartChunk,
+    encode,
 )
 from sluicegate.wire.requests import ChatRequest
 
@@ -50,18 +51,19 @@ class FakeReader:
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
+        self.behind = 0
         self.left = asyncio.Event()
         self.times_left = 0
         self.aborted = False
 
-    async def __aiter__(self) -> AsyncIterator[BaseChunk]:
+    async def texts(self) -> AsyncIterator[list[str]]:
         for step in self._steps:
             if isinstance(step, Exception):
                 raise step
             if isinstance(step, asyncio.Event):
                 await step.wait()
             else:
-                yield step
+                yield [encode(step)]
 
     async def aclose(self, *, aborted: bool = False) -> None:
         await asyncio.sleep(0)

@@ -14,12 +14,14 @@ from sluicegate.stores.database import Database
 from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.memory import MemoryStreamStore
+from tests.real_stores.databases import fresh_database
 from tests.stores.builders import Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
+    from tests.real_stores.postgres import Postgres
 
 
 @pytest.fixture
@@ -55,9 +57,21 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.fixture(params=["sqlite"])
-def database_url(request: pytest.FixtureRequest, folder: Path) -> str:
-    return {"sqlite": f"sqlite+aiosqlite:///{folder / 'chats.db'}"}[request.param]
+@pytest.fixture
+def sqlite_url(folder: Path) -> str:
+    return f"sqlite+aiosqlite:///{folder / 'chats.db'}"
+
+
+@pytest.fixture
+async def postgresql_url(postgres: Postgres) -> AsyncIterator[str]:
+    async with fresh_database(postgres) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
 
 
 @pytest.fixture

@@ -10,13 +10,14 @@ from sqlalchemy import text
 from sluicegate.core.keys import ChatKey
 from sluicegate.errors import ConfigurationError, StoreError
 from sluicegate.stores.audit import AuditEntry, AuditFilter, read_audit
+from sluicegate.stores.database import Database
+from sluicegate.stores.ledger import DatabaseLedger
 from tests.stores.builders import CHAT, TTL, claim, key, no, request, yes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from sluicegate.stores.base import Ledger
-    from sluicegate.stores.database import Database
     from tests.stores.builders import Clock
 
 ALL = AuditFilter()
@@ -136,8 +137,10 @@ async def test_what_cannot_be_read_is_said_in_one_sentence(
     assert not (folder / "none.db").exists()
 
 
-async def test_reading_writes_nothing(ledger: Ledger, database_url: str, folder: Path) -> None:
-    await ledger.request([request()])
+async def test_reading_writes_nothing(sqlite_url: str, folder: Path) -> None:
+    database = await Database.open(sqlite_url)
+    await DatabaseLedger(database).request([request()])
     before = (folder / "chats.db").read_bytes()
-    assert await actions(database_url) == ["requested"]
+    assert await actions(sqlite_url) == ["requested"]
     assert (folder / "chats.db").read_bytes() == before
+    await database.close()

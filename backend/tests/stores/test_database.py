@@ -1,150 +1,33 @@
+"""What every database must do."""
+
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-import stat
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from google.adk.events.event import Event
 from google.adk.sessions.database_session_service import DatabaseSessionService
-from sqlalchemy import select, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import insert, select, text
+from sqlalchemy.exc import DBAPIError, OperationalError
 
-from sluicegate.errors import ConfigurationError, StoreError
+from sluicegate.errors import StoreError, StoreUnavailable
 from sluicegate.stores.database import Database
 from sluicegate.stores.ledger import DatabaseLedger
-from sluicegate.stores.schema import SCHEMA_VERSION
-from tests.stores.builders import CHAT, approve, key, request
+from sluicegate.stores.schema import META
+from tests.stores.builders import CHAT, approve, request
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sqlalchemy import Connection
 
     from tests.stores.builders import Clock
 
 
-def url_of(path: Path) -> str:
-    return f"sqlite+aiosqlite:///{path}"
-
-
-@pytest.mark.parametrize(
-    ("name", "sessions", "written", "read"),
-    [
-        ("journal_mode", "wal", "wal", "wal"),
-        ("synchronous", 1, 2, 2),
-        ("busy_timeout", 5_000, 0, 5_000),
-        ("foreign_keys", 1, 1, 1),
-    ],
-)
-async def test_the_connections_are_set_up(
-    database: Database, name: str, sessions: object, written: object, read: object
-) -> None:
-    query = text(f"PRAGMA {name}")
-    async with database.sessions.connect() as connection:
-        assert await connection.scalar(query) == sessions
-    assert await database.write(lambda connection: connection.scalar(query)) == written
-    assert await database.read(lambda connection: connection.scalar(query)) == read
-
-
-async def test_file_and_new_folders_are_private(folder: Path) -> None:
-    path = folder / "new" / "deep" / "chats.db"
-    database = await Database.open(url_of(path))
-    await approve(DatabaseLedger(database))
-    files = list(path.parent.iterdir())
-    assert {file.name for file in files} >= {"chats.db", "chats.db.lock", "chats.db-wal"}
-    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
-    await database.close()
-
-
-async def test_a_relative_path_begins_at_the_working_folder(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder)
-    database = await Database.open("sqlite+aiosqlite:///.sluicegate/chats.db")
-    await database.close()
-    assert (folder / ".sluicegate" / "chats.db").is_file()
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "postgresql+asyncpg://user:hunter2@host/db",
-        "sqlite:///chats.db",
-        "sqlite+pysqlite:///chats.db",
-        "chats.db",
-        "",
-        "sqlite+aiosqlite://",
-        "sqlite+aiosqlite:///:memory:",
-        "sqlite+aiosqlite:///file:chats.db?uri=true",
-        "sqlite+aiosqlite:///chats.db?mode=ro",
-        "sqlite+aiosqlite://hunter2@host/chats.db",
-    ],
-)
-async def test_a_url_that_names_no_file_is_refused_in_one_sentence(url: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"sqlite\+aiosqlite:///PATH\.$") as refusal:
-        await Database.open(url)
-    assert "hunter2" not in str(refusal.value)
-    assert refusal.value.__cause__ is None
-
-
-async def test_a_second_user_of_the_file_is_refused_until_the_first_has_left(
-    folder: Path,
-) -> None:
-    path = folder / "chats.db"
-    link = folder / "link.db"
-    link.symlink_to(path)
-    first = await Database.open(url_of(path))
-    for name in (path, link):
-        with pytest.raises(ConfigurationError, match="in use by another process; stop"):
-            await Database.open(url_of(name))
-    await first.close()
-    second = await Database.open(url_of(link))
-    assert second.is_exclusive
-    await second.close()
-
-
-async def test_a_shared_database_has_several_users(folder: Path) -> None:
-    url = url_of(folder / "chats.db")
-    first = await Database.open(url, exclusive=False)
-    second = await Database.open(url, exclusive=False)
-    await approve(DatabaseLedger(first))
-    assert len(await DatabaseLedger(second).rows(CHAT)) == 1
-    assert not first.is_exclusive
-    await first.close()
-    await second.close()
-
-
-async def test_what_is_not_a_database_is_refused_and_left_alone(folder: Path) -> None:
-    path = folder / "notes.txt"
-    path.write_text("not a database, but quite long enough to look like one " * 20)
-    with pytest.raises(ConfigurationError, match=r"cannot be used: file is not a database\.$"):
-        await Database.open(url_of(path))
-    assert path.read_text().startswith("not a database")
-    path.unlink()
-    await (await Database.open(url_of(path))).close()
-
-
-async def test_a_folder_is_no_database(folder: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"cannot be used: Is a directory\.$"):
-        await Database.open(url_of(folder))
-
-
-async def test_a_file_cannot_stand_where_a_folder_must(folder: Path) -> None:
-    (folder / "file").write_text("")
-    with pytest.raises(ConfigurationError, match="cannot be used"):
-        await Database.open(url_of(folder / "file" / "chats.db"))
-
-
-async def test_an_old_sqlite_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
-    with pytest.raises(ConfigurationError, match="or later is needed"):
-        await Database.open(url_of(folder / "chats.db"))
+_WHOLE_SECONDS = {
+    "sqlite": "SELECT CAST(strftime('%s', 'now') AS INTEGER)",
+    "postgresql": "SELECT CAST(floor(extract(epoch FROM clock_timestamp())) AS BIGINT)",
+}
 
 
 async def test_the_rows_are_there_after_a_restart(database_url: str) -> None:
@@ -156,81 +39,6 @@ async def test_the_rows_are_there_after_a_restart(database_url: str) -> None:
     await second.close()
 
 
-async def test_a_newer_schema_is_refused_and_left_alone(folder: Path) -> None:
-    path = folder / "chats.db"
-    await (await Database.open(url_of(path))).close()
-    plain = sqlite3.connect(path)
-    plain.execute(f"UPDATE sluicegate_meta SET value = '{SCHEMA_VERSION + 1}'")
-    plain.execute("DROP TABLE sluicegate_chats")
-    plain.commit()
-    with pytest.raises(ConfigurationError, match="newer sluicegate"):
-        await Database.open(url_of(path))
-    tables = {name for (name,) in plain.execute("SELECT name FROM sqlite_master")}
-    assert "sluicegate_chats" not in tables
-    plain.execute(f"UPDATE sluicegate_meta SET value = '{SCHEMA_VERSION}'")
-    plain.commit()
-    plain.close()
-    await (await Database.open(url_of(path))).close()
-
-
-async def test_a_file_locked_by_a_stranger_cannot_be_opened(folder: Path) -> None:
-    path = folder / "chats.db"
-    stranger = sqlite3.connect(path, isolation_level=None)
-    stranger.execute("PRAGMA journal_mode=WAL")
-    stranger.execute("BEGIN IMMEDIATE")
-    with pytest.raises(ConfigurationError, match=r"cannot be used: database is locked\.$"):
-        await Database.open(url_of(path), busy_timeout=0.01)
-    stranger.close()
-    await (await Database.open(url_of(path))).close()
-
-
-async def test_a_locked_database_is_a_store_error_and_works_again(folder: Path) -> None:
-    path = folder / "chats.db"
-    database = await Database.open(url_of(path), busy_timeout=0.01)
-    ledger = DatabaseLedger(database)
-    await approve(ledger)
-    stranger = sqlite3.connect(path, isolation_level=None)
-    stranger.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match="database is locked"):
-        await ledger.claim(key(), owner="me", args_hash="hash")
-    assert [row.state for row in await ledger.rows(CHAT)] == ["approved"]
-    stranger.close()
-    assert await ledger.claim(key(), owner="me", args_hash="hash") is None
-    await database.close()
-
-
-async def test_a_write_keeps_others_out_from_its_beginning(folder: Path) -> None:
-    url = url_of(folder / "chats.db")
-    first = await Database.open(url, exclusive=False)
-    second = await Database.open(url, exclusive=False, busy_timeout=0.01)
-    began, may_end = threading.Event(), threading.Event()
-
-    def dawdle(_connection: Connection) -> None:
-        began.set()
-        may_end.wait(10)
-
-    writer = asyncio.create_task(first.write(dawdle))
-    await asyncio.to_thread(began.wait)
-    with pytest.raises(StoreError, match="database is locked"):
-        await DatabaseLedger(second).request([request()])
-    may_end.set()
-    await writer
-    await DatabaseLedger(second).request([request()])
-    await first.close()
-    await second.close()
-
-
-async def test_a_full_disk_is_a_store_error_and_changes_nothing(database: Database) -> None:
-    ledger = DatabaseLedger(database)
-    await approve(ledger)
-    await ledger.claim(key(), owner="me", args_hash="hash")
-    await database.write(lambda connection: connection.scalar(text("PRAGMA max_page_count = 1")))
-    with pytest.raises(StoreError, match="disk is full"):
-        await ledger.finish(key(), owner="me", state="executed", outcome="x" * 1_000_000)
-    assert [row.state for row in await ledger.rows(CHAT)] == ["executing"]
-    assert await ledger.finish(key(), owner="me", state="executed", outcome="small")
-
-
 async def test_an_error_repeats_nothing_of_what_was_to_be_stored(database: Database) -> None:
     drop = text("DROP TABLE sluicegate_approvals")
     await database.write(lambda connection: connection.execute(drop))
@@ -239,7 +47,7 @@ async def test_an_error_repeats_nothing_of_what_was_to_be_stored(database: Datab
     assert "hunter2" not in str(failure.value)
     assert "hunter2" not in str(failure.value.__cause__)
     async with database.sessions.connect() as connection:
-        with pytest.raises(OperationalError) as refusal:
+        with pytest.raises(DBAPIError) as refusal:
             await connection.execute(text("SELECT :word FROM nowhere"), {"word": "hunter2"})
     assert "hunter2" not in str(refusal.value)
 
@@ -255,7 +63,7 @@ async def test_a_closed_database_stays_closed(database: Database) -> None:
 
 
 async def test_the_clock_is_the_databases_plus_the_offset(database: Database, clock: Clock) -> None:
-    whole_seconds = text("SELECT CAST(strftime('%s', 'now') AS INTEGER)")
+    whole_seconds = text(_WHOLE_SECONDS[database.sessions.dialect.name])
 
     def look(connection: Connection) -> list[float]:
         clock.ahead = 0.0
@@ -270,7 +78,7 @@ async def test_the_clock_is_the_databases_plus_the_offset(database: Database, cl
     assert times == sorted(times, key=lambda time: round(time, 2))
 
 
-async def test_adk_keeps_its_sessions_in_the_same_file(database: Database) -> None:
+async def test_adk_keeps_its_sessions_in_the_same_place(database: Database) -> None:
     service = DatabaseSessionService(db_engine=database.sessions)
     session = await service.create_session(app_name="app", user_id="ann", session_id="chat-1")
     await service.append_event(session, Event(author="user"))
@@ -282,3 +90,61 @@ async def test_adk_keeps_its_sessions_in_the_same_file(database: Database) -> No
     count = text("SELECT count(*) FROM events")
     assert await database.read(lambda connection: connection.scalar(count)) == 0
     assert len(await DatabaseLedger(database).rows(CHAT)) == 1
+
+
+async def test_a_write_is_tried_again_while_the_database_does_not_answer(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sluicegate.stores.database._PAUSE", 0.001)
+    tries: list[int] = []
+
+    def fail_twice(connection: Connection) -> int:
+        tries.append(len(tries))
+        if len(tries) < 3:
+            raise OperationalError("", {}, OSError("gone"))
+        return connection.scalar(text("SELECT 7")) or 0
+
+    assert await database.write(fail_twice, patience=10) == 7
+    assert tries == [0, 1, 2]
+
+
+@pytest.mark.parametrize("patience", [0.0, 0.002])
+async def test_patience_has_an_end(
+    database: Database, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    monkeypatch.setattr("sluicegate.stores.database._PAUSE", 0.001)
+
+    def fail(_: Connection) -> None:
+        raise OperationalError("", {}, OSError("gone"))
+
+    with pytest.raises(StoreUnavailable, match="gone"):
+        await database.write(fail, patience=patience)
+
+
+async def test_an_error_of_ours_is_not_tried_again(database: Database) -> None:
+    with pytest.raises(StoreError, match="sluicegate_nowhere"):
+        await database.write(
+            lambda connection: connection.execute(text("DELETE FROM sluicegate_nowhere"))
+        )
+
+
+async def test_a_lasting_write_outlives_its_caller(database: Database) -> None:
+    began, may_end = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    failed: list[int] = []
+
+    def fail_once(connection: Connection) -> None:
+        if not failed:
+            failed.append(1)
+            loop.call_soon_threadsafe(began.set)
+            raise OperationalError("", {}, OSError("gone"))
+        connection.execute(insert(META).values(name="told", value="yes"))
+        loop.call_soon_threadsafe(may_end.set)
+
+    caller = asyncio.create_task(database.write(fail_once, is_lasting=True, patience=10))
+    await began.wait()
+    caller.cancel()
+    await asyncio.wait([caller])
+    await may_end.wait()
+    await database.close()
+    assert caller.cancelled()

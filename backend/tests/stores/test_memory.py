@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gc
 import weakref
 
 from sluicegate.core.keys import TurnKey
@@ -8,23 +7,23 @@ from sluicegate.stores.memory import MemoryStreamStore
 from sluicegate.wire.chunks import TextDeltaChunk
 from tests.stores.builders import CHAT
 
+TURN = TurnKey(CHAT, "turn-1", 1)
 
-async def test_a_closed_turn_is_forgotten_with_its_last_reader() -> None:
+
+async def test_a_reader_of_a_closed_turn_keeps_only_what_it_has_not_taken() -> None:
     store = MemoryStreamStore()
-    turn = TurnKey(CHAT, "turn-1", 1)
-    writer = await store.open(turn)
+    writer, found = await store.open(TURN), await store.find(TURN)
     assert writer is not None
-    chunk = TextDeltaChunk(id="1", delta="kept")
-    seen = weakref.ref(chunk)
-    await writer.append(chunk)
-    found = await store.find(turn)
     assert found is not None
     reader = found.read()
+    await writer.append(TextDeltaChunk(id="1", delta="taken"))
+    [taken] = await anext(reader)
+    assert "taken" in taken.text
+    await writer.append(TextDeltaChunk(id="1", delta="kept"))
+    seen = weakref.ref(writer)
     await writer.close()
-    del chunk, found, writer
-    gc.collect()
-    assert seen() is not None
-    assert [sequence async for sequence, _ in reader] == [0]
-    del reader
-    gc.collect()
+    del writer, found
     assert seen() is None
+    [[kept]] = [batch async for batch in reader]
+    assert "kept" in kept.text
+    assert reader.behind == 0

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sluicegate.core.keys import ChatKey, TurnKey
 from sluicegate.errors import StoreError
-from sluicegate.stores.base import StreamFull
+from sluicegate.stores.base import BATCH_BYTES, StreamFull
 from sluicegate.wire.chunks import (
     ErrorChunk,
     TextDeltaChunk,
     ToolOutputAvailableChunk,
+    decode,
     encode,
 )
+from sluicegate.wire.encoded import encoded
 from tests.stores.builders import CHAT
 
 if TYPE_CHECKING:
@@ -43,8 +45,12 @@ async def reader_of(store: StreamStore, turn: TurnKey = TURN) -> StreamReader:
     return found.read()
 
 
-async def texts(reader: StreamReader) -> list[tuple[int, str]]:
-    return [(n, chunk.delta) async for n, chunk in reader if isinstance(chunk, TextDeltaChunk)]
+async def texts(reader: StreamReader) -> str:
+    return "".join(chunk.delta for chunk in await chunks(reader))
+
+
+async def chunks(reader: StreamReader) -> list[Any]:
+    return [decode(entry.text) async for batch in reader for entry in batch]
 
 
 async def test_a_chat_has_one_writer(streams: StreamStore) -> None:
@@ -70,16 +76,16 @@ async def test_a_higher_fence_takes_the_seat(streams: StreamStore, reading: Stre
     stale = await opened(streams)
     await stale.append(delta("old"))
     reader = await reader_of(reading)
-    assert await anext(reader) == (0, delta("old"))
+    assert await anext(reader) == [encoded(delta("old"))]
     writer = await opened(streams, LATER)
     with pytest.raises(StoreError):
         await stale.append(delta("too late"))
     await stale.close()
-    assert [entry async for entry in reader] == []
+    assert await chunks(reader) == []
     reader = await reader_of(reading, LATER)
     await writer.append(delta("new"))
     await writer.close()
-    assert await texts(reader) == [(0, "new")]
+    assert await texts(reader) == "new"
 
 
 async def test_chats_do_not_share_anything(streams: StreamStore, reading: StreamStore) -> None:
@@ -101,7 +107,7 @@ async def test_a_reader_gets_every_chunk_in_order_from_zero(
     reader = await reader_of(reading)
     await writer.append(delta("b"))
     await writer.close()
-    assert await texts(reader) == [(0, "a"), (1, "b")]
+    assert await texts(reader) == "ab"
 
 
 async def test_waiting_readers_get_what_comes_and_then_the_end(
@@ -114,7 +120,7 @@ async def test_waiting_readers_get_what_comes_and_then_the_end(
         early.append(asyncio.create_task(texts(await reader_of(reading))))
         await asyncio.sleep(0)
     await writer.close()
-    assert await asyncio.gather(*early) == [[(0, "a"), (1, "b"), (2, "c")]] * 6
+    assert await asyncio.gather(*early) == ["abc"] * 6
 
 
 async def test_a_reader_that_came_before_the_close_gets_everything(
@@ -126,7 +132,7 @@ async def test_a_reader_that_came_before_the_close_gets_everything(
     await writer.close()
     writer = await opened(streams, LATER)
     await writer.append(delta("new"))
-    assert await texts(reader) == [(0, "old")]
+    assert await texts(reader) == "old"
 
 
 @pytest.mark.parametrize("turn", [TURN, LATER, LATER._replace(fence=3)])
@@ -148,13 +154,40 @@ async def test_a_turn_says_what_it_is_about(streams: StreamStore, reading: Strea
     assert found.about == about
 
 
+async def test_what_is_ready_together_is_taken_together_up_to_a_bound(
+    streams: StreamStore, reading: StreamStore
+) -> None:
+    writer = await opened(streams)
+    reader = await reader_of(reading)
+    small, large = delta("x"), delta("y" * (BATCH_BYTES // 3))
+    for chunk in (small, small, large, large, large, small):
+        await writer.append(chunk)
+    await writer.close()
+    sizes = [[entry.size for entry in batch] async for batch in reader]
+    one, third = encoded(small).size, encoded(large).size
+    assert [size for batch in sizes for size in batch] == [one, one, third, third, third, one]
+    assert all(sum(batch) <= BATCH_BYTES for batch in sizes)
+    assert len(sizes) < 4
+
+
+async def test_a_chunk_over_the_bound_of_a_batch_is_one_of_its_own(
+    streams: StreamStore, reading: StreamStore
+) -> None:
+    writer = await opened(streams)
+    reader = await reader_of(reading)
+    for text in ("a", "b" * 2 * BATCH_BYTES, "c"):
+        await writer.append(delta(text))
+    await writer.close()
+    assert await texts(reader) == "a" + "b" * 2 * BATCH_BYTES + "c"
+
+
 async def test_a_reader_that_leaves_disturbs_nobody(
     streams: StreamStore, reading: StreamStore
 ) -> None:
     writer = await opened(streams)
     left = await reader_of(reading)
     await writer.append(delta("a"))
-    assert (await anext(left))[0] == 0
+    assert len(await anext(left)) == 1
     await left.aclose()
     cancelled = asyncio.create_task(texts(await reader_of(reading)))
     stays = asyncio.create_task(texts(await reader_of(reading)))
@@ -163,7 +196,7 @@ async def test_a_reader_that_leaves_disturbs_nobody(
     await asyncio.wait([cancelled])
     await writer.append(delta("b"))
     await writer.close()
-    assert await stays == [(0, "a"), (1, "b")]
+    assert await stays == "ab"
 
 
 async def test_nothing_can_be_appended_after_the_close(streams: StreamStore) -> None:
@@ -191,7 +224,7 @@ async def test_a_chunk_that_cannot_be_encoded_is_refused(
     with pytest.raises(StoreError):
         await writer.append(ToolOutputAvailableChunk(tool_call_id="c", output={"n": float("nan")}))
     await writer.close()
-    assert [entry async for entry in reader] == []
+    assert await chunks(reader) == []
 
 
 async def test_a_turn_holds_as_many_chunks_as_its_bound(
@@ -206,8 +239,12 @@ async def test_a_turn_holds_as_many_chunks_as_its_bound(
         await writer.append(delta("too much"))
     await writer.append(ErrorChunk(error_text="too long"))
     await writer.close()
-    chunks = [chunk async for _, chunk in reader]
-    assert chunks == [delta("a"), delta("b"), delta("c"), ErrorChunk(error_text="too long")]
+    assert await chunks(reader) == [
+        delta("a"),
+        delta("b"),
+        delta("c"),
+        ErrorChunk(error_text="too long"),
+    ]
 
 
 @pytest.mark.parametrize("text", ["abcd", "äöü", "😀"])

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from sluicegate.core.exchanges import METADATA_KEY
+from sluicegate.core.exchanges import METADATA_KEY, transcript
 from sluicegate.core.json_safe import json_safe
 from sluicegate.wire.stored_files import UNKNOWN_TYPE, StoredFile, read_uri
 
@@ -93,7 +93,9 @@ def contents_of(event: object, files_url: str) -> list[Content]:
 
     Calls that are ADK's own business are left out: transfers, confirmations, credentials.
     """
-    return [item for part in parts_of(event) for item in _contents(part, files_url)]
+    found = [item for part in parts_of(event) for item in _contents(part, files_url)]
+    spoken = transcript(attribute(event, "output_transcription"))
+    return [Said(thought=False, text=spoken), *found] if spoken else found
 
 
 def contents_of_piece(part: object, files_url: str) -> Iterator[Shown]:

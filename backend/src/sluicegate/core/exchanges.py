@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from google.adk.events.event import Event
     from pydantic import JsonValue
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sluicegate.core.release import Release
 
 METADATA_KEY = "sluicegate"
+ASIDE = "aside"
+"""Noted on events of a live run that belong to no exchange."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class TurnStamp:
     ``outputs`` tells of client-side calls whose output ADK got in another shape than the browser
     sent it: ``result`` for one that is not an object, ``error`` for a failure, with its words where
     the log does not show them.
+    ``live`` marks an exchange of a live run, ``after`` names the message before it: as long as that
+    one is not over, this one is not shown.
     """
 
     message: str
@@ -41,6 +45,8 @@ class TurnStamp:
     created_at: float
     model: str
     outputs: Mapping[str, str] = field(default_factory=dict)
+    live: bool = False
+    after: str | None = None
 
     def as_metadata(self) -> dict[str, Any]:
         """The value of ``RunConfig.custom_metadata``."""
@@ -55,6 +61,10 @@ class TurnStamp:
         }
         if self.outputs:
             stamp["outputs"] = dict(self.outputs)
+        if self.live:
+            stamp["live"] = True
+        if self.after is not None:
+            stamp["after"] = self.after
         return {METADATA_KEY: stamp}
 
 
@@ -70,14 +80,18 @@ class Exchange:
     created_at: float
     model: str | None
     events: list[Event] = field(default_factory=list)
+    is_live: bool = False
+    after: str | None = None
 
     @property
     def question(self) -> Event | None:
         """The event that holds the user's message."""
-        for event in self.events:
-            if is_question(event):
-                return event
-        return None
+        return next(iter(self.questions), None)
+
+    @property
+    def questions(self) -> list[Event]:
+        """The events that hold the user's message; what is spoken may come in pieces."""
+        return [event for event in self.events if is_question(event)]
 
     @property
     def was_cut(self) -> bool:
@@ -105,9 +119,26 @@ def notes(event: Event) -> Mapping[str, Any]:
 
 def is_question(event: Event) -> bool:
     """Whether this is a user's message, not an answer to a call."""
-    if event.author != "user" or event.content is None or not event.content.parts:
+    if event.author != "user":
+        return False
+    if transcript(event.input_transcription):
+        return True
+    if event.content is None or not event.content.parts:
         return False
     return not any(part.function_response for part in event.content.parts)
+
+
+def question_texts(event: Event) -> list[str]:
+    """The texts of a user's message, written or spoken."""
+    spoken = transcript(event.input_transcription)
+    parts = event.content.parts if event.content is not None else None
+    return [*([spoken] if spoken else []), *(part.text for part in parts or [] if part.text)]
+
+
+def transcript(said: object) -> str:
+    """The words of a transcript that is complete, else none."""
+    text = getattr(said, "text", None)
+    return text if isinstance(text, str) and getattr(said, "finished", None) else ""
 
 
 def without_rewound(events: Sequence[Event]) -> list[Event]:
@@ -129,6 +160,8 @@ def exchanges(events: Sequence[Event]) -> list[Exchange]:
     by_invocation: dict[str, str] = {}
     for event in without_rewound(events):
         note = notes(event)
+        if note.get(ASIDE):
+            continue
         name = note.get("message") or by_invocation.get(event.invocation_id)
         if name is None:
             name = event.invocation_id
@@ -142,6 +175,19 @@ def exchanges(events: Sequence[Event]) -> list[Exchange]:
                 style=note.get("style") or "call",
                 created_at=note.get("createdAt") or event.timestamp,
                 model=note.get("model"),
+                is_live=note.get("live") is True,
+                after=note.get("after"),
             )
         found[name].events.append(event)
     return list(found.values())
+
+
+def in_view(found: Sequence[Exchange], is_over: Callable[[Exchange], bool]) -> list[Exchange]:
+    """The exchanges that are shown: those that come after one that is not over wait for it."""
+    by_name = {exchange.message_id: exchange for exchange in found}
+    hidden: set[str] = set()
+    for exchange in found:
+        before = by_name.get(exchange.after or "")
+        if before is not None and (before.message_id in hidden or not is_over(before)):
+            hidden.add(exchange.message_id)
+    return [exchange for exchange in found if exchange.message_id not in hidden]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from sluicegate.core.event_parts import media_in
-from sluicegate.core.exchanges import Exchange, notes
+from sluicegate.core.event_parts import media_in, parts_of
+from sluicegate.core.exchanges import Exchange, notes, question_texts
 from sluicegate.core.noted import by_browser, closed_in, cut_short, decision_in, enriched
 from sluicegate.core.release import open_gate
 from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup, TurnFacts
@@ -150,7 +150,8 @@ def _end(rebuilt: RebuiltExchange, rows: Rows, *, running: bool) -> None:
     if decided.answers:
         rebuilt.turns.append(decided)
     if not (running or rebuilt.is_unfinished):
-        last.chunks.extend(gate.finish())
+        # What is held comes after the decisions that closed the last calls.
+        rebuilt.turns[-1].chunks.extend(gate.finish())
 
 
 def assistant_message(rebuilt: RebuiltExchange, rows: Rows) -> UIMessage:
@@ -178,14 +179,14 @@ def known_calls(rebuilt: RebuiltExchange) -> dict[str, str]:
 
 def user_message(exchange: Exchange, *, files_url: str) -> UIMessage | None:
     """The user's message of an exchange; its files as URLs of our own."""
-    event = exchange.question
-    if event is None or event.content is None:
+    questions = exchange.questions
+    if not questions:
         return None
-    files = [file for part in event.content.parts or [] if (file := media_in(part, files_url))]
+    holders = [part for event in questions for part in parts_of(event)]
+    files = [file for part in holders if (file := media_in(part, files_url))]
     parts: list[Part] = [_file_part(file) for file in files]
-    parts.extend(
-        {"type": "text", "text": part.text} for part in event.content.parts or [] if part.text
-    )
+    texts = [text for event in questions for text in question_texts(event)]
+    parts.extend({"type": "text", "text": text} for text in texts)
     return {"id": exchange.user_message_id, "role": "user", "parts": parts}
 
 

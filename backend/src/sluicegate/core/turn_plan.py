@@ -1,7 +1,6 @@
 """A request and the stored conversation to a plan of what to run, before anything is changed.
 
-Rule 1: of a request only the new user text, the answers and the outputs of open client-side
-calls count (S2-R44). Rule 2: a request is judged as a whole; a refusal leaves no trace (A4).
+1 Only new text, answers and outputs count (S2-R44). 2 A refusal leaves no trace (A4).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from sluicegate.core.canonical import hash_arguments
 from sluicegate.core.client_outputs import check_output
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import EFFECTFUL, ApprovalRow, Decision, NewApproval
-from sluicegate.errors import AlreadyDecided, Superseded, Unknown, WouldForgetEffect
+from sluicegate.errors import AlreadyDecided, NotRewindable, Superseded, Unknown, WouldForgetEffect
 from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def plan_turn(request: ChatRequest, log: ChatLog) -> Plan:
         Unknown: an approval, message or exchange that is not of this chat.
         AlreadyDecided: an answer that contradicts the first one.
         Superseded: an answer to a request that is closed.
-        WouldForgetEffect: a rewind over a call that ran or may have run.
+        WouldForgetEffect, NotRewindable: a rewind over a call that may have run, over a live run.
     """
     if request.continued is not None:
         return _plan_answers(request.continued, log)
@@ -240,6 +239,8 @@ def _open_exchange(log: ChatLog) -> RebuiltExchange | None:
 def _rewindable(log: ChatLog, position: int) -> Sequence[Exchange]:
     rewound = log.exchanges[position:]
     invocations = {exchange.invocation for exchange in rewound}
+    if any(exchange.is_live for exchange in rewound):
+        raise NotRewindable
     for row in log.rows.values():
         if row.key.invocation in invocations and row.state in EFFECTFUL:
             raise WouldForgetEffect(

@@ -58,34 +58,17 @@ class AnswerTurn:
             RequestError: the chat or the server is busy; the decisions stay in the ledger.
         """
         parts, chat, rebuilt = self._parts, log.chat, plan.exchange
-        told = delivery(rebuilt, log.rows, _replies(plan))
+        told = delivery(rebuilt, log.rows, outputs_of(plan))
         if told is None:
             return None
-        exchange = rebuilt.exchange
         parts.turns.admit(chat.user)
-        stamp = TurnStamp(
-            message=exchange.message_id,
-            turn=new_turn_id(),
-            user_message=exchange.user_message_id,
-            release=exchange.release,
-            style=exchange.style,
-            created_at=exchange.created_at,
-            model=exchange.model or parts.model,
-            outputs=_shapes(plan),
-        )
+        stamp = next_stamp(plan, new_turn_id(), model=parts.model)
         owner = owner_of(stamp)
         fence = await parts.turns.lease(chat, owner)
         try:
             await parts.log.append_replies(chat, told.appended, stamp)
-            outputs = _gated_outputs(plan)
-            answers = _shown_outputs(plan)
-            known = [answer for answer in answers if answer.outcome is not CONNECTED]
-            rebuilt.turns[-1].chunks.extend(rebuilt.gate.feed_all(known))
-            # The page keeps the provider's answer to itself: its part says only that it is there.
-            connected = [answer for answer in answers if answer.outcome is CONNECTED]
-            opening = [*_late(log, plan), *rebuilt.gate.feed_all(connected)]
             key = TurnKey(chat, stamp.turn, fence)
-            setup = Setup(key, stamp, release, rebuilt, client_outputs=outputs, opening=opening)
+            setup = going_on(log, plan, key, stamp, release)
             turn = await prepare(parts, setup)
             await parts.chats.touch(chat, title=None)
             message = replies_content(told.message)
@@ -95,7 +78,37 @@ class AnswerTurn:
             raise
 
 
-def _replies(plan: Answers) -> list[Reply]:
+def next_stamp(plan: Answers, turn: str, *, model: str) -> TurnStamp:
+    """The stamp of the turn that continues the exchange; ``model`` where it does not say."""
+    exchange = plan.exchange.exchange
+    return TurnStamp(
+        message=exchange.message_id,
+        turn=turn,
+        user_message=exchange.user_message_id,
+        release=exchange.release,
+        style=exchange.style,
+        created_at=exchange.created_at,
+        model=exchange.model or model,
+        outputs=_shapes(plan),
+    )
+
+
+def going_on(
+    log: ChatLog, plan: Answers, key: TurnKey, stamp: TurnStamp, release: Release
+) -> Setup:
+    """What the turn begins with; the gate of the exchange is fed what the page knows already."""
+    rebuilt = plan.exchange
+    outputs = _gated_outputs(plan)
+    answers = _shown_outputs(plan)
+    known = [answer for answer in answers if answer.outcome is not CONNECTED]
+    rebuilt.turns[-1].chunks.extend(rebuilt.gate.feed_all(known))
+    # The page keeps the provider's answer to itself: its part says only that it is there.
+    connected = [answer for answer in answers if answer.outcome is CONNECTED]
+    opening = [*_late(log, plan), *rebuilt.gate.feed_all(connected)]
+    return Setup(key, stamp, release, rebuilt, client_outputs=outputs, opening=opening)
+
+
+def outputs_of(plan: Answers) -> list[Reply]:
     """The outputs of ungated client-side calls as function responses."""
     return [
         Reply(

@@ -7,7 +7,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from sluicegate.core.history import assistant_message, for_reader, resumable, user_message
+from sluicegate.core.history import for_reader, resumable
 from sluicegate.core.keys import ChatKey
 from sluicegate.core.translator import media_of
 from sluicegate.core.turn_plan import (
@@ -21,10 +21,11 @@ from sluicegate.core.turn_plan import (
 )
 from sluicegate.engine.answer_turn import AnswerTurn
 from sluicegate.engine.attachments import shown
+from sluicegate.engine.chat_listing import list_of_chats, whole_chat
 from sluicegate.engine.new_turn import NewTurn
-from sluicegate.engine.parts import EngineParts, moment, open_parts
+from sluicegate.engine.parts import EngineParts, open_parts
 from sluicegate.engine.stored_reader import not_yet, repeated, stored
-from sluicegate.errors import Malformed, TurnRunning, Unknown
+from sluicegate.errors import HeldElsewhere, Malformed, TurnRunning, Unknown
 from sluicegate.wire.chunks import StartChunk
 
 if TYPE_CHECKING:
@@ -38,11 +39,13 @@ if TYPE_CHECKING:
     from sluicegate.core.release import Release
     from sluicegate.engine.agent_tree import AgentSurvey
     from sluicegate.engine.client import Client
+    from sluicegate.engine.holder import Holder
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.running_turn import RunningTurn
     from sluicegate.engine.turn_reader import TurnReader
-    from sluicegate.wire.messages import UIMessage
     from sluicegate.wire.requests import ChatRequest
+
+OPEN_LIVE = "This chat is open live elsewhere; write there, or close it first."
 
 
 class ChatEngine:
@@ -54,6 +57,11 @@ class ChatEngine:
         self._new = NewTurn(parts)
         self._answer = AnswerTurn(parts)
         self.survey: AgentSurvey = parts.survey
+
+    @property
+    def parts(self) -> EngineParts:
+        """What the engine is made of, for those who run turns in another way."""
+        return self._parts
 
     @classmethod
     async def open(
@@ -83,19 +91,26 @@ class ChatEngine:
         """Raise Unavailable when the database does not answer."""
         await self._parts.check_database()
 
-    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+    async def start(
+        self, request: ChatRequest, *, user: str, client: Client, by: Holder | None = None
+    ) -> TurnReader:
         """Begin or continue an exchange; the response is the reader's chunks.
+
+        ``by`` is the holder of the chat, where the request came to it.
 
         Raises:
             RequestError: nothing has changed.
         """
         chat = self._key(user, request.chat_id)
-        release = self._release(client)
+        release = self.release_for(client)
         async with self._lock(chat):
             running = self._parts.turns.running(chat)
+            held = self._parts.turns.holders.of(chat)
             message = request.user_message
             if running is not None and message is not None:
                 if message.id != running.stamp.user_message or request.message_id is not None:
+                    if held is not by:
+                        raise HeldElsewhere(OPEN_LIVE)
                     raise TurnRunning("This chat is still being answered; wait or stop it first.")
                 reader = await self._from_the_beginning(running, client)
                 if reader is not None:
@@ -104,12 +119,16 @@ class ChatEngine:
             log = await self._parts.chat_log(chat)
             plan = plan_turn(request, log)
             match plan:
+                case NewExchange() if held is not None:
+                    if held is not by:
+                        raise HeldElsewhere(OPEN_LIVE)
+                    return await held.say(plan, release, client)
                 case NewExchange():
                     return await self._new.start(chat, plan, release, client)
                 case Repeat(exchange=exchange):
                     return stored(exchange, 0, major=client.major)
                 case Answers():
-                    return await self._answers(log, plan, release, client)
+                    return await self._answers(log, plan, release, client, by)
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
         """The running message from its beginning, or None when nothing runs (section 7)."""
@@ -130,6 +149,10 @@ class ChatEngine:
     async def stop(self, chat_id: str, *, user: str) -> None:
         """Stop the running turn, or supersede what waits; nothing to stop is fine."""
         chat = self._key(user, chat_id)
+        held = self._parts.turns.holders.of(chat)
+        if held is not None:
+            await held.stop()
+            return
         running = self._parts.turns.running(chat)
         if running is None:
             async with self._lock(chat):
@@ -146,20 +169,7 @@ class ChatEngine:
         self, *, user: str, limit: int, after: str | None, query: str | None
     ) -> dict[str, Any]:
         """``{chats: [{id, title, updatedAt, pendingApprovals}], next}``, newest first."""
-        page = await self._parts.chats.page(
-            self._parts.app, user, limit=limit, after=after, query=query
-        )
-        pending = await self._parts.ledger.pending(self._parts.app, user)
-        chats = [
-            {
-                "id": entry.key.chat,
-                "title": entry.title,
-                "updatedAt": moment(entry.updated_at),
-                "pendingApprovals": pending.get(entry.key.chat, 0),
-            }
-            for entry in page.chats
-        ]
-        return {"chats": chats, "next": page.next}
+        return await list_of_chats(self._parts, user, limit=limit, after=after, query=query)
 
     async def get_chat(self, chat_id: str, *, user: str) -> dict[str, Any]:
         """``{id, title, messages, status}``.
@@ -167,23 +177,7 @@ class ChatEngine:
         Raises:
             Unknown: no such chat of this user.
         """
-        chat = self._key(user, chat_id)
-        entry = await self._parts.chats.get(chat)
-        if entry is None:
-            raise Unknown("There is no such chat.")
-        log = await self._parts.chat_log(chat)
-        rebuilt = [log.rebuild(exchange) for exchange in log.exchanges]
-        running = self._parts.turns.running(chat) is not None
-        waiting = bool(rebuilt) and rebuilt[-1].is_waiting
-        status = "running" if running else "waiting" if waiting else "ready"
-        files_url = self._parts.files_url(chat)
-        messages: list[UIMessage] = []
-        for exchange in rebuilt:
-            question = user_message(exchange.exchange, files_url=files_url)
-            if question is not None:
-                messages.append(question)
-            messages.append(assistant_message(exchange, log.rows))
-        return {"id": chat_id, "title": entry.title, "messages": messages, "status": status}
+        return await whole_chat(self._parts, self._key(user, chat_id))
 
     async def rename_chat(self, chat_id: str, title: str, *, user: str) -> None:
         """Set the title; raises Unknown."""
@@ -199,8 +193,11 @@ class ChatEngine:
         """
         chat = self._key(user, chat_id)
         async with self._lock(chat):
-            if self._parts.turns.running(chat) is not None:
+            turns = self._parts.turns
+            if turns.running(chat) is not None:
                 raise TurnRunning("This chat is still being answered; wait or stop it first.")
+            if turns.holders.of(chat) is not None:
+                raise TurnRunning("This chat is open live; close it there first.")
             if not await self._parts.chats.delete(chat):
                 raise Unknown("There is no such chat.")
             await self._parts.log.delete(chat)
@@ -233,7 +230,7 @@ class ChatEngine:
         raise Unknown("There is no such file.")
 
     async def _answers(
-        self, log: ChatLog, plan: Answers, release: Release, client: Client
+        self, log: ChatLog, plan: Answers, release: Release, client: Client, by: Holder | None
     ) -> TurnReader:
         chat = log.chat
         if plan.decisions:
@@ -252,7 +249,11 @@ class ChatEngine:
             waiting = still_open(plan)
         if waiting:
             return not_yet(plan, [s.call.id for s in waiting], major=client.major)
-        reader = await self._answer.start(fresh, plan, release, client)
+        held = self._parts.turns.holders.of(chat)
+        if held is None:
+            reader = await self._answer.start(fresh, plan, release, client)
+        else:
+            reader = await held.go_on(fresh, plan, release, client, own=held is by)
         if reader is not None:
             return reader
         return repeated(plan, major=client.major)
@@ -265,7 +266,8 @@ class ChatEngine:
         rebuilt = log.rebuild(exchange)
         return log, Answers(rebuilt, plan.posted, plan.decisions, plan.repeats, plan.outputs)
 
-    def _release(self, client: Client) -> Release:
+    def release_for(self, client: Client) -> Release:
+        """The release a client gets; raises Malformed if its wish is refused (section 5)."""
         options = self._parts.options
         wish = client.release or options.release
         if options.release_fixed and wish != options.release:

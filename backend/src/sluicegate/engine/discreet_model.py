@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.engine.turn_gate import CURRENT
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from google.adk.models.base_llm import BaseLlm
+    from google.adk.models.base_llm_connection import BaseLlmConnection
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
 
@@ -47,5 +48,15 @@ def discreet(model: BaseLlm) -> BaseLlm:
                 turn.model_error = error
             raise ModelFailed(error) from None
 
+    connected = model.connect
+
+    @asynccontextmanager
+    async def connect(llm_request: LlmRequest) -> AsyncGenerator[BaseLlmConnection, None]:
+        turn = CURRENT.get()
+        opened = connected(llm_request) if turn is None else turn.connect(connected, llm_request)
+        async with opened as connection:
+            yield connection
+
     object.__setattr__(quiet, "generate_content_async", generate_content_async)
+    object.__setattr__(quiet, "connect", connect)
     return quiet

@@ -30,6 +30,16 @@ class GatePlugin(BasePlugin):
     def __init__(self) -> None:
         super().__init__(name="sluicegate")
 
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Let the turn know the run, and the run know earlier ones as its own."""
+        # ADK: it quotes every event of an earlier live run to the model as another agent's words,
+        # so that a call of that agent is lost and its result is dropped.
+        for event in invocation_context.session.events:
+            event.live_session_id = None
+        turn = CURRENT.get()
+        if turn is not None:
+            turn.begin(invocation_context)
+
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
@@ -86,6 +96,7 @@ class GatePlugin(BasePlugin):
         turn = CURRENT.get()
         if turn is None:
             return None
+        turn.meet(event)
         noted: dict[str, Any] = {}
         if not event.partial:
             noted = _outcomes(turn, event)

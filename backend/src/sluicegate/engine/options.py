@@ -61,7 +61,7 @@ class EngineOptions(BaseModel):
     """The address of the application's root as browsers see it, without a slash at the end."""
 
     sessions: str = "sqlite+aiosqlite:///.sluicegate/sluicegate.db"
-    """SQLAlchemy URL of the database with sessions, ledger and leases."""
+    """SQLAlchemy URL of the database with sessions, ledger and leases: SQLite or PostgreSQL."""
 
     artifacts: str = "file:.sluicegate/artifacts"
     """Where files lie: ``file:PATH``, or another URL of ADK's artifact services."""
@@ -98,6 +98,12 @@ class EngineOptions(BaseModel):
 
     max_turns_per_user: Count = 5
     """Turns of one user that run at once; one more is answered 429."""
+
+    reader_backlog: Count = 256 * 1024
+    """Bytes that a model may be ahead of every reader, and that a stuck reader may be behind."""
+
+    reader_patience: Seconds = 5.0
+    """Seconds that such a reader may let one write wait; then its connection is broken."""
 
     max_text_characters: Count = 100_000
     """Characters of a user's message."""

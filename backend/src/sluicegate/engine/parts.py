@@ -13,7 +13,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from sqlalchemy import select
 
-from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges
+from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges, in_view
 from sluicegate.core.history import RebuiltExchange, rebuild
 from sluicegate.core.turn_plan import ChatLog
 from sluicegate.engine.agent_tree import AgentSurvey, survey
@@ -83,6 +83,11 @@ class EngineParts:
             goes_on = running is not None and running.stamp.message == exchange.message_id
             return rebuild(exchange, rows, self.survey, files_url=files_url, running=goes_on)
 
+        def is_over(exchange: Exchange) -> bool:
+            goes_on = running is not None and running.stamp.message == exchange.message_id
+            return not goes_on and not rebuilt(exchange).is_unfinished
+
+        found = in_view(found, is_over)
         return ChatLog(chat, found, rows, rebuilt, session is None, self.options.request_limits)
 
     def files_url(self, chat: ChatKey) -> str:
@@ -180,7 +185,8 @@ async def open_parts(
         DatabaseLedger(database),
         DatabaseLeases(database),
     )
-    await leases.void_all()
+    if database.is_exclusive:
+        await leases.void_all()
     log = SessionLog(sessions)
     closing = Closing(ledger, log)
     return EngineParts(

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.history import for_reader, metadata
 from sluicegate.engine.turn_reader import TurnReader
-from sluicegate.engine.turns import refusal
 from sluicegate.wire.chunks import (
     BaseChunk,
+    ErrorChunk,
     FinishChunk,
     StartChunk,
     ToolApprovalRequestChunk,
@@ -108,3 +108,9 @@ def stored(exchange: RebuiltExchange, first: int, *, major: Major) -> TurnReader
         )
     )
     return TurnReader(for_reader(chunks, major=major), None, major=major)
+
+
+def refusal(message_id: str, sentence: str, *, major: Major) -> TurnReader:
+    """A response that ends in an error chunk and changes nothing (T4)."""
+    head = [StartChunk(message_id=message_id), ErrorChunk(error_text=sentence)]
+    return TurnReader(head, None, major=major)

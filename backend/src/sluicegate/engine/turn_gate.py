@@ -19,13 +19,21 @@ from sluicegate.engine.tool_results import storable
 from sluicegate.errors import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
+    from typing import TypeAlias
 
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
+    from google.adk.models.base_llm_connection import BaseLlmConnection
+    from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.core.ledger import ApprovalRow
     from sluicegate.stores.base import Ledger
+
+    Connecting: TypeAlias = AbstractAsyncContextManager[BaseLlmConnection]
 
 UNKNOWN = (
     "The outcome is unknown: the server stopped while this call ran, so it was not run again. "
@@ -74,6 +82,18 @@ class TurnGate:
     order: SpokenOrder = field(default_factory=SpokenOrder)
     call_ids: CallIds = field(default_factory=CallIds)
     _asked: set[str] = field(default_factory=set)
+
+    def begin(self, run: InvocationContext) -> None:
+        """The run begins in which the turn's calls are made."""
+
+    def meet(self, event: Event) -> None:
+        """An event of the run is about to be stored."""
+
+    def connect(
+        self, connected: Callable[[LlmRequest], Connecting], request: LlmRequest
+    ) -> Connecting:
+        """Open a connection to a live model."""
+        return connected(request)
 
     async def before(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext

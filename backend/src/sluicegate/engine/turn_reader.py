@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from sluicegate.errors import StoreError
-from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk, StartChunk, for_major
+from sluicegate.wire.chunks import BaseChunk, decode
+from sluicegate.wire.encoded import encoded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+
+    from sluicegate.stores.base import StreamReader
+
+_ENDS = ("finish", "error")
 
 
 class Left(Protocol):
@@ -24,7 +29,7 @@ class TurnReader:
     def __init__(
         self,
         head: Sequence[BaseChunk],
-        live: AsyncIterator[tuple[int, BaseChunk]] | None,
+        live: StreamReader | None,
         *,
         major: Literal[6, 7],
         left: Left | None = None,
@@ -34,27 +39,37 @@ class TurnReader:
         self._major: Literal[6, 7] = major
         self._left = left
 
-    def __aiter__(self) -> AsyncIterator[BaseChunk]:
-        return self._chunks()
+    @property
+    def behind(self) -> int:
+        """Bytes of chunks that are there and were not taken."""
+        return 0 if self._live is None else self._live.behind
 
-    async def _chunks(self) -> AsyncIterator[BaseChunk]:
-        for chunk in self._head:
-            fit = for_major(chunk, self._major)
-            if fit is not None:
-                yield fit
+    async def texts(self) -> AsyncIterator[Sequence[str]]:
+        """The chunks as JSON texts, in one batch all that are ready together.
+
+        Raises:
+            StoreError: the turn has ended without its last chunk.
+        """
+        if self._head:
+            head = (encoded(chunk).text_for(self._major) for chunk in self._head)
+            yield [text for text in head if text is not None]
         if self._live is None:
             return
-        ended = False
-        async for _, chunk in self._live:
-            if self._head and isinstance(chunk, StartChunk):
-                continue
-            ended = isinstance(chunk, FinishChunk | ErrorChunk)
-            fit = for_major(chunk, self._major)
-            if fit is not None:
-                yield fit
-        if not ended:
+        last = ""
+        async for batch in self._live:
+            last = batch[-1].kind
+            if self._head and batch[0].kind == "start":
+                batch = batch[1:]
+            texts = [chunk[1] if self._major == 7 else chunk[2] for chunk in batch]
+            yield [text for text in texts if text is not None]
+        if last not in _ENDS:
             # A clean end of the response would count as success.
             raise StoreError("The turn ended without its last chunk.")
+
+    async def __aiter__(self) -> AsyncIterator[BaseChunk]:
+        async for texts in self.texts():
+            for text in texts:
+                yield decode(text)
 
     async def aclose(self, *, aborted: bool = False) -> None:
         """This reader leaves; the turn goes on.
@@ -62,6 +77,8 @@ class TurnReader:
         A reader that has ``aborted`` wants no more: if nobody else reads, an ungated turn is
         stopped after the setting ``abort_grace``, else after ``linger``.
         """
+        if self._live is not None:
+            await self._live.aclose()
         if self._left is not None:
             self._left(aborted=aborted)
             self._left = None

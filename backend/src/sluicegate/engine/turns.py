@@ -13,10 +13,11 @@ from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 
 from sluicegate.engine.failures import describe
+from sluicegate.engine.holder import Holders
 from sluicegate.engine.running_turn import TOOK_TOO_LONG, End, RunningTurn
 from sluicegate.engine.turn_reader import TurnReader
 from sluicegate.errors import HeldElsewhere, StoreError, TooManyRequests, Unavailable
-from sluicegate.wire.chunks import BaseChunk, ErrorChunk, StartChunk
+from sluicegate.wire.chunks import ErrorChunk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
     from google.genai import types
 
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.core.signals import Signal
     from sluicegate.engine.closing import Closing
+    from sluicegate.engine.holder import Course
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.session_log import SessionLog
     from sluicegate.stores.base import Leases, StreamStore
+    from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")
 LEASE_TTL = 15.0
@@ -60,6 +63,8 @@ class Turns:
         self._closing = closing
         self._options = options
         self._running: dict[ChatKey, RunningTurn] = {}
+        self.holders = Holders()
+        """Who holds chats for longer than a turn."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def running(self, chat: ChatKey) -> RunningTurn | None:
@@ -68,7 +73,8 @@ class Turns:
 
     def owners(self) -> set[str]:
         """Owners of claims that may still come to an end."""
-        return {turn.turn_gate.owner for turn in self._running.values()}
+        turns = {turn.turn_gate.owner for turn in self._running.values()}
+        return turns | self.holders.owners()
 
     def admit(self, user: str) -> None:
         """Refuse a turn that would be one too many.
@@ -103,12 +109,26 @@ class Turns:
         self, turn: RunningTurn, message: types.Content | None, *, major: Literal[6, 7]
     ) -> TurnReader:
         """Start the turn and return its first reader; the lease goes over to the turn."""
+        return await self.lead(turn, self._events(turn, message), None, major=major)
+
+    async def lead(
+        self,
+        turn: RunningTurn,
+        events: AsyncIterator[Event] | None,
+        course: Course | None,
+        *,
+        major: Literal[6, 7],
+    ) -> TurnReader:
+        """Start the turn with its events and return its first reader.
+
+        Without a course the turn has the chat's lease, and nothing else writes to its session.
+        """
         turn.writer = await self._streams.open(turn.key)
         if turn.writer is None:
             raise HeldElsewhere("This chat is in use elsewhere; try again in a moment.")
         self._running[turn.chat] = turn
         reader = await self.reader(turn, major=major)
-        task = asyncio.create_task(self._lead(turn, message))
+        task = asyncio.create_task(self._lead(turn, events, course))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return reader
@@ -120,7 +140,7 @@ class Turns:
         found = await self._streams.find(turn.key)
         live = None if found is None else found.read()
         turn.readers += 1
-        return TurnReader(head, live, major=major, left=functools.partial(self._left, turn))
+        return TurnReader(head, live, major=major, left=functools.partial(self._left, turn.key))
 
     async def stop(self, turn: RunningTurn) -> None:
         """Stop a turn: at once, or after the claimed call that runs has ended (section 7)."""
@@ -129,12 +149,17 @@ class Turns:
         await turn.done.wait()
 
     async def close(self) -> None:
-        """Stop every turn; claimed calls are waited for."""
+        """Stop every turn and let go of every chat; claimed calls are waited for."""
+        await self.holders.close()
         await asyncio.gather(*(self.stop(turn) for turn in list(self._running.values())))
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _left(self, turn: RunningTurn, *, aborted: bool) -> None:
+    def _left(self, key: TurnKey, *, aborted: bool) -> None:
+        # By its name: a reader that stays does not keep the whole of an ended turn.
+        turn = self._running.get(key.chat)
+        if turn is None or turn.key != key:
+            return
         turn.readers -= 1
         if turn.readers <= 0 and not turn.done.is_set():
             options = self._options
@@ -157,20 +182,25 @@ class Turns:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _lead(self, turn: RunningTurn, message: types.Content | None) -> None:
+    async def _lead(
+        self, turn: RunningTurn, events: AsyncIterator[Event] | None, course: Course | None
+    ) -> None:
         started = time.monotonic()
         loop = asyncio.get_running_loop()
         watchdog = loop.call_later(self._options.turn_timeout, turn.fail, TOOK_TOO_LONG)
-        renewal = asyncio.create_task(self._renew(turn))
+        renewal = asyncio.create_task(self._renew(turn)) if course is None else None
+        seal = self._seal if course is None else course.seal
         end: End = "failed"
         try:
-            end = await turn.run(self._events(turn, message))
-            await turn.finish(end, await self._seal(turn, end))
+            end = await turn.run(events)
+            await turn.finish(end, await seal(turn, end))
         except Exception as error:  # noqa: BLE001 - whatever happens, readers get an end (T10)
             await self._end_broken(turn, error)
         finally:
             watchdog.cancel()
-            renewal.cancel()
+            if renewal is not None:
+                renewal.cancel()
+                await self._give_back(turn)
             await self._let_go(turn)
             logger.info(
                 "turn %s chat=%s turn=%s user=%s error=%s seconds=%.3f",
@@ -182,15 +212,19 @@ class Turns:
                 time.monotonic() - started,
             )
 
-    async def _let_go(self, turn: RunningTurn) -> None:
-        chat = turn.chat
+            if course is not None:
+                course.left(turn)
+
+    async def _give_back(self, turn: RunningTurn) -> None:
         try:
-            await self._leases.release(chat, owner=turn.turn_gate.owner, fence=turn.key.fence)
+            await self._leases.release(turn.chat, owner=turn.turn_gate.owner, fence=turn.key.fence)
         except StoreError:
-            logger.warning("the lease was not given back chat=%s", chat.chat)
+            logger.warning("the lease was not given back chat=%s", turn.chat.chat)
+
+    async def _let_go(self, turn: RunningTurn) -> None:
         if turn.lingering is not None:
             turn.lingering.cancel()
-        del self._running[chat]
+        del self._running[turn.chat]
         if turn.writer is not None:
             await turn.writer.close()
         turn.done.set()
@@ -259,9 +293,3 @@ class Turns:
             if not held:
                 turn.fail("The server lost this chat to another one; load the chat again.")
                 return
-
-
-def refusal(message_id: str, sentence: str, *, major: Literal[6, 7]) -> TurnReader:
-    """A response that ends in an error chunk and changes nothing (T4)."""
-    head = [StartChunk(message_id=message_id), ErrorChunk(error_text=sentence)]
-    return TurnReader(head, None, major=major)

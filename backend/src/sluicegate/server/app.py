@@ -39,6 +39,7 @@ from sluicegate.server.routes import (
 from sluicegate.server.session_cookie import or_by_cookie, session_operations
 from sluicegate.server.settings import load_settings
 from sluicegate.server.sockets import chat_sockets, socket_route
+from sluicegate.transports.backlog import Patience
 from sluicegate.transports.incoming import BodyLimits
 from sluicegate.transports.sse import ChatOverSse
 
@@ -143,6 +144,7 @@ def build(
         limits=settings.request_limits,
         own_files=settings.files_url,
         keep_alive=settings.keep_alive,
+        patience=Patience(settings.reader_backlog, settings.reader_patience),
     )
     sockets = chat_sockets(settings)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from sluicegate.transports.backlog import ABORT
+
 if TYPE_CHECKING:
     import asyncio
 
@@ -61,6 +63,7 @@ class CarefulProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Begin a head."""
         super().on_message_begin()
+        self.scope["extensions"] = {ABORT: {"call": self.transport.abort}}
         self._in_head = True
         self._head_bytes = 0
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from sluicegate.transports.backlog import ABORT
 from sluicegate.transports.socket import Allowance
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ class CarefulSocketProtocol(WebSocketsSansIOProtocol):
     # Of the message that is arriving.
     _pieces = 0
     _bytes = 0
+
+    async def run_asgi(self) -> None:
+        """Offer the application to reset the connection."""
+        extensions = self.scope["extensions"] or {}
+        self.scope["extensions"] = {**extensions, ABORT: {"call": self.transport.abort}}
+        await super().run_asgi()
 
     def handle_text(self, event: Frame) -> None:
         """Begin a message."""

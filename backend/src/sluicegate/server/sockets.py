@@ -9,6 +9,7 @@ from starlette.routing import WebSocketRoute
 from sluicegate.errors import Unauthenticated
 from sluicegate.server.authentication import TrustedHeader, anyone_on_this_machine, identify
 from sluicegate.server.session_cookie import with_authorization
+from sluicegate.transports.backlog import Patience
 from sluicegate.transports.socket import SocketLimits
 from sluicegate.transports.websocket import ChatOverWebSocket
 
@@ -111,6 +112,7 @@ def chat_sockets(settings: Settings) -> ChatOverWebSocket:
             idle=settings.idle_timeout,
             heartbeat=settings.keep_alive,
             recheck=settings.recheck_interval,
+            patience=Patience(settings.reader_backlog, settings.reader_patience),
         ),
         limits=settings.request_limits,
         own_files=settings.files_url,

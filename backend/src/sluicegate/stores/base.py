@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, Self
 
 from sluicegate.errors import StoreError
+from sluicegate.wire.encoded import EncodedChunk, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Container, Sequence
+    from collections.abc import Container, Sequence
 
     from pydantic import JsonValue
 
@@ -16,11 +17,25 @@ if TYPE_CHECKING:
     from sluicegate.core.ledger import ApprovalRow, Decision, NewApproval
     from sluicegate.wire.chunks import BaseChunk
 
-    StreamReader: TypeAlias = AsyncGenerator[tuple[int, BaseChunk], None]
+
+BATCH_BYTES: Final = 32 * 1024
+"""What a reader takes at once, unless a single chunk is larger."""
 
 
 class StreamFull(StoreError):
     """The turn passed its bound of chunks or bytes; end it with an error (D5)."""
+
+
+def stored(chunk: BaseChunk) -> EncodedChunk:
+    """Return what a store keeps of a chunk.
+
+    Raises:
+        StoreError: the chunk cannot be encoded.
+    """
+    try:
+        return encoded(chunk)
+    except (RecursionError, TypeError, ValueError) as error:
+        raise StoreError(f"a chunk cannot be encoded: {type(error).__name__}") from error
 
 
 class StreamWriter(Protocol):
@@ -40,6 +55,23 @@ class StreamWriter(Protocol):
 
     async def close(self) -> None:
         """End the turn; readers that hold it still get all of it. A second call does nothing."""
+
+
+class StreamReader(Protocol):
+    """One reader of one turn, an iterator of batches; it waits without asking again and again."""
+
+    @property
+    def behind(self) -> int:
+        """Bytes of chunks that are there and were not taken; 0 where nobody can tell."""
+
+    def __aiter__(self) -> Self:
+        """Return itself."""
+
+    async def __anext__(self) -> Sequence[EncodedChunk]:
+        """Wait for the next chunks and take all that are ready, up to `BATCH_BYTES`."""
+
+    async def aclose(self) -> None:
+        """Stop reading."""
 
 
 class OpenStream(Protocol):

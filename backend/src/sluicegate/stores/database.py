@@ -1,36 +1,33 @@
-"""The database of a server: one SQLite file, which ADK's session service and our tables share."""
+"""The database of a server, which ADK's session service and our own tables share."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import sqlite3
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+import importlib
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from sqlalchemy import URL, create_engine, event, literal, make_url
+from sqlalchemy import literal, make_url
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.ext.asyncio import create_async_engine
 
-from sluicegate.errors import ConfigurationError, StoreError
-from sluicegate.stores.file_lock import FileLock
-from sluicegate.stores.lane import Lane
+from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
 from sluicegate.stores.schema import DatabaseSeconds, create_tables
+from sluicegate.stores.sqlite import SqliteFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlalchemy import ColumnElement, Connection, Engine, Table
-    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy import URL, ColumnElement, Connection, Table
     from sqlalchemy.ext.asyncio import AsyncEngine
-    from sqlalchemy.pool import ConnectionPoolEntry
 
 _T = TypeVar("_T")
 
-SCHEME: Final = "sqlite+aiosqlite"
-_OLDEST_SQLITE: Final = (3, 35)
-"""The first SQLite with RETURNING."""
+SQLITE: Final = "sqlite+aiosqlite"
+POSTGRESQL: Final = "postgresql+asyncpg"
+_PAUSE: Final = 0.5
+"""Seconds between two tries of a write that bears a repetition."""
+
+_SHAPES: Final = f"write {SQLITE}:///PATH or {POSTGRESQL}://USER@HOST/DATABASE"
 
 _INSERTS: Final[dict[str, type[postgresql.Insert] | type[sqlite.Insert]]] = {
     "postgresql": postgresql.Insert,
@@ -38,29 +35,40 @@ _INSERTS: Final[dict[str, type[postgresql.Insert] | type[sqlite.Insert]]] = {
 }
 
 
-class Database:
-    """One file for ADK's session service, on the engine ``sessions``, and for our own tables.
+class Transactions(Protocol):
+    """What runs transactions: one file of SQLite, or a PostgreSQL server."""
 
-    Our writers queue for one connection that syncs each commit, so what it has committed outlives
-    a power cut; our readers have another one, where no writer makes them wait.
-    """
+    @property
+    def sessions(self) -> AsyncEngine:
+        """The engine of ADK's session service."""
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether no other process can be on this database."""
+
+    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+        """Run ``work`` in a transaction that commits unless it raises."""
+
+    async def read(self, work: Callable[[Connection], _T]) -> _T:
+        """Run ``work`` in a transaction that only reads."""
+
+    async def close(self) -> None:
+        """Close every connection; a second call does nothing."""
+
+
+class Database:
+    """One database for ADK's session service, on the engine ``sessions``, and for our tables."""
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        lock: FileLock | None,
-        clock_offset: Callable[[], float],
-        busy_timeout: float,
+        self, transactions: Transactions, *, clock_offset: Callable[[], float] = lambda: 0.0
     ) -> None:
-        """Take a file that `open` has prepared; nothing connects to it yet."""
-        self.sessions = _sessions_engine(path, busy_timeout)
-        # A transaction that begins as a reader and then writes fails at once when another one
-        # wrote meanwhile; one that begins as a writer waits its turn.
-        self._writer = Lane(_own_engine(path, 0), begin="BEGIN IMMEDIATE", patience=busy_timeout)
-        self._reader = Lane(_own_engine(path, busy_timeout), begin="BEGIN", patience=0)
-        self._lock = lock
+        """Take what runs the transactions; `open` makes it."""
+        self._transactions = transactions
         self._clock_offset = clock_offset
+        self.sessions = transactions.sessions
+        self._trying: set[asyncio.Task[Any]] = set()
+        self.is_exclusive = transactions.is_exclusive
+        """Whether no other process can be on this database, so that old leases are void (A2)."""
 
     @classmethod
     async def open(
@@ -71,34 +79,37 @@ class Database:
         clock_offset: Callable[[], float] = lambda: 0.0,
         busy_timeout: float = 5.0,
     ) -> Database:
-        """Open the file that a URL such as ``sqlite+aiosqlite:///chats.db`` names.
+        """Open the database of a URL: ``sqlite+aiosqlite:///chats.db`` or ``postgresql+asyncpg://…``.
 
-        The file, its folders and our tables are created when they are missing, for the user of
-        the process alone. ``exclusive`` keeps every other process out; ``busy_timeout`` is how
-        many seconds a statement waits for another writer; ``clock_offset`` is added to the
-        database's clock, in seconds.
+        Our tables are created when they are missing; so are a SQLite file and its folders, for
+        the user of the process alone. ``exclusive`` keeps every other process off a SQLite file;
+        ``busy_timeout`` is how many seconds a statement on it waits for another writer.
+        ``clock_offset`` is added to the database's clock, in seconds.
 
         Raises:
-            ConfigurationError: the URL, the file or its tables cannot be used, or another process
-                uses them.
+            ConfigurationError: the URL, the database or its tables cannot be used, or another
+                process uses the file.
         """
-        path = _path_of(url)
-        lock = await asyncio.to_thread(_prepare, path, exclusive=exclusive)
-        database = cls(path, lock=lock, clock_offset=clock_offset, busy_timeout=busy_timeout)
+        parsed = _parsed(url)
+        transactions: Transactions
+        if parsed.drivername == SQLITE:
+            transactions = await SqliteFile.open(
+                parsed, exclusive=exclusive, busy_timeout=busy_timeout
+            )
+        else:
+            transactions = await _postgresql(parsed)
+        database = cls(transactions, clock_offset=clock_offset)
         try:
             await database.write(create_tables)
         except StoreError as error:
             await database.close()
-            raise _unusable(path, str(error)) from error
+            raise ConfigurationError(
+                f"The database {_named(parsed)} cannot be used: {str(error).rstrip('.')}."
+            ) from error
         except BaseException:
             await database.close()
             raise
         return database
-
-    @property
-    def is_exclusive(self) -> bool:
-        """Whether no other process can be on this database, so that old leases are void (A2)."""
-        return self._lock is not None
 
     def now(self) -> ColumnElement[float]:
         """Return the database's clock as an SQL expression, seconds since the epoch."""
@@ -108,129 +119,86 @@ class Database:
         """Return an INSERT that knows ON CONFLICT, in the database's dialect."""
         return _INSERTS[self.sessions.dialect.name](table)
 
-    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+    async def write(
+        self,
+        work: Callable[[Connection], _T],
+        *,
+        is_lasting: bool = False,
+        patience: float = 0.0,
+    ) -> _T:
         """Run ``work`` in a transaction that may write; it commits unless it raises.
 
         When the caller is cancelled the transaction is given up if it still can be; one that is
-        lasting goes on to its end.
+        lasting goes on to its end. For ``patience`` seconds it is tried again when the database
+        does not answer, so ``work`` must bear to be done twice: a reply to a commit may be lost.
 
         Raises:
-            StoreError: the database could not do it, and nothing has changed.
+            StoreError: the database could not do it, and nothing has changed, unless the reply
+                to the commit was lost.
+            StoreUnavailable: that may be otherwise in a moment.
         """
-        return await self._writer.run(work, is_lasting=is_lasting)
+        if not patience:
+            return await self._transactions.write(work, is_lasting=is_lasting)
+        trying = asyncio.create_task(self._try(work, patience))
+        self._trying.add(trying)
+        trying.add_done_callback(self._trying.discard)
+        return await (asyncio.shield(trying) if is_lasting else trying)
+
+    async def _try(self, work: Callable[[Connection], _T], patience: float) -> _T:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patience
+        while True:
+            try:
+                return await self._transactions.write(work, is_lasting=True)
+            except StoreUnavailable:
+                if loop.time() + _PAUSE > deadline:
+                    raise
+            await asyncio.sleep(_PAUSE)
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads.
 
         Raises:
             StoreError: the database could not do it.
+            StoreUnavailable: that may be otherwise in a moment.
         """
-        return await self._reader.run(work)
+        return await self._transactions.read(work)
 
     async def close(self) -> None:
         """Close every connection and let others in; a second call does nothing."""
-        await self._writer.close()
-        await self._reader.close()
-        await self.sessions.dispose()
-        if self._lock is not None:
-            self._lock.release()
+        if self._trying:
+            await asyncio.wait(self._trying)
+        await self._transactions.close()
 
 
-def _path_of(url: str) -> Path:
-    """Return the file that a database URL names, without symbolic links."""
+def _parsed(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError:
         # The text may hold a password, so the sentence does not repeat it.
-        raise ConfigurationError(
-            f"The sessions URL cannot be read; write it as {SCHEME}:///PATH."
-        ) from None
-    if parsed.drivername != SCHEME:
+        raise ConfigurationError(f"The sessions URL cannot be read; {_SHAPES}.") from None
+    if parsed.drivername not in (SQLITE, POSTGRESQL):
         raise ConfigurationError(
             f"The sessions URL begins with {parsed.drivername}://, which is not supported; "
-            f"write {SCHEME}:///PATH."
+            f"{_SHAPES}."
         )
-    name = parsed.database
-    if not name or name.startswith((":memory:", "file:")) or parsed.query or parsed.host:
-        raise ConfigurationError(
-            f"The sessions URL does not name a plain file; write {SCHEME}:///PATH."
-        )
-    return Path(name).resolve()
+    return parsed
 
 
-def _prepare(path: Path, *, exclusive: bool) -> FileLock | None:
-    """Make the file ready for both engines, private to this user, and lock others out."""
-    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
-        raise ConfigurationError(
-            f"Python is linked to SQLite {sqlite3.sqlite_version}; 3.35 or later is needed."
-        )
-    lock: FileLock | None = None
+async def _postgresql(url: URL) -> Transactions:
     try:
-        for folder in reversed([folder for folder in path.parents if not folder.exists()]):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        if exclusive:
-            lock = FileLock(path.with_name(f"{path.name}.lock"))
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        _use_write_ahead_log(path)
-    except BlockingIOError:
+        module = importlib.import_module("sluicegate.stores.postgresql")
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
         raise ConfigurationError(
-            f"The database {path} is in use by another process; stop that one, or give this one "
-            "a database of its own with --sessions."
-        ) from None
-    except (OSError, sqlite3.Error) as error:
-        if lock is not None:
-            lock.release()
-        words = error.strerror if isinstance(error, OSError) else str(error)
-        raise _unusable(path, words or type(error).__name__) from error
-    return lock
+            "A PostgreSQL database needs the package asyncpg; install it with "
+            "pip install 'sluicegate[postgresql]'."
+        ) from error
+    opened: Transactions = await module.PostgresServer.open(url)
+    return opened
 
 
-def _use_write_ahead_log(path: Path) -> None:
-    """Let readers and the writer pass each other; the file remembers it."""
-    connection = sqlite3.connect(path)
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-    finally:
-        connection.close()
-
-
-def _sessions_engine(path: Path, busy_timeout: float) -> AsyncEngine:
-    url = URL.create(SCHEME, database=str(path))
-    # Parameters are what people say and what tools get: no log may show them.
-    # One connection: chats that write at once queue here, in order. With more, SQLite makes them
-    # poll for its lock, which starves some of them past the busy timeout and costs throughput.
-    engine = create_async_engine(url, hide_parameters=True, pool_size=1, max_overflow=0)
-
-    def set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-        _set(connection, busy_timeout, "NORMAL")
-
-    event.listen(engine.sync_engine, "connect", set_up)
-    return engine
-
-
-def _own_engine(path: Path, busy_timeout: float) -> Engine:
-    url = URL.create("sqlite+pysqlite", database=str(path))
-    engine = create_engine(url, hide_parameters=True, pool_size=1, max_overflow=0)
-
-    def set_up(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
-        _set(connection, busy_timeout, "FULL")
-        # Transactions begin where a lane says so.
-        connection.isolation_level = None
-
-    event.listen(engine, "connect", set_up)
-    return engine
-
-
-def _set(
-    connection: DBAPIConnection, busy_timeout: float, synchronous: Literal["NORMAL", "FULL"]
-) -> None:
-    cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout={round(busy_timeout * 1000)}")
-    cursor.execute(f"PRAGMA synchronous={synchronous}")
-    # ADK: a session's events go with it only where SQLite enforces foreign keys.
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.close()
-
-
-def _unusable(path: Path, words: str) -> ConfigurationError:
-    return ConfigurationError(f"The database {path} cannot be used: {words}.")
+def _named(url: URL) -> str:
+    """Return the URL as a sentence may show it."""
+    return url.database or "" if url.drivername == SQLITE else url.render_as_string()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from sluicegate.errors import StoreError
+from sluicegate.errors import StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +48,7 @@ class Lane:
 
         Raises:
             StoreError: the database could not do it. Nothing has changed.
+            StoreUnavailable: the file is locked, or cannot be written now.
         """
         if self._closed:
             raise StoreError("the database is closed")
@@ -60,8 +61,10 @@ class Lane:
             if not is_lasting:
                 is_given_up.set()
             raise
+        except OperationalError as error:
+            raise StoreUnavailable(words_of(error)) from error
         except (SQLAlchemyError, UnicodeError) as error:
-            raise StoreError(_words_of(error)) from error
+            raise StoreError(words_of(error)) from error
 
     async def close(self) -> None:
         """Finish what was begun and close the connection; a second call does nothing."""
@@ -106,7 +109,7 @@ def _is_busy(error: OperationalError) -> bool:
     )
 
 
-def _words_of(error: Exception) -> str:
+def words_of(error: Exception) -> str:
     """Say what the database said, without the statement and its parameters."""
     if isinstance(error, DBAPIError):
         return str(error.orig)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from asyncio import Event
-from typing import TYPE_CHECKING, NoReturn
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from weakref import WeakSet
 
 from sluicegate.errors import StoreError
-from sluicegate.stores.base import StreamFull
-from sluicegate.wire.chunks import encode
+from sluicegate.stores.base import BATCH_BYTES, StreamFull, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sluicegate.core.keys import ChatKey, TurnKey
-    from sluicegate.stores.base import StreamReader
     from sluicegate.wire.chunks import BaseChunk
+    from sluicegate.wire.encoded import EncodedChunk
 
 
 class MemoryStreamStore:
     """The stream store of a single process (the port is `StreamStore`).
 
-    The chunks of a turn are one list, a reader is a position in it. A closed turn is forgotten as
-    soon as its last reader is done.
+    The chunks of a turn are one list, a reader is a position in it. Of a closed turn each reader
+    keeps what it has not taken.
     """
 
     def __init__(self, *, max_chunks: int = 5_000, max_bytes: int = 8 * 1024 * 1024) -> None:
@@ -58,14 +59,16 @@ class _Turn:
     """
 
     __slots__ = (
+        "__weakref__",
         "_bounds",
         "_bytes_room",
-        "_chunks",
         "_ended",
         "_full",
         "_leave",
         "_more",
+        "_readers",
         "_room",
+        "_written",
         "about",
         "key",
     )
@@ -75,7 +78,8 @@ class _Turn:
     ) -> None:
         self.key = key
         self.about = about
-        self._chunks: list[BaseChunk] = []
+        self._written = _Written([], [])
+        self._readers: WeakSet[_Reader] = WeakSet()
         self._ended = False
         self._full = False
         self._leave = leave
@@ -87,36 +91,42 @@ class _Turn:
         """Add the next chunk."""
         if self._ended:
             raise StoreError("a chunk came for a turn that is not open")
-        size = _size(chunk)
+        entry = stored(chunk)
+        size = entry.size
         if self._room < 1 or self._bytes_room < size:
             self._overflow()
         self._room -= 1
         self._bytes_room -= size
-        self._chunks.append(chunk)
-        self._wake()
+        self._written.chunks.append(entry)
+        self._written.ends.append(self._written.size + size)
+        if self._more is not None:
+            self._wake()
 
     async def close(self) -> None:
         """End the turn."""
         self.end()
 
     def end(self) -> None:
-        """Give up the seat; the readers come to their end."""
+        """Give up the seat; each reader keeps what it has not taken, and comes to its end."""
         self._ended = True
         self._leave(self)
+        for reader in self._readers:
+            reader.keep_rest()
         self._wake()
 
-    async def read(self) -> StreamReader:
+    def read(self) -> _Reader:
         """Return the turn from sequence 0 to its close."""
-        sequence = 0
-        while True:
-            while sequence < len(self._chunks):
-                yield sequence, self._chunks[sequence]
-                sequence += 1
-            if self._ended:
-                return
-            if self._more is None:
-                self._more = Event()
-            await self._more.wait()
+        reader = _Reader(self, self._written)
+        self._readers.add(reader)
+        if self._ended:
+            reader.keep_rest()
+        return reader
+
+    async def more(self) -> None:
+        """Wait for the next chunk, or for the end."""
+        if self._more is None:
+            self._more = Event()
+        await self._more.wait()
 
     def _overflow(self) -> NoReturn:
         """Refuse the chunk; the first time, make room for what ends the turn."""
@@ -131,9 +141,55 @@ class _Turn:
             self._more = None
 
 
-def _size(chunk: BaseChunk) -> int:
-    try:
-        text = encode(chunk)
-    except (RecursionError, TypeError, ValueError) as error:
-        raise StoreError(f"a chunk cannot be encoded: {type(error).__name__}") from error
-    return len(text) if text.isascii() else len(text.encode())
+class _Written(NamedTuple):
+    """Chunks in order, and for each how many bytes there are up to its end."""
+
+    chunks: list[EncodedChunk]
+    ends: list[int]
+
+    @property
+    def size(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+
+class _Reader:
+    """A position in the chunks of a turn (the port is `StreamReader`)."""
+
+    __slots__ = ("__weakref__", "_at", "_taken", "_turn", "_written")
+
+    def __init__(self, turn: _Turn, written: _Written) -> None:
+        self._turn: _Turn | None = turn
+        self._written = written
+        self._at = 0
+        self._taken = 0
+
+    @property
+    def behind(self) -> int:
+        """Bytes of chunks that are there and were not taken."""
+        return self._written.size - self._taken
+
+    def keep_rest(self) -> None:
+        """Hold nothing but what was not taken: nothing follows it."""
+        chunks, ends = self._written
+        self._written = _Written(chunks[self._at :], ends[self._at :])
+        self._at = 0
+        self._turn = None
+
+    def __aiter__(self) -> _Reader:
+        return self
+
+    async def __anext__(self) -> Sequence[EncodedChunk]:
+        while self._at == len(self._written.chunks):
+            if self._turn is None:
+                raise StopAsyncIteration
+            await self._turn.more()
+        chunks, ends = self._written
+        start, end = self._at, len(chunks)
+        if ends[-1] - self._taken > BATCH_BYTES:
+            end = max(start + 1, bisect_right(ends, self._taken + BATCH_BYTES, start))
+        self._at, self._taken = end, ends[end - 1]
+        return chunks[start:end]
+
+    async def aclose(self) -> None:
+        """Stop reading."""
+        self._turn, self._written, self._at = None, _Written([], []), 0

@@ -188,16 +188,9 @@ def create_tables(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         # Servers that start at once take turns, or the second CREATE TABLE fails.
         connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
-    there = inspect(connection)
-    version = select(META.c.value).where(META.c.name == "schema")
-    stored = connection.scalar(version) if there.has_table(META.name) else None
-    if stored is not None and int(stored) > SCHEMA_VERSION:
-        raise ConfigurationError(
-            f"The database has the tables of a newer sluicegate (schema {stored}, this one knows "
-            f"{SCHEMA_VERSION}); update sluicegate, or use another database."
-        )
-    if stored == str(SCHEMA_VERSION):
+    if _stored_version(connection) == SCHEMA_VERSION:
         return
+    there = inspect(connection)
     known = set(there.get_table_names())
     METADATA.create_all(connection)
     for table in METADATA.sorted_tables:
@@ -205,6 +198,18 @@ def create_tables(connection: Connection) -> None:
             _add_columns(connection, table, {c["name"] for c in there.get_columns(table.name)})
     connection.execute(delete(META).where(META.c.name == "schema"))
     connection.execute(insert(META).values(name="schema", value=str(SCHEMA_VERSION)))
+
+
+def _stored_version(connection: Connection) -> int | None:
+    version = select(META.c.value).where(META.c.name == "schema")
+    there = inspect(connection).has_table(META.name)
+    stored = int(connection.scalar(version) or 0) if there else None
+    if stored is not None and stored > SCHEMA_VERSION:
+        raise ConfigurationError(
+            f"The database has the tables of a newer sluicegate (schema {stored}, this one knows "
+            f"{SCHEMA_VERSION}); update sluicegate, or use another database."
+        )
+    return stored
 
 
 def _add_columns(connection: Connection, table: Table, known: set[str]) -> None:

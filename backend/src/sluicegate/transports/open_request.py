@@ -12,7 +12,7 @@ from sluicegate.errors import RequestError
 from sluicegate.transports.incoming import client_of
 from sluicegate.transports.socket import SIGNED_OUT
 from sluicegate.wire.frames import (
-    ChunkFrame,
+    ChunkFrames,
     EndFrame,
     ErrorFrame,
     NoActiveFrame,
@@ -118,13 +118,20 @@ class OpenRequest:
         return await opened.engine.start(request, user=user, client=client)
 
     async def _pass_on(self, reader: TurnReader) -> None:
-        send = self._opened.socket.send
+        socket = self._opened.socket
+        send = socket.send
         if self._resumes:
             await send(text_of(StartFrame(self._id)))
-        sequence = 0
-        async for chunk in reader:
-            await send(text_of(ChunkFrame(self._id, sequence, chunk)))
-            sequence += 1
+        frames = ChunkFrames(self._id)
+        backlog = socket.watched(lambda: reader.behind)
+        try:
+            async for texts in reader.texts():
+                backlog.begin()
+                for text in texts:
+                    await send(frames.text_of(text))
+                backlog.end()
+        finally:
+            backlog.close()
 
     def _failure(self, error: Exception) -> ErrorFrame:
         error_id = secrets.token_hex(4)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from starlette.websockets import WebSocketDisconnect
 
 from sluicegate.errors import RequestError
+from sluicegate.transports.backlog import Backlog, reset
 from sluicegate.wire.frames import HeartbeatFrame, text_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from starlette.types import Message
     from starlette.websockets import WebSocket
+
+    from sluicegate.transports.backlog import Patience
 
 RESTART: Final = 1012
 """The server ends; a client that comes back finds its turns."""
@@ -65,6 +68,7 @@ class SocketLimits:
     idle: float
     heartbeat: float
     recheck: float
+    patience: Patience
 
 
 class Allowance:
@@ -130,6 +134,10 @@ class Socket:
             with contextlib.suppress(WebSocketDisconnect, RuntimeError):
                 await self._websocket.close(self._code, self._reason)
 
+    def watched(self, behind: Callable[[], int]) -> Backlog:
+        """Return what watches the writes of one request, of which so many bytes are ready."""
+        return Backlog(self._limits.patience, behind=behind, give_up=self._give_up)
+
     async def send(self, text: str) -> None:
         """Send a message; waits while the client does not read. After the end it is lost."""
         if self._over.is_set():
@@ -151,6 +159,11 @@ class Socket:
         """Note that something meaningful has come or has ended: silence begins anew."""
         self._first_is_missing = False
         self._idle_at = self._clock() + self._limits.idle
+
+    def _give_up(self) -> None:
+        """Drop a client that takes nothing; what waits to be written goes with it."""
+        self.end(None)
+        reset(self._websocket.scope)
 
     async def _read(self, take: Take) -> None:
         while not self._over.is_set():

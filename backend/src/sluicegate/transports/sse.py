@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
-import anyio
-from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.responses import Response
 
+from sluicegate.transports.event_stream import EventStream
 from sluicegate.transports.incoming import chat_id, client_of, read_json
 from sluicegate.wire.requests import parse_chat_request
-from sluicegate.wire.sse import DONE, HEADERS, frame
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from starlette.requests import Request
-    from starlette.types import Receive, Scope, Send
 
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.transports.backlog import Patience
     from sluicegate.transports.incoming import BodyLimits
     from sluicegate.wire.limits import RequestLimits
 
 NAME: Final = "sse"
 """What the transport is called in the audit trail."""
-
-_OPENED: Final = b": stream-open\n\n"
 
 
 class ChatOverSse:
@@ -38,9 +31,15 @@ class ChatOverSse:
     """
 
     def __init__(
-        self, *, body: BodyLimits, limits: RequestLimits, own_files: str, keep_alive: float
+        self,
+        *,
+        body: BodyLimits,
+        limits: RequestLimits,
+        own_files: str,
+        keep_alive: float,
+        patience: Patience,
     ) -> None:
-        """Take the limits of a body and of what is read of it.
+        """Take the limits of a body, of what is read of it, and of a client that does not read.
 
         ``own_files`` is what the URLs of a chat's files begin with, ``{id}`` standing for the
         chat; ``keep_alive`` the seconds between two comments.
@@ -49,7 +48,8 @@ class ChatOverSse:
         self._limits = limits
         self._own_files = own_files
         self._keep_alive = keep_alive
-        self._open: set[_Stream] = set()
+        self._patience = patience
+        self._open: set[EventStream] = set()
 
     async def send(self, request: Request, engine: ChatEngine, user: str) -> Response:
         """``POST /chat``: start or join a turn and stream it."""
@@ -75,49 +75,9 @@ class ChatOverSse:
             stream.cut()
 
     def _stream(self, reader: TurnReader) -> Response:
-        return _Stream(reader, open_streams=self._open, keep_alive=self._keep_alive)
-
-
-class _Stream(EventSourceResponse):
-    """One response that leaves its reader, however it ends."""
-
-    def __init__(
-        self, reader: TurnReader, *, open_streams: set[_Stream], keep_alive: float
-    ) -> None:
-        self._reader = reader
-        self._open_streams = open_streams
-        self._cut = asyncio.Event()
-        super().__init__(
-            _frames(reader),
-            headers=HEADERS,
-            ping=keep_alive,
-            ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
-            data_sender_callable=self._until_cut,
+        return EventStream(
+            reader,
+            open_streams=self._open,
+            keep_alive=self._keep_alive,
+            patience=self._patience,
         )
-        # Hop by hop, and the server's own business.
-        del self.headers["connection"]
-
-    def cut(self) -> None:
-        self._cut.set()
-
-    async def _until_cut(self) -> None:
-        await self._cut.wait()
-        # Clients take a clean end for a finished answer; only a broken one makes them resume.
-        raise ConnectionAbortedError("The stream was cut because the server closes.")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._open_streams.add(self)
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._open_streams.discard(self)
-            # A client that leaves cancels this task; the reader is told all the same.
-            with anyio.CancelScope(shield=True):
-                await self._reader.aclose()
-
-
-async def _frames(reader: TurnReader) -> AsyncIterator[bytes]:
-    yield _OPENED
-    async for chunk in reader:
-        yield frame(chunk)
-    yield DONE

@@ -11,7 +11,7 @@ refuses what is not JSON.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
@@ -134,6 +134,20 @@ Major: TypeAlias = Literal[6, 7]
 
 _ADAPTER: TypeAdapter[Chunk] = TypeAdapter(Chunk)
 
+_DIFFERENT_FOR_6: Final = frozenset(
+    {
+        CustomChunk,
+        FinishChunk,
+        ReasoningFileChunk,
+        ResetStepChunk,
+        SteeringMessageChunk,
+        TextEndChunk,
+        ToolApprovalRequestChunk,
+        ToolApprovalResponseChunk,
+    }
+)
+"""Types of which AI SDK 6 takes another shape, or none."""
+
 
 def decode(text: str | bytes) -> Chunk:
     """Read one chunk from its JSON text, as recordings and tests hold it.
@@ -150,7 +164,7 @@ def for_major(chunk: BaseChunk, major: Major) -> BaseChunk | None:
     What a 6 client gets is valid for both majors: an unknown type or finish reason would end its
     response, and it knows no automatic approvals, so neither half of one is sent.
     """
-    if major == 7:
+    if major == 7 or type(chunk) not in _DIFFERENT_FOR_6:
         return chunk
     match chunk:
         case (

@@ -139,14 +139,25 @@ def text_of(frame: FrameOut) -> str:
         TypeError: a value in the chunk is not JSON.
     """
     if isinstance(frame, ChunkFrame):
-        request_id = json.dumps(frame.request_id)
-        return (
-            f'{{"type":"chunk","requestId":{request_id},"sequence":{frame.sequence},'
-            f'"chunk":{encode(frame.chunk)}}}'
-        )
+        return ChunkFrames(frame.request_id, frame.sequence).text_of(encode(frame.chunk))
     members = {_KEYS[field.name]: getattr(frame, field.name) for field in fields(frame)}
     # In ASCII, a requestId with half of a character comes back as it was.
     return json.dumps({"type": frame.type, **members}, separators=(",", ":"))
+
+
+class ChunkFrames:
+    """The ``chunk`` frames of one request, in order, around chunks that are encoded already."""
+
+    def __init__(self, request_id: str, sequence: int = 0) -> None:
+        """Take the sequence of the first frame."""
+        self._head = f'{{"type":"chunk","requestId":{json.dumps(request_id)},"sequence":'
+        self._sequence = sequence
+
+    def text_of(self, chunk: str) -> str:
+        """Return the message that carries the next chunk."""
+        text = f'{self._head}{self._sequence},"chunk":{chunk}}}'
+        self._sequence += 1
+        return text
 
 
 def parse_frame(data: bytes) -> FrameIn:

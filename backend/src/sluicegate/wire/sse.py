@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.wire.encoding import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from sluicegate.wire.base_chunk import BaseChunk
 
@@ -33,4 +33,9 @@ def frame(chunk: BaseChunk) -> bytes:
         ValueError: a number is not finite (T6), or a value contains itself.
         TypeError: a value is not JSON.
     """
-    return f"data: {encode(chunk)}\n\n".encode()
+    return frames([encode(chunk)])
+
+
+def frames(texts: Sequence[str]) -> bytes:
+    """Return the events that carry encoded chunks, ready to leave in one write."""
+    return ("data: " + "\n\ndata: ".join(texts) + "\n\n").encode()

@@ -1,0 +1,187 @@
+"""A database on a PostgreSQL server, which several processes share."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import asyncpg
+from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
+from sluicegate.stores.lane import words_of
+from sluicegate.stores.schema import DatabaseSeconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from sqlalchemy import URL, Connection
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+_T = TypeVar("_T")
+
+CONNECT_SECONDS: Final = 3.0
+COMMAND_SECONDS: Final = 4.0
+ANSWER_SECONDS: Final = 4.0
+"""How long a transaction of ours may take in all; a server that is gone must be told in time."""
+
+CLOCK_TOLERANCE: Final = 1.0
+"""Seconds by which this machine's clock may be off: ADK orders events by it."""
+
+_SESSION_CONNECTIONS: Final = 10
+_OWN_CONNECTIONS: Final = 5
+_UNREACHABLE: Final = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.InterfaceError,
+    OSError,
+    TimeoutError,
+    PoolTimeout,
+)
+
+
+class PostgresServer:
+    """Transactions on a PostgreSQL server (the port is `Transactions`).
+
+    ADK's sessions and our tables have a pool of connections each, so that a claim never waits for
+    long conversations that are being loaded.
+    """
+
+    is_exclusive: Final = False
+
+    def __init__(self, url: URL) -> None:
+        """Take the server and database; nothing connects to it yet."""
+        self.sessions = _engine(url, _SESSION_CONNECTIONS, {})
+        # What we have committed must outlive a power cut, whatever the server's default is.
+        self._own = _engine(url, _OWN_CONNECTIONS, {"synchronous_commit": "on"})
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
+
+    @classmethod
+    async def open(cls, url: URL) -> PostgresServer:
+        """Connect, and compare the clocks.
+
+        Raises:
+            ConfigurationError: the server cannot be reached or lets nobody in, or its clock and
+                this machine's differ.
+        """
+        server = cls(url)
+        name = url.render_as_string()
+        try:
+            before = time.time()
+            now = await server.read(lambda connection: connection.scalar(select(DatabaseSeconds())))
+            after = time.time()
+        except StoreError as error:
+            await server.close()
+            words = str(error).rstrip(".")
+            raise ConfigurationError(f"The database {name} cannot be used: {words}.") from error
+        except BaseException:
+            await server.close()
+            raise
+        assert now is not None
+        if not before - CLOCK_TOLERANCE <= now <= after + CLOCK_TOLERANCE:
+            await server.close()
+            raise ConfigurationError(
+                f"The clock of this machine and that of the database {name} are "
+                f"{abs(now - after):.1f} seconds apart; set both by the same time server."
+            )
+        return server
+
+    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+        """Run ``work`` in a transaction that commits unless it raises."""
+
+        async def transact() -> _T:
+            async with self._own.begin() as connection:
+                return await connection.run_sync(work)
+
+        return await self._run(transact(), is_lasting=is_lasting)
+
+    async def read(self, work: Callable[[Connection], _T]) -> _T:
+        """Run ``work``, each of its statements on its own."""
+
+        async def look() -> _T:
+            async with self._own.connect() as plain:
+                # One round trip in place of three.
+                connection = await plain.execution_options(isolation_level="AUTOCOMMIT")
+                return await connection.run_sync(work)
+
+        return await self._run(look(), is_lasting=False)
+
+    async def close(self) -> None:
+        """Close every connection; a second call does nothing."""
+        self._closed = True
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=ANSWER_SECONDS)
+        await self.sessions.dispose()
+        await self._own.dispose()
+
+    async def _run(self, work: Coroutine[Any, Any, _T], *, is_lasting: bool) -> _T:
+        """Wait for ``work``, but not for ever: a dead server also keeps what would clean up."""
+        if self._closed:
+            work.close()
+            raise StoreError("the database is closed")
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        try:
+            await asyncio.wait([task], timeout=ANSWER_SECONDS)
+        except asyncio.CancelledError:
+            if not is_lasting:
+                task.cancel()
+            raise
+        if not task.done():
+            task.cancel()
+            raise StoreUnavailable("the database does not answer")
+        try:
+            return task.result()
+        except (SQLAlchemyError, asyncpg.PostgresError, *_UNREACHABLE, UnicodeError) as error:
+            raise store_error(error) from error
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            # Nobody may be there any more to hear of it.
+            task.exception()
+
+
+def store_error(error: Exception) -> StoreError:
+    """Say what went wrong without the statement and its parameters."""
+    reason = error
+    if isinstance(error, DBAPIError) and isinstance(error.orig, Exception):
+        reason = error.orig.__cause__ if isinstance(error.orig.__cause__, Exception) else error.orig
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    lost = lost or isinstance(error, OperationalError | InterfaceError)
+    words = words_of(error) if isinstance(error, SQLAlchemyError) else str(error)
+    if lost or isinstance(reason, _UNREACHABLE):
+        return StoreUnavailable(words or type(reason).__name__)
+    return StoreError(words or type(reason).__name__)
+
+
+def _engine(url: URL, connections: int, settings: dict[str, str]) -> AsyncEngine:
+    return create_async_engine(
+        url,
+        # Parameters are what people say and what tools get: no log may show them.
+        hide_parameters=True,
+        isolation_level="READ COMMITTED",
+        pool_size=connections,
+        max_overflow=0,
+        pool_timeout=CONNECT_SECONDS,
+        # The last one used is the one that surely lives; the others are closed when they rest.
+        pool_use_lifo=True,
+        pool_recycle=1800,
+        connect_args={
+            "timeout": CONNECT_SECONDS,
+            "command_timeout": COMMAND_SECONDS,
+            "server_settings": {
+                "application_name": "sluicegate",
+                "idle_in_transaction_session_timeout": "10000",
+                **settings,
+            },
+        },
+    )

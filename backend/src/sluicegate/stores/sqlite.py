@@ -1,0 +1,174 @@
+"""A database in one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+from sqlalchemy import URL, create_engine, event
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from sluicegate.errors import ConfigurationError
+from sluicegate.stores.file_lock import FileLock
+from sluicegate.stores.lane import Lane
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.ext.asyncio import AsyncEngine
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+_T = TypeVar("_T")
+
+_OLDEST: Final = (3, 35)
+"""The first SQLite with RETURNING."""
+
+
+class SqliteFile:
+    """Transactions on one file (the port is `Transactions`).
+
+    Our writers queue for one connection that syncs each commit, so what it has committed outlives
+    a power cut; our readers have another one, where no writer makes them wait.
+    """
+
+    def __init__(self, path: Path, *, lock: FileLock | None, busy_timeout: float) -> None:
+        """Take a file that `open` has prepared; nothing connects to it yet."""
+        set_up = partial(_set, busy_timeout=busy_timeout)
+        self.sessions = _sessions_engine(path, partial(set_up, synchronous="NORMAL"))
+        lasting = partial(set_up, synchronous="FULL")
+        # A transaction that begins as a reader and then writes fails at once when another one
+        # wrote meanwhile; one that begins as a writer waits its turn.
+        self._writer = Lane(
+            _own_engine(path, partial(lasting, busy_timeout=0)),
+            begin="BEGIN IMMEDIATE",
+            patience=busy_timeout,
+        )
+        self._reader = Lane(_own_engine(path, lasting), begin="BEGIN", patience=0)
+        self._lock = lock
+
+    @classmethod
+    async def open(cls, url: URL, *, exclusive: bool, busy_timeout: float) -> SqliteFile:
+        """Prepare the file of a URL and lock other processes out, if ``exclusive``.
+
+        Raises:
+            ConfigurationError: the file cannot be used, or another process uses it.
+        """
+        path = _path_of(url)
+        lock = await asyncio.to_thread(_prepare, path, exclusive=exclusive)
+        return cls(path, lock=lock, busy_timeout=busy_timeout)
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether no other process can be on this file."""
+        return self._lock is not None
+
+    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+        """Run ``work`` in a transaction that commits unless it raises."""
+        return await self._writer.run(work, is_lasting=is_lasting)
+
+    async def read(self, work: Callable[[Connection], _T]) -> _T:
+        """Run ``work`` in a transaction that only reads."""
+        return await self._reader.run(work)
+
+    async def close(self) -> None:
+        """Close every connection and let others in; a second call does nothing."""
+        await self._writer.close()
+        await self._reader.close()
+        await self.sessions.dispose()
+        if self._lock is not None:
+            self._lock.release()
+
+
+def _path_of(url: URL) -> Path:
+    """Return the file that a database URL names, without symbolic links."""
+    name = url.database
+    if not name or name.startswith((":memory:", "file:")) or url.query or url.host:
+        raise ConfigurationError(
+            f"The sessions URL does not name a plain file; write {url.drivername}:///PATH."
+        )
+    return Path(name).resolve()
+
+
+def _prepare(path: Path, *, exclusive: bool) -> FileLock | None:
+    """Make the file ready for both engines, private to this user, and lock others out."""
+    if sqlite3.sqlite_version_info < _OLDEST:
+        raise ConfigurationError(
+            f"Python is linked to SQLite {sqlite3.sqlite_version}; 3.35 or later is needed."
+        )
+    lock: FileLock | None = None
+    try:
+        for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        if exclusive:
+            lock = FileLock(path.with_name(f"{path.name}.lock"))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        _use_write_ahead_log(path)
+    except BlockingIOError:
+        raise ConfigurationError(
+            f"The database {path} is in use by another process; stop that one, or give this one "
+            "a database of its own with --sessions."
+        ) from None
+    except (OSError, sqlite3.Error) as error:
+        if lock is not None:
+            lock.release()
+        words = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigurationError(
+            f"The database {path} cannot be used: {words or type(error).__name__}."
+        ) from error
+    return lock
+
+
+def _use_write_ahead_log(path: Path) -> None:
+    """Let readers and the writer pass each other; the file remembers it."""
+    connection = sqlite3.connect(path)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+    finally:
+        connection.close()
+
+
+def _sessions_engine(path: Path, set_up: Callable[[DBAPIConnection], None]) -> AsyncEngine:
+    url = URL.create("sqlite+aiosqlite", database=str(path))
+    # Parameters are what people say and what tools get: no log may show them.
+    # One connection: chats that write at once queue here, in order. With more, SQLite makes them
+    # poll for its lock, which starves some of them past the busy timeout and costs throughput.
+    engine = create_async_engine(url, hide_parameters=True, pool_size=1, max_overflow=0)
+
+    def connected(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+        set_up(connection)
+
+    event.listen(engine.sync_engine, "connect", connected)
+    return engine
+
+
+def _own_engine(path: Path, set_up: Callable[[DBAPIConnection], None]) -> Engine:
+    url = URL.create("sqlite+pysqlite", database=str(path))
+    engine = create_engine(url, hide_parameters=True, pool_size=1, max_overflow=0)
+
+    def connected(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+        set_up(connection)
+        # Transactions begin where a lane says so.
+        connection.isolation_level = None
+
+    event.listen(engine, "connect", connected)
+    return engine
+
+
+def _set(
+    connection: DBAPIConnection,
+    *,
+    busy_timeout: float,
+    synchronous: Literal["NORMAL", "FULL"],
+) -> None:
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout={round(busy_timeout * 1000)}")
+    cursor.execute(f"PRAGMA synchronous={synchronous}")
+    # ADK: a session's events go with it only where SQLite enforces foreign keys.
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.close()

@@ -1,0 +1,43 @@
+"""Real stores, started for a worker of the tests when the first of its tests wants them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.real_stores.postgres import Postgres
+from tests.real_stores.valkey import Valkey
+
+
+@pytest.fixture(scope="session")
+def real_stores_folder() -> Iterator[Path]:
+    """Where real servers keep their files: in memory where the system has such a place."""
+    memory = Path("/dev/shm")
+    place = memory if os.access(memory, os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="sluicegate-", dir=place))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres(real_stores_folder: Path) -> Iterator[Postgres]:
+    """A PostgreSQL server for all tests of this worker."""
+    server = Postgres(real_stores_folder / "postgres")
+    server.create()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def valkey(real_stores_folder: Path) -> Iterator[Valkey]:
+    """A Valkey server for all tests of this worker."""
+    server = Valkey(real_stores_folder / "valkey")
+    server.start()
+    yield server
+    server.kill()

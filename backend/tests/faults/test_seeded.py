@@ -1,0 +1,38 @@
+"""Any order of events and a death at any moment: never twice, never lost, and always an end."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.faults import seeded_world
+from tests.faults.seeded_world import World
+
+PARTS = 4
+SEEDS = int(os.environ.get("SLUICEGATE_SEEDS", "48"))
+FIRST = int(os.environ.get("SLUICEGATE_FIRST_SEED", "0"))
+
+
+def lived(folder: Path, seed: int) -> World:
+    world = World(folder / f"{seed}.db", seed)
+    seeded_world.EFFECTS.clear()
+    world.serve(world.crowd, dies=seed % 2 == 1)
+    world.serve(world.settle, dies=False)
+    return world
+
+
+def test_a_seed_shows_the_same_again(tmp_path: Path) -> None:
+    (tmp_path / "again").mkdir()
+    assert lived(tmp_path, 7).trace == lived(tmp_path / "again", 7).trace
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_whatever_happens_when_every_promise_holds(tmp_path: Path, part: int) -> None:
+    for seed in range(FIRST + part, FIRST + SEEDS, PARTS):
+        try:
+            lived(tmp_path, seed)
+        except BaseException as error:
+            error.add_note(f"SLUICEGATE_FIRST_SEED={seed} SLUICEGATE_SEEDS=1 shows it again")
+            raise

@@ -1,0 +1,32 @@
+"""Fresh databases on a real server."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from tests.real_stores.postgres import Postgres
+
+
+@asynccontextmanager
+async def fresh_database(server: Postgres) -> AsyncIterator[str]:
+    """The URL of an empty database that is dropped afterwards, whoever is still connected."""
+    name = f"test_{secrets.token_hex(6)}"
+    await execute(server, f"CREATE DATABASE {name} STRATEGY file_copy")
+    yield server.url(name)
+    await execute(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def execute(server: Postgres, *statements: str, database: str = "postgres") -> None:
+    """Run statements, each on its own."""
+    connection = await asyncpg.connect(
+        host="127.0.0.1", port=server.port, user="postgres", database=database
+    )
+    try:
+        for statement in statements:
+            await connection.execute(statement)
+    finally:
+        await connection.close()

