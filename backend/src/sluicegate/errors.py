@@ -21,6 +21,7 @@
     │   └── Unavailable           503 unavailable
     ├── ChunkOrderError           we erred: a chunk that may not follow
     ├── ConfigurationError        one sentence for the command line, exit code 2
+    │   ├── RecordingError        a recording that cannot be read, written or played
     │   └── ScenarioError         a script for the model that cannot be played
     ├── MediaError                a file that cannot be used (ValueError); one public sentence
     ├── StoreError                a store refused or lost what it was given
@@ -198,6 +199,10 @@ class ChunkOrderError(SluicegateError):
 
 class ConfigurationError(SluicegateError):
     """A setting, a flag or a target cannot be used; one sentence, exit code 2."""
+
+
+class RecordingError(ConfigurationError):
+    """A recording cannot be read, written or played; the sentence names the file and the line."""
 
 
 class ScenarioError(ConfigurationError):

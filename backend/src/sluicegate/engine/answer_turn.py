@@ -47,7 +47,10 @@ class AnswerTurn:
             )
             for decision in decisions
         ]
-        return await self._parts.ledger.decide(timed, by=by, via=via)
+        rows = await self._parts.ledger.decide(timed, by=by, via=via)
+        if self._parts.tape is not None and rows:
+            self._parts.tape.approvals(rows[0].key.chat_key, rows)
+        return rows
 
     async def start(
         self, log: ChatLog, plan: Answers, release: Release, client: Client

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
 from sluicegate.core.history import for_reader, resumable
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.holder import Holder
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.running_turn import RunningTurn
+    from sluicegate.engine.tape import Tape
     from sluicegate.engine.turn_reader import TurnReader
     from sluicegate.wire.requests import ChatRequest
 
@@ -71,16 +72,19 @@ class ChatEngine:
         *,
         model: BaseLlm | str | None = None,
         clock_offset: Callable[[], float] = lambda: 0.0,
-    ) -> ChatEngine:
+        tape: Tape | None = None,
+    ) -> Self:
         """Open stores and prepare a copy of the agent; the caller's objects stay as they were.
 
         ``model`` takes the place of every model of the agent. ``clock_offset`` is added to the
-        database's clock, in seconds; deadlines go by it.
+        database's clock, in seconds; deadlines go by it. ``tape`` is told what happens.
 
         Raises:
             ConfigurationError: one sentence that names the tool or setting and the way out.
         """
-        return cls(await open_parts(target, options, model=model, clock_offset=clock_offset))
+        return cls(
+            await open_parts(target, options, model=model, clock_offset=clock_offset, tape=tape)
+        )
 
     async def close(self) -> None:
         """Stop the turns, then close the stores."""

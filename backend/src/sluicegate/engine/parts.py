@@ -24,6 +24,7 @@ from sluicegate.engine.discreet_model import discreet
 from sluicegate.engine.gate_plugin import GatePlugin
 from sluicegate.engine.refusals import refusals
 from sluicegate.engine.session_log import SessionLog
+from sluicegate.engine.tape import TapedSessions
 from sluicegate.engine.turns import Turns
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
 from sluicegate.stores.artifacts import open_artifacts
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.release import Release
     from sluicegate.engine.options import EngineOptions
+    from sluicegate.engine.tape import Tape
     from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
 
 logger = logging.getLogger("sluicegate")
@@ -69,6 +71,7 @@ class EngineParts:
     files: ChatFiles
     closing: Closing
     turns: Turns
+    tape: Tape | None = None
     warned: set[str] = field(default_factory=set)
 
     async def chat_log(self, chat: ChatKey) -> ChatLog:
@@ -154,6 +157,7 @@ async def open_parts(
     *,
     model: BaseLlm | str | None,
     clock_offset: Callable[[], float],
+    tape: Tape | None,
 ) -> EngineParts:
     """Survey and copy the agent, open the stores.
 
@@ -178,7 +182,11 @@ async def open_parts(
     )
     artifacts = open_artifacts(options.artifacts)
     database = await Database.open(options.sessions, clock_offset=clock_offset)
-    sessions = DatabaseSessionService(db_engine=database.sessions)
+    sessions = (
+        DatabaseSessionService(db_engine=database.sessions)
+        if tape is None
+        else TapedSessions(tape, db_engine=database.sessions)
+    )
     runner = Runner(app=app, session_service=sessions, artifact_service=artifacts)
     streams, ledger, leases = (
         MemoryStreamStore(),
@@ -204,6 +212,7 @@ async def open_parts(
         files=ChatFiles(artifacts, options.file_types, options.max_file_bytes),
         closing=closing,
         turns=Turns(runner, streams, leases, log, closing, options),
+        tape=tape,
     )
 
 

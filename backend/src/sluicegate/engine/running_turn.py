@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sluicegate.core.grammar import Grammar
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.core.translator import Translator
+    from sluicegate.engine.tape import Tape
     from sluicegate.stores.base import Ledger, StreamWriter
 
 logger = logging.getLogger("sluicegate")
@@ -64,6 +66,7 @@ class RunningTurn:
     before: RebuiltExchange | None = None
     prefix: Sequence[BaseChunk] = ()
     opening: Sequence[BaseChunk] = ()
+    tape: Tape | None = None
     writer: StreamWriter | None = None
     """Where chunks go, once the turn is launched."""
     abort: asyncio.Event = field(default_factory=asyncio.Event)
@@ -93,6 +96,8 @@ class RunningTurn:
         try:
             async with aclosing(events) as drained:  # type: ignore[type-var]
                 async for event in drained:
+                    if self.tape is not None and event.partial:
+                        self.tape.event(self.chat, event)
                     if self.invocation is None:
                         self.invocation = event.invocation_id
                     await self._feed(self.translator.feed(event), notes(event))
@@ -150,6 +155,8 @@ class RunningTurn:
         try:
             await self.ledger.request([approval])
             rows = await self.ledger.rows(self.chat)
+            if self.tape is not None:
+                self.tape.approvals(self.chat, rows)
         except StoreError as error:
             # The question stands in the log, so it has to be closed with the turn.
             self._failed_with(error)
@@ -208,6 +215,14 @@ class RunningTurn:
             reason = "tool-calls"
         facts = metadata(self.translator.facts, created_at=self.stamp.created_at)
         await self.emit([FinishChunk(finish_reason=reason, message_metadata=facts)])
+
+    async def rest(self) -> None:
+        """Tell the tape, if there is one, what became of the approvals, and that this has ended."""
+        if self.tape is None:
+            return
+        with contextlib.suppress(StoreError):
+            self.tape.approvals(self.chat, await self.ledger.rows(self.chat))
+        self.tape.rest(self.chat)
 
     @property
     def is_previewed(self) -> bool:

@@ -93,6 +93,7 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
         before=continues,
         prefix=continues.chunks if continues else (),
         opening=setup.opening,
+        tape=parts.tape,
     )
     if turn.translator.facts.model is None:
         turn.translator.facts.model = stamp.model

@@ -224,6 +224,7 @@ class Turns:
     async def _let_go(self, turn: RunningTurn) -> None:
         if turn.lingering is not None:
             turn.lingering.cancel()
+        await turn.rest()
         del self._running[turn.chat]
         if turn.writer is not None:
             await turn.writer.close()

@@ -91,8 +91,8 @@ def _sentence(name: str, fault: ErrorDetails) -> str:
     if len(place) >= 2 and place[0] == "scenarios" and isinstance(place[1], int):
         where = f"In {name}, scenario {place[1] + 1}"
         field = _field(place[2:])
-        return f"{where}{f', {field}' if field else ''} {_predicate(fault)}."
-    return f"In {name}, {_field(place) or 'the file'} {_predicate(fault)}."
+        return f"{where}{f', {field}' if field else ''} {predicate(fault)}."
+    return f"In {name}, {_field(place) or 'the file'} {predicate(fault)}."
 
 
 def _field(place: Sequence[int | str]) -> str:
@@ -102,7 +102,8 @@ def _field(place: Sequence[int | str]) -> str:
     return text
 
 
-def _predicate(fault: ErrorDetails) -> str:
+def predicate(fault: ErrorDetails) -> str:
+    """What is wrong with a field, as the rest of a sentence that begins with its name."""
     match fault["type"]:
         case "extra_forbidden":
             return "is not a known key"

@@ -94,7 +94,7 @@ def engine_of(agent: Target, settings: Settings) -> OpenEngine:
     """Return what opens the engine of an agent.
 
     Raises:
-        ConfigurationError: The model's script cannot be played.
+        ConfigurationError: The model's script cannot be played, or nothing can be recorded.
     """
     model: BaseLlm | None = None
     if settings.model_script is not None:
@@ -103,8 +103,14 @@ def engine_of(agent: Target, settings: Settings) -> OpenEngine:
         name = None if root is None else root.name
         model = replay.ScriptedModel.from_file(settings.model_script, root=name)
 
+    kind, tape = ChatEngine, None
+    if settings.record is not None:
+        recording = importlib.import_module("sluicegate.replay.recording_engine")
+        kind = recording.RecordingEngine
+        tape = recording.Recorder(settings.record, redact=settings.redact)
+
     async def open_engine() -> ChatEngine:
-        return await ChatEngine.open(agent, settings.engine, model=model)
+        return await kind.open(agent, settings.engine, model=model, tape=tape)
 
     return open_engine
 

@@ -40,6 +40,10 @@ OPTIONS: Final = (
         value=True,
     ),
     Option("--approval-style", "approval_style", "STYLE", "call or confirmation (call)"),
+    Option("--record", "record", "DIR", "record every chat in this folder"),
+    Option(
+        "--redact", "redact", "NAME", "a field taken out of recordings; repeatable", several=True
+    ),
     Option("--auth", "auth", "HOW", "none, bearer:FILE or header:NAME (none)"),
     Option(
         "--origin", "origins", "URL", "an origin whose pages may call; repeatable", several=True

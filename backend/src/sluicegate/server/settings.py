@@ -53,6 +53,12 @@ class Settings(EngineOptions):
     page: bool = True
     """Whether the chat page is served at ``/``."""
 
+    record: str | None = None
+    """A folder in which every chat is recorded, one file each."""
+
+    redact: tuple[str, ...] = ()
+    """Fields whose values are taken out of recordings."""
+
     max_head_bytes: Count = 32 * 1024
     """Bytes of the request line and the headers."""
 
@@ -135,6 +141,12 @@ class Settings(EngineOptions):
         both = set(self.dynamic_gates) & set(self.never_gates)
         if both:
             raise ValueError(f"dynamic_gates and never_gates both name {min(both)}")
+        return self
+
+    @model_validator(mode="after")
+    def _redacted_is_recorded(self) -> Settings:
+        if self.redact and self.record is None:
+            raise ValueError("redact takes fields out of recordings, so it needs record")
         return self
 
     @property

@@ -8,7 +8,7 @@ outputs of tools; who may answer what is decided elsewhere.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeGuard
 
 from sluicegate.errors import Malformed, TooLarge
@@ -23,6 +23,8 @@ from sluicegate.wire.files import FilePart, parse_file_part
 from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits, check_size
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import JsonValue
 
     from sluicegate.wire.messages import Part
@@ -44,6 +46,7 @@ __all__ = [
 
 Trigger: TypeAlias = Literal["submit-message", "regenerate-message"]
 
+_READ: Final = ("id", "trigger", "messageId", "edits", "remember")
 _ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _ID_RULE: Final = "1 to 128 of the characters A-Z a-z 0-9 . _ : - and not . or .."
 
@@ -71,6 +74,8 @@ class ChatRequest:
     message_id: str | None
     user_message: UserMessage | None
     continued: PostedAssistant | None
+    posted: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    """The body ``{id, message}`` that says the same: what of it is read, as it came."""
 
 
 def is_id(value: object) -> TypeGuard[str]:
@@ -109,13 +114,20 @@ def parse_chat_request(
     if last.get("role") == "user":
         own_prefix = None if own_files is None else own_files.replace("{id}", chat_id)
         user_message = _user_message(last, limits, own_prefix)
-        return ChatRequest(chat_id, trigger, message_id, user_message, None)
+        posted = _posted(body, last)
+        return ChatRequest(chat_id, trigger, message_id, user_message, None, posted)
     if last.get("role") != "assistant":
         raise Malformed("The last message is neither the user's nor the assistant's; remove it.")
     continued = next((item for item in messages if _is_assistant(item, message_id)), last)
     _read_message(last)
-    posted = parse_assistant(*_read_message(continued), limits)
-    return ChatRequest(chat_id, trigger, message_id, None, posted)
+    answered = parse_assistant(*_read_message(continued), limits)
+    posted = _posted(body, continued)
+    return ChatRequest(chat_id, trigger, message_id, None, answered, posted)
+
+
+def _posted(body: dict[str, Any], message: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: body[name] for name in _READ if body.get(name) is not None}
+    return {**kept, "message": message}
 
 
 def _trigger(value: JsonValue) -> Trigger:

@@ -1,0 +1,48 @@
+"""An engine that plays the conformance scenarios and records them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from sluicegate.core.keys import ChatKey
+from sluicegate.engine.options import EngineOptions
+from sluicegate.replay.recorder import Recorder
+from sluicegate.replay.recording import Recording, load_recording
+from sluicegate.replay.recording_engine import RecordingEngine
+from tests.agents.conformance_agent import NAME, root_agent
+from tests.engine.talk import Talk
+
+
+class Taped:
+    """The engine, its recorder, and the recordings."""
+
+    def __init__(self, engine: RecordingEngine, recorder: Recorder) -> None:
+        self.engine = engine
+        self.recorder = recorder
+
+    def talk(self, **more: Any) -> Talk:
+        return Talk(self.engine, **more)
+
+    def path(self, talk: Talk) -> Path:
+        return self.recorder.path(ChatKey(NAME, talk.user, talk.chat_id))
+
+    def recording(self, talk: Talk) -> Recording:
+        return load_recording(self.path(talk))
+
+
+@asynccontextmanager
+async def taping(
+    folder: Path, target: Any = root_agent, *, redact: Iterable[str] = (), **options: Any
+) -> AsyncIterator[Taped]:
+    """Open an engine whose database and recordings lie in ``folder``."""
+    url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
+    made = EngineOptions(sessions=url, artifacts=f"file:{folder}/artifacts", **options)
+    recorder = Recorder(folder / "recordings", redact=redact)
+    engine = await RecordingEngine.open(target, made, tape=recorder)
+    try:
+        yield Taped(engine, recorder)
+    finally:
+        await engine.close()

@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import json
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.events.event import Event
+from google.genai import types
+
+from sluicegate.core.keys import CallKey, ChatKey
+from sluicegate.core.ledger import ApprovalRow, ApprovalState
+from sluicegate.errors import RecordingError
+from sluicegate.replay import recorder as module
+from sluicegate.replay.approvals import row_of
+from sluicegate.replay.recorder import Recorder
+from sluicegate.replay.recording import load_recording
+
+CHAT = ChatKey("demo", "ann", "c:1")
+SEND: dict[str, Any] = {"type": "send", "id": "c:1"}
+START = '{"type":"start","messageId":"m1"}'
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def recorder(tmp_path: Path, clock: Clock) -> Recorder:
+    return made(tmp_path, clock)
+
+
+def made(folder: Path, clock: Clock, **more: Any) -> Recorder:
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    return Recorder(folder / "recordings", clock=clock, now=lambda: moment, **more)
+
+
+def lines(recorder: Recorder, chat: ChatKey = CHAT) -> list[dict[str, Any]]:
+    recorder.rest(chat)
+    return [json.loads(line) for line in recorder.path(chat).read_text("utf-8").splitlines()]
+
+
+def row(state: ApprovalState = "requested") -> ApprovalRow:
+    return ApprovalRow(
+        key=CallKey(*CHAT, "i1", "call-1"),
+        approval_id="a1",
+        tool="pay",
+        args_hash="hash",
+        requested_at=1.5,
+        deadline=9.5,
+        state=state,
+        decided_by="ann",
+        owner="process:turn",
+    )
+
+
+def said(text: str = "Hi", *, author: str = "helper", **more: Any) -> Event:
+    content = types.Content(role="model", parts=[types.Part(text=text)])
+    return Event(author=author, content=content, id="e1", timestamp=1.0, **more)
+
+
+def test_a_header_comes_first_and_then_what_happens_in_order(
+    recorder: Recorder, clock: Clock
+) -> None:
+    assert recorder.request(CHAT, SEND) == 1
+    clock.now += 0.25
+    recorder.chunk(CHAT, 1, START)
+    clock.now += 1
+    recorder.frame(CHAT, {"type": "interrupt"}, sender="client")
+    recorder.frame(CHAT, b"\x01\x02", sender="server")
+    recorder.approvals(CHAT, [row()])
+    recorder.event(CHAT, said())
+    assert recorder.request(CHAT, SEND) == 2
+    recorder.chunk(CHAT, 1, START)
+    header, *entries = lines(recorder)
+    assert header == {
+        "format": "sluicegate-recording",
+        "version": 1,
+        "created": "2026-01-02T03:04:05.000+00:00",
+        "redaction": [],
+        "app": "demo",
+        "chat": "c:1",
+    }
+    told = [(e["turn"], e["dir"], e["kind"], e["delta_ms"]) for e in entries]
+    assert told == [
+        (1, "client", "request", 0),
+        (1, "server", "chunk", 250),
+        (1, "client", "frame", 1000),
+        (1, "server", "frame", 0),
+        (1, "server", "decision", 0),
+        (1, "model", "event", 0),
+        (2, "client", "request", 0),
+        (1, "server", "chunk", 0),
+    ]
+    assert [entry["seq"] for entry in entries] == list(range(1, 9))
+    assert entries[3]["body"] == {"audio": "AQI="}
+
+
+def test_a_chunk_stands_in_its_line_to_the_letter(recorder: Recorder) -> None:
+    text = '{"type":"data-x","data":{"é":1.0,"big":12345678901234567890,"n":null}}'
+    recorder.chunk(CHAT, 1, text)
+    recorder.rest(CHAT)
+    last = recorder.path(CHAT).read_text("utf-8").splitlines()[-1]
+    assert last.endswith(f'"body":{text}}}')
+
+
+@pytest.mark.parametrize(
+    ("state", "by"),
+    [
+        ("requested", "server"),
+        ("approved", "client"),
+        ("denied", "client"),
+        ("executing", "tool"),
+        ("executed", "tool"),
+        ("unknown", "tool"),
+        ("expired", "server"),
+        ("superseded", "server"),
+    ],
+)
+def test_a_decision_comes_from_who_made_it_and_does_not_name_them(
+    recorder: Recorder, state: ApprovalState, by: str
+) -> None:
+    recorder.approvals(CHAT, [row(state)])
+    _, entry = lines(recorder)
+    assert entry["dir"] == by
+    assert entry["body"] == {
+        "invocation": "i1",
+        "call": "call-1",
+        "approvalId": "a1",
+        "tool": "pay",
+        "requestedAt": 1.5,
+        "deadline": 9.5,
+        "state": state,
+    }
+    told = row_of(entry["body"], CHAT)
+    assert (told.key, told.state, told.deadline) == (row().key, state, 9.5)
+
+
+def test_only_a_change_of_a_decision_is_told(recorder: Recorder) -> None:
+    for state in ("requested", "requested", "approved", "approved"):
+        recorder.approvals(CHAT, [row(state)])
+    _, *entries = lines(recorder)
+    assert [entry["body"]["state"] for entry in entries] == ["requested", "approved"]
+
+
+def test_an_event_comes_from_the_user_the_model_or_a_tool(recorder: Recorder) -> None:
+    response = types.Part(function_response=types.FunctionResponse(name="pay", response={"a": 1}))
+    recorder.event(CHAT, said(author="user"))
+    recorder.event(CHAT, said())
+    recorder.event(CHAT, Event(author="helper", content=types.Content(parts=[response])))
+    _, *entries = lines(recorder)
+    assert [entry["dir"] for entry in entries] == ["client", "model", "tool"]
+    assert Event.model_validate(entries[1]["body"]) == said()
+
+
+def test_pictures_are_recorded_and_spoken_audio_is_left_out(recorder: Recorder) -> None:
+    for kind in ("image/png", "audio/pcm;rate=24000"):
+        blob = types.Blob(data=b"\x00\xff", mime_type=kind)
+        content = types.Content(parts=[types.Part(inline_data=blob)])
+        recorder.event(CHAT, Event(author="helper", content=content))
+    _, *entries = lines(recorder)
+    data = [entry["body"]["content"]["parts"][0]["inlineData"]["data"] for entry in entries]
+    assert data == ["AP8=", ""]
+
+
+def test_only_the_owner_may_read_a_recording(recorder: Recorder, tmp_path: Path) -> None:
+    recorder.request(CHAT, SEND)
+    recorder.rest(CHAT)
+    assert stat.S_IMODE(recorder.path(CHAT).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "recordings").stat().st_mode) == 0o700
+
+
+def test_people_who_choose_the_same_chat_have_files_of_their_own(recorder: Recorder) -> None:
+    other = CHAT._replace(user="bob")
+    recorder.request(CHAT, SEND)
+    assert recorder.request(other, SEND) == 1
+    assert len(lines(recorder)) == len(lines(recorder, other)) == 2
+    assert "ann" not in recorder.path(CHAT).name
+    assert "ann" not in recorder.path(CHAT).read_text()
+
+
+def test_after_a_restart_the_recording_goes_on(tmp_path: Path, clock: Clock) -> None:
+    first = made(tmp_path, clock)
+    first.request(CHAT, SEND)
+    first.approvals(CHAT, [row()])
+    first.close()
+    with first.path(CHAT).open("a") as file:
+        file.write('{"seq":3,"tur')
+    second = made(tmp_path, clock)
+    assert second.request(CHAT, SEND) == 2
+    second.approvals(CHAT, [row()])
+    second.close()
+    recording = load_recording(first.path(CHAT))
+    assert [entry.kind for entry in recording.entries] == ["request", "decision", "request"]
+
+
+def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path, clock: Clock) -> None:
+    first = made(tmp_path, clock)
+    first.path(CHAT).write_text("mine\n")
+    first.request(CHAT, SEND)
+    first.close()
+    assert first.path(CHAT).read_text() == "mine\n"
+    (other,) = (path for path in first.path(CHAT).parent.iterdir() if path != first.path(CHAT))
+    assert other.name.endswith(".2.jsonl")
+    assert len(load_recording(other).entries) == 1
+
+
+def test_a_stop_begins_no_recording(recorder: Recorder) -> None:
+    assert recorder.request(CHAT, {"type": "stop"}) == 0
+    recorder.close()
+    assert not recorder.path(CHAT).exists()
+    recorder.request(CHAT, SEND)
+    assert recorder.request(CHAT, {"type": "stop"}) == 2
+
+
+def test_a_long_answer_is_written_while_it_goes_on(recorder: Recorder) -> None:
+    recorder.request(CHAT, SEND)
+    recorder.chunk(CHAT, 1, '{"type":"error","errorText":"' + "x" * 70_000 + '"}')
+    assert len(load_recording(recorder.path(CHAT)).entries) == 2
+
+
+def test_chats_that_are_forgotten_are_found_again(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_REMEMBERED", 2)
+    chats = [CHAT._replace(chat=f"c{number}") for number in range(4)]
+    for turn in (1, 2, 3):
+        assert [recorder.request(chat, SEND) for chat in chats] == [turn] * 4
+    assert len(lines(recorder, chats[0])) == 4
+
+
+def test_when_nothing_can_be_written_the_chat_goes_on_without(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    recorder.request(CHAT, SEND)
+    with monkeypatch.context() as patched:
+        patched.setattr("os.open", full)
+        recorder.rest(CHAT)
+    for _ in range(2):
+        recorder.request(CHAT, SEND)
+        recorder.rest(CHAT)
+    assert caplog.messages == ["a chat is not recorded any more: no space left on device"]
+    assert not recorder.path(CHAT).exists()
+    other = CHAT._replace(chat="c2")
+    recorder.request(other, SEND)
+    assert len(lines(recorder, other)) == 2
+
+
+def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordingError, match=r"cannot be written to .*file/deep"):
+        Recorder(tmp_path / "file" / "deep")
+
+
+def test_what_is_redacted_stands_in_the_header_and_nowhere_else(
+    tmp_path: Path, clock: Clock
+) -> None:
+    recorder = made(tmp_path, clock, redact=["iban"])
+    recorder.request(CHAT, {**SEND, "message": {"parts": [{"input": {"iban": "4711"}}]}})
+    recorder.chunk(CHAT, 1, '{"type":"tool-input-available","input":{"iban":"4711"}}')
+    recorder.frame(CHAT, {"args": {"iban": "4711"}}, sender="server")
+    call = types.Part(function_call=types.FunctionCall(name="pay", args={"iban": "4711"}))
+    recorder.event(CHAT, Event(author="helper", content=types.Content(parts=[call])))
+    header, *_ = lines(recorder)
+    assert header["redaction"] == ["iban"]
+    assert "4711" not in recorder.path(CHAT).read_text()

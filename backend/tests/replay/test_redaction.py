@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sluicegate.errors import ConfigurationError
+from sluicegate.replay.recording import compact
+from sluicegate.replay.redaction import REDACTED, Redaction
+
+SECRET = "4711-0815"
+
+HELD: dict[str, Any] = {
+    "the input of a call": {"type": "tool-input-available", "input": {"iban": SECRET}},
+    "deep in an output": {"type": "tool-output-available", "output": [{"a": {"iban": [SECRET]}}]},
+    "an output that is JSON": {"output": {"result": f'{{"iban": "{SECRET}"}}'}},
+    "an output that is a piece of JSON": {"output": f'{{"iban": "{SECRET}'},
+    "a piece of streamed arguments": {"type": "tool-input-delta", "inputTextDelta": SECRET},
+    "arguments that ADK streams": {
+        "content": {"parts": [{"functionCall": {"partialArgs": [{"stringValue": SECRET}]}}]}
+    },
+    "a call of ADK": {"content": {"parts": [{"functionCall": {"args": {"iban": SECRET}}}]}},
+    "a confirmation of ADK": {
+        "functionCall": {"args": {"originalFunctionCall": {"args": {"iban": SECRET}}}}
+    },
+    "a result of ADK": {"functionResponse": {"response": {"iban": SECRET}}},
+    "state": {"actions": {"stateDelta": {"iban": SECRET}}},
+    "an edit": {"edits": {"approval-1": {"iban": SECRET}}},
+    "the outcome of a decision": {"state": "executed", "outcome": {"iban": SECRET}},
+    "data of a page": {"type": "data-form", "data": {"iban": SECRET}},
+    "beside the protocol's words": {"type": "tool-pay", "iban": SECRET},
+}
+
+
+@pytest.mark.parametrize("where", HELD)
+def test_a_named_field_is_taken_out_wherever_it_stands(where: str) -> None:
+    body = HELD[where]
+    found = Redaction(["iban"]).of(body)
+    assert SECRET not in json.dumps(found)
+    assert SECRET in json.dumps(body)
+    assert Redaction(["iban"]).of_text(compact(body)) == compact(found)
+
+
+def test_everything_else_stays_as_it_was() -> None:
+    body = {"type": "tool-pay", "input": {"iban": SECRET, "amount": 5, "to": ["ann", None]}}
+    expected = {"type": "tool-pay", "input": {"iban": REDACTED, "amount": 5, "to": ["ann", None]}}
+    assert Redaction(["iban", "of nothing"]).of(body) == expected
+
+
+def test_the_protocols_words_can_be_redacted_only_below_it() -> None:
+    body = {"id": "c1", "type": "x", "input": {"id": SECRET, "type": SECRET}, "toolCallId": "t"}
+    found = Redaction(["id", "type", "toolCallId"]).of(body)
+    assert found == {**body, "input": {"id": REDACTED, "type": REDACTED}}
+
+
+def test_the_name_text_means_all_words() -> None:
+    message = {"parts": [{"type": "text", "text": SECRET}]}
+    redaction = Redaction(["text"])
+    assert redaction.of(message) == {"parts": [{"type": "text", "text": REDACTED}]}
+    assert redaction.of({"type": "text-delta", "delta": SECRET})["delta"] == REDACTED
+    assert Redaction(["iban"]).of({"delta": SECRET})["delta"] == SECRET
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["client_secret", "clientSecret", "access_token", "authResponseUri", "API-Key", "password"],
+)
+def test_credentials_are_never_recorded(name: str) -> None:
+    body = {"output": {"credential": {"oauth2": {name: SECRET, "scopes": ["mail"]}}}}
+    expected = {"output": {"credential": {"oauth2": {name: REDACTED, "scopes": ["mail"]}}}}
+    assert Redaction().of(body) == expected
+    assert Redaction().of_text(compact(body)) == compact(expected)
+
+
+def test_without_names_pieces_of_arguments_stay() -> None:
+    text = '{"type":"tool-input-delta","inputTextDelta":"{\\"amount\\":"}'
+    assert Redaction().of_text(text) is text
+
+
+def test_an_empty_name_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="is empty"):
+        Redaction(["iban", " "])
