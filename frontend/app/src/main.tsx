@@ -10,6 +10,9 @@ function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>("meta[property=csp-nonce]")?.nonce ?? "";
 }
 
+// The kit's dialogs add a style while they are open, by a library that asks for its nonce here.
+Object.assign(globalThis, { __webpack_nonce__: styleNonce() });
+
 const root = document.getElementById("page");
 if (root === null) throw new Error("The page has no place to be drawn in.");
 createRoot(root).render(

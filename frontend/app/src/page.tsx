@@ -1,4 +1,4 @@
-import { ActionIcon, AppShell, Burger, Group, ScrollArea, Title } from "@mantine/core";
+import { ActionIcon, AppShell, Burger, Group, Title } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useCallback, useState } from "react";
 import { newChatId, useChatId } from "./address.ts";
@@ -58,7 +58,7 @@ export function Page() {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar aria-label="Chats">
-        <AppShell.Section grow component={ScrollArea}>
+        <AppShell.Section grow className="scrolls">
           <ChatList
             chats={chats}
             query={query}

@@ -128,7 +128,7 @@ export function ApprovalCard({ request, onDecide, focusRef }: ApprovalCardProps)
       ref={focusRef}
       aria-label={`Approval: ${nameOf(request)}`}
       aria-describedby={heading}
-      className="approval"
+      className="mantine-focus-always"
     >
       <Stack gap="sm">
         <Heading request={request} id={heading} />

@@ -25,6 +25,7 @@ function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
   return (
     <Group component="li" gap={4} wrap="nowrap">
       <NavLink
+        className="grows"
         href={`?chat=${encodeURIComponent(chat.id)}`}
         label={title}
         active={isOpen}
@@ -78,7 +79,7 @@ export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatL
           onChange={(event) => onQuery(event.currentTarget.value)}
         />
       </Stack>
-      <Stack component="ul" gap={2} px="sm" className="chats" aria-label="Chats">
+      <Stack component="ul" gap={2} px="sm" py={0} className="list" aria-label="Chats">
         {chats.chats.map((chat) => (
           <Row
             key={chat.id}

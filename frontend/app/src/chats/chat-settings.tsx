@@ -1,6 +1,7 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { type ChatSummary, deleteChat, renameChat, sentenceOf } from "../server.ts";
+import { Dialog } from "../shown/dialog.tsx";
 import { Visible } from "../shown/visible.tsx";
 
 const MAX_TITLE = 200;
@@ -31,7 +32,7 @@ export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettin
     void attempt(() => renameChat(chat.id, title.trim()), onRenamed);
   };
   return (
-    <Modal opened onClose={onClose} title="Chat" closeButtonProps={{ "aria-label": "Close" }}>
+    <Dialog title="Chat settings" onClose={onClose}>
       <Stack gap="lg">
         <form onSubmit={rename}>
           <Stack gap="xs">
@@ -75,6 +76,6 @@ export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettin
           </Group>
         )}
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }

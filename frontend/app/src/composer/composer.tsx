@@ -6,6 +6,11 @@ import { Clip, Send, Stop } from "../shown/icons.tsx";
 import { visibleName } from "../shown/visible-text.ts";
 import { useReturnedDraft } from "./returned-draft.ts";
 
+/** Where keys are pressed on the screen, the focus would bring them up over half the page. */
+function hasKeyboard(): boolean {
+  return matchMedia("(pointer: fine)").matches;
+}
+
 function Files() {
   return (
     <ComposerPrimitive.Attachments>
@@ -55,7 +60,7 @@ export function Composer({ conversation, voice }: ComposerProps) {
                     : "Write a message"
                 }
                 autosize
-                autoFocus
+                autoFocus={hasKeyboard()}
                 minRows={1}
                 maxRows={8}
                 px="xs"

@@ -74,41 +74,46 @@ export function Inspector({ log, chatId, onClose }: InspectorProps) {
   const [shown, setShown] = useState(SHOWN);
   const all = timed(log.entries);
   return (
-    <Drawer
+    <Drawer.Root
       opened
       onClose={onClose}
       position="right"
       size="md"
-      title="Inspector"
-      withOverlay={false}
       lockScroll={false}
       trapFocus={false}
       closeOnClickOutside={false}
-      closeButtonProps={{ "aria-label": "Close the inspector" }}
     >
-      <Stack gap="sm">
-        <Group justify="space-between">
-          <Text size="sm">{count} chunks and frames of the current message</Text>
-          <Button
-            size="compact-sm"
-            variant="default"
-            disabled={count === 0}
-            onClick={() => download(log, chatId)}
-          >
-            Download
-          </Button>
-        </Group>
-        {all.length > shown && (
-          <Button size="compact-sm" variant="subtle" onClick={() => setShown(shown + SHOWN)}>
-            Show earlier ones
-          </Button>
-        )}
-        <Stack component="ul" gap={4} className="chats" aria-label="Chunks and frames">
-          {all.slice(-shown).map(({ entry, at }) => (
-            <Row key={entry.seq} entry={entry} at={at} />
-          ))}
-        </Stack>
-      </Stack>
-    </Drawer>
+      <Drawer.Content>
+        <Drawer.Header role="presentation">
+          <Drawer.Title>Inspector</Drawer.Title>
+          <Drawer.CloseButton aria-label="Close the inspector" />
+        </Drawer.Header>
+        <Drawer.Body>
+          <Stack gap="sm">
+            <Group justify="space-between">
+              <Text size="sm">{count} chunks and frames of the current message</Text>
+              <Button
+                size="compact-sm"
+                variant="default"
+                disabled={count === 0}
+                onClick={() => download(log, chatId)}
+              >
+                Download
+              </Button>
+            </Group>
+            {all.length > shown && (
+              <Button size="compact-sm" variant="subtle" onClick={() => setShown(shown + SHOWN)}>
+                Show earlier ones
+              </Button>
+            )}
+            <Stack component="ul" gap={4} p={0} className="list" aria-label="Chunks and frames">
+              {all.slice(-shown).map(({ entry, at }) => (
+                <Row key={entry.seq} entry={entry} at={at} />
+              ))}
+            </Stack>
+          </Stack>
+        </Drawer.Body>
+      </Drawer.Content>
+    </Drawer.Root>
   );
 }

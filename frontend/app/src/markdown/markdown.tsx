@@ -1,4 +1,4 @@
-import { Anchor, Box, Code, Image, Table, Text, Title, Typography } from "@mantine/core";
+import { Anchor, Box, Code, Table, Text, Title, Typography } from "@mantine/core";
 import { memo, type ReactNode, useMemo, useRef } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import gfm from "remark-gfm";
@@ -39,7 +39,7 @@ const COMPONENTS: Components = {
   img({ src, alt }) {
     const address = typeof src === "string" ? src : undefined;
     if (address !== undefined && isOwnPicture(address)) {
-      return <Image src={address} alt={alt ?? ""} w="auto" maw="100%" />;
+      return <img className="picture" src={address} alt={alt ?? ""} />;
     }
     const link = safeLink(address);
     const name = `Image: ${alt || address || "without a name"}`;

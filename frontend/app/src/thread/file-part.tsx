@@ -1,4 +1,4 @@
-import { Anchor, Badge, Image, Text } from "@mantine/core";
+import { Anchor, Badge, Text } from "@mantine/core";
 import type { FileUIPart } from "ai";
 import { isOwnFile, isOwnPicture } from "../markdown/own-files.ts";
 import { FileIcon } from "../shown/icons.tsx";
@@ -9,14 +9,10 @@ export function FilePart({ part }: { readonly part: FileUIPart }) {
   const name = visibleName(part.filename ?? `File of type ${part.mediaType}`);
   if (part.mediaType.startsWith("image/") && isOwnPicture(part.url)) {
     return (
-      <Image
+      <img
+        className="picture"
         src={part.url}
         alt={part.filename === undefined ? "Image from the agent" : name}
-        radius="sm"
-        w="auto"
-        maw="100%"
-        mah={480}
-        fit="contain"
       />
     );
   }

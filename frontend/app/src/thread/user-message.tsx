@@ -80,16 +80,17 @@ export function UserMessage() {
           <>
             <Said message={message} />
             <Group gap={0}>
+              {!isBusy && (
+                <ActionIcon
+                  variant="subtle"
+                  color="gray"
+                  aria-label="Edit your message"
+                  onClick={() => setEditing(true)}
+                >
+                  <Pencil size={16} />
+                </ActionIcon>
+              )}
               <CopyButton text={textOf(message)} label="Copy your message" />
-              <ActionIcon
-                variant="subtle"
-                color="gray"
-                aria-label="Edit your message"
-                disabled={isBusy}
-                onClick={() => setEditing(true)}
-              >
-                <Pencil size={16} />
-              </ActionIcon>
             </Group>
           </>
         )}
