@@ -116,6 +116,14 @@ test.each(["{Enter}", "{Escape}"])("%s in the form approves nothing", async (key
   expect(decide).not.toHaveBeenCalled();
 });
 
+test("the focus goes into the form, and back to the card when it is left", async () => {
+  const { user } = open(payment());
+  await user.click(button("Edit"));
+  expect(document.activeElement).toBe(screen.getByRole("textbox", { name: "recipient" }));
+  await user.keyboard("{Escape}");
+  expect(document.activeElement).toBe(card());
+});
+
 test("nothing of a tool becomes markup, and what cannot be seen is named", () => {
   const evil = "<img src=x onerror=alert(1)>\u202egnp.exe\u200b\u200b";
   open(payment({ title: evil, toolName: "p\u2066ay", input: { [`na${"\u200d"}me`]: evil } }));

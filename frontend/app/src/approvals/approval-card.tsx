@@ -1,5 +1,5 @@
 import { Badge, Button, Group, Paper, Stack, Text, TextInput } from "@mantine/core";
-import { type KeyboardEvent, useId, useState } from "react";
+import { type KeyboardEvent, useId, useRef, useState } from "react";
 import { Fields } from "../shown/fields.tsx";
 import { Visible } from "../shown/visible.tsx";
 import { visibleName } from "../shown/visible-text.ts";
@@ -119,13 +119,22 @@ export function ApprovalCard({ request, onDecide, focusRef }: ApprovalCardProps)
   const [isEditing, setEditing] = useState(false);
   const heading = useId();
   const { schema } = readDescriptor(request.descriptor);
+  const card = useRef<HTMLElement | null>(null);
+  const takeCard = (element: HTMLElement | null) => {
+    card.current = element;
+    focusRef?.(element);
+  };
+  const endEditing = () => {
+    setEditing(false);
+    card.current?.focus();
+  };
   return (
     <Paper
       component="section"
       withBorder
       p="md"
       tabIndex={-1}
-      ref={focusRef}
+      ref={takeCard}
       aria-label={`Approval: ${nameOf(request)}`}
       aria-describedby={heading}
       className="mantine-focus-always"
@@ -139,7 +148,7 @@ export function ApprovalCard({ request, onDecide, focusRef }: ApprovalCardProps)
               schema={schema}
               input={request.input}
               onApprove={(edited) => onDecide(request.approvalId, { approved: true, edited })}
-              onCancel={() => setEditing(false)}
+              onCancel={endEditing}
             />
           ) : (
             <Choices request={request} onDecide={onDecide} onEdit={() => setEditing(true)} />

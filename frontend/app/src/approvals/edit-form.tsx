@@ -1,5 +1,5 @@
 import { Button, Checkbox, Group, NativeSelect, Stack, Textarea, TextInput } from "@mantine/core";
-import { type KeyboardEvent, useState } from "react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { visibleName } from "../shown/visible-text.ts";
 import { type EditField, editFields, readField, WrongValue } from "./edit-fields.ts";
 
@@ -87,12 +87,23 @@ export function EditForm({ schema, input, onApprove, onCancel }: EditFormProps) 
     if (wrong.every((error) => error === undefined)) onApprove(edited);
   };
 
+  const form = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
+  }, []);
+
   const cancelOnEscape = (event: KeyboardEvent) => {
     if (event.key === "Escape") onCancel();
   };
 
   return (
-    <Stack gap="sm" role="group" aria-label="Edit the arguments" onKeyDown={cancelOnEscape}>
+    <Stack
+      ref={form}
+      gap="sm"
+      role="group"
+      aria-label="Edit the arguments"
+      onKeyDown={cancelOnEscape}
+    >
       {fields.map((field, index) => (
         <Field
           key={field.name}

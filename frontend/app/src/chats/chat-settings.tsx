@@ -61,7 +61,7 @@ export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettin
                 Keep it
               </Button>
               <Button
-                color="red"
+                color="danger"
                 onClick={() => void attempt(() => deleteChat(chat.id), onDeleted)}
               >
                 Delete for good

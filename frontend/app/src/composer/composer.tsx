@@ -55,9 +55,7 @@ export function Composer({ conversation, voice }: ComposerProps) {
                 variant="unstyled"
                 aria-label="Message"
                 placeholder={
-                  requests.length > 0
-                    ? "A new message withdraws what waits for your yes"
-                    : "Write a message"
+                  requests.length > 0 ? "Write instead (withdraws what waits)" : "Write a message"
                 }
                 autosize
                 autoFocus={hasKeyboard()}

@@ -8,6 +8,9 @@ import { AssistantMessage } from "./assistant-message.tsx";
 import { useWindow } from "./message-window.ts";
 import { UserMessage } from "./user-message.tsx";
 
+/** Suggestions that are shown before somebody asks for all of them. */
+const FEW = 8;
+
 const COMPONENTS = { UserMessage, AssistantMessage };
 
 function Messages() {
@@ -17,36 +20,53 @@ function Messages() {
   ));
 }
 
-function Welcome({ onChoose }: { readonly onChoose: (text: string) => void }) {
+function Suggestions({ onChoose }: { readonly onChoose: (text: string) => void }) {
   const [suggestions, setSuggestions] = useState<readonly string[]>([]);
+  const [isWhole, setWhole] = useState(false);
   useEffect(() => {
     loadSuggestions().then(setSuggestions, () => {});
   }, []);
+  if (suggestions.length === 0) return null;
+  const shown = isWhole ? suggestions : suggestions.slice(0, FEW);
+  return (
+    <Group component="section" gap="xs" justify="center" aria-label="Suggestions">
+      {shown.map((text) => (
+        <Button
+          key={text}
+          variant="default"
+          size="compact-md"
+          fz="sm"
+          fw={400}
+          h="auto"
+          maw="100%"
+          py={4}
+          lh={1.4}
+          classNames={{ label: "wraps" }}
+          onClick={() => onChoose(text)}
+        >
+          {text}
+        </Button>
+      ))}
+      {shown.length < suggestions.length && (
+        <Button variant="subtle" size="compact-md" fz="sm" onClick={() => setWhole(true)}>
+          Show all
+        </Button>
+      )}
+    </Group>
+  );
+}
+
+function Welcome({ onChoose }: { readonly onChoose: (text: string) => void }) {
   return (
     <Center mih="100%" p="md">
-      <Stack align="center" gap="lg" maw={640}>
+      <Stack align="center" gap="lg" w="100%" maw={640}>
         <Title order={2} size="h3" ta="center">
           What shall the agent do?
         </Title>
         <Text c="dimmed" ta="center">
           Tools that change something wait for your yes.
         </Text>
-        {suggestions.length > 0 && (
-          <Group component="section" gap="xs" justify="center" aria-label="Suggestions">
-            {suggestions.map((text) => (
-              <Button
-                key={text}
-                variant="default"
-                size="compact-md"
-                fw={400}
-                maw="100%"
-                onClick={() => onChoose(text)}
-              >
-                {text}
-              </Button>
-            ))}
-          </Group>
-        )}
+        <Suggestions onChoose={onChoose} />
       </Stack>
     </Center>
   );
