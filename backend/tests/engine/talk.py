@@ -69,23 +69,28 @@ class Talk:
         self.messages.append(question)
         return await self.post({"message": question})
 
-    async def approve(self) -> Turn:
-        """Say yes to everything that waits."""
-        return await self.answer(approved=True)
+    async def approve(self, **staged: Any) -> Turn:
+        """Say yes to everything that waits; ``remember`` and ``edits`` by approval id."""
+        return await self.answer(approved=True, **staged)
 
     async def answer(
-        self, *, approved: bool, reason: str | None = None, tools: Collection[str] | None = None
+        self,
+        *,
+        approved: bool,
+        reason: str | None = None,
+        tools: Collection[str] | None = None,
+        **staged: Any,
     ) -> Turn:
         """Answer what waits, or of it the calls of some tools."""
         for part in self.pending():
             if tools is None or tool_name(part) in tools:
                 decide(part, approved=approved, reason=reason)
-        return await self.post_last()
+        return await self.post_last(**staged)
 
-    async def post_last(self) -> Turn:
+    async def post_last(self, **staged: Any) -> Turn:
         """Post the last assistant message as it is."""
         last = self.messages[-1]
-        return await self.post({"message": last, "messageId": last["id"]})
+        return await self.post({"message": last, "messageId": last["id"], **staged})
 
     async def post(self, body: dict[str, Any]) -> Turn:
         """Send a body and read the whole response."""
@@ -123,6 +128,10 @@ class Talk:
             for part in self.messages[-1]["parts"]
             if is_tool_part(part) and part["state"] == "approval-requested"
         ]
+
+    def asks(self) -> list[str]:
+        """The ids of the approvals that wait."""
+        return [part["approval"]["id"] for part in self.pending()]
 
     async def history(self) -> UIMessage:
         """The stored last message."""

@@ -149,6 +149,17 @@ class FakeEngine:
             raise Unknown
         return self.files[user, chat_id, name]
 
+    @property
+    def approvals(self) -> FakeEngine:
+        return self
+
+    async def grants(self, chat_id: str, *, user: str) -> dict[str, Any]:
+        self._note("grants", chat_id, user)
+        return {"grants": []}
+
+    async def revoke(self, chat_id: str, tool: str, *, user: str, via: str) -> None:
+        self._note("revoke", chat_id, tool, user, via)
+
     async def ready(self) -> None:
         if self.not_ready is not None:
             raise self.not_ready

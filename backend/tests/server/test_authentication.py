@@ -281,6 +281,8 @@ async def test_what_belongs_to_nobody_is_open_to_everybody(tokens: Path, path: s
         ("DELETE", "/api/chats/c1"),
         ("GET", "/api/chats/c1/files/a.png"),
         ("POST", "/api/session"),
+        ("GET", "/api/chats/c1/grants"),
+        ("DELETE", "/api/chats/c1/grants/pay"),
     ],
 )
 async def test_everything_of_a_user_needs_one(tokens: Path, method: str, path: str) -> None:

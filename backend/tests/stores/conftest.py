@@ -11,6 +11,7 @@ import pytest
 
 from sluicegate.stores.chats import DatabaseChats
 from sluicegate.stores.database import Database
+from sluicegate.stores.grants import DatabaseGrants
 from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.memory import MemoryStreamStore
@@ -20,7 +21,7 @@ from tests.stores.builders import Clock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
+    from sluicegate.stores.base import Chats, Grants, Leases, Ledger, StreamStore
     from tests.real_stores.postgres import Postgres
 
 
@@ -84,6 +85,11 @@ async def database(database_url: str, clock: Clock) -> AsyncIterator[Database]:
 @pytest.fixture
 def ledger(database: Database) -> Ledger:
     return DatabaseLedger(database)
+
+
+@pytest.fixture
+def grants(database: Database, ledger: DatabaseLedger) -> Grants:
+    return DatabaseGrants(database, ledger)
 
 
 @pytest.fixture

@@ -61,7 +61,8 @@ class CallBook:
         wire_id = begun.popleft() if begun else self._free(made.wire_id or made.id)
         facts = self.facts(lane[1], made.name)
         if made.kind is not None:
-            facts = replace(facts, kind=made.kind)
+            # A node of a Workflow is a place, not a tool: its next run may be another question.
+            facts = replace(facts, kind=made.kind, rememberable=False)
         call = Call(wire_id, made.name, made.args, facts, lane[1], lane[0], made.id)
         self._latest[made.id] = KnownCall(call)
         return call

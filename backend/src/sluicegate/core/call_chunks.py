@@ -68,6 +68,10 @@ def outcome_chunk(call_id: str, outcome: Outcome, *, preliminary: bool = False) 
 
 def request_chunk(call: Call, ask: Ask, part_id: str) -> BaseChunk:
     """``tool-approval-request``; what only AI SDK 7 knows is stripped for a 6 client."""
+    if ask.automatic:
+        return ToolApprovalRequestChunk(
+            approval_id=ask.approval_id, tool_call_id=part_id, is_automatic=True
+        )
     descriptor: dict[str, JsonValue] = {
         "toolName": call.name,
         "editable": call.facts.editable,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
-    from sluicegate.core.gate import CallState
+    from sluicegate.core.call_state import CallState
     from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.requests import ClientOutput
 

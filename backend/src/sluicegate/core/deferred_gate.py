@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from sluicegate.core.call_chunks import progress_chunk
-from sluicegate.core.gate import CallState, Gate, Style
+from sluicegate.core.gate import Gate, Style
 from sluicegate.core.signals import InputStreamed, Outcome
 from sluicegate.wire.chunks import BaseChunk, DataChunk, ResetStepChunk, TextDeltaChunk, encode
+
+if TYPE_CHECKING:
+    from sluicegate.core.call_state import CallState
 
 
 @dataclass(slots=True)
@@ -149,12 +153,12 @@ class DeferredGate(Gate):
         chunks = self._take_back()
         if batch is not self._batches[-1]:
             chunks.extend(self._step.close())
-        unasked = [s for s in batch.calls if s.ask is None and not s.is_for_browser]
+        unasked = [s for s in batch.calls if not s.was_asked and not s.is_for_browser]
         waiting = [s for s in batch.calls if s not in unasked]
         if unasked:
             chunks.extend(self._step.begin())
             for state in unasked:
-                chunks.extend(self._announce(state))
+                chunks.extend([*self._announce(state), *self._request(state)])
         if waiting:
             chunks.extend(self._step.renew() if unasked else self._step.begin())
             chunks.extend(self._announce_waiting(waiting))
@@ -192,7 +196,7 @@ class DeferredGate(Gate):
         """Style ``confirmation``: a step with each original call, then the closings (D3)."""
         if self.style == "call":
             return []
-        asked = [s for s in self.calls.values() if s.ask is not None and not s.closed]
+        asked = [s for s in self.calls.values() if s.was_asked and not s.closed]
         if not asked:
             return []
         chunks = self._step.renew()

@@ -8,7 +8,6 @@ what happened, only when it shows. Rule 3: after `finish` nothing is held.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sluicegate.core.call_chunks import (
@@ -18,11 +17,11 @@ from sluicegate.core.call_chunks import (
     request_chunk,
     start_chunk,
 )
+from sluicegate.core.call_state import CallState
 from sluicegate.core.signals import (
     Answered,
     Ask,
     Asked,
-    Call,
     Called,
     InputStreamed,
     Neutral,
@@ -47,56 +46,6 @@ if TYPE_CHECKING:
 
 Style = Literal["call", "confirmation"]
 NOT_FINISHED = Outcome("error", text="This call did not finish.")
-
-
-@dataclass(slots=True)
-class CallState:
-    """All that is known of one call of the exchange.
-
-    ``announced``: its tool part is complete in the message. ``shown``: its outcome was written.
-    ``closed``: style ``confirmation``, the part that carries the approval has ended.
-    """
-
-    call: Call
-    ask: Ask | None = None
-    answer: Answered | None = None
-    outcome: Outcome | None = None
-    announced: bool = False
-    shown: bool = False
-    closed: bool = False
-
-    @property
-    def is_client_side(self) -> bool:
-        """Whether the browser runs it."""
-        return self.call.facts.kind in ("client", "gated-client")
-
-    @property
-    def waits(self) -> bool:
-        """Whether a person or a browser still has to act on it."""
-        if self.outcome is not None:
-            return False
-        if self.ask is not None:
-            undecided = self.answer is None
-            return undecided or (self.is_client_side and self.is_approved)
-        return self.is_client_side
-
-    @property
-    def is_approved(self) -> bool:
-        """Whether a person said yes."""
-        return self.answer is not None and self.answer.approved
-
-    @property
-    def runs_unasked(self) -> bool:
-        """Whether it carries ``providerExecuted: true`` once it has settled (T7)."""
-        if self.is_client_side:
-            return self.ask is None and not self.is_for_browser
-        return self.call.facts.kind in ("free", "conditional") and self.ask is None
-
-    @property
-    def is_for_browser(self) -> bool:
-        """Whether a browser runs it; not if the server refused it, or if it was cut short."""
-        ended_here = self.ask is None and self.answer is None and self.outcome is not None
-        return self.is_client_side and not ended_here
 
 
 class Gate(ABC):
@@ -150,6 +99,8 @@ class Gate(ABC):
                 if state.ask is not None:
                     return []
                 state.ask = ask
+                if ask.automatic:
+                    state.answer = Answered(ask.call_id, ask.approval_id, approved=True)
                 return self._asked(state)
             case Settled(call_id=call_id) if call_id in self.calls:
                 return self._settle(self.calls[call_id], signal)
@@ -255,6 +206,8 @@ class Gate(ABC):
         ask = state.ask
         if ask is None:
             return []
+        if ask.automatic:
+            return self._remembered(state, ask)
         chunks: list[BaseChunk] = []
         part_id = state.call.id
         if self.style == "confirmation":
@@ -264,6 +217,14 @@ class Gate(ABC):
         elif not state.announced:
             chunks = self._announce(state)
         return [*chunks, request_chunk(state.call, ask, part_id)]
+
+    def _remembered(self, state: CallState, ask: Ask) -> list[BaseChunk]:
+        """A question that was answered before it was asked (A8); no card of its own for it."""
+        if self.style == "confirmation":
+            return []
+        announced = [] if state.announced else self._announce(state)
+        answer = ToolApprovalResponseChunk(approval_id=ask.approval_id, approved=True)
+        return [*announced, request_chunk(state.call, ask, state.call.id), answer]
 
     def _show_outcome(self, state: CallState) -> list[BaseChunk]:
         """The final outcome of a call whose part stands in the message (T8)."""

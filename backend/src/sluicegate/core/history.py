@@ -15,6 +15,7 @@ from sluicegate.core.event_parts import media_in, parts_of
 from sluicegate.core.exchanges import Exchange, notes, question_texts
 from sluicegate.core.noted import by_browser, closed_in, cut_short, decision_in, enriched
 from sluicegate.core.release import open_gate
+from sluicegate.core.remembered import remembered_in, remembered_open, with_remembered
 from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup, TurnFacts
 from sluicegate.core.spoken_order import in_spoken_order
 from sluicegate.core.translator import Translator
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
+    from sluicegate.core.call_state import CallState
     from sluicegate.core.event_parts import Media
-    from sluicegate.core.gate import CallState, Gate
+    from sluicegate.core.gate import Gate
     from sluicegate.core.ledger import ApprovalRow
     from sluicegate.core.noted import Rows
     from sluicegate.wire.messages import Part, UIMessage
@@ -103,6 +105,7 @@ def rebuild(
         [],
     )
     rebuilt.translator.facts.model = exchange.model
+    remembered = remembered_in(rows)
     for event in in_spoken_order(exchange.events):
         turn = _turn_of(rebuilt, event)
         note = notes(event)
@@ -110,11 +113,15 @@ def rebuild(
             by_browser(enriched(signal, rows, note), rebuilt.gate, note)
             for signal in cut_short(rebuilt.translator.feed(event), note)
         ]
+        signals = with_remembered(signals, rebuilt.gate, remembered)
         answers: list[Signal] = [signal for signal in signals if isinstance(signal, Answered)]
         others: list[Signal] = [s for s in signals if not isinstance(s, Answered | Failed)]
         turn.answers.extend(rebuilt.gate.feed_all(answers))
         turn.chunks.extend(rebuilt.gate.feed_all(others))
     if rebuilt.turns:
+        rebuilt.turns[-1].chunks.extend(
+            rebuilt.gate.feed_all(remembered_open(rebuilt.gate, remembered))
+        )
         _end(rebuilt, rows, running=running)
     return rebuilt
 
@@ -217,7 +224,7 @@ def resumable(rebuilt: RebuiltExchange, *, major: Literal[6, 7]) -> bool:
     """Whether a client of that major can take the message as chunks (section 7)."""
     if major == 7:
         return True
-    asked = [state for state in rebuilt.gate.calls.values() if state.ask is not None]
+    asked = [state for state in rebuilt.gate.calls.values() if state.was_asked]
     return all(state.waits for state in asked) or not any(state.waits for state in asked)
 
 
@@ -244,10 +251,13 @@ def _is_passing(chunk: BaseChunk) -> bool:
 
 def _trace(row: ApprovalRow) -> dict[str, Any]:
     """Who decided, when and how it went; times in seconds since the epoch."""
-    return {
+    trace: dict[str, Any] = {
         "state": row.state,
         "requestedAt": row.requested_at,
         "decidedAt": row.decided_at,
         "decidedBy": row.decided_by,
         "tool": row.tool,
     }
+    if row.is_automatic:
+        trace["automatic"] = True
+    return trace

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from sluicegate.core.canonical import canonical_json
+
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
@@ -53,7 +55,7 @@ class ApprovalRow:
     ``answer`` is what the person said, also when it came too late; ``owner`` names the process
     and turn that claimed the call; ``outcome`` is the result handed to the model, once known.
     ``arguments`` are those that were asked about, ``edits`` those that were approved in their
-    place. ``grant_id`` is the approval that was remembered, where nobody was asked.
+    place. ``grant_id`` is the approval that was remembered, where nobody was asked (A8).
     ``via`` is the transport that brought the decision (A10).
     """
 
@@ -80,7 +82,7 @@ class ApprovalRow:
 
     @property
     def is_automatic(self) -> bool:
-        """Whether a remembered approval stands in for the person."""
+        """Whether a remembered approval stands in for the person (A8)."""
         return self.grant_id is not None
 
 
@@ -102,7 +104,7 @@ class Decision:
     """A person's answer to one request.
 
     ``edits`` are the arguments to run with in place of those asked about; ``is_remembered``:
-    the tool's later calls in the chat are approved too.
+    the tool's later calls in the chat are approved too (A8).
     """
 
     request: NewApproval
@@ -111,10 +113,16 @@ class Decision:
     edits: JsonValue = None
     is_remembered: bool = False
 
+    def says_what(self, row: ApprovalRow) -> bool:
+        """Whether the row was answered in the same way: a yes to other arguments is another."""
+        return row.answer is self.approved and canonical_json(row.edits) == canonical_json(
+            self.edits
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A remembered approval: calls of ``tool`` in the chat run without asking."""
+    """A remembered approval: calls of ``tool`` in the chat run without asking (A8)."""
 
     tool: str
     approval_id: str

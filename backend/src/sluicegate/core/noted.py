@@ -11,7 +11,8 @@ from sluicegate.core.ledger import ApprovalRow
 from sluicegate.core.signals import Answered, Asked, Called, Outcome, Settled, Signal
 
 if TYPE_CHECKING:
-    from sluicegate.core.gate import CallState, Gate
+    from sluicegate.core.call_state import CallState
+    from sluicegate.core.gate import Gate
 
 Rows = Mapping[str, ApprovalRow]
 """Ledger rows by approval id."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sluicegate.core.call_chunks import outcome_chunk
-from sluicegate.core.gate import CallState, Gate
+from sluicegate.core.gate import Gate
 from sluicegate.wire.chunks import BaseChunk, DataChunk
 
 if TYPE_CHECKING:
+    from sluicegate.core.call_state import CallState
     from sluicegate.core.signals import InputStreamed, Outcome
 
 
@@ -69,13 +70,13 @@ class ProgressiveGate(Gate):
     def _progress(self, state: CallState, outcome: Outcome) -> list[BaseChunk]:
         chunks: list[BaseChunk] = []
         if not state.announced:
-            if state.ask is not None:
+            if state.was_asked:
                 return []
             chunks = [*self._step.begin(), *self._announce(state)]
         return [*chunks, outcome_chunk(state.call.id, outcome, preliminary=True)]
 
     def _reveal(self, state: CallState) -> list[BaseChunk]:
-        if self.style == "confirmation" and state.ask is not None and not state.announced:
+        if self.style == "confirmation" and state.was_asked and not state.announced:
             original = [*self._step.renew(), *self._show_original(state)]
             return [*original, *self._close_confirmation(state)]
         chunks: list[BaseChunk] = []
@@ -89,6 +90,6 @@ class ProgressiveGate(Gate):
         for state in self.calls.values():
             if state.call.facts.kind == "conditional" and not state.announced and not state.ask:
                 chunks.extend([*self._step.begin(), *self._announce(state)])
-            if self.style == "confirmation" and state.shown:
+            if self.style == "confirmation" and state.shown and state.was_asked:
                 chunks.extend(self._close_confirmation(state))
         return chunks

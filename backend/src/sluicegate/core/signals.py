@@ -23,7 +23,7 @@ ToolKind = Literal["free", "gated", "conditional", "client", "gated-client"]
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """What the wire says of a tool (T7)."""
+    """What the wire says of a tool (T7); ``expires`` is the seconds its approvals wait (A5)."""
 
     kind: ToolKind = "free"
     title: str | None = None
@@ -31,6 +31,7 @@ class ToolFacts:
     schema: Mapping[str, JsonValue] | None = None
     editable: bool = True
     rememberable: bool = True
+    expires: float | None = None
     dynamic: bool = False
 
 
@@ -70,6 +71,7 @@ class Ask:
     ``confirmation_id`` is the id ADK expects the answer under (it is ``approval_id`` except for
     nodes of a Workflow), ``answer_name`` the function name of that answer. ``expires_at`` is the
     ledger's deadline in seconds since the epoch, filled in by whoever knows the row.
+    ``automatic``: a remembered approval has answered it, and ADK never asked (A8).
     """
 
     approval_id: str
@@ -81,6 +83,7 @@ class Ask:
     branch: str | None
     invocation: str
     expires_at: float | None = None
+    automatic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,21 @@ from sluicegate.core.canonical import hash_arguments
 from sluicegate.core.client_outputs import check_output
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import EFFECTFUL, ApprovalRow, Decision, NewApproval
-from sluicegate.errors import AlreadyDecided, NotRewindable, Superseded, Unknown, WouldForgetEffect
+from sluicegate.errors import (
+    AlreadyDecided,
+    Malformed,
+    NotRewindable,
+    Superseded,
+    Unknown,
+    WouldForgetEffect,
+)
 from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from sluicegate.core.call_state import CallState
     from sluicegate.core.exchanges import Exchange
-    from sluicegate.core.gate import CallState
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.noted import Rows
     from sluicegate.wire.requests import (
@@ -96,6 +103,7 @@ def plan_turn(request: ChatRequest, log: ChatLog) -> Plan:
     """Decide what a request asks for.
 
     Raises:
+        Malformed: a tool whose approvals cannot be remembered.
         Unknown: an approval, message or exchange that is not of this chat.
         AlreadyDecided: an answer that contradicts the first one.
         Superseded: an answer to a request that is closed.
@@ -150,9 +158,7 @@ def _plan_answers(posted: PostedAssistant, log: ChatLog) -> Plan:
         if _is_repeat(state, answer, log.rows.get(answer.approval_id)):
             repeats.append(answer.approval_id)
         else:
-            decisions.append(
-                Decision(new_approval(log.chat, state, ttl=0), answer.approved, answer.reason)
-            )
+            decisions.append(_decision(log.chat, state, answer))
     outputs = {
         output.tool_call_id: output
         for output in posted.outputs
@@ -161,6 +167,19 @@ def _plan_answers(posted: PostedAssistant, log: ChatLog) -> Plan:
     for call_id, output in outputs.items():
         check_output(exchange.gate.calls[call_id], output, log.limits)
     return Answers(exchange, posted, decisions, repeats, outputs)
+
+
+def _decision(chat: ChatKey, state: CallState, answer: Answer) -> Decision:
+    if answer.is_remembered and not state.call.facts.rememberable:
+        raise Malformed(
+            f"Approvals of {state.call.name} cannot be remembered; approve this one alone."
+        )
+    return Decision(
+        new_approval(chat, state, ttl=0),
+        answer.approved,
+        answer.reason,
+        is_remembered=answer.is_remembered,
+    )
 
 
 def _takes_output(state: CallState | None) -> bool:
@@ -198,7 +217,7 @@ def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow]) ->
         row = by_id[decision.request.approval_id]
         if row.state == "superseded":
             raise Superseded("This approval is closed; load the chat again.")
-        if row.answer is not None and row.answer is not decision.approved:
+        if row.answer is not None and not decision.says_what(row):
             raise AlreadyDecided("This approval was already decided; load the chat again.")
 
 
@@ -250,51 +269,6 @@ def _rewindable(log: ChatLog, position: int) -> Sequence[Exchange]:
     return rewound
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """One function response for ADK."""
-
-    id: str
-    name: str
-    response: dict[str, object]
-    branch: str | None
-    invocation: str
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """What ADK is told (A3): groups to append as user events, then the message to run with."""
-
-    appended: Sequence[Sequence[Reply]]
-    message: Sequence[Reply]
-
-
 def still_open(plan: Answers) -> list[CallState]:
     """Calls of the exchange that nobody has answered yet, this request included."""
     return [s for s in plan.exchange.open_calls if s.call.id not in plan.outputs]
-
-
-def delivery(exchange: RebuiltExchange, rows: Rows, outputs: Sequence[Reply]) -> Delivery | None:
-    """Group the answers of an exchange by branch (A3); None when nothing is left to tell."""
-    groups: dict[str | None, list[Reply]] = {}
-    for state in exchange.gate.calls.values():
-        if state.ask is None or state.outcome is not None:
-            continue
-        row = rows.get(state.ask.approval_id)
-        confirmed = row is not None and (row.state == "approved" or row.state in EFFECTFUL)
-        ask = state.ask
-        reply = Reply(
-            ask.confirmation_id,
-            ask.answer_name,
-            {"confirmed": confirmed},
-            ask.branch,
-            ask.invocation,
-        )
-        groups.setdefault(ask.branch, []).append(reply)
-    others: dict[str | None, list[Reply]] = {}
-    for output in outputs:
-        others.setdefault(output.branch, []).append(output)
-    ordered = [*others.values(), *groups.values()]
-    if not ordered:
-        return None
-    return Delivery(ordered[:-1], ordered[-1])

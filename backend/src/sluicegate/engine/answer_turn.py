@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.client_outputs import CONNECTED, outcome_of, response_of, shape_of
+from sluicegate.core.delivery import Reply, delivery
 from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.keys import TurnKey
 from sluicegate.core.signals import Answered
-from sluicegate.core.turn_plan import Answers, ChatLog, Reply, delivery
 from sluicegate.engine.closing import closed_cards
 from sluicegate.engine.parts import new_turn_id
 from sluicegate.engine.session_log import replies_content
@@ -19,9 +19,10 @@ from sluicegate.engine.turn_setup import Setup, owner_of, prepare
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sluicegate.core.gate import CallState
+    from sluicegate.core.call_state import CallState
     from sluicegate.core.ledger import ApprovalRow, Decision
     from sluicegate.core.release import Release
+    from sluicegate.core.turn_plan import Answers, ChatLog
     from sluicegate.engine.client import Client
     from sluicegate.engine.parts import EngineParts
     from sluicegate.engine.turn_reader import TurnReader

@@ -20,6 +20,7 @@ from sluicegate.core.turn_plan import (
     still_open,
 )
 from sluicegate.engine.answer_turn import AnswerTurn
+from sluicegate.engine.approvals import Approvals
 from sluicegate.engine.attachments import shown
 from sluicegate.engine.chat_listing import list_of_chats, whole_chat
 from sluicegate.engine.new_turn import NewTurn
@@ -58,6 +59,8 @@ class ChatEngine:
         self._new = NewTurn(parts)
         self._answer = AnswerTurn(parts)
         self.survey: AgentSurvey = parts.survey
+        self.approvals = Approvals(parts)
+        """What a person may see and do about approvals outside the chat page."""
 
     @property
     def parts(self) -> EngineParts:
@@ -206,6 +209,7 @@ class ChatEngine:
                 raise Unknown("There is no such chat.")
             await self._parts.log.delete(chat)
             await self._parts.files.delete_all(chat)
+            await self._parts.grants.forget(chat)
             rows = await self._parts.ledger.rows(chat)
             await self._parts.ledger.supersede([row.key for row in rows])
 

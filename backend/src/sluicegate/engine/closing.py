@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Literal
 from sluicegate.core.noted import closing_words, shown_answer
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
 from sluicegate.core.turn_plan import call_key
+from sluicegate.engine.outcomes import UNKNOWN
 from sluicegate.engine.session_log import Closed
-from sluicegate.engine.turn_gate import UNKNOWN
 from sluicegate.wire.chunks import BaseChunk, DataChunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sluicegate.core.call_state import CallState
     from sluicegate.core.exchanges import TurnStamp
-    from sluicegate.core.gate import CallState, Gate
+    from sluicegate.core.gate import Gate
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.ledger import ApprovalRow
     from sluicegate.engine.session_log import SessionLog
@@ -76,7 +77,7 @@ def closed_cards(rows: Sequence[ApprovalRow], message_id: str) -> list[BaseChunk
             transient=True,
         )
         for row in rows
-        if row.state in ("superseded", "expired")
+        if row.state in ("superseded", "expired") and not row.is_automatic
     ]
 
 

@@ -75,7 +75,7 @@ class GatePlugin(BasePlugin):
     ) -> dict[str, Any] | None:
         """Store the outcome of a claimed call."""
         turn = CURRENT.get()
-        return None if turn is None else await turn.after(tool, tool_context, result)
+        return None if turn is None else await turn.after(tool, tool_args, tool_context, result)
 
     async def on_tool_error_callback(
         self,

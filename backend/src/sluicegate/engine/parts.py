@@ -30,6 +30,7 @@ from sluicegate.errors import ConfigurationError, StoreError, Unavailable
 from sluicegate.stores.artifacts import open_artifacts
 from sluicegate.stores.chats import DatabaseChats
 from sluicegate.stores.database import Database
+from sluicegate.stores.grants import DatabaseGrants
 from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.memory import MemoryStreamStore
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release import Release
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.tape import Tape
-    from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
+    from sluicegate.stores.base import Chats, Grants, Leases, Ledger, StreamStore
 
 logger = logging.getLogger("sluicegate")
 PROCESS = secrets.token_hex(8)
@@ -65,6 +66,7 @@ class EngineParts:
     database: Database
     streams: StreamStore
     ledger: Ledger
+    grants: Grants
     leases: Leases
     chats: Chats
     log: SessionLog
@@ -112,8 +114,10 @@ class EngineParts:
         )
 
     def approval_ttl(self, tool: str) -> float:
-        """Seconds an approval of that tool waits."""
-        return self.options.approval_ttls.get(tool, self.options.approval_ttl)
+        """Seconds an approval of that tool waits: by the settings, or as its author said."""
+        declared = self.survey.facts("", tool).expires
+        default = self.options.approval_ttl if declared is None else declared
+        return self.options.approval_ttls.get(tool, default)
 
     def warn_unforeseen(self, tool: str) -> None:
         """Say once per tool that it asked although nothing in it shows that it may."""
@@ -206,6 +210,7 @@ async def open_parts(
         database=database,
         streams=streams,
         ledger=ledger,
+        grants=DatabaseGrants(database, ledger),
         leases=leases,
         chats=DatabaseChats(database),
         log=log,

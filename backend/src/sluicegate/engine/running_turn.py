@@ -13,6 +13,7 @@ from sluicegate.core.deferred_gate import DeferredGate
 from sluicegate.core.exchanges import TurnStamp, notes
 from sluicegate.core.history import RebuiltExchange, metadata
 from sluicegate.core.noted import enriched
+from sluicegate.core.remembered import remembered_open, with_remembered
 from sluicegate.core.signals import Answered, Asked, Failed, Settled, Signal
 from sluicegate.core.turn_plan import new_approval
 from sluicegate.engine.failures import describe
@@ -105,6 +106,8 @@ class RunningTurn:
             self._failed_with(error)
         try:
             await self._feed(self.translator.end(), {})
+            # A call that was cut has no outcome, but its yes stands in the ledger.
+            await self._feed(remembered_open(self.gate, self.turn_gate.remembered), {})
         except StreamFull:
             self.fail(STREAM_FULL)
         if self._model_failed:
@@ -127,9 +130,9 @@ class RunningTurn:
         self.abort.set()
 
     async def _feed(self, signals: Sequence[Signal], note: Mapping[str, Any]) -> None:
-        for found in signals:
+        for found in with_remembered(signals, self.gate, self.turn_gate.remembered):
             signal = found
-            if isinstance(signal, Asked):
+            if isinstance(signal, Asked) and not signal.ask.automatic:
                 signal = await self._remember(signal)
             elif isinstance(signal, Settled):
                 signal = enriched(signal, {}, note)

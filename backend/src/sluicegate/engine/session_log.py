@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from google.adk.events.event import Event
 from google.genai import types
 
+from sluicegate.core.delivery import Reply
 from sluicegate.core.exchanges import METADATA_KEY, TurnStamp
 from sluicegate.core.gate import NOT_FINISHED
-from sluicegate.core.turn_plan import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.base_session_service import BaseSessionService
     from google.adk.sessions.session import Session
 
-    from sluicegate.core.gate import CallState
+    from sluicegate.core.call_state import CallState
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.translator import Unfinished
 

@@ -18,7 +18,7 @@ from sluicegate.wire.reducer import reduce_chunks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sluicegate.core.gate import CallState
+    from sluicegate.core.call_state import CallState
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.turn_plan import Answers
     from sluicegate.wire.chunks import Major
@@ -69,7 +69,11 @@ def repeated(plan: Answers, *, major: Major) -> TurnReader:
     asked_in = 0
     asked: set[str] = set()
     for index, turn in enumerate(exchange.turns):
-        questions = {c.approval_id for c in turn.chunks if isinstance(c, ToolApprovalRequestChunk)}
+        questions = {
+            chunk.approval_id
+            for chunk in turn.chunks
+            if isinstance(chunk, ToolApprovalRequestChunk) and not chunk.is_automatic
+        }
         if not questions.isdisjoint(plan.repeats):
             asked_in, asked = index + 1, questions
     if not 0 < asked_in < len(exchange.turns) or not _ends_there(plan, asked_in, asked):

@@ -14,6 +14,7 @@ from google.genai import types
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.code_names import find_name
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
+from sluicegate.tools.gated import terms_of
 
 if TYPE_CHECKING:
     from google.adk.tools.base_toolset import BaseToolset
@@ -93,18 +94,22 @@ def asking_callback(callbacks: Iterator[object], owner: str) -> Judgement | None
 def facts_of(tool: BaseTool, kind: ToolKind) -> ToolFacts:
     """What the wire says of a tool (T7).
 
-    Read from ``custom_metadata``: ``title``, ``toolMetadata``, ``editable``, ``rememberable``;
-    from the declaration the JSON schema of the arguments.
+    Read from ``custom_metadata``: ``title``, ``toolMetadata`` and the terms of its gate; from the
+    declaration the JSON schema of the arguments. What runs in the browser is the browser's to
+    change, and each of its calls goes there after a yes of its own.
     """
     said: Mapping[str, Any] = tool.custom_metadata or {}
     title, metadata = said.get("title"), said.get("toolMetadata")
+    terms = terms_of(tool)
+    is_ours = kind not in ("client", "gated-client")
     return ToolFacts(
         kind=kind,
         title=title if isinstance(title, str) else None,
         metadata=metadata if isinstance(metadata, Mapping) else None,
         schema=schema_of(tool),
-        editable=said.get("editable", True) is not False,
-        rememberable=said.get("rememberable", True) is not False,
+        editable=terms.editable and is_ours,
+        rememberable=terms.rememberable and is_ours,
+        expires=terms.expires,
     )
 
 

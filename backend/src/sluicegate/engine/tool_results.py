@@ -27,6 +27,11 @@ def storable(result: object) -> dict[str, Any] | None:
     return cleaned if isinstance(result, Mapping) else {"result": cleaned}
 
 
+def as_object(result: object) -> dict[str, Any]:
+    """The result as ADK would wrap it; None of a tool without a result is an empty one."""
+    return dict(result) if isinstance(result, dict) else {"result": result}
+
+
 def _is_plain(result: object) -> bool:
     try:
         json.dumps(result, allow_nan=False, ensure_ascii=False).encode()

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
+
+from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from sluicegate.core.canonical import hash_arguments
 from sluicegate.core.event_parts import NODE_CONFIRMATION
 from sluicegate.core.json_safe import json_safe
 from sluicegate.core.keys import CallKey, ChatKey
-from sluicegate.core.noted import closing_words
+from sluicegate.core.ledger import NewApproval
 from sluicegate.core.spoken_order import SpokenOrder
 from sluicegate.engine.call_ids import CallIds
 from sluicegate.engine.claims import Claims
-from sluicegate.engine.tool_results import storable
+from sluicegate.engine.outcomes import (
+    NOT_APPROVED,
+    REPEATED_AFTER_DENIAL,
+    STOPPED,
+    TOO_MANY,
+    UNKNOWN,
+    Outcomes,
+)
+from sluicegate.engine.tool_results import as_object, storable
 from sluicegate.errors import ToolError
+from sluicegate.tools.gated import terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,15 +46,6 @@ if TYPE_CHECKING:
     from sluicegate.stores.base import Ledger
 
     Connecting: TypeAlias = AbstractAsyncContextManager[BaseLlmConnection]
-
-UNKNOWN = (
-    "The outcome is unknown: the server stopped while this call ran, so it was not run again. "
-    "Check whether it took effect."
-)
-REPEATED_AFTER_DENIAL = "Not run: the user denied the same call before."
-TOO_MANY = "Not run: too many approvals were asked for at once; answer the user first."
-NOT_APPROVED = "Not run: no approval of this call is known."
-STOPPED = "Not run: the turn was stopped."
 
 CURRENT: ContextVar[TurnGate | None] = ContextVar("sluicegate_turn_gate", default=None)
 """The gate of the turn that runs in this context; ADK's tasks inherit it."""
@@ -69,12 +72,15 @@ class TurnGate:
     chat: ChatKey
     owner: str
     ledger: Ledger
-    rows: Mapping[CallKey, ApprovalRow]
+    rows: dict[CallKey, ApprovalRow]
     caps: Caps
+    ttl: Callable[[str], float]
     new_error_id: Any
     report: Any
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    outcomes: dict[str, dict[str, str]] = field(default_factory=dict)
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    remembered: dict[str, ApprovalRow] = field(default_factory=dict)
+    """Calls of this turn that were approved without asking, by ADK's id (A8)."""
     stopping: bool = False
     model_error: Exception | None = None
     """What a model raised; only its type and place are told, and only to the log."""
@@ -109,13 +115,13 @@ class TurnGate:
         if row is None:
             return self._unrun(call_id, NOT_APPROVED)
         if confirmation.confirmed is not True:
-            return self._answer_closed(call_id, row)
+            return self.outcomes.closed(call_id, row)
         if call_id in self.client_outputs:
             return self.client_outputs[call_id]
         return await self._claim(call_id, row, arguments)
 
     async def after(
-        self, tool: BaseTool, context: ToolContext, result: object
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext, result: object
     ) -> dict[str, Any] | None:
         """Store the outcome of a claimed call before ADK stores its event."""
         call_id = self._name(context)
@@ -124,6 +130,10 @@ class TurnGate:
         requested = context.actions.requested_tool_confirmations
         asks_for = context.function_call_id or ""
         if asks_for in requested and call_id not in self._asked:
+            row = await self._approve_remembered(tool, arguments, context)
+            if row is not None:
+                del requested[asks_for]
+                return await self._run_again(tool, row, arguments, context)
             if self._over_cap(context):
                 del requested[asks_for]
                 return self._unrun(call_id, TOO_MANY)
@@ -162,6 +172,9 @@ class TurnGate:
             if same_call and row.state == "denied" and self._is_here(row, context):
                 return self._unrun(call_id, REPEATED_AFTER_DENIAL)
         if await self._will_ask(tool, arguments, context):
+            remembered = await self._approve_remembered(tool, arguments, context)
+            if remembered is not None:
+                return await self._claim(call_id, remembered, arguments)
             if self._over_cap(context):
                 return self._unrun(call_id, TOO_MANY)
             self._asked.add(call_id)
@@ -176,6 +189,59 @@ class TurnGate:
             # ADK asks it next and takes what it raises for a failure of the tool (T8).
             return False
 
+    async def _approve_remembered(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> ApprovalRow | None:
+        """Answer ADK's question before it is asked, if the chat remembers a yes (A8)."""
+        # A node of a Workflow is asked about by its place, and its calls are not shown otherwise.
+        if not terms_of(tool).rememberable or context.node is not None:
+            return None
+        call_id = self._name(context)
+        known = json_safe(arguments)
+        new = NewApproval(
+            key=CallKey(*self.chat, context.invocation_id, call_id),
+            approval_id=f"remembered-{secrets.token_hex(12)}",
+            tool=tool.name,
+            args_hash=hash_arguments(known),
+            ttl=self.ttl(tool.name),
+            arguments=known,
+        )
+        row = await self.ledger.approve_remembered(new)
+        if row is not None:
+            self.rows[row.key] = self.remembered[call_id] = row
+            context.tool_confirmation = ToolConfirmation(confirmed=True)
+        return row
+
+    async def _run_again(
+        self,
+        tool: BaseTool,
+        row: ApprovalRow,
+        arguments: dict[str, Any],
+        context: ToolContext,
+    ) -> dict[str, Any] | None:
+        """Run a tool that has asked in its own code as ADK does after a person's yes."""
+        # Tools set it beside their question, so that the model does not comment on it.
+        context.actions.skip_summarization = None
+        answer = await self._claim(self._name(context), row, arguments)
+        if answer is not None:
+            return answer
+        try:
+            result = await self._execute(tool, arguments, context)
+        except asyncio.CancelledError as cancelled:
+            await self.failed(context, cancelled)
+            raise
+        except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
+            return await self.failed(context, error)
+        context.actions.requested_tool_confirmations.pop(context.function_call_id or "", None)
+        shown = await self.after(tool, arguments, context, result)
+        # ADK still holds the first result, which was only the question.
+        return as_object(result) if shown is None else shown
+
+    async def _execute(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> Any:
+        return await tool.run_async(args=arguments, tool_context=context)
+
     async def _claim(
         self, call_id: str, row: ApprovalRow, arguments: dict[str, Any]
     ) -> dict[str, Any] | None:
@@ -185,39 +251,13 @@ class TurnGate:
             self.claims.take(call_id, row.key)
             return None
         if current.state in ("executed", "failed"):
-            outcome = current.outcome
-            answer = dict(outcome) if isinstance(outcome, dict) else {"result": outcome}
-            if current.state == "failed":
-                self._note_error(call_id, str(answer.get("error", UNKNOWN)))
-            return answer
+            return self.outcomes.stored(call_id, current)
         if current.state in ("executing", "unknown"):
             return self._unrun(call_id, UNKNOWN)
-        return self._answer_closed(call_id, current)
-
-    def _answer_closed(self, call_id: str, row: ApprovalRow) -> dict[str, Any]:
-        """The model's answer for a call that may not run, from the row (A1, A5, A6)."""
-        if row.state == "denied" or (row.state == "expired" and row.answer is False):
-            self.outcomes[call_id] = {"kind": "denied", "text": "The user denied this call."}
-            denied: dict[str, Any] = {"status": "denied", "error": "The user denied this call."}
-            if row.state == "expired":
-                denied["error"] = "The approval of this call expired."
-            if row.reason:
-                denied["reason"] = row.reason
-            return denied
-        if row.state in ("approved", "requested"):
-            return self._unrun(call_id, NOT_APPROVED)
-        approved, sentence = closing_words(row)
-        answer = self._unrun(call_id, sentence)
-        if not approved:
-            self.outcomes[call_id] = {"kind": "denied", "text": sentence}
-        return answer
+        return self.outcomes.closed(call_id, current)
 
     def _unrun(self, call_id: str, sentence: str) -> dict[str, Any]:
-        self._note_error(call_id, sentence)
-        return {"status": "error", "error": sentence}
-
-    def _note_error(self, call_id: str, sentence: str) -> None:
-        self.outcomes[call_id] = {"kind": "error", "text": sentence}
+        return self.outcomes.unrun(call_id, sentence)
 
     async def _finish(self, call_id: str, *, failed: bool, outcome: Any) -> None:
         key = self.claims.key(call_id)
@@ -248,7 +288,7 @@ class TurnGate:
     def _over_cap(self, context: ToolContext) -> bool:
         rows = self.rows.values()
         waiting = sum(row.state == "requested" for row in rows)
-        exchange = sum(self._is_here(row, context) for row in rows)
+        exchange = sum(self._is_here(row, context) and not row.is_automatic for row in rows)
         asked = len(self._asked)
         return (
             asked >= self.caps.per_turn

@@ -67,6 +67,7 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
             parts.options.max_requests_per_exchange,
             parts.options.max_pending_per_chat,
         ),
+        ttl=parts.approval_ttl,
         new_error_id=new_error_id,
         report=_report(chat, stamp),
         client_outputs=setup.client_outputs,

@@ -23,6 +23,7 @@ from sluicegate.server.answers import (
     nowhere,
     routing_refusal,
 )
+from sluicegate.server.approvals import approval_operations
 from sluicegate.server.authentication import authenticator
 from sluicegate.server.chats import StoredChats
 from sluicegate.server.files import StoredFiles, file_operations
@@ -172,6 +173,7 @@ def build(
         *chat_operations(sse),
         *stored_operations(StoredChats(body=body)),
         *file_operations(StoredFiles(body=BodyLimits(settings.max_file_bytes, body.seconds))),
+        *approval_operations(),
         *session_operations(asked),
         *probe_operations(engine),
     ]

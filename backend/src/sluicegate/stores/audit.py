@@ -74,9 +74,18 @@ def note_rows(
 
 
 def note_grant(
-    connection: Connection, chat: ChatKey, grant: Grant, action: str, now: ColumnElement[float]
+    connection: Connection,
+    chat: ChatKey,
+    grant: Grant,
+    action: str,
+    *,
+    now: ColumnElement[float],
+    via: str,
 ) -> None:
-    """Note that an approval is remembered from now on, or is no more."""
+    """Note that an approval is remembered from now on, or is no more.
+
+    ``granted_by`` of the grant is whoever does it.
+    """
     entry = {
         **chat._asdict(),
         "at": now,
@@ -86,6 +95,7 @@ def note_grant(
         "tool": grant.tool,
         "action": action,
         "by": grant.granted_by,
+        "via": via or None,
     }
     connection.execute(insert(AUDIT).values(entry))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.keys import CallKey, ChatKey, TurnKey
-    from sluicegate.core.ledger import ApprovalRow, Decision, NewApproval
+    from sluicegate.core.ledger import ApprovalRow, Decision, Grant, NewApproval
     from sluicegate.wire.chunks import BaseChunk
 
 
@@ -127,6 +127,12 @@ class Ledger(Protocol):
             StoreError: the decisions contradict each other, or a row has other arguments.
         """
 
+    async def approve_remembered(self, new: NewApproval) -> ApprovalRow | None:
+        """Approve a call of a tool that is remembered in its chat, without asking (A8).
+
+        Returns the row, also one that was made so before; None when the tool has to ask.
+        """
+
     async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
         """Close what waits or is approved but not claimed (A5).
 
@@ -176,6 +182,22 @@ class Ledger(Protocol):
 
     async def pending(self, app: str, user: str) -> dict[str, int]:
         """Return how many requests wait, by chat id; chats without any are left out."""
+
+
+class Grants(Protocol):
+    """The tools of a chat that need not ask again (A8); `Ledger.decide` adds to them."""
+
+    async def all(self, chat: ChatKey) -> list[Grant]:
+        """Return what is remembered in a chat, oldest first."""
+
+    async def revoke(self, chat: ChatKey, tool: str, *, by: str, via: str = "") -> bool:
+        """Let a tool ask again; False when nothing was remembered of it.
+
+        A call that was approved by it and has not begun is refused.
+        """
+
+    async def forget(self, chat: ChatKey) -> None:
+        """Take back everything that is remembered in a chat that is deleted."""
 
 
 class Leases(Protocol):

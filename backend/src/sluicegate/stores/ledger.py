@@ -12,6 +12,7 @@ from sluicegate.core.keys import CallKey
 from sluicegate.core.ledger import ApprovalRow, sources
 from sluicegate.errors import StoreError
 from sluicegate.stores.audit import note_rows
+from sluicegate.stores.grants import find_grant, remember
 from sluicegate.stores.schema import APPROVALS
 
 if TYPE_CHECKING:
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 _C = APPROVALS.c
 _KEY = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
 _JSON = ("outcome", "arguments", "edits")
+
+REMEMBERED = "remembered"
+"""What stands in place of a transport where nobody was asked."""
+
+TAKEN_BACK = "the remembered approval was taken back."
 
 
 class DatabaseLedger:
@@ -58,11 +64,38 @@ class DatabaseLedger:
             if any(_has_lost(decision, rows[decision.request.key]) for decision in decisions):
                 return rows
             for decision in decisions:
-                self._change(connection, self._answer(decision, by, via))
+                for row in self._change(connection, self._answer(decision, by, via)):
+                    if decision.is_remembered and row.state == "approved":
+                        remember(connection, self._database, row)
             return _select(connection, requests)
 
         rows = await self._database.write(record)
         return [rows[decision.request.key] for decision in decisions]
+
+    async def approve_remembered(self, new: NewApproval) -> ApprovalRow | None:
+        """Approve a call of a tool that is remembered in its chat (A8)."""
+
+        def approve(connection: Connection) -> ApprovalRow | None:
+            grant = find_grant(connection, new.key.chat_key, new.tool)
+            if grant is not None and self._remember(connection, [new]):
+                now = self._database.now()
+                answer = self._move("approved", _is(new.key)).values(
+                    answer=True,
+                    decided_by=grant.granted_by,
+                    decided_at=now,
+                    grant_id=grant.approval_id,
+                    via=REMEMBERED,
+                )
+                self._change(connection, answer)
+            row = _select(connection, [new.key]).get(new.key)
+            return row if row is not None and row.is_automatic else None
+
+        return await self._database.write(approve)
+
+    def refuse_remembered(self, connection: Connection, chat: ChatKey, tool: str) -> None:
+        """Close what was approved by a grant that is taken back and has not begun."""
+        is_its = and_(_of_chat(chat), _C.tool == tool, _C.grant_id.is_not(None))
+        self._change(connection, self._end("refused", is_its).values(reason=TAKEN_BACK))
 
     async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
         """Close what waits or is approved but not claimed."""
@@ -148,7 +181,8 @@ class DatabaseLedger:
 
         return await self._database.read(count)
 
-    def _remember(self, connection: Connection, new: Sequence[NewApproval]) -> None:
+    def _remember(self, connection: Connection, new: Sequence[NewApproval]) -> bool:
+        """Add requests that are not known; whether there was one."""
         now = self._database.now()
         # In the order of the keys, so that two transactions never wait for each other.
         values = [
@@ -166,8 +200,9 @@ class DatabaseLedger:
             for request in sorted(new, key=lambda request: request.key)
         ]
         statement = self._database.insert(APPROVALS).values(values).on_conflict_do_nothing()
-        added = connection.execute(statement.returning(APPROVALS))
-        note_rows(connection, [_row(row) for row in added], now)
+        added = [_row(row) for row in connection.execute(statement.returning(APPROVALS))]
+        note_rows(connection, added, now)
+        return bool(added)
 
     def _change(self, connection: Connection, by: Update) -> list[ApprovalRow]:
         """Make a move and note it in the trail (A10); returns the rows that changed."""
@@ -186,6 +221,7 @@ class DatabaseLedger:
             reason=decision.reason,
             decided_by=by,
             via=via or None,
+            edits=None if decision.edits is None else _to_json(decision.edits),
             decided_at=now,
             finished_at=case((is_late, now), else_=None if decision.approved else now),
         )
@@ -243,6 +279,6 @@ def _without_contradictions(decisions: Sequence[Decision]) -> dict[CallKey, NewA
 
 
 def _has_lost(decision: Decision, row: ApprovalRow) -> bool:
-    """Whether somebody said the opposite before, or took the question back (A4)."""
-    is_contradicted = row.answer is not None and row.answer != decision.approved
+    """Whether somebody said something else before, or took the question back (A4)."""
+    is_contradicted = row.answer is not None and not decision.says_what(row)
     return is_contradicted or row.state == "superseded"

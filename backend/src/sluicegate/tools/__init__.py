@@ -1,5 +1,6 @@
-"""Tools that an agent declares and somebody else runs."""
+"""Tools that an agent declares: those that somebody else runs, and those that ask a person."""
 
 from sluicegate.tools.client_tools import ClientTool, client_tool
+from sluicegate.tools.gated import GateTerms, gated, terms_of
 
-__all__ = ["ClientTool", "client_tool"]
+__all__ = ["ClientTool", "GateTerms", "client_tool", "gated", "terms_of"]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeGuard
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeGuard
+
+from pydantic import JsonValue
 
 from sluicegate.errors import Malformed, TooLarge
 from sluicegate.wire.messages import is_tool_part, tool_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pydantic import JsonValue
 
     from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.messages import Part
@@ -22,11 +22,53 @@ _ENDED: Final = ("output-available", "output-error", "output-denied")
 
 @dataclass(frozen=True)
 class Answer:
-    """A person's decision; for an approval that is decided already, a repeat."""
+    """A person's decision; for an approval that is decided already, a repeat.
+
+    ``edits`` are the arguments to run with in place of those asked about, ``is_remembered``
+    says that later calls of the tool are approved too (A8); both stand only beside a yes.
+    """
 
     approval_id: str
     approved: bool
     reason: str | None
+    edits: dict[str, JsonValue] | None = None
+    is_remembered: bool = False
+
+
+@dataclass(frozen=True)
+class Staged:
+    """The body's ``edits`` and ``remember``: what a page has prepared, by approval id.
+
+    A page sends all of it with every request, so what belongs to no answer of the request is
+    ignored, whatever it is.
+    """
+
+    edits: JsonValue = None
+    remember: JsonValue = None
+
+    def edits_of(self, approval_id: str) -> dict[str, JsonValue] | None:
+        """The changed arguments of an approval; raises Malformed."""
+        found = _entry(self.edits, approval_id)
+        if found is not None and not isinstance(found, dict):
+            raise Malformed("The changed arguments of an approval must be an object.")
+        return found
+
+    def remembers(self, approval_id: str) -> bool:
+        """Whether an approval is to be remembered; raises Malformed."""
+        found = _entry(self.remember, approval_id)
+        if found not in (None, "chat"):
+            raise Malformed('An approval can be remembered for its chat alone; send "chat".')
+        return found is not None
+
+
+def _entry(staged: JsonValue, approval_id: str) -> JsonValue:
+    # What cannot be read is refused: a yes to changed arguments is no yes to the first ones.
+    if staged is not None and not isinstance(staged, dict):
+        raise Malformed("What is staged for approvals must be an object with their ids as keys.")
+    return None if staged is None else staged.get(approval_id)
+
+
+NOTHING_STAGED: Final = Staged()
 
 
 @dataclass(frozen=True)
@@ -67,7 +109,10 @@ class PostedAssistant:
 
 
 def parse_assistant(
-    message_id: str, parts: Sequence[Part], limits: RequestLimits
+    message_id: str,
+    parts: Sequence[Part],
+    limits: RequestLimits,
+    staged: Staged = NOTHING_STAGED,
 ) -> PostedAssistant:
     """Read the parts of a continued message; each is an object with a ``type``.
 
@@ -81,7 +126,7 @@ def parse_assistant(
     for part in parts:
         if not is_tool_part(part):
             continue
-        answer = _answer(part, limits)
+        answer = _answer(part, limits, staged)
         if answer is not None and _differs(answers.setdefault(answer.approval_id, answer), answer):
             raise Malformed("One approval is answered both yes and no; answer it once.")
         output = _output(part)
@@ -97,21 +142,33 @@ def parse_assistant(
     )
 
 
-def _answer(part: Part, limits: RequestLimits) -> Answer | None:
+def _answer(part: Part, limits: RequestLimits, staged: Staged) -> Answer | None:
     approval = part.get("approval")
     if part.get("state") == "approval-responded":
-        return _decision(approval, limits)
+        return with_staged(parse_decision(approval, limits), staged)
     if part.get("state") not in _ENDED or not isinstance(approval, dict):
         return None
     approval_id, approved = approval.get("id"), approval.get("approved")
     reason = approval.get("reason")
-    if not _is_handle(approval_id) or not isinstance(approved, bool):
+    if not is_handle(approval_id) or not isinstance(approved, bool):
         return None
     return Answer(approval_id, approved, reason if isinstance(reason, str) else None)
 
 
-def _decision(approval: Any, limits: RequestLimits) -> Answer:
-    if not isinstance(approval, dict) or not _is_handle(approval.get("id")):
+def with_staged(answer: Answer, staged: Staged) -> Answer:
+    """Add to a yes what is staged for it; raises Malformed."""
+    if not answer.approved:
+        return answer
+    return replace(
+        answer,
+        edits=staged.edits_of(answer.approval_id),
+        is_remembered=staged.remembers(answer.approval_id),
+    )
+
+
+def parse_decision(approval: object, limits: RequestLimits) -> Answer:
+    """Read ``{id, approved, reason?}``; raises Malformed."""
+    if not isinstance(approval, dict) or not is_handle(approval.get("id")):
         raise Malformed("An answer does not name its approval; load the chat and answer again.")
     approved, reason = approval.get("approved"), approval.get("reason")
     if not isinstance(approved, bool):
@@ -131,7 +188,7 @@ def _differs(one: Answer, other: Answer) -> bool:
 
 def _output(part: Part) -> ClientOutput | None:
     state, call_id = part.get("state"), part.get("toolCallId")
-    if state not in ("output-available", "output-error") or not _is_handle(call_id):
+    if state not in ("output-available", "output-error") or not is_handle(call_id):
         return None
     if part.get("preliminary") is True or not isinstance(part.get("toolName", ""), str):
         return None
@@ -153,12 +210,12 @@ def _posted(part: Part) -> PostedPart:
     approval_id = approval.get("id") if isinstance(approval, dict) else None
     return PostedPart(
         type=part["type"],
-        tool_call_id=call_id if _is_handle(call_id) else None,
+        tool_call_id=call_id if is_handle(call_id) else None,
         state=state if isinstance(state, str) else None,
-        approval_id=approval_id if _is_handle(approval_id) else None,
+        approval_id=approval_id if is_handle(approval_id) else None,
     )
 
 
-def _is_handle(value: object) -> TypeGuard[str]:
+def is_handle(value: object) -> TypeGuard[str]:
     """Whether this can name a call or an approval; those of workflows hold ``@`` and ``/``."""
     return isinstance(value, str) and 0 < len(value) <= _MAX_HANDLE and value.isprintable()

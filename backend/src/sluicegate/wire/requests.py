@@ -17,6 +17,7 @@ from sluicegate.wire.answers import (
     ClientOutput,
     PostedAssistant,
     PostedPart,
+    Staged,
     parse_assistant,
 )
 from sluicegate.wire.files import FilePart, parse_file_part
@@ -120,7 +121,8 @@ def parse_chat_request(
         raise Malformed("The last message is neither the user's nor the assistant's; remove it.")
     continued = next((item for item in messages if _is_assistant(item, message_id)), last)
     _read_message(last)
-    answered = parse_assistant(*_read_message(continued), limits)
+    staged = Staged(body.get("edits"), body.get("remember"))
+    answered = parse_assistant(*_read_message(continued), limits, staged)
     posted = _posted(body, continued)
     return ChatRequest(chat_id, trigger, message_id, None, answered, posted)
 

@@ -1,0 +1,126 @@
+"""What the author of a gated tool says about its approvals."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict, Unpack
+
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.function_tool import FunctionTool
+
+from sluicegate.errors import ConfigurationError
+from sluicegate.tools.client_tools import ClientTool
+
+if TYPE_CHECKING:
+    from google.adk.tools.tool_context import ToolContext
+
+Find: TypeAlias = Callable[[str], Awaitable[Any] | Any]
+"""Looks up what became of a call by its idempotency key; None where nothing is known of it."""
+
+TERMS_KEY: Final = "sluicegate"
+"""Where a tool's ``custom_metadata`` holds its `GateTerms`."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateTerms:
+    """What may be done with the approvals of a tool, and with a call that a crash cut off.
+
+    ``expires`` is the seconds an approval waits, None for the setting ``approval_ttl``.
+    """
+
+    editable: bool = True
+    rememberable: bool = True
+    idempotent: bool = False
+    find: Find | None = None
+    expires: float | None = None
+
+
+class Terms(TypedDict, total=False):
+    """The fields of `GateTerms` as keywords."""
+
+    editable: bool
+    rememberable: bool
+    idempotent: bool
+    find: Find | None
+    expires: float | None
+
+
+_PLAIN: Final = GateTerms()
+
+
+def gated(
+    tool: BaseTool | Callable[..., Any],
+    *,
+    require_confirmation: bool | Callable[..., bool] = True,
+    **terms: Unpack[Terms],
+) -> BaseTool:
+    """Make a tool that asks a person, and say what may be done with its approvals.
+
+    A tool is copied and stays as it was; a function becomes a function tool. A tool that decides
+    for itself whether it asks goes on to do so.
+
+    Args:
+        tool: A tool, or a function as ADK takes it.
+        require_confirmation: As in ADK: always, or a function of the arguments. False leaves it to
+            the tool, which asks in its own code.
+        **terms: ``editable``: a person may change the arguments. ``rememberable``: a person
+            may have later calls in the chat approved (A8). ``idempotent``: the tool may run again
+            with the same key after a crash. ``find``: what became of a call, by its key.
+            ``expires``: seconds an approval waits (A5).
+
+    Raises:
+        ConfigurationError: The tool runs in the browser, or the terms cannot be used.
+    """
+    said = _checked(GateTerms(**terms))
+    if isinstance(tool, ClientTool):
+        raise ConfigurationError(
+            f"The tool {tool.name!r} runs in the browser; "
+            "declare its approval with client_tool(..., require_confirmation=True)."
+        )
+    if isinstance(tool, BaseTool):
+        fresh = copy.copy(tool)
+        if require_confirmation:
+            _ask(fresh, when=require_confirmation)
+    else:
+        fresh = FunctionTool(tool, require_confirmation=require_confirmation)
+    fresh.custom_metadata = {**(fresh.custom_metadata or {}), TERMS_KEY: said}
+    return fresh
+
+
+def terms_of(tool: BaseTool) -> GateTerms:
+    """Return what a tool's author said, by `gated` or in ``custom_metadata``.
+
+    A tool of a toolset can say ``editable`` and ``rememberable`` in its ``custom_metadata``.
+    """
+    said = tool.custom_metadata or {}
+    terms = said.get(TERMS_KEY)
+    if isinstance(terms, GateTerms):
+        return terms
+    editable = said.get("editable", True) is not False
+    rememberable = said.get("rememberable", True) is not False
+    return _PLAIN if editable and rememberable else GateTerms(editable, rememberable)
+
+
+def _checked(terms: GateTerms) -> GateTerms:
+    if terms.find is not None and not callable(terms.find):
+        raise ConfigurationError("The look-up find of a gated tool must be a function of its key.")
+    if terms.expires is not None and not (isfinite(terms.expires) and terms.expires > 0):
+        raise ConfigurationError("The time expires of a gated tool must be seconds above 0.")
+    return terms
+
+
+def _ask(tool: BaseTool, *, when: bool | Callable[..., bool]) -> None:
+    """Let a tool ask by ADK's gate, unless its author has said already when it asks."""
+    if hasattr(tool, "_require_confirmation"):
+        vars(tool)["_require_confirmation"] = tool._require_confirmation or when
+        return
+    if type(tool).check_require_confirmation is not BaseTool.check_require_confirmation:
+        return
+
+    async def check(args: dict[str, Any], tool_context: ToolContext) -> bool:
+        return when(**args) if callable(when) else when
+
+    vars(tool).update(check_require_confirmation=check, _require_confirmation=when)

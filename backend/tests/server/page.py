@@ -1,0 +1,90 @@
+"""A page in front of the real server, as `useChat` drives it, over plain HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import httpx
+from pydantic import TypeAdapter
+
+from sluicegate import create_app
+from sluicegate.wire.chunks import Chunk
+from sluicegate.wire.messages import UIMessage, is_tool_part
+from sluicegate.wire.reducer import reduce_chunks
+from tests.server.exchange import chunks, client, living, user_message
+
+CHUNK: TypeAdapter[Chunk] = TypeAdapter(Chunk)
+
+
+@dataclass
+class Page:
+    """One chat of one person."""
+
+    http: httpx.AsyncClient
+    major: Literal[6, 7] = 7
+    chat_id: str = field(default_factory=lambda: f"chat-{secrets.token_hex(6)}")
+    messages: list[UIMessage] = field(default_factory=list)
+    posts: int = 0
+
+    async def say(self, text: str) -> list[dict[str, Any]]:
+        """Send a new message and read the answer."""
+        question = user_message(text, message_id=f"u-{secrets.token_hex(6)}")
+        self.messages.append(cast("UIMessage", question))
+        return await self.post()
+
+    async def answer(self, *, approved: bool = True, **staged: Any) -> list[dict[str, Any]]:
+        """Answer everything that waits."""
+        for part in self.pending():
+            part["state"] = "approval-responded"
+            part["approval"]["approved"] = approved
+        return await self.post(**staged)
+
+    async def post(self, **staged: Any) -> list[dict[str, Any]]:
+        """Post the last message as the stock transport does, and read the answer."""
+        last = self.messages[-1]
+        self.posts += 1
+        response = await self.http.post(
+            "/api/chat",
+            json={"id": self.chat_id, "messages": self.messages, **staged},
+            headers={"x-ai-sdk": str(self.major)},
+        )
+        assert response.status_code == 200, response.text
+        read = chunks(response.text)
+        continued = last if last["role"] == "assistant" else None
+        message = reduce_chunks([CHUNK.validate_python(chunk) for chunk in read], continued)
+        if continued is not None:
+            self.messages.pop()
+        self.messages.append(message)
+        return read
+
+    def pending(self) -> list[dict[str, Any]]:
+        """The parts of the last message that wait for an answer."""
+        return [
+            part
+            for part in self.messages[-1]["parts"]
+            if is_tool_part(part) and part["state"] == "approval-requested"
+        ]
+
+    def asks(self) -> list[str]:
+        """The ids of the approvals that wait."""
+        return [part["approval"]["id"] for part in self.pending()]
+
+    async def history(self) -> UIMessage:
+        """The stored last message."""
+        chat = (await self.http.get(f"/api/chats/{self.chat_id}")).json()
+        last: UIMessage = chat["messages"][-1]
+        return last
+
+
+@contextlib.asynccontextmanager
+async def served(agent: Any, folder: Path, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
+    """The whole application around an agent, on a database in a folder."""
+    url = f"sqlite+aiosqlite:///{folder}/chats.db"
+    app = create_app(agent, sessions=url, artifacts=f"file:{folder}/files", **settings)
+    async with living(app), client(app) as http:
+        yield http

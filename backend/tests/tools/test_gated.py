@@ -1,0 +1,120 @@
+"""What an author says of a gated tool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
+
+from sluicegate.engine.tool_facts import ToolNames, facts_of, judge
+from sluicegate.errors import ConfigurationError
+from sluicegate.tools import GateTerms, client_tool, gated, terms_of
+
+
+def pay(n: int) -> dict[str, int]:
+    """Pay."""
+    return {"paid": n}
+
+
+def dear(n: int) -> bool:
+    return n > 10
+
+
+def ask(n: int, tool_context: ToolContext) -> None:
+    """Ask."""
+    tool_context.request_confirmation()
+
+
+class Own(BaseTool):
+    """A tool of one's own class."""
+
+    def __init__(self) -> None:
+        super().__init__(name="own", description="Own.")
+
+
+class Picky(Own):
+    """One that decides for itself."""
+
+    async def check_require_confirmation(
+        self, args: dict[str, Any], tool_context: ToolContext
+    ) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "says"),
+    [
+        (gated(pay), "gated", [True, True]),
+        (gated(FunctionTool(pay)), "gated", [True, True]),
+        (gated(FunctionTool(pay, require_confirmation=True)), "gated", [True, True]),
+        (gated(pay, require_confirmation=dear), "conditional", [False, True]),
+        (gated(FunctionTool(pay, require_confirmation=dear)), "conditional", [False, True]),
+        (gated(FunctionTool(pay), require_confirmation=dear), "conditional", [False, True]),
+        (gated(ask, require_confirmation=False), "conditional", [False, False]),
+        (gated(pay, require_confirmation=False), "free", [False, False]),
+        (gated(Own()), "gated", [True, True]),
+        (gated(Own(), require_confirmation=dear), "conditional", [False, True]),
+        (gated(Picky()), "conditional", [False, False]),
+    ],
+)
+async def test_a_gated_tool_asks_as_its_author_said(
+    tool: BaseTool, kind: str, says: list[bool]
+) -> None:
+    assert judge(tool, ToolNames()).kind == kind
+    context: Any = None
+    asked = [await tool.check_require_confirmation({"n": n}, context) for n in (5, 50)]
+    assert asked == says
+
+
+def test_a_tool_that_is_given_stays_as_it_was() -> None:
+    plain = FunctionTool(pay)
+    plain.custom_metadata = {"title": "Pay"}
+    tool = gated(plain, editable=False)
+    assert plain.custom_metadata == {"title": "Pay"}
+    assert judge(plain, ToolNames()).kind == "free"
+    assert facts_of(tool, "gated").title == "Pay"
+
+
+def test_what_is_said_reaches_the_page_and_the_clock() -> None:
+    async def find(key: str) -> None:
+        return None
+
+    terms = terms_of(gated(pay, editable=False, rememberable=False, find=find, expires=60.0))
+    assert terms == GateTerms(editable=False, rememberable=False, find=find, expires=60.0)
+    facts = facts_of(gated(pay, editable=False, expires=60.0), "gated")
+    assert (facts.editable, facts.rememberable, facts.expires) == (False, True, 60.0)
+
+
+def test_a_tool_of_a_toolset_says_it_in_its_metadata() -> None:
+    tool = FunctionTool(pay)
+    assert terms_of(tool) == GateTerms()
+    tool.custom_metadata = {"editable": False, "rememberable": "no"}
+    assert terms_of(tool) == GateTerms(editable=False)
+
+
+@pytest.mark.parametrize("kind", ["client", "gated-client"])
+def test_what_runs_in_the_browser_is_neither_edited_nor_remembered(kind: Any) -> None:
+    facts = facts_of(client_tool("look", "Look.", {"type": "object"}), kind)
+    assert (facts.editable, facts.rememberable) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ({"expires": 0}, "seconds above 0"),
+        ({"expires": -1.0}, "seconds above 0"),
+        ({"expires": float("nan")}, "seconds above 0"),
+        ({"find": "look"}, "a function of its key"),
+    ],
+)
+def test_terms_that_cannot_be_used_are_refused(terms: Any, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        gated(pay, **terms)
+
+
+def test_a_tool_of_the_browser_is_declared_otherwise() -> None:
+    with pytest.raises(ConfigurationError, match="client_tool"):
+        gated(client_tool("look", "Look.", {"type": "object"}))

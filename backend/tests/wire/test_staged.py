@@ -1,0 +1,85 @@
+"""What a page stages for its answers: changed arguments, approvals to remember (A7, A8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sluicegate.errors import Malformed
+from sluicegate.wire.requests import Answer, parse_chat_request
+
+
+def part(approval_id: str, state: str = "approval-responded", **approval: Any) -> dict[str, Any]:
+    answer = {"id": approval_id, "approved": True, **approval}
+    call = {"type": "tool-pay", "toolCallId": f"call-{approval_id}", "state": state}
+    return {**call, "approval": answer}
+
+
+def answers(*parts: dict[str, Any], **staged: Any) -> tuple[Answer, ...]:
+    message: Any = {"id": "a1", "role": "assistant", "parts": list(parts)}
+    request = parse_chat_request({"id": "chat", "message": message, **staged})
+    assert request.continued is not None
+    return request.continued.answers
+
+
+def test_what_is_staged_goes_to_the_answer_it_is_for() -> None:
+    edited, remembered, plain = answers(
+        part("a"), part("b"), part("c"), edits={"a": {"n": 2}}, remember={"b": "chat"}
+    )
+    assert (edited.edits, edited.is_remembered) == ({"n": 2}, False)
+    assert (remembered.edits, remembered.is_remembered) == (None, True)
+    assert (plain.edits, plain.is_remembered) == (None, False)
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [
+        part("a", approved=False),
+        part("a", "approval-requested", approved=None),
+        part("a", "output-available"),
+        part("a", "output-denied", approved=False),
+        part("another"),
+    ],
+)
+@pytest.mark.parametrize(
+    "staged",
+    [
+        {"edits": {"a": {"n": 2}}, "remember": {"a": "chat"}},
+        {"edits": {"a": "nonsense"}, "remember": {"a": 1}},
+    ],
+)
+def test_what_is_staged_for_anything_but_a_yes_of_this_request_is_ignored(
+    answered: dict[str, Any], staged: dict[str, Any]
+) -> None:
+    assert all(a.edits is None and not a.is_remembered for a in answers(answered, **staged))
+
+
+@pytest.mark.parametrize(
+    ("staged", "said"),
+    [
+        ({"edits": []}, "must be an object with their ids"),
+        ({"edits": "a"}, "must be an object with their ids"),
+        ({"remember": True}, "must be an object with their ids"),
+        ({"edits": {"a": [1]}}, "changed arguments of an approval must be an object"),
+        ({"edits": {"a": "n=2"}}, "changed arguments of an approval must be an object"),
+        ({"remember": {"a": "user"}}, "for its chat alone"),
+        ({"remember": {"a": True}}, "for its chat alone"),
+        ({"remember": {"a": {}}}, "for its chat alone"),
+    ],
+)
+def test_what_cannot_be_read_beside_a_yes_is_refused(staged: dict[str, Any], said: str) -> None:
+    with pytest.raises(Malformed, match=said):
+        answers(part("a"), **staged)
+
+
+@pytest.mark.parametrize("staged", [{"edits": None}, {"remember": None}, {"edits": {"a": None}}])
+def test_null_is_nothing(staged: dict[str, Any]) -> None:
+    [answer] = answers(part("a"), **staged)
+    assert (answer.edits, answer.is_remembered) == (None, False)
+
+
+def test_a_new_message_has_nothing_staged() -> None:
+    question: Any = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Hi"}]}
+    request = parse_chat_request({"id": "chat", "message": question, "edits": 1, "remember": 2})
+    assert request.continued is None
