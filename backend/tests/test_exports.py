@@ -18,6 +18,7 @@ PUBLIC = [
     "ScriptedModel",
     "Settings",
     "ToolError",
+    "ToolResult",
     "__version__",
     "client_tool",
     "create_app",

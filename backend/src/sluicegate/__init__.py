@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.client import Client
     from sluicegate.engine.options import EngineOptions
     from sluicegate.errors import ConfigurationError, RequestError, ToolError
+    from sluicegate.media import ToolResult
     from sluicegate.replay import ScriptedModel
     from sluicegate.server.app import create_app
     from sluicegate.server.settings import Settings
@@ -27,6 +28,7 @@ __all__ = [
     "ScriptedModel",
     "Settings",
     "ToolError",
+    "ToolResult",
     "__version__",
     "client_tool",
     "create_app",
@@ -41,6 +43,7 @@ _HOMES: Final = {
     "ScriptedModel": "replay",
     "Settings": "server.settings",
     "ToolError": "errors",
+    "ToolResult": "media",
     "client_tool": "tools",
     "create_app": "server.app",
 }

@@ -24,6 +24,8 @@
     │   ├── RecordingError        a recording that cannot be read, written or played
     │   └── ScenarioError         a script for the model that cannot be played
     ├── MediaError                a file that cannot be used (ValueError); one public sentence
+    ├── DetailError               a detail of a ToolResult that cannot be used (ValueError)
+    │   └── DetailTypeError       one of a type that no detail has (TypeError too)
     ├── StoreError                a store refused or lost what it was given
     │   └── StoreUnavailable      a store does not answer, or cannot write now
     └── ToolError                 a tool says more to the user and to the model
@@ -211,6 +213,17 @@ class ScenarioError(ConfigurationError):
 
 class MediaError(SluicegateError, ValueError):
     """A file cannot be used; the text is one public sentence without names or contents."""
+
+
+class DetailError(SluicegateError, ValueError):
+    """A tool result cannot be made of this; the text names the place, such as ``details[1].rows``.
+
+    It is for the author of the tool, not for the user.
+    """
+
+
+class DetailTypeError(DetailError, TypeError):
+    """A detail has a type that none may have."""
 
 
 class StoreError(SluicegateError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -34,9 +35,11 @@ async def question_content(files: ChatFiles, chat: ChatKey, message: UserMessage
 async def _part(files: ChatFiles, chat: ChatKey, file: FilePart) -> types.Part:
     if file.data is not None:
         stored = await files.attach(chat, file.data, file.media_type, file.filename)
-        return types.Part(inline_data=types.Blob(data=file.data, mime_type=stored.media_type))
-    data, media_type = await files.read(chat, stored_name(file.url or ""))
-    return types.Part(inline_data=types.Blob(data=data, mime_type=media_type))
+    else:
+        stored = await files.find(chat, stored_name(file.url or ""))
+        stored = replace(stored, title=file.filename or stored.title)
+    data = types.FileData(file_uri=stored.uri, mime_type=stored.media_type)
+    return types.Part(file_data=data)
 
 
 def stored_name(url: str) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
 from sluicegate.core.history import for_reader, resumable
 from sluicegate.core.keys import ChatKey
-from sluicegate.core.translator import media_of
 from sluicegate.core.turn_plan import (
     Answers,
     ChatLog,
@@ -227,15 +225,7 @@ class ChatEngine:
 
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
         """The bytes and media type of a file of the chat; raises Unknown."""
-        chat = self._key(user, chat_id)
-        with contextlib.suppress(Unknown):
-            return await self._parts.files.read(chat, name)
-        session = await self._parts.log.load(chat)
-        for event in session.events if session is not None else ():
-            for found, media_type, data in media_of(event):
-                if found == name:
-                    return data, media_type
-        raise Unknown("There is no such file.")
+        return await self._parts.files.read(self._key(user, chat_id), name)
 
     async def _answers(
         self, log: ChatLog, plan: Answers, release: Release, client: Client, by: Holder | None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from google.adk.models.base_llm import BaseLlm
 from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.core.event_parts import ABORTED, NODE_CONFIRMATION
 from sluicegate.core.exchanges import METADATA_KEY
+from sluicegate.engine.model_files import is_served
 from sluicegate.engine.turn_gate import CURRENT
 
 if TYPE_CHECKING:
@@ -43,10 +45,22 @@ class GatePlugin(BasePlugin):
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        """Begin to watch the ids of the calls that the model makes."""
+        """Begin to watch the ids of the calls that the model makes.
+
+        Give files to a model that has nobody around it to do so: one that a function builds, and
+        each one that is talked to live.
+        """
         turn = CURRENT.get()
         if turn is not None:
             turn.call_ids.begin(callback_context)
+            invocation = callback_context._invocation_context
+            model = getattr(invocation.agent, "canonical_model", None)
+            is_live = invocation.live_request_queue is not None
+            if isinstance(model, BaseLlm) and (is_live or not is_served(model)):
+                shaped = await turn.files.models.shape(
+                    llm_request.contents, model, llm_request.model
+                )
+                llm_request.contents = shaped.contents
         return None
 
     async def after_model_callback(
@@ -97,6 +111,9 @@ class GatePlugin(BasePlugin):
         if turn is None:
             return None
         turn.meet(event)
+        # What is said into a microphone or out of a loudspeaker is no file.
+        if invocation_context.live_request_queue is None or event.get_function_responses():
+            await turn.files.neutralise(event)
         noted: dict[str, Any] = {}
         if not event.partial:
             noted = _outcomes(turn, event)

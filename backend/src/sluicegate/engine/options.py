@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sluicegate.engine.result_limits import ResultLimits
 from sluicegate.wire.limits import RequestLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -69,6 +71,9 @@ class EngineOptions(BaseModel):
     model: str | None = None
     """A model id in place of every model of the agent."""
 
+    model_table: str | None = None
+    """A file that says which files other models read, or these ones otherwise."""
+
     model_script: str | None = None
     """A scenario file whose scripted model takes the place of every model of the agent."""
 
@@ -115,7 +120,7 @@ class EngineOptions(BaseModel):
     """Parts of a user's message, and answers in one request."""
 
     max_files: Count = 10
-    """Files in a user's message."""
+    """Files in a user's message, and in a tool's result."""
 
     max_file_bytes: Count = 20 * 1024 * 1024
     """Decoded bytes of one file."""
@@ -140,6 +145,28 @@ class EngineOptions(BaseModel):
 
     max_string_characters: Count = 1024 * 1024
     """Characters of one string in such an output."""
+
+    max_result_bytes: Count = 100 * 1024
+    """Bytes of JSON in a tool's result; what is longer becomes a file with a preview."""
+
+    file_turns: Count = 10
+    """Messages of the user for which a model is shown a file again; then it is only named."""
+
+    file_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
+    """Bytes of files that are kept in memory for the next call of a model."""
+
+    file_folders: tuple[str, ...] = ()
+    """Folders from which tools may return files by their path."""
+
+    @property
+    def result_limits(self) -> ResultLimits:
+        """How much a tool's result may hold."""
+        return ResultLimits(
+            files=self.max_files,
+            file_bytes=self.max_file_bytes,
+            text_bytes=self.max_result_bytes,
+            folders=tuple(Path(folder) for folder in self.file_folders),
+        )
 
     @property
     def request_limits(self) -> RequestLimits:

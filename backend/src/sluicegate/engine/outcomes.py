@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.noted import closing_words
+from sluicegate.engine.result_files import restored
 
 if TYPE_CHECKING:
     from sluicegate.core.ledger import ApprovalRow
@@ -30,7 +31,7 @@ class Outcomes(dict[str, dict[str, str]]):
     def stored(self, call_id: str, row: ApprovalRow) -> dict[str, Any]:
         """The answer of a call that ran before, from its row."""
         outcome = row.outcome
-        answer = dict(outcome) if isinstance(outcome, dict) else {"result": outcome}
+        answer = restored(outcome) if isinstance(outcome, dict) else {"result": outcome}
         if row.state == "failed":
             self[call_id] = {"kind": "error", "text": str(answer.get("error", UNKNOWN))}
         return answer

@@ -21,12 +21,15 @@ from sluicegate.engine.app_copy import build_app
 from sluicegate.engine.chat_files import ChatFiles
 from sluicegate.engine.closing import Closing
 from sluicegate.engine.discreet_model import discreet
+from sluicegate.engine.file_cache import FileCache
 from sluicegate.engine.gate_plugin import GatePlugin
+from sluicegate.engine.model_files import ModelFiles
 from sluicegate.engine.refusals import refusals
 from sluicegate.engine.session_log import SessionLog
 from sluicegate.engine.tape import TapedSessions
 from sluicegate.engine.turns import Turns
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
+from sluicegate.media.capabilities import Capabilities
 from sluicegate.stores.artifacts import open_artifacts
 from sluicegate.stores.chats import DatabaseChats
 from sluicegate.stores.database import Database
@@ -71,6 +74,7 @@ class EngineParts:
     chats: Chats
     log: SessionLog
     files: ChatFiles
+    models: ModelFiles
     closing: Closing
     turns: Turns
     tape: Tape | None = None
@@ -177,14 +181,21 @@ async def open_parts(
     refused = await refusals(target, found)
     if refused:
         raise ConfigurationError(refused[0])
+    artifacts = open_artifacts(options.artifacts)
+    files = ChatFiles(artifacts, options.file_types, options.max_file_bytes)
+    models = ModelFiles(
+        files,
+        Capabilities.load(options.model_table),
+        FileCache(options.file_cache_bytes),
+        turns=options.file_turns,
+    )
     app = build_app(
         target,
         plugins_first=[GatePlugin()],
         model=model or options.model,
         client_tools=options.client_tools,
-        wrap_model=discreet,
+        wrap_model=lambda model: discreet(models.around(model)),
     )
-    artifacts = open_artifacts(options.artifacts)
     database = await Database.open(options.sessions, clock_offset=clock_offset)
     sessions = (
         DatabaseSessionService(db_engine=database.sessions)
@@ -214,7 +225,8 @@ async def open_parts(
         leases=leases,
         chats=DatabaseChats(database),
         log=log,
-        files=ChatFiles(artifacts, options.file_types, options.max_file_bytes),
+        files=files,
+        models=models,
         closing=closing,
         turns=Turns(runner, streams, leases, log, closing, options),
         tape=tape,

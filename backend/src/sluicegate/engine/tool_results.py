@@ -57,3 +57,27 @@ def _clean(value: object, depth: int) -> Any:
     if isinstance(safe, str):
         return safe.encode("utf-8", "replace").decode()
     return safe
+
+
+def is_native(result: object) -> bool:
+    """Whether ADK itself takes every file out of a result, and nothing else is in the way.
+
+    Such a result is left to ADK and to the callbacks of the user; the event is then neutralised.
+    """
+    rest = _without_parts(result, 0)
+    return rest is not result and storable(rest) is None
+
+
+def _without_parts(value: object, depth: int) -> object:
+    """What ADK leaves of a result; the value itself where it finds no file."""
+    if isinstance(value, types.Part):
+        blob, file = value.inline_data, value.file_data
+        has_file = blob is not None and bool(blob.data and blob.mime_type)
+        has_file = has_file or (file is not None and bool(file.file_uri and file.mime_type))
+        return None if has_file else value
+    # ADK: media is moved out of a result only near its top.
+    if depth > 1 or not isinstance(value, dict | list):
+        return value
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    rest = {key: _without_parts(value[key], depth + 1) for key in keys}
+    return value if all(rest[key] is value[key] for key in keys) else rest

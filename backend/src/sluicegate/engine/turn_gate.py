@@ -26,7 +26,7 @@ from sluicegate.engine.outcomes import (
     UNKNOWN,
     Outcomes,
 )
-from sluicegate.engine.tool_results import as_object, storable
+from sluicegate.engine.tool_results import as_object
 from sluicegate.errors import ToolError
 from sluicegate.tools.gated import terms_of
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.core.ledger import ApprovalRow
+    from sluicegate.engine.result_files import ResultFiles
     from sluicegate.stores.base import Ledger
 
     Connecting: TypeAlias = AbstractAsyncContextManager[BaseLlmConnection]
@@ -75,6 +76,7 @@ class TurnGate:
     rows: dict[CallKey, ApprovalRow]
     caps: Caps
     ttl: Callable[[str], float]
+    files: ResultFiles
     new_error_id: Any
     report: Any
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
@@ -125,8 +127,9 @@ class TurnGate:
     ) -> dict[str, Any] | None:
         """Store the outcome of a claimed call before ADK stores its event."""
         call_id = self._name(context)
+        outcome, shown = await self.files.after(result, is_claimed=call_id in self.claims)
         if call_id in self.claims:
-            await self._finish(call_id, failed=False, outcome=json_safe(result))
+            await self._finish(call_id, failed=False, outcome=outcome)
         requested = context.actions.requested_tool_confirmations
         asks_for = context.function_call_id or ""
         if asks_for in requested and call_id not in self._asked:
@@ -138,7 +141,7 @@ class TurnGate:
                 del requested[asks_for]
                 return self._unrun(call_id, TOO_MANY)
             self._asked.add(call_id)
-        return storable(result)
+        return shown
 
     async def failed(self, context: ToolContext, error: BaseException) -> dict[str, Any] | None:
         """Turn a tool's exception into one safe sentence for model and user (T8)."""

@@ -13,6 +13,7 @@ from sluicegate.core.translator import Translator
 from sluicegate.engine.claims import Claims
 from sluicegate.engine.failures import describe
 from sluicegate.engine.parts import PROCESS, EngineParts, new_error_id
+from sluicegate.engine.result_files import ResultFiles
 from sluicegate.engine.running_turn import RunningTurn
 from sluicegate.engine.turn_gate import Caps, TurnGate
 
@@ -68,6 +69,7 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
             parts.options.max_pending_per_chat,
         ),
         ttl=parts.approval_ttl,
+        files=ResultFiles(parts.files, chat, parts.options.result_limits, parts.models),
         new_error_id=new_error_id,
         report=_report(chat, stamp),
         client_outputs=setup.client_outputs,

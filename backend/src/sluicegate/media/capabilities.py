@@ -1,0 +1,152 @@
+"""What models take: a table with one row per family, which a file of the user's may override (S3).
+
+A model's name says it all: there is no call to a provider, and a new model is a line in a file.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from sluicegate.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+Route: TypeAlias = Literal["genai", "vertex", "litellm", "anthropic", "other"]
+"""What carries the request: Google's client on one of its two backends, LiteLLM, Anthropic's
+client, or a model class of which nothing is known."""
+
+_PUBLISHED: Final = re.compile(r"(?:projects/.+/)?publishers/[^/]+/models/(.+)")
+_TUNED: Final = re.compile(r"projects/.+/endpoints/.+|tunedmodels/.+")
+_VERSION: Final = re.compile(r"(@[\w.-]+|:[\w.-]+)$")
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as fault:
+        raise ValueError(f"is not a regular expression ({fault})") from None
+    return pattern
+
+
+Pattern: TypeAlias = Annotated[str, AfterValidator(_compiles)]
+Count: TypeAlias = Annotated[int, Field(ge=1)]
+
+
+class Row(BaseModel):
+    """What one family of models takes; the words are explained at the top of the table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    family: str
+    models: tuple[Pattern, ...] = ()
+    results: Literal["nested", "siblings", "message"] = "siblings"
+    litellm: Literal["message", "native"] = "message"
+    payload: Literal["status", "output", "text"] = "status"
+    accepts: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    vertex_links: tuple[str, ...] = ()
+    model_media: bool = False
+    max_file_bytes: Count = 20 * 1024 * 1024
+    max_total_bytes: Count = 15_000_000
+    max_files: Count = 100
+    max_side: Count = 16_000
+    max_pages: Count = 1_000
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rows: tuple[Row, ...] = ()
+    unknown: Row | None = None
+    aliases: dict[str, str] = {}
+
+
+class Capabilities:
+    """The table, with the user's rows before the built-in ones."""
+
+    def __init__(self, *tables: _Table) -> None:
+        """Take tables, the more important ones first."""
+        self._rows = [
+            (re.compile("|".join(f"(?:{pattern})" for pattern in row.models)), row)
+            for table in tables
+            for row in table.rows
+        ]
+        self._unknown = next(table.unknown for table in tables if table.unknown is not None)
+        self._aliases = {
+            normalised(name): model
+            for table in reversed(tables)
+            for name, model in table.aliases.items()
+        }
+
+    @classmethod
+    def load(cls, path: str | None = None) -> Capabilities:
+        """Read the built-in table and, before it, a file of the same words.
+
+        Raises:
+            ConfigurationError: the file cannot be read; one sentence that names the place.
+        """
+        return cls(_built_in()) if path is None else cls(_read(path), _built_in())
+
+    def row(self, model: str | None) -> Row:
+        """The row of a model by whatever name it is called (S3-R25)."""
+        name = normalised(model)
+        name = normalised(self._aliases.get(name, name))
+        for pattern, row in self._rows:
+            if pattern.fullmatch(name):
+                return row
+        return self._unknown
+
+
+def nests_media(model: str | None) -> bool:
+    """Whether a model reads files inside a function response (S3-R01 to S3-R04)."""
+    return Capabilities.load().row(model).results == "nested"
+
+
+def normalised(model: str | None) -> str:
+    """A model's name alone: no provider, path or version behind it; empty where nothing is known.
+
+    A tuned model's id says nothing of the model it was made from.
+    """
+    name = (model or "").strip().lower()
+    if _TUNED.fullmatch(name):
+        return ""
+    published = _PUBLISHED.fullmatch(name)
+    name = published[1] if published else name
+    tuned = name.startswith("ft:")
+    name = name.rpartition("/")[2]
+    return name if tuned else _VERSION.sub("", name)
+
+
+@cache
+def _built_in() -> _Table:
+    text = files("sluicegate.media").joinpath("capabilities.yaml").read_text("utf-8")
+    return _Table.model_validate(yaml.safe_load(text))
+
+
+def _read(path: str) -> _Table:
+    try:
+        data: Any = yaml.safe_load(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError):
+        raise ConfigurationError(f"The table of models {path!r} cannot be read.") from None
+    except yaml.YAMLError:
+        raise ConfigurationError(f"The table of models {path!r} is not YAML or JSON.") from None
+    try:
+        return _Table.model_validate(data)
+    except ValidationError as error:
+        raise ConfigurationError(_sentence(path, error.errors()[0])) from None
+
+
+def _sentence(path: str, detail: ErrorDetails) -> str:
+    place = ".".join(str(part) for part in detail["loc"]) or "its top"
+    reason = detail["msg"].removeprefix("Value error, ")
+    reason = f"{reason[:1].lower()}{reason[1:]}"
+    return f"The table of models {path!r} cannot be used at {place}: {reason}."

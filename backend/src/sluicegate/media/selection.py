@@ -1,0 +1,183 @@
+"""Which files of a conversation a model is sent now, and why the others are not.
+
+Rule: the newest files come first. What is old, too much or of a kind that the model does not read
+is named in words, so that a request is never refused for a file that somebody sent long ago.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from sluicegate.media.kinds import is_text, matches, plain_type
+from sluicegate.media.labels import PREFIXES
+from sluicegate.wire.stored_files import StoredFile, read_uri
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from google.genai import types
+
+    from sluicegate.media.capabilities import Route, Row
+
+Role: TypeAlias = Literal["tool", "user", "model"]
+Place: TypeAlias = tuple[int, int, int]
+"""Content, part, and file of a function response; the last is -1 for a part itself."""
+
+MAX_TEXT_BYTES: Final = 100 * 1024
+"""Bytes of a text file that a model is given word for word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How one model is to be served.
+
+    ``hooked``: what LiteLLM is handed can still be changed behind ADK. ``turns`` is how many of
+    the user's messages a file stays visible for. ``untrusted`` names tools whose results the page
+    made.
+    """
+
+    row: Row
+    route: Route
+    hooked: bool = False
+    turns: int = 10
+    untrusted: frozenset[str] = frozenset()
+
+    @property
+    def results(self) -> Literal["nested", "siblings", "message", "native"]:
+        """Where the files of a tool's result stand."""
+        if self.route == "litellm":
+            return self.row.litellm if self.hooked else "message"
+        return self.row.results
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Addresses that the provider fetches itself (S3-R14)."""
+        return self.row.vertex_links if self.route == "vertex" else self.row.links
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A file where it stands in the conversation.
+
+    ``blob`` holds the bytes of one that is not stored, ``link`` the address of one elsewhere.
+    """
+
+    place: Place
+    role: Role
+    media_type: str
+    size: int
+    file: StoredFile | None = None
+    blob: bytes | None = None
+    link: str | None = None
+    title: str | None = None
+
+    @property
+    def file_id(self) -> str:
+        """What the model calls the file."""
+        return self.file.name[:8] if self.file is not None else "none"
+
+    @property
+    def description(self) -> str | None:
+        """What its author says of it."""
+        return self.file.description if self.file is not None else None
+
+
+Choice: TypeAlias = Literal["media", "text", "link"] | str
+"""``media``: its bytes are sent; ``text``: its words; ``link``: its address; else why not."""
+
+SENT: Final = ("media", "text", "link")
+
+
+def items_in(contents: Sequence[types.Content]) -> list[Item]:
+    """Every file of a conversation, in order."""
+    return [item for index, content in enumerate(contents) for item in _of(content, index)]
+
+
+def _of(content: types.Content, index: int) -> Iterator[Item]:
+    role: Role = "model" if content.role == "model" else "user"
+    for number, part in enumerate(content.parts or []):
+        answer = part.function_response
+        if answer is None:
+            item = _item(part, (index, number, -1), role)
+            if item is not None:
+                yield item
+            continue
+        for position, inner in enumerate(answer.parts or []):
+            item = _item(inner, (index, number, position), "tool")
+            if item is not None:
+                yield item
+
+
+def _item(part: types.Part | types.FunctionResponsePart, place: Place, role: Role) -> Item | None:
+    blob, data = part.inline_data, part.file_data
+    if blob is not None and blob.data is not None:
+        kind = plain_type(blob.mime_type)
+        return Item(place, role, kind, len(blob.data), blob=blob.data, title=blob.display_name)
+    if data is None or not data.file_uri:
+        return None
+    file = read_uri(data.file_uri, data.mime_type)
+    if file is not None:
+        return Item(place, role, plain_type(file.media_type), file.size, file, title=file.title)
+    kind = plain_type(data.mime_type)
+    return Item(place, role, kind, 0, link=data.file_uri, title=data.display_name)
+
+
+def choose(contents: Sequence[types.Content], shape: Shape) -> dict[Place, tuple[Item, Choice]]:
+    """Judge every file by what is known without its bytes."""
+    ages = _ages(contents)
+    total = count = 0
+    found: dict[Place, tuple[Item, Choice]] = {}
+    for item in reversed(items_in(contents)):
+        choice = _choice(item, ages[item.place[0]], shape)
+        if choice == "media":
+            if total + item.size > shape.row.max_total_bytes:
+                choice = "there are newer files, and the request would be too large"
+            elif count >= shape.row.max_files:
+                choice = f"a request may have {shape.row.max_files} files, and there are newer ones"
+            else:
+                total, count = total + item.size, count + 1
+        found[item.place] = (item, choice)
+    return found
+
+
+def _ages(contents: Sequence[types.Content]) -> list[int]:
+    """How many messages of the user follow on each content."""
+    ages, age = [], 0
+    for content in reversed(contents):
+        ages.append(age)
+        age += _is_question(content)
+    return ages[::-1]
+
+
+def _is_question(content: types.Content) -> bool:
+    parts = content.parts or []
+    if content.role == "model" or any(part.function_response for part in parts):
+        return False
+    return any(part.text and not part.text.startswith(PREFIXES) for part in parts)
+
+
+def _choice(item: Item, age: int, shape: Shape) -> Choice:
+    row = shape.row
+    if age >= shape.turns:
+        return "it was sent earlier in this chat"
+    if item.link is not None:
+        known = item.link.startswith(shape.links) if shape.links else False
+        return "link" if known else "this model does not read files at its address"
+    if item.size == 0:
+        return "it is empty"
+    if item.role == "model" and not row.model_media:
+        return "this model is not shown what another one made"
+    nested = item.role == "tool" and shape.results in ("nested", "native")
+    if not (nested and matches(item.media_type, row.nested)) and is_text(item.media_type):
+        return "text" if item.size <= MAX_TEXT_BYTES else "it is too long to be read at once"
+    if not matches(item.media_type, row.accepts) or not _carried(item, shape):
+        return f"this model does not read files of the type {item.media_type}"
+    if item.size > row.max_file_bytes:
+        return f"it is larger than the {row.max_file_bytes:,} bytes that this model reads"
+    return "media"
+
+
+def _carried(item: Item, shape: Shape) -> bool:
+    """Whether ADK gets a file through to LiteLLM: documents of OpenAI it would upload first."""
+    return shape.route != "litellm" or shape.hooked or item.media_type.startswith("image/")

@@ -1,0 +1,219 @@
+"""What a tool returns when it returns more than JSON: words, data and files in any order (S0)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+
+from google.genai import types
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from sluicegate.errors import DetailError, DetailTypeError
+from sluicegate.media.found import Attachment, Link, found_in
+from sluicegate.media.kinds import check_kind
+from sluicegate.wire.stored_files import StoredFile
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from sluicegate.media.found import Found
+
+Status: TypeAlias = Literal["success", "error", "denied", "pending"]
+"""How the tool fared."""
+
+Detail: TypeAlias = (
+    str
+    | Mapping[str, Any]
+    | Attachment
+    | types.Blob
+    | types.FileData
+    | types.Image
+    | types.Part
+    | Path
+    | Link
+    | StoredFile
+)
+"""A text, data, or a file."""
+
+STATUSES: Final[tuple[str, ...]] = get_args(Status)
+MAX_FILE_BYTES: Final = 20 * 1024 * 1024
+"""Bytes of a file where no setting says otherwise (S4-R40)."""
+
+MAX_FILES: Final = 10
+"""Files in one result where no setting says otherwise."""
+
+_ENCODED: Final = 1024
+"""Characters from which a string may be a file in disguise."""
+_BASE64: Final = re.compile(r"(data:[\w.+-]+/[\w.+;=-]+,)?[A-Za-z0-9+/_\r\n-]+={0,2}\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of a tool, in the words of its author.
+
+    Strings, mappings and files stand in ``details`` in any order. Texts are joined by line breaks,
+    mappings are merged, the later ones winning (S0-R08, S0-R09); files keep their order. Which
+    model reads the result, and in what form, is none of the tool's business.
+
+    Raises:
+        DetailError: a detail that cannot be used, by its place; a ``ValueError`` too.
+        DetailTypeError: a detail of a wrong type; a ``TypeError`` too.
+    """
+
+    details: Sequence[Detail] = ()
+    status: Status = "success"
+
+    def __post_init__(self) -> None:
+        """Check every detail, so that a mistake shows where it is made (S0-R20)."""
+        if isinstance(self.details, str | bytes | Mapping) or not isinstance(
+            self.details, Sequence
+        ):
+            raise DetailTypeError(f"details is a {type(self.details).__name__}, not a list")
+        if self.status not in STATUSES:
+            raise DetailError(f"status is not one of {', '.join(STATUSES)}")
+        object.__setattr__(self, "details", tuple(self.details))
+        for number, detail in enumerate(self.details):
+            _check(detail, f"details[{number}]")
+
+    @property
+    def text(self) -> str:
+        """All texts, one below the other (S4-R08)."""
+        return "\n".join(text for detail in self.details if (text := _text_of(detail)))
+
+    @property
+    def files(self) -> list[Found]:
+        """The files, in the author's order (S0-R12)."""
+        return [file for detail in self.details if (file := found_in(detail)) is not None]
+
+    @property
+    def response(self) -> dict[str, JsonValue]:
+        """The function response's payload: ``status``, ``text_result``, ``structured_result``."""
+        found: dict[str, JsonValue] = {"status": self.status}
+        if self.text:
+            found["text_result"] = self.text
+        structured: dict[str, JsonValue] = {}
+        for detail in self.details:
+            if isinstance(detail, Mapping):
+                structured.update(to_jsonable_python(dict(detail), inf_nan_mode="null"))
+        if structured:
+            found["structured_result"] = structured
+        return found
+
+    def to_parts(self, *, name: str, id: str) -> list[types.Part]:
+        """The parts that answer call ``id`` of tool ``name``: its response, then its files.
+
+        Only for programs that call a model themselves: an agent's tools just return the result.
+
+        Raises:
+            DetailError: the call has no name or id, or a file cannot be read.
+        """
+        if not name or not id:
+            raise DetailError("a function response needs the name and the id of its call")
+        files = self.files
+        if len(files) > MAX_FILES:
+            raise DetailError(f"a result may have {MAX_FILES} files")
+        answer = types.FunctionResponse(id=id, name=name, response=self.response)
+        return [types.Part(function_response=answer), *(_part(file) for file in files)]
+
+
+def _check(detail: object, place: str) -> None:
+    if isinstance(detail, str):
+        _refuse_encoded(detail, place)
+    elif isinstance(detail, Mapping):
+        _check_json(detail, place)
+    elif isinstance(detail, types.Part) and detail.text is not None:
+        _refuse_encoded(detail.text, place)
+    else:
+        try:
+            found = found_in(detail)
+        except DetailError as error:
+            raise type(error)(f"{place}: {error}") from None
+        if found is None:
+            kind = type(detail).__name__
+            raise DetailTypeError(f"{place} is a {kind}: neither a text, nor a mapping, nor a file")
+
+
+def _check_json(value: Mapping[str, Any], place: str) -> None:
+    if not all(isinstance(key, str) for key in value):
+        raise DetailTypeError(f"{place} has a key that is not a string")
+    for key, item in value.items():
+        try:
+            plain = to_jsonable_python(item, inf_nan_mode="null", bytes_mode="utf8")
+        except (PydanticSerializationError, ValueError, RecursionError):
+            raise DetailTypeError(
+                f"{place}.{key} is not JSON; return files as types.Blob or Attachment"
+            ) from None
+        if _holds_bytes(item):
+            raise DetailTypeError(
+                f"{place}.{key} holds bytes; return them as types.Blob or Attachment"
+            )
+        for text in _texts(plain):
+            _refuse_encoded(text, f"{place}.{key}")
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [text for item in value for text in _texts(item)] if isinstance(value, list) else []
+
+
+def _holds_bytes(value: object, depth: int = 0) -> bool:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return True
+    if depth > 100:
+        return False
+    if isinstance(value, Mapping):
+        return any(_holds_bytes(item, depth + 1) for item in value.values())
+    if isinstance(value, list | tuple | set | frozenset):
+        return any(_holds_bytes(item, depth + 1) for item in value)
+    return False
+
+
+def _refuse_encoded(text: str, place: str) -> None:
+    """Refuse base64: a model reads it as letters and guesses what it might show (S0-R15)."""
+    if len(text) >= _ENCODED and looks_encoded(text):
+        raise DetailError(f"{place} holds a file in base64; return it as types.Blob or Attachment")
+
+
+def looks_encoded(text: str) -> bool:
+    """Whether a long string is base64; letters of all kinds tell it from one long word."""
+    body = text.partition(",")[2] if text.startswith("data:") else text
+    kinds = (str.isupper, str.islower, str.isdigit)
+    sample = body[:_ENCODED]
+    return all(any(map(kind, sample)) for kind in kinds) and _BASE64.fullmatch(text) is not None
+
+
+def _text_of(detail: object) -> str:
+    if isinstance(detail, types.Part):
+        return detail.text or ""
+    return detail if isinstance(detail, str) else ""
+
+
+def _part(file: Found) -> types.Part:
+    match file:
+        case StoredFile() | Link():
+            return types.Part(
+                file_data=types.FileData(file_uri=file.uri, mime_type=file.media_type)
+            )
+        case Attachment():
+            data = file.data if file.data is not None else _read(file)
+            if len(data) > MAX_FILE_BYTES:
+                raise DetailError(f"a file may have {MAX_FILE_BYTES:,} bytes")
+            media_type = file.media_type or check_kind(data, None)
+            # A display name is refused by one of Google's two backends (S0-R13).
+            return types.Part(inline_data=types.Blob(data=data, mime_type=media_type))
+
+
+def _read(file: Attachment) -> bytes:
+    try:
+        data = Path(file.path or "").read_bytes()
+    except (OSError, ValueError):
+        raise DetailError("a file cannot be read") from None
+    if not data:
+        raise DetailError("a file is empty")
+    return data
