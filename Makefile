@@ -7,7 +7,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend typescript conformance bench format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend typescript conformance scenarios bench format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -38,7 +38,7 @@ wheel: setup page ## build the wheel, with the page inside
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python
 	@ls dist/*.whl
 
-test: static types imports backend typescript conformance ## every check and every test
+test: static types imports backend typescript conformance scenarios ## every check and every test
 
 static: setup ## formatting and lint of the Python code, tidiness of the tree
 	$(BIN)/ruff format --check .
@@ -62,6 +62,9 @@ typescript: setup-node ## formatting, lint and types of the TypeScript code, tes
 
 conformance: setup-node ## the real AI SDK clients against the running server
 	$(NPM) run --silent conformance
+
+scenarios: setup-browser page ## people at the page, in a real browser
+	$(NPM) run --silent scenarios
 
 bench: setup ## measure the server beside its peers, one table
 	$(BIN)/python backend/bench

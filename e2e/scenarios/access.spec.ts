@@ -1,0 +1,119 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import type { ChatPage } from "./chat-page.ts";
+import { expect, test } from "./test.ts";
+
+const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
+  empty: async () => {},
+  streaming: async (chat) => {
+    await chat.say("Think about it for ever");
+    await expect(chat.answer).toContainText("will not stop by myself");
+  },
+  "one approval": async (chat) => {
+    await chat.say("Pay Ada 50 euros");
+    await expect(chat.cards).toHaveCount(1);
+  },
+  "a group": async (chat) => {
+    await chat.say("Search and update the database at the same time");
+    await expect(chat.cards).toHaveCount(2);
+  },
+  "a form": async (chat) => {
+    await chat.say("Pay Ada 50 euros");
+    await chat.card("Send money").getByRole("button", { name: "Edit" }).click();
+  },
+  "held results": async (chat) => {
+    await chat.say("How is the weather in Bern? And pay the guide");
+    await expect(chat.tool("Look up the weather")).toContainText("waiting");
+  },
+  "an answer": async (chat) => {
+    await chat.say("Compute the first five squares");
+    await chat.finished();
+  },
+  "a failure": async (chat) => {
+    await chat.say("Show me how you fail");
+    await expect(chat.alert).toBeVisible();
+  },
+  inspector: async (chat) => {
+    await chat.say("Hello!");
+    await chat.finished();
+    await chat.page.getByRole("button", { name: "Inspector" }).click();
+  },
+};
+
+for (const colorScheme of ["light", "dark"] as const) {
+  for (const [state, reach] of Object.entries(STATES)) {
+    test(`nothing keeps anybody out: ${state}, ${colorScheme}`, async ({ chat }) => {
+      await chat.page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await chat.open();
+      await reach(chat);
+      const { violations } = await new AxeBuilder({ page: chat.page }).analyze();
+      expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.html)}`)).toEqual([]);
+    });
+  }
+}
+
+test("on a narrow screen nothing is cut off and the chats are behind a button", async ({
+  chat,
+}) => {
+  await chat.page.setViewportSize({ width: 360, height: 740 });
+  await chat.open();
+  await chat.say("Search and update the database at the same time");
+  await expect(chat.cards).toHaveCount(2);
+  const wide = await chat.page.evaluate(() => document.documentElement.scrollWidth);
+  expect(wide).toBeLessThanOrEqual(360);
+  await chat.page.getByRole("button", { name: "Show the chats" }).click();
+  await expect(chat.page.getByRole("button", { name: "New chat" })).toBeVisible();
+});
+
+test("with keys alone a person asks, reads and decides, and no stray key decides", async ({
+  chat,
+  server,
+}) => {
+  await chat.open();
+  const before = await server.effects();
+  const { keyboard } = chat.page;
+  await keyboard.type("Pay Ada 50 euros");
+  await keyboard.press("Enter");
+  await expect(chat.card("Send money")).toBeFocused();
+  await keyboard.press("Enter");
+  await keyboard.press("Escape");
+  await keyboard.press("Space");
+  await expect(chat.card("Send money")).toContainText("waits for you");
+  await keyboard.press("Tab");
+  await expect(chat.card("Send money").getByRole("button", { name: "Approve" })).toBeFocused();
+  await keyboard.press("Enter");
+  await expect(chat.answer).toContainText("The payment is settled");
+  await chat.finished();
+  expect((await server.effects()).length - before.length).toBe(1);
+});
+
+test("a card says the same to everybody", async ({ chat }) => {
+  await chat.open();
+  await chat.say("Pay Ada 50 euros");
+  await expect(chat.card("Send money")).toMatchAriaSnapshot(`
+    - 'region "Approval: Send money"':
+      - paragraph: Send money
+      - text: waits for you
+      - paragraph: The agent wants to call process_payment
+      - time: /Expires in 2[34] h/
+      - table "Arguments":
+        - rowgroup:
+          - row "recipient Ada"
+          - row "amount 50"
+      - button "Approve"
+      - button "Edit"
+      - button "Always in this chat"
+      - button "Deny"
+      - textbox "Reason for denying (optional)"
+  `);
+});
+
+test("a group and held results say where they stand", async ({ chat }) => {
+  await chat.open();
+  await chat.say("How is the weather in Bern? And pay the guide");
+  await expect(chat.tool("Look up the weather")).toMatchAriaSnapshot(`
+    - 'region "Tool: Look up the weather"':
+      - paragraph: Look up the weather
+      - text: done, waiting for your other approvals
+      - button "Details"
+  `);
+});

@@ -1,0 +1,171 @@
+import { expect, test } from "./test.ts";
+
+test("a greeting is answered, and the chat is in the list under its first words", async ({
+  chat,
+}) => {
+  await chat.open();
+  await chat.say("Hello! What can you do?");
+  await expect(chat.answer).toContainText("I can look up the weather");
+  await chat.finished();
+  await expect(
+    chat.page.getByRole("link", { name: /Hello! What can you do/ }).first(),
+  ).toBeVisible();
+});
+
+test("a long answer goes on after a reload and is whole", async ({ chat }) => {
+  await chat.open();
+  await chat.say("Tell me a long story");
+  await expect(chat.answer).toContainText("Once a miller");
+  await chat.page.reload();
+  await expect(chat.answer).toContainText("all there is to tell about gates.");
+  const text = (await chat.answer.textContent()) ?? "";
+  expect(text.match(/Once a miller/g)).toHaveLength(1);
+  await chat.finished();
+});
+
+test("an answer goes on when the network comes back", async ({ chat, context }) => {
+  await chat.open({ transport: "websocket" });
+  await chat.say("Tell me a long story");
+  await expect(chat.answer).toContainText("Once a miller");
+  await context.setOffline(true);
+  await context.setOffline(false);
+  await expect(chat.answer).toContainText("all there is to tell about gates.");
+  await chat.finished();
+});
+
+test("stop stops, and what was said stays", async ({ chat }) => {
+  await chat.open();
+  await chat.say("Think about it for ever");
+  await expect(chat.answer).toContainText("will not stop by myself");
+  await chat.page.getByRole("button", { name: "Stop" }).click();
+  await chat.finished();
+  await expect(chat.answer).toContainText("will not stop by myself");
+  await chat.page.reload();
+  await expect(chat.answer).toContainText("will not stop by myself");
+});
+
+test("a failure is one sentence, and the question can be asked again", async ({ chat }) => {
+  await chat.open();
+  await chat.say("Show me how you fail");
+  await expect(chat.alert).toContainText("The agent could not finish its answer");
+  await chat.alert.getByRole("button", { name: /again/i }).click();
+  await expect(chat.alert).toContainText("The agent could not finish its answer");
+});
+
+test("thoughts are folded, sources are named, code shows its result", async ({ chat }) => {
+  await chat.open();
+  await chat.say("Why is the sky blue?");
+  await expect(chat.answer).toContainText("Air scatters blue light");
+  await expect(chat.answer.getByText("Sunlight holds all colours.")).toBeHidden();
+  await chat.answer.getByRole("button", { name: "Thoughts" }).click();
+  await expect(chat.answer.getByText("Sunlight holds all colours.")).toBeVisible();
+  await chat.finished();
+  await chat.say("What is a sluice gate? Name your sources");
+  await expect(chat.answer.getByRole("link", { name: /Sluice/ })).toBeVisible();
+  await chat.finished();
+  await chat.say("Compute the first five squares");
+  await expect(chat.answer).toContainText("The first five squares are 1, 4, 9, 16 and 25.");
+  await chat.finished();
+});
+
+test("a picture of a tool is drawn, and is there after a reload", async ({ chat }) => {
+  await chat.open();
+  await chat.say("Draw a chart of the sales");
+  for (const _ of ["live", "stored"]) {
+    const picture = chat.answer.getByRole("img", { name: /.+/ }).last();
+    await expect(picture).toBeVisible();
+    await expect
+      .poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth))
+      .toBeGreaterThan(0);
+    await chat.page.reload();
+  }
+});
+
+test("a file that is attached is shown in the message and kept", async ({ chat }) => {
+  await chat.open();
+  await chat.page.getByRole("button", { name: "Attach files" }).waitFor();
+  const chooser = chat.page.waitForEvent("filechooser");
+  await chat.page.getByRole("button", { name: "Attach files" }).click();
+  await (await chooser).setFiles({
+    name: "notes.txt",
+    mimeType: "text/plain",
+    buffer: Buffer.from("a note"),
+  });
+  await chat.say("Hello!");
+  await chat.finished();
+  const said = chat.log.getByRole("article", { name: "You" });
+  await expect(said.getByRole("link")).toHaveCount(1);
+  await chat.page.reload();
+  await expect(said.getByRole("link")).toHaveCount(1);
+});
+
+test("the browser answers for where it is", async ({ chat, context }) => {
+  await context.grantPermissions(["geolocation"]);
+  await context.setGeolocation({ latitude: 46.948, longitude: 7.447 });
+  await chat.open();
+  await chat.say("Where am I?");
+  await expect(chat.answer).toContainText("Your browser has answered");
+  await expect(chat.tool("Share your location")).toContainText("done");
+  await chat.finished();
+});
+
+test("a chat is renamed, found and deleted", async ({ chat }) => {
+  await chat.open();
+  await chat.say("Hello! What can you do?");
+  await chat.finished();
+  const name = `Chat ${Date.now()}`;
+  await chat.page
+    .getByRole("button", { name: /^Rename or delete: Hello/ })
+    .first()
+    .click();
+  const dialog = chat.page.getByRole("dialog");
+  await dialog.getByRole("textbox").fill(name);
+  await dialog.getByRole("button", { name: /save|rename/i }).click();
+  await expect(chat.page.getByRole("link", { name })).toBeVisible();
+  await chat.page.getByRole("searchbox", { name: "Search chats" }).fill(name);
+  await expect(chat.page.getByRole("list", { name: "Chats" }).getByRole("listitem")).toHaveCount(1);
+  await chat.page.getByRole("button", { name: `Rename or delete: ${name}` }).click();
+  await dialog
+    .getByRole("button", { name: /delete/i })
+    .first()
+    .click();
+  await dialog
+    .getByRole("button", { name: /delete/i })
+    .last()
+    .click({ trial: false });
+  await expect(chat.page.getByRole("link", { name })).toHaveCount(0);
+});
+
+test("a question that is edited is answered anew", async ({ chat }) => {
+  await chat.open();
+  await chat.say("Hello! What can you do?");
+  await chat.finished();
+  await chat.log.getByRole("button", { name: "Edit your message" }).click();
+  await chat.log.getByRole("textbox", { name: "Edit your message" }).fill("Why is the sky blue?");
+  await chat.log.getByRole("button", { name: "Send" }).click();
+  await expect(chat.answer).toContainText("Air scatters blue light");
+  await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
+  await chat.finished();
+});
+
+test("an answer is given again", async ({ chat }) => {
+  await chat.open();
+  await chat.say("Hello! What can you do?");
+  await chat.finished();
+  await chat.answer.getByRole("button", { name: "Answer again" }).click();
+  await expect(chat.answer).toContainText("I can look up the weather");
+  await chat.finished();
+  await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
+});
+
+test("the transport changes in the middle of a chat, and the approval goes on", async ({
+  chat,
+}) => {
+  await chat.open({ transport: "sse" });
+  await chat.say("Search the database for users");
+  await expect(chat.card("Search the customer database")).toBeVisible();
+  await chat.page.getByText("WebSocket", { exact: true }).click();
+  await chat.approve("Search the customer database");
+  await expect(chat.answer).toContainText("That was the search.");
+  await chat.finished();
+});
