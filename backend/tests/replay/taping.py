@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -37,7 +38,8 @@ class Taped:
 async def taping(
     folder: Path, target: Any = root_agent, *, redact: Iterable[str] = (), **options: Any
 ) -> AsyncIterator[Taped]:
-    """Open an engine whose database and recordings lie in ``folder``."""
+    """Open an engine whose database and recordings lie in ``folder``, which is made if need be."""
+    await asyncio.to_thread(folder.mkdir, exist_ok=True)
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
     made = EngineOptions(sessions=url, artifacts=f"file:{folder}/artifacts", **options)
     recorder = Recorder(folder / "recordings", redact=redact)

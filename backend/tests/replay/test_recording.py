@@ -50,6 +50,7 @@ def test_a_last_line_that_was_cut_is_left_out() -> None:
 FAULTS = {
     "": "The recording a.jsonl is empty.",
     "x\n": "The recording a.jsonl, line 1 is not JSON.",
+    "x": "The recording a.jsonl, line 1 is not JSON.",
     HEADER.replace(":1,", ":2,", 1): (
         "The recording a.jsonl, line 1 is not the header of a sluicegate-recording of version 1."
     ),

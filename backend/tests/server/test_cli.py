@@ -40,6 +40,14 @@ BAD_USE = {
     "a log level": (["check", "payer.py", "--log-level", "loud"], "--log-level"),
     "a log format": (["demo", "--log-format", "xml"], "--log-format"),
     # files and addresses
+    "a missing recording": (["replay", "none.jsonl"], "none.jsonl"),
+    "a recording that is none": (["replay", "broken.yaml"], "broken.yaml, line 1"),
+    "a replay with an agent's option": (["replay", "none.jsonl", "--release", "x"], "--release"),
+    "a folder that is a file": (
+        ["serve", "payer.py", "--record", "payer.py"],
+        "cannot be written to payer.py",
+    ),
+    "an empty field": (["serve", "payer.py", "--record", "x", "--redact", ""], "redact"),
     "a missing script": (["serve", "payer.py", "--model-script", "none.yaml"], "none.yaml"),
     "a script that cannot be played": (
         ["serve", "payer.py", "--model-script", "broken.yaml"],

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from sluicegate import create_app
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import ConfigurationError, RecordingError
 from sluicegate.replay import load_recording
+from sluicegate.replay.player import RecordedEngine
+from sluicegate.server.app import build
+from sluicegate.server.settings import Settings
+from sluicegate.wire.chunks import decode
+from sluicegate.wire.reducer import reduce_chunks
 from tests.agents.conformance_agent import root_agent
+from tests.engine.talk import decide
 from tests.server.exchange import chat_body, chunks, client, living
 
 SECRET = "sk-very-secret"
@@ -34,6 +43,39 @@ async def test_a_served_chat_is_recorded_without_what_it_was_authenticated_by(
     assert turn.chunks == chunks(response.text)
     assert turn.asked == {"type": "send", "headers": {"x-ai-sdk": "7"}, **chat_body("story:plain")}
     assert SECRET not in file.read_text()
+
+
+async def test_a_replayed_response_is_the_recorded_one_to_the_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(tmp_path / "effects"))
+    app = create_app(
+        root_agent,
+        sessions=f"sqlite+aiosqlite:///{tmp_path}/chats.db",
+        artifacts=f"file:{tmp_path}/artifacts",
+        record=str(tmp_path / "recordings"),
+    )
+    posts = [chat_body("story:approval")]
+    async with living(app), client(app, headers={"x-ai-sdk": "7"}) as http:
+        first = await http.post("/api/chat", json=posts[0])
+        message = reduce_chunks([decode(json.dumps(chunk)) for chunk in chunks(first.text)])
+        (part,) = (part for part in message["parts"] if "approval" in part)
+        decide(part, approved=True)
+        posts.append({"id": "c1", "message": message, "messageId": message["id"]})
+        second = await http.post("/api/chat", json=posts[1])
+    (file,) = (tmp_path / "recordings").iterdir()
+    engine = RecordedEngine.from_file(file)
+
+    async def open_engine() -> ChatEngine:
+        return cast("ChatEngine", engine)
+
+    replayed = build(open_engine, Settings(), suggestions=engine.suggestions).app
+    async with client(replayed, headers={"x-ai-sdk": "7"}) as http:
+        again = [await http.post("/api/chat", json=post) for post in posts]
+        history = await http.get("/api/chats/c1")
+        assert (await http.get("/api/approvals")).status_code == 404
+    assert [response.content for response in again] == [first.content, second.content]
+    assert [each["role"] for each in history.json()["messages"]] == ["user", "assistant"]
 
 
 def test_what_cannot_be_recorded_is_refused_at_the_start(tmp_path: Path) -> None:

@@ -144,8 +144,8 @@ def parse_recording(text: str, *, name: str = "recording") -> Recording:
         RecordingError: As for `load_recording`.
     """
     # What stands behind the last line break was cut.
-    lines = text.split("\n")[:-1]
-    if not lines:
+    lines = text.split("\n")[:-1] or [text]
+    if not text:
         raise RecordingError(f"The recording {name} is empty.")
     header = _parsed(Header, lines[0], f"The recording {name}, line 1")
     entries: list[Entry] = []

@@ -58,20 +58,23 @@ class Position:
 
     ``agent`` is who speaks, None when the request does not say. ``text`` is the last user text,
     its parts joined by line breaks. ``answered`` counts the agent's own contents after it, which
-    ``said`` lists.
+    ``said`` lists. ``times`` is how often the user has said this text.
     """
 
     agent: str | None
     text: str
     answered: int
     said: tuple[Said, ...] = field(default=(), compare=False)
+    times: int = field(default=1, compare=False)
 
 
 def read_position(request: LlmRequest) -> Position:
     """Read from a request everything the choice of a response depends on."""
     agent = speaking_agent(request)
-    text, said = read_contents(own_contents(request.contents, agent))
-    return Position(agent, text, len(said), said)
+    contents = own_contents(request.contents, agent)
+    text, said = read_contents(contents)
+    texts = [user_text(content) for content in contents if content.role != "model"]
+    return Position(agent, text, len(said), said, times=texts.count(text))
 
 
 def own_contents(contents: Sequence[types.Content], agent: str | None) -> list[types.Content]:

@@ -218,11 +218,26 @@ def saying(sentence: str) -> ScriptedResponse:
 
 
 class Scenario(_ScriptModel):
-    """The responses of one agent to the user texts that ``match`` is found in."""
+    """The responses of one agent to the user texts that ``match`` is found in.
+
+    In place of ``match`` the whole text may stand in ``said``; with ``nth`` only when it is said
+    for that time in the chat.
+    """
 
     match: Annotated[re.Pattern[str], BeforeValidator(_compile)]
+    nth: int | None = Field(default=None, ge=1)
     agent: str | None = Field(default=None, min_length=1)
     responses: list[ScriptedResponse] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_text(cls, value: Any) -> Any:
+        if not isinstance(value, dict) or "said" not in value:
+            return value
+        if "match" in value:
+            raise ValueError("needs either match or said")
+        rest = {key: item for key, item in value.items() if key != "said"}
+        return {**rest, "match": rf"\A{re.escape(str(value['said']))}\Z"}
 
     @field_validator("responses", mode="before")
     @classmethod
@@ -243,14 +258,21 @@ class Scenarios(_ScriptModel):
 
     scenarios: list[Scenario] = Field(min_length=1)
 
-    def first(self, text: str, agent: str | None, root: str | None) -> Scenario | None:
+    def first(
+        self, text: str, agent: str | None, root: str | None, *, times: int | None = None
+    ) -> Scenario | None:
         """The scenario for a user text and the agent that is speaking.
 
         A scenario without ``agent`` belongs to the root agent. Where nobody says which agent that
         is (``root`` is None), it belongs to every agent that no scenario names. What a scenario
-        calls ``heard`` is its own text, whatever its ``match`` was found in.
+        calls ``heard`` is its own text, whatever its ``match`` was found in. ``times`` says how
+        often the user has said this text, where that is known.
         """
-        own = self._of(agent, root)
+        own = [
+            scenario
+            for scenario in self._of(agent, root)
+            if times is None or scenario.nth in (None, times)
+        ]
         spoken = (scenario for scenario in own if scenario.heard == text)
         typed = (scenario for scenario in own if scenario.match.search(text))
         return next(spoken, None) or next(typed, None)

@@ -6,17 +6,19 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from google.adk.models import BaseLlm, LlmCapabilities
 from google.adk.utils.streaming_utils import StreamingResponseAggregator
-from google.genai import errors
 from pydantic import Field
 
 from sluicegate.replay.deltas import provider_chunks
 from sluicegate.replay.live_connection import Opening, live_connection
 from sluicegate.replay.loading import load_scenarios, parse_scenarios
 from sluicegate.replay.progress import answered
+from sluicegate.replay.provider_errors import provider_error
+from sluicegate.replay.recorded_script import recorded_scenarios
+from sluicegate.replay.recording import load_recording
 from sluicegate.replay.request import own_contents, read_position, speaking_agent
 from sluicegate.replay.scenario import Scenarios, saying
 
@@ -27,24 +29,10 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm_connection import BaseLlmConnection
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
-    from google.genai import types
+    from google.genai import errors, types
 
     from sluicegate.replay.request import Position, Said
-    from sluicegate.replay.scenario import ScriptedError, ScriptedResponse
-
-_STATUS: Final = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "ABORTED",
-    429: "RESOURCE_EXHAUSTED",
-    499: "CANCELLED",
-    500: "INTERNAL",
-    501: "UNIMPLEMENTED",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
+    from sluicegate.replay.scenario import Scenario, ScriptedResponse
 
 
 class ScriptedModel(BaseLlm):
@@ -90,6 +78,17 @@ class ScriptedModel(BaseLlm):
         """
         return cls(scenarios=parse_scenarios(data), root=root)
 
+    @classmethod
+    def from_recording(cls, path: str | os.PathLike[str]) -> ScriptedModel:
+        """Say again what the models of a recorded chat said.
+
+        The same text of a user, said for the nth time, gets what it got then.
+
+        Raises:
+            RecordingError: The file is no recording, or no model speaks in it.
+        """
+        return cls(scenarios=recorded_scenarios(load_recording(path)))
+
     @property
     def capabilities(self) -> LlmCapabilities:
         """A script follows no output schema."""
@@ -117,7 +116,7 @@ class ScriptedModel(BaseLlm):
                 if stream:
                     yield partial
         if response.error is not None:
-            raise _provider_error(response.error)
+            raise provider_error(response.error)
         if response.hang:
             await asyncio.Event().wait()
         aggregate = aggregator.close()
@@ -143,7 +142,7 @@ class ScriptedModel(BaseLlm):
             await connection.close()
 
     def _choose(self, position: Position) -> ScriptedResponse:
-        speaker = _Speaker(self, position.agent)
+        speaker = _Speaker(self, position.agent, position.times)
         return speaker.response(position.text, speaker.answered(position.text, position.said))
 
 
@@ -153,10 +152,11 @@ class _Speaker:
 
     model: ScriptedModel
     agent: str | None
+    times: int | None = None
 
     def response(self, text: str, number: int) -> ScriptedResponse:
         agent = self.agent or "the agent"
-        scenario = self.model.scenarios.first(text, self.agent, self.model.root)
+        scenario = self._scenario(text)
         if scenario is None:
             return saying(f"The script has no scenario in which {agent} answers this message.")
         if number >= len(scenario.responses):
@@ -164,8 +164,11 @@ class _Speaker:
         return scenario.responses[number]
 
     def answered(self, text: str, said: Sequence[Said]) -> int:
-        scenario = self.model.scenarios.first(text, self.agent, self.model.root)
+        scenario = self._scenario(text)
         return answered(said, scenario.responses if scenario else ())
+
+    def _scenario(self, text: str) -> Scenario | None:
+        return self.model.scenarios.first(text, self.agent, self.model.root, times=self.times)
 
     def own(self, contents: Sequence[types.Content]) -> list[types.Content]:
         return own_contents(contents, self.agent)
@@ -174,11 +177,4 @@ class _Speaker:
         return self.model.scenarios.heard(sound, self.agent, self.model.root)
 
     def failure(self, response: ScriptedResponse) -> errors.APIError | None:
-        return None if response.error is None else _provider_error(response.error)
-
-
-def _provider_error(error: ScriptedError) -> errors.APIError:
-    kind = errors.ClientError if error.code < 500 else errors.ServerError
-    status = _STATUS.get(error.code, "UNKNOWN")
-    detail = {"code": error.code, "message": error.message, "status": status}
-    return kind(error.code, {"error": detail})
+        return None if response.error is None else provider_error(response.error)

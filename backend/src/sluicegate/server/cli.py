@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.logs import logging_to_stderr
-from sluicegate.server.options import AUDIT_FORMATS, FLAGS, Parser, add_options, given_options
+from sluicegate.server.options import (
+    AUDIT_FORMATS,
+    FLAGS,
+    REPLAYING,
+    Parser,
+    add_options,
+    given_options,
+)
 from sluicegate.server.settings import load_settings
 from sluicegate.server.traces import trace
 
@@ -61,6 +68,12 @@ def _parser() -> Parser:
         command.add_argument("target", metavar="TARGET", help=_TARGET)
     for command in (serve, check, demo):
         add_options(command)
+    replay = commands.add_parser("replay", help="serve a recorded chat as it was")
+    replay.add_argument("recording", metavar="FILE", help="a file that --record has written")
+    replay.add_argument(
+        "--paced", action="store_true", help="leave the recorded pauses between chunks"
+    )
+    add_options(replay, REPLAYING)
     audit = commands.add_parser("audit", help="print who approved what, and what came of it")
     add_options(audit, ("sessions",))
     audit.add_argument("--chat", metavar="ID", help="this chat alone")
@@ -85,6 +98,8 @@ def _run(arguments: argparse.Namespace) -> int:
     with logging_to_stderr(settings):
         # ADK takes seconds to import; what needs none of it has been answered by now.
         commands = importlib.import_module("sluicegate.server.commands")
+        if arguments.command == "replay":
+            return int(commands.replay(arguments.recording, settings, paced=arguments.paced))
         if arguments.command == "check":
             return int(commands.check(arguments.target, settings))
         target = getattr(arguments, "target", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.apps.app import App
 from sqlalchemy.engine import make_url
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from sluicegate.engine.agent_tree import AgentSurvey
-    from sluicegate.server.app import Target
+    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.server.app import Application, Target
 
 DEMO: Final = "sluicegate.demo.agent:root_agent"
 
@@ -40,9 +41,28 @@ def serve(text: str, settings: Settings, *, suggestions: Sequence[str] = ()) -> 
     """
     target = load_target(text)
     application = build(engine_of(target, settings), settings, suggestions=suggestions)
+    return _serve(application, settings, f"serves {_name(target)}")
 
+
+def replay(file: str, settings: Settings, *, paced: bool) -> int:
+    """Serve a recorded chat, until a signal ends it; ``paced`` leaves its pauses.
+
+    Raises:
+        ConfigurationError: The recording, a setting or the port cannot be used.
+    """
+    player = importlib.import_module("sluicegate.replay.player")
+    engine = player.RecordedEngine.from_file(file, paced=paced)
+
+    async def open_engine() -> ChatEngine:
+        return cast("ChatEngine", engine)
+
+    application = build(open_engine, settings, suggestions=engine.suggestions)
+    return _serve(application, settings, f"replays {file}")
+
+
+def _serve(application: Application, settings: Settings, what: str) -> int:
     def ready(url: str) -> None:
-        sys.stdout.write(f"sluicegate serves {_name(target)} at {url} (Ctrl+C ends it)\n")
+        sys.stdout.write(f"sluicegate {what} at {url} (Ctrl+C ends it)\n")
         sys.stdout.flush()
 
     run(application, settings, bind(settings), ready)

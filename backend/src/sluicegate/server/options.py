@@ -73,6 +73,22 @@ AUDIT_FORMATS: Final = ("text", "jsonl", "csv")
 FLAGS: Final = {option.field: option.flag for option in OPTIONS}
 
 
+REPLAYING: Final = (
+    "host",
+    "port",
+    "prefix",
+    "public_url",
+    "auth",
+    "origins",
+    "allowed_hosts",
+    "trusted_proxies",
+    "page",
+    "log_level",
+    "log_format",
+)
+"""The settings of a server that has no agent."""
+
+
 class Parser(argparse.ArgumentParser):
     """Says what is wrong in one sentence."""
 

@@ -1,0 +1,247 @@
+"""A recording in place of an engine: it answers each request as it was answered then."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from sluicegate.engine.stored_reader import refusal
+from sluicegate.engine.turn_reader import TurnReader
+from sluicegate.errors import RecordingError, RequestError, Unknown
+from sluicegate.replay.comparison import difference
+from sluicegate.replay.recording import compact, load_recording
+from sluicegate.wire.chunks import decode
+from sluicegate.wire.encoded import encoded
+from sluicegate.wire.reducer import reduce_chunks
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+
+    from sluicegate.engine.client import Client
+    from sluicegate.replay.recording import RecordedTurn, Recording
+    from sluicegate.wire.chunks import Major
+    from sluicegate.wire.messages import UIMessage
+    from sluicegate.wire.requests import ChatRequest
+
+logger = logging.getLogger("sluicegate")
+
+_MOST_PAUSED: Final = 3.0
+"""Seconds: nobody wants to wait as long as a person once thought."""
+
+_NOT_HERE: Final = "A recording is played here; only what was recorded can be had."
+
+
+@dataclass(slots=True)
+class _Place:
+    """How far one chat has come, and the messages its client holds."""
+
+    played: int = 0
+    messages: list[UIMessage] = field(default_factory=list)
+
+    def take(self, posted: UIMessage, texts: Sequence[str]) -> None:
+        """Note a message that was posted, and the response to it."""
+        chunks = [decode(text) for text in texts]
+        if posted["role"] == "user":
+            self.messages += [posted, reduce_chunks(chunks)]
+        else:
+            self.messages[-1:] = [reduce_chunks(chunks, posted)]
+
+
+class RecordedEngine:
+    """Has the face of a `ChatEngine` and plays one recorded chat to every chat that begins.
+
+    Requests are taken in the recorded order. One that says something else than the recorded one
+    gets an error chunk that names the first difference, and may be sent again in the right words.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        paced: bool = False,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Take a recording; ``paced`` leaves its pauses between chunks, up to 3 s each."""
+        self._turns = recording.turns
+        self._title = next(iter(self.suggestions), "A recording")[:80]
+        self._sleep = sleep if paced else None
+        self._places: dict[tuple[str, str], _Place] = {}
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], *, paced: bool = False) -> RecordedEngine:
+        """Play a file.
+
+        Raises:
+            RecordingError: It cannot be read, or no request stands in it.
+        """
+        recording = load_recording(path)
+        if not any(turn.kind == "send" for turn in recording.turns):
+            raise RecordingError(f"The recording {path} holds no request that could be answered.")
+        return cls(recording, paced=paced)
+
+    @property
+    def suggestions(self) -> list[str]:
+        """What a page may offer to say first: the recorded texts, in order."""
+        texts = (words_of(turn) for turn in self._turns)
+        return list(dict.fromkeys(text for text in texts if text))
+
+    async def ready(self) -> None:
+        """A recording is always ready."""
+
+    async def close(self) -> None:
+        """There is nothing to close."""
+
+    async def start(
+        self, request: ChatRequest, *, user: str, client: Client, by: object = None
+    ) -> TurnReader:
+        """Answer the next request as recorded.
+
+        Raises:
+            RequestError: The recorded one was refused; the same refusal.
+        """
+        place = self._places.setdefault((user, request.chat_id), _Place())
+        turn = self._next(place, "send")
+        wrong = _beyond(place.played) if turn is None else _compared(turn, request, client)
+        if turn is None or wrong is not None:
+            logger.warning("%s", wrong)
+            message_id = request.message_id or "unrecorded"
+            return refusal(message_id, wrong or "", major=client.major)
+        place.played = turn.number
+        if turn.refusal is not None:
+            raise _error_of(turn.refusal)
+        texts = list(_texts(turn, client.major))
+        place.take(request.posted["message"], texts)
+        return _PlayedReader(texts, turn.pauses, self._sleep)
+
+    async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
+        """Resume where that was recorded next, else nothing runs."""
+        place = self._places.get((user, chat_id))
+        turn = self._next(place, "resume") if place is not None else None
+        if place is None or turn is None:
+            return None
+        place.played = turn.number
+        return _PlayedReader(list(_texts(turn, client.major)), turn.pauses, self._sleep)
+
+    async def stop(self, chat_id: str, *, user: str) -> None:
+        """Nothing runs that could be stopped; a recorded stop is passed over."""
+
+    async def list_chats(
+        self, *, user: str, limit: int, after: str | None, query: str | None
+    ) -> dict[str, Any]:
+        """The chats that have begun, newest first."""
+        chats = [
+            {"id": chat, "title": self._title, "updatedAt": None, "pendingApprovals": 0}
+            for owner, chat in reversed(self._places)
+            if owner == user
+        ]
+        return {"chats": chats[:limit], "next": None}
+
+    async def get_chat(self, chat_id: str, *, user: str) -> dict[str, Any]:
+        """The chat as its client holds it.
+
+        Raises:
+            Unknown: It has not begun.
+        """
+        place = self._places.get((user, chat_id))
+        if place is None:
+            raise Unknown("There is no such chat.")
+        parts = place.messages[-1]["parts"] if place.messages else []
+        waits = any(part.get("state") == "approval-requested" for part in parts)
+        status = "waiting" if waits else "ready"
+        return {
+            "id": chat_id,
+            "title": self._title,
+            "messages": place.messages,
+            "status": status,
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else an engine can do: there is nothing recorded of it."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+
+        async def unknown(*_: Any, **__: Any) -> Any:
+            raise Unknown(_NOT_HERE)
+
+        return unknown
+
+    def _next(self, place: _Place, kind: str) -> RecordedTurn | None:
+        """The next turn of that kind; between two that are sent, others may be left out."""
+        for turn in self._turns[place.played :]:
+            if turn.kind == kind:
+                return turn
+            if turn.kind == "send":
+                return None
+        return None
+
+
+class _PlayedReader(TurnReader):
+    """Reads what was sent once, to the letter."""
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        pauses: Sequence[int],
+        sleep: Callable[[float], Awaitable[object]] | None,
+    ) -> None:
+        self._texts = texts
+        self._pauses = pauses
+        self._sleep = sleep
+
+    @property
+    def behind(self) -> int:
+        return 0
+
+    async def texts(self) -> AsyncIterator[Sequence[str]]:
+        if self._sleep is None:
+            yield self._texts
+            return
+        for text, pause in zip(self._texts, self._pauses, strict=False):
+            await self._sleep(min(pause / 1000, _MOST_PAUSED))
+            yield [text]
+
+    async def aclose(self, *, aborted: bool = False) -> None:
+        pass
+
+
+def _texts(turn: RecordedTurn, major: Major) -> Iterator[str]:
+    recorded = str(turn.asked.get("headers", {}).get("x-ai-sdk"))
+    for chunk in turn.chunks:
+        text = compact(chunk)
+        if recorded == "7" and major == 6:
+            fit = encoded(decode(text)).text_for(6)
+            if fit is not None:
+                yield fit
+        else:
+            yield text
+
+
+def _compared(turn: RecordedTurn, request: ChatRequest, client: Client) -> str | None:
+    wrong = difference(turn.asked, request.posted)
+    return None if wrong is None else f"Turn {turn.number} differs from the recording: {wrong}."
+
+
+def _beyond(played: int) -> str:
+    return f"The recording ends after turn {played}; start a new chat to play it again."
+
+
+def _error_of(frame: dict[str, Any]) -> RequestError:
+    """The refusal that was recorded."""
+    kinds: list[type[RequestError]] = [RequestError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+        if kind.code == frame.get("code"):
+            return kind(str(frame.get("errorText")))
+    return RequestError(str(frame.get("errorText")))
+
+
+def words_of(turn: RecordedTurn) -> str | None:
+    """The first text of the user's message of a turn, None where it has none."""
+    message = turn.asked.get("message") or {}
+    if message.get("role") != "user":
+        return None
+    texts = (part.get("text") for part in message.get("parts", ()))
+    return next((str(text) for text in texts if text), None)

@@ -1,0 +1,186 @@
+"""A recording as a script: what the model said, so that it can say it again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.events.event import Event
+
+from sluicegate.core.event_parts import ABORTED
+from sluicegate.errors import RecordingError
+from sluicegate.replay.loading import parse_scenarios
+from sluicegate.replay.provider_errors import code_of
+from sluicegate.replay.request import user_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from google.genai import types
+
+    from sluicegate.replay.recording import Recording
+    from sluicegate.replay.scenario import Scenarios
+
+_OF_ADK: Final = "adk_request_"
+_WHOLE: Final = 1_000_000
+
+
+@dataclass(slots=True)
+class _Speech:
+    """What one agent has said so far of a response: pieces of text, pieces of arguments."""
+
+    pieces: list[tuple[bool, str]] = field(default_factory=list)
+    argument_pieces: list[int] = field(default_factory=list)
+
+    def hear(self, event: Event) -> None:
+        for part in (event.content and event.content.parts) or ():
+            if part.text:
+                self.pieces.append((bool(part.thought), part.text))
+            if part.function_call is not None:
+                found = part.function_call.partial_args or ()
+                self.argument_pieces += [len(each.string_value or "") for each in found]
+
+    def take(self, text: str, *, thought: bool) -> list[str]:
+        """The pieces of a whole text, in order; the text itself where they do not make it up."""
+        found: list[str] = []
+        while self.pieces and self.pieces[0][0] is thought and text.startswith("".join(found)):
+            if "".join(found) == text:
+                break
+            found.append(self.pieces.pop(0)[1])
+        return found if "".join(found) == text else [text]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Collects the responses of each agent to each user text, as often as it was said."""
+
+    text: str = ""
+    times: Counter[str] = field(default_factory=Counter)
+    speech: dict[str, _Speech] = field(default_factory=dict)
+    responses: dict[tuple[str, int, str], list[dict[str, Any]]] = field(default_factory=dict)
+
+    def read(self, event: Event) -> None:
+        if event.author == "user":
+            self._ask(event)
+        elif event.error_code == ABORTED or _is_of_adk(event):
+            return
+        elif event.partial:
+            self._speech(event.author).hear(event)
+        elif event.error_code:
+            error = {"code": code_of(event.error_code), "message": event.error_message or "Failed."}
+            self._add(event, {"parts": self._said_so_far(event.author), "error": error})
+        elif event.content is not None and event.content.role == "model":
+            self._answer(event)
+
+    def _ask(self, event: Event) -> None:
+        spoken = event.input_transcription
+        if spoken is not None:
+            text = (spoken.text or "") if spoken.finished else ""
+        else:
+            text = user_text(event.content) if event.content is not None else ""
+        if text:
+            self.text = text
+            self.times[text] += 1
+            self.speech.clear()
+
+    def _answer(self, event: Event) -> None:
+        if event.interrupted:
+            # The turn was stopped here; the model waits until it is stopped again.
+            self._add(event, {"parts": self._said_so_far(event.author), "hang": True})
+            return
+        speech = self.speech.pop(event.author, _Speech())
+        parts = list(_parts(event, speech))
+        sizes = [len(part["text"]) for part in parts if "text" in part]
+        sizes += [len(part["thought"]) for part in parts if "thought" in part]
+        size = max([*speech.argument_pieces, *sizes], default=_WHOLE) or _WHOLE
+        response: dict[str, Any] = {"parts": parts, "delta_chars": size}
+        if event.usage_metadata is not None:
+            response["usage"] = _usage(event.usage_metadata)
+        if event.finish_reason is not None:
+            response["finish"] = event.finish_reason.name
+        self._add(event, response)
+
+    def _speech(self, author: str) -> _Speech:
+        return self.speech.setdefault(author, _Speech())
+
+    def _said_so_far(self, author: str) -> list[dict[str, Any]]:
+        pieces = self.speech.pop(author, _Speech()).pieces
+        return [{"thought" if thought else "text": text} for thought, text in pieces]
+
+    def _add(self, event: Event, response: dict[str, Any]) -> None:
+        key = (self.text, self.times[self.text], event.author)
+        self.responses.setdefault(key, []).append(response)
+
+
+def recorded_scenarios(recording: Recording) -> Scenarios:
+    """The scenarios that say again what the recorded models said, piece by piece.
+
+    What agents said that ADK runs beside the session, as an agent that is a tool, is not recorded.
+
+    Raises:
+        RecordingError: It holds nothing that a model said.
+    """
+    reader = _Reader()
+    for body in recording.of_kind("event"):
+        reader.read(Event.model_validate(body))
+    scenarios = [
+        {"said": text, "nth": times, "agent": agent, "responses": responses}
+        for (text, times, agent), responses in reader.responses.items()
+    ]
+    if not scenarios:
+        raise RecordingError(
+            f"The recording of chat {recording.header.chat} holds nothing that a model said."
+        )
+    return parse_scenarios({"scenarios": scenarios}, name="the recording")
+
+
+def _is_of_adk(event: Event) -> bool:
+    """Whether ADK itself made the calls of an event, to ask the user."""
+    calls = event.get_function_calls()
+    return bool(calls) and all((call.name or "").startswith(_OF_ADK) for call in calls)
+
+
+def _parts(event: Event, speech: _Speech) -> Iterator[dict[str, Any]]:
+    parts: Sequence[types.Part] = (event.content and event.content.parts) or ()
+    streamed = bool(speech.argument_pieces)
+    code: types.ExecutableCode | None = None
+    for part in parts:
+        if part.text:
+            thought = bool(part.thought)
+            for piece in speech.take(part.text, thought=thought):
+                yield {"thought" if thought else "text": piece}
+        elif part.function_call is not None:
+            call = part.function_call
+            args = call.args or {}
+            stream = streamed and bool(args)
+            yield {"call": {"name": call.name, "args": args, "id": call.id, "stream": stream}}
+        elif part.inline_data is not None and part.inline_data.data:
+            yield {
+                "image": {
+                    "media_type": part.inline_data.mime_type,
+                    "data": part.inline_data.data,
+                }
+            }
+        elif part.executable_code is not None:
+            code = part.executable_code
+        elif part.code_execution_result is not None and code is not None:
+            result = part.code_execution_result.output or ""
+            yield {"code": {"code": code.code or "", "result": result}}
+    yield from _sources(event)
+
+
+def _sources(event: Event) -> Iterator[dict[str, Any]]:
+    for chunk in (event.grounding_metadata and event.grounding_metadata.grounding_chunks) or ():
+        found = chunk.web or chunk.retrieved_context
+        if found is not None and found.uri:
+            yield {"source": {"uri": found.uri, "title": found.title}}
+
+
+def _usage(usage: types.GenerateContentResponseUsageMetadata) -> dict[str, int | None]:
+    return {
+        "prompt": usage.prompt_token_count or 0,
+        "output": usage.candidates_token_count or 0,
+        "reasoning": usage.thoughts_token_count,
+        "cached": usage.cached_content_token_count,
+    }

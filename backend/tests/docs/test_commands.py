@@ -1,0 +1,19 @@
+"""The reference of the command line."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from sluicegate.server.cli import _parser
+from tests.docs.markdown import DOCS
+
+ROW = re.compile(r"^\| `sluicegate (\w+)", re.MULTILINE)
+
+
+def test_every_command_is_a_row_of_the_reference_and_every_row_a_command() -> None:
+    rows = ROW.findall((DOCS / "reference" / "commands.md").read_text("utf-8"))
+    (commands,) = (
+        action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction)
+    )
+    assert sorted(rows) == sorted(commands.choices)

@@ -1,0 +1,196 @@
+"""A recorded chat that is played to a client, request by request."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.client import Client
+from sluicegate.errors import AlreadyDecided, RecordingError, Unknown
+from sluicegate.replay.player import RecordedEngine
+from sluicegate.replay.recording import Recording
+from sluicegate.wire.chunks import encode
+from tests.engine.talk import Talk, Turn, decide
+from tests.replay.taping import taping
+
+
+async def recorded(folder: Path, *, redact: tuple[str, ...] = (), **more: Any) -> Recording:
+    """A yes, then a no with a reason, then another message."""
+    async with taping(folder, redact=redact) as taped:
+        talk = taped.talk(**more)
+        await talk.say("story:two_in_sequence")
+        await talk.approve()
+        await talk.answer(approved=False, reason="not now")
+        await talk.say("story:plain")
+        return taped.recording(talk)
+
+
+def listener(recording: Recording, **more: Any) -> Talk:
+    return Talk(cast("ChatEngine", RecordedEngine(recording)), **more)
+
+
+def told(turn: Turn) -> list[dict[str, Any]]:
+    return [json.loads(encode(chunk)) for chunk in turn.chunks]
+
+
+def error(turn: Turn) -> str:
+    return str(told(turn)[-1]["errorText"])
+
+
+async def test_each_request_is_answered_as_it_was(tmp_path: Path) -> None:
+    recording = await recorded(tmp_path)
+    talk = listener(recording)
+    await talk.say("story:two_in_sequence")
+    await talk.approve()
+    await talk.answer(approved=False, reason="not now")
+    await talk.say("story:plain")
+    assert [told(turn) for turn in talk.turns] == [turn.chunks for turn in recording.turns]
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    assert chat["messages"] == talk.messages
+    assert (chat["status"], chat["title"]) == ("ready", "story:two_in_sequence")
+
+
+async def test_every_chat_begins_at_the_beginning(tmp_path: Path) -> None:
+    recording = await recorded(tmp_path)
+    engine = cast("ChatEngine", RecordedEngine(recording))
+    first, second = Talk(engine), Talk(engine, user="bob")
+    for talk in (first, second):
+        turn = await talk.say("story:two_in_sequence")
+        assert told(turn) == recording.turns[0].chunks
+    chat = await engine.get_chat(first.chat_id, user=first.user)
+    assert chat["status"] == "waiting"
+    listed = await engine.list_chats(user="bob", limit=5, after=None, query=None)
+    assert [entry["id"] for entry in listed["chats"]] == [second.chat_id]
+    with pytest.raises(Unknown):
+        await engine.get_chat(first.chat_id, user="bob")
+
+
+async def test_the_first_difference_is_named_and_the_right_words_go_on(tmp_path: Path) -> None:
+    recording = await recorded(tmp_path)
+    talk = listener(recording)
+    wrong = await talk.say("story:plain")
+    assert error(wrong) == (
+        'Turn 1 differs from the recording: the text is "story:plain" and was '
+        '"story:two_in_sequence".'
+    )
+    talk.messages.clear()
+    await talk.say("story:two_in_sequence")
+    (asked,) = talk.pending()
+    which = f"search ({asked['approval']['id']})"
+    held = [dict(part) for part in talk.messages[-1]["parts"]]
+    wrong = await talk.answer(approved=False)
+    assert error(wrong) == (
+        f"Turn 2 differs from the recording: the answer to {which} is false and was true."
+    )
+    talk.messages[-1]["parts"] = held
+    await talk.approve()
+    wrong = await talk.answer(approved=False, reason="never")
+    assert '"never" and was "not now"' in error(wrong)
+
+
+async def test_after_the_last_turn_it_says_so(tmp_path: Path) -> None:
+    recording = await recorded(tmp_path)
+    short = Recording(recording.header, [e for e in recording.entries if e.turn == 1])
+    talk = listener(short)
+    await talk.say("story:two_in_sequence")
+    turn = await talk.approve()
+    sentence = "The recording ends after turn 1; start a new chat to play it again."
+    assert error(turn) == sentence
+
+
+async def test_a_recorded_refusal_is_made_again(tmp_path: Path) -> None:
+    async with taping(tmp_path) as taped:
+        talk = taped.talk()
+        await _contradict(talk)
+        recording = taped.recording(talk)
+    await _contradict(listener(recording))
+
+
+async def _contradict(talk: Talk) -> None:
+    await talk.say("story:approval")
+    (asked,) = talk.pending()
+    await talk.approve()
+    for part in talk.messages[-1]["parts"]:
+        if part.get("toolCallId") == asked["toolCallId"]:
+            decide(part, approved=False)
+    with pytest.raises(AlreadyDecided, match="already"):
+        await talk.post_last()
+
+
+async def test_what_was_redacted_may_be_anything(tmp_path: Path) -> None:
+    recording = await recorded(tmp_path, redact=("text", "reason"))
+    talk = listener(recording)
+    await talk.say("whatever")
+    await talk.approve()
+    turn = await talk.answer(approved=False, reason="for another reason")
+    assert not turn.failed
+
+
+async def test_a_6_client_gets_what_it_can_read_of_a_recording_for_7(tmp_path: Path) -> None:
+    recording = await recorded(tmp_path, major=7)
+    talk = listener(recording, major=6)
+    turn = await talk.say("story:two_in_sequence")
+    kept = [chunk for chunk in told(turn) if chunk["type"] == "tool-approval-request"]
+    assert [sorted(chunk) for chunk in kept] == [["approvalId", "toolCallId", "type"]]
+
+
+async def test_pauses_are_left_out_or_kept_but_for_long_ones(tmp_path: Path) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    recording = await recorded(tmp_path)
+    (first, *_) = recording.turns
+    first.pauses[:] = [40, 9_000, *[0] * (len(first.chunks) - 2)]
+    for paced in (False, True):
+        engine = RecordedEngine(recording, paced=paced, sleep=sleep)
+        engine._turns[0].pauses[:] = first.pauses
+        await Talk(cast("ChatEngine", engine)).say("story:two_in_sequence")
+    assert slept[:2] == [0.04, 3.0]
+    assert len(slept) == len(first.chunks)
+
+
+async def test_a_resume_is_played_where_one_was_recorded(tmp_path: Path) -> None:
+    async with taping(tmp_path) as taped:
+        talk = taped.talk()
+        question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "story:stop"}]}
+        reader = await talk.start({"message": question})
+        resumed = await taped.engine.resume(talk.chat_id, user=talk.user, client=Client(7))
+        assert resumed is not None
+        await taped.engine.stop(talk.chat_id, user=talk.user)
+        for each in (reader, resumed):
+            assert [text async for batch in each.texts() for text in batch]
+            await each.aclose()
+        await talk.say("story:plain")
+        recording = taped.recording(talk)
+    again = listener(recording)
+    engine = again.engine
+    assert await engine.resume(again.chat_id, user=again.user, client=Client(7)) is None
+    await again.say("story:stop")
+    await engine.stop(again.chat_id, user=again.user)
+    played = await engine.resume(again.chat_id, user=again.user, client=Client(7))
+    assert played is not None
+    chunks = [json.loads(text) async for batch in played.texts() for text in batch]
+    assert chunks == recording.turns[1].chunks
+    assert not (await again.say("story:plain")).failed
+
+
+async def test_what_was_not_recorded_cannot_be_had(tmp_path: Path) -> None:
+    engine = cast("ChatEngine", RecordedEngine(await recorded(tmp_path)))
+    with pytest.raises(Unknown, match="only what was recorded"):
+        await engine.get_file("c1", "a.png", user="ann")
+
+
+def test_a_recording_without_a_request_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(
+        '{"format":"sluicegate-recording","version":1,"created":"","redaction":[],'
+        '"app":"demo","chat":"c1"}\n'
+    )
+    with pytest.raises(RecordingError, match=r"a\.jsonl holds no request"):
+        RecordedEngine.from_file(file)

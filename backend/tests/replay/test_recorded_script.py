@@ -1,0 +1,95 @@
+"""A model that says again what a recorded one said, under the real engine."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import pytest
+from google.adk.agents import LlmAgent
+
+from sluicegate.errors import RecordingError
+from sluicegate.replay import ScriptedModel, load_recording
+from sluicegate.replay.normalized import normalized
+from tests.agents.conformance_agent import root_agent
+from tests.engine.talk import Talk
+from tests.replay.taping import taping
+
+
+async def yes(talk: Talk) -> object:
+    return await talk.approve()
+
+
+async def no(talk: Talk) -> object:
+    return await talk.answer(approved=False, reason="not now")
+
+
+def says(text: str) -> Callable[[Talk], Awaitable[object]]:
+    async def say(talk: Talk) -> object:
+        return await talk.say(text, message_id=f"user-{len(talk.turns)}")
+
+    return say
+
+
+Steps = Sequence[Callable[[Talk], Awaitable[object]]]
+
+CHATS: dict[str, Steps] = {
+    "plain": [says("story:plain")],
+    "thoughts": [says("story:reasoning")],
+    "yes": [says("story:approval"), yes],
+    "two at once": [says("story:two_in_one_step"), no],
+    "one after the other": [says("story:two_in_sequence"), yes, no],
+    "beside a free one": [says("story:gated_beside_ungated"), yes],
+    "texts around": [says("story:text_around"), yes, yes],
+    "several messages": [says("story:plain"), says("story:approval"), no, says("story:plain")],
+    "the same message twice": [says("story:approval"), yes, says("story:approval"), no],
+    "a failing tool": [says("story:tool_fails"), yes],
+    "a failing model": [says("story:model_fails_later"), yes],
+    "streamed arguments": [says("story:streamed_arguments")],
+    "sources": [says("story:sources")],
+    "a picture": [says("story:image")],
+    "code": [says("story:code")],
+}
+
+
+async def played(folder: Path, steps: Steps, model: ScriptedModel | None = None) -> Path:
+    agent = root_agent if model is None else root_agent.clone(update={"model": model})
+    async with taping(folder, agent) as taped:
+        talk = taped.talk(chat_id="c1")
+        for step in steps:
+            await step(talk)
+        return taped.path(talk)
+
+
+@pytest.mark.parametrize("chat", CHATS)
+async def test_the_same_answers_make_the_same_recording_to_the_byte(
+    chat: str, tmp_path: Path
+) -> None:
+    first = await played(tmp_path / "first", CHATS[chat])
+    model = ScriptedModel.from_recording(first)
+    second = await played(tmp_path / "second", CHATS[chat], model)
+    told, again = (normalized(load_recording(each)).text() for each in (first, second))
+    assert again == told
+    assert first.read_text() != second.read_text()
+
+
+async def test_another_message_finds_nothing_recorded(tmp_path: Path) -> None:
+    model = ScriptedModel.from_recording(await played(tmp_path / "first", [says("story:plain")]))
+    async with taping(tmp_path, LlmAgent(name="conformance", model=model)) as taped:
+        talk = taped.talk()
+        for text in ("something else", "story:plain", "story:plain"):
+            await talk.say(text)
+    words = ["".join(p.get("text", "") for p in turn.message["parts"]) for turn in talk.turns]
+    unknown = "The script has no scenario in which conformance answers this message."
+    assert words[0] == words[2] == unknown
+    assert words[1] != unknown
+
+
+async def test_a_recording_without_a_model_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "empty.jsonl"
+    file.write_text(
+        '{"format":"sluicegate-recording","version":1,"created":"","redaction":[],'
+        '"app":"demo","chat":"c1"}\n'
+    )
+    with pytest.raises(RecordingError, match="chat c1 holds nothing that a model said"):
+        ScriptedModel.from_recording(file)
