@@ -59,7 +59,12 @@ function OpenChat(props: ChatViewProps & { readonly messages: readonly UIMessage
           {announcement(requests)}
         </VisuallyHidden>
         <Thread conversation={conversation} />
-        <Composer conversation={conversation} />
+        <Composer
+          isBusy={conversation.isBusy}
+          isStopping={chat.isStopping}
+          isWaiting={requests.length > 0}
+          unsent={chat.refusal?.unsent}
+        />
         {isInspecting && (
           <Suspense>
             <Inspector log={log} chatId={id} onClose={onEndInspecting} />

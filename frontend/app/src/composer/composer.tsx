@@ -1,7 +1,7 @@
 import { AttachmentPrimitive, ComposerPrimitive } from "@assistant-ui/react";
 import { ActionIcon, Badge, CloseButton, Group, Paper, Stack, Textarea } from "@mantine/core";
-import type { ReactNode } from "react";
-import type { Conversation } from "../chat/conversation.ts";
+import type { UIMessage } from "ai";
+import { memo, type ReactNode } from "react";
 import { Clip, Send, Stop } from "../shown/icons.tsx";
 import { visibleName } from "../shown/visible-text.ts";
 import { useReturnedDraft } from "./returned-draft.ts";
@@ -33,15 +33,20 @@ function Files() {
 }
 
 interface ComposerProps {
-  readonly conversation: Conversation;
+  readonly isBusy: boolean;
+  readonly isStopping: boolean;
+  /** Whether something waits for the person, which a new message withdraws. */
+  readonly isWaiting: boolean;
+  /** A message that the server did not take. */
+  readonly unsent: UIMessage | undefined;
   /** What stands beside the other buttons: the way to speak. */
   readonly voice?: ReactNode;
 }
 
 /** Where the person writes, attaches files, sends and stops. */
-export function Composer({ conversation, voice }: ComposerProps) {
-  const { chat, isBusy, requests } = conversation;
-  useReturnedDraft(chat.refusal?.unsent);
+export const Composer = memo(function Composer(props: ComposerProps) {
+  const { isBusy, isStopping, isWaiting, unsent, voice } = props;
+  useReturnedDraft(unsent);
   return (
     <ComposerPrimitive.AttachmentDropzone asChild>
       <Paper withBorder radius="lg" p="xs" className="column composer">
@@ -54,9 +59,7 @@ export function Composer({ conversation, voice }: ComposerProps) {
               <Textarea
                 variant="unstyled"
                 aria-label="Message"
-                placeholder={
-                  requests.length > 0 ? "Write instead (withdraws what waits)" : "Write a message"
-                }
+                placeholder={isWaiting ? "Write instead (withdraws what waits)" : "Write a message"}
                 autosize
                 autoFocus={hasKeyboard()}
                 minRows={1}
@@ -79,7 +82,7 @@ export function Composer({ conversation, voice }: ComposerProps) {
                       radius="xl"
                       size="lg"
                       aria-label="Stop"
-                      loading={chat.isStopping}
+                      loading={isStopping}
                     >
                       <Stop />
                     </ActionIcon>
@@ -98,4 +101,4 @@ export function Composer({ conversation, voice }: ComposerProps) {
       </Paper>
     </ComposerPrimitive.AttachmentDropzone>
   );
-}
+});

@@ -1,13 +1,16 @@
-import { Anchor, Box, Code, Table, Text, Title, Typography } from "@mantine/core";
+import { Anchor, Box, Code, Table, Title, Typography } from "@mantine/core";
 import { memo, type ReactNode, useMemo, useRef } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import gfm from "remark-gfm";
 import { cut, definitions, fenced } from "./blocks.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { isOwnPicture, safeLink } from "./own-files.ts";
+import { Plain } from "./plain.tsx";
 
 /** A block beyond this many characters is shown as it was written. */
-const LONGEST = 12_000;
+const LONGEST = 30_000;
+/** The same while it grows, since it is read anew with each piece that comes in. */
+const LONGEST_GROWING = 8_000;
 
 const PLUGINS = [gfm];
 
@@ -75,18 +78,13 @@ const COMPONENTS: Components = {
 interface BlockProps {
   readonly text: string;
   readonly links: string;
+  readonly isGrowing: boolean;
 }
 
-const Block = memo(function Block({ text, links }: BlockProps) {
+const Block = memo(function Block({ text, links, isGrowing }: BlockProps) {
   const code = fenced(text);
   if (code !== undefined) return <CodeBlock {...code} />;
-  if (text.length > LONGEST) {
-    return (
-      <Text component="div" className="as-written">
-        {text}
-      </Text>
-    );
-  }
+  if (text.length > (isGrowing ? LONGEST_GROWING : LONGEST)) return <Plain text={text} />;
   return (
     <Box className="block">
       <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
@@ -96,8 +94,14 @@ const Block = memo(function Block({ text, links }: BlockProps) {
   );
 });
 
+interface MarkdownProps {
+  readonly text: string;
+  /** Whether more of the text is coming. */
+  readonly isGrowing?: boolean;
+}
+
 /** What a model has written, as Markdown; HTML in it stays text, and nothing is loaded from afar. */
-export const Markdown = memo(function Markdown({ text }: { readonly text: string }) {
+export const Markdown = memo(function Markdown({ text, isGrowing = false }: MarkdownProps) {
   const before = useRef<ReturnType<typeof cut>>(undefined);
   const { blocks } = useMemo(() => {
     before.current = cut(text, before.current);
@@ -107,8 +111,13 @@ export const Markdown = memo(function Markdown({ text }: { readonly text: string
   return (
     <Typography className="markdown">
       {blocks.map((block, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: a block is its place in the text.
-        <Block key={index} text={block} links={links} />
+        <Block
+          // biome-ignore lint/suspicious/noArrayIndexKey: a block is its place in the text.
+          key={index}
+          text={block}
+          links={links}
+          isGrowing={isGrowing && index === blocks.length - 1}
+        />
       ))}
     </Typography>
   );

@@ -1,4 +1,4 @@
-import { Text } from "@mantine/core";
+import { Box } from "@mantine/core";
 import type { UIMessage } from "ai";
 import type { ReactNode } from "react";
 import { ApprovalGroup } from "../approvals/approval-group.tsx";
@@ -6,6 +6,7 @@ import type { ApprovalRequest } from "../approvals/request.ts";
 import { CLIENT_TOOLS } from "../chat/client-tools.ts";
 import { type Around, useAround } from "../chat/context.ts";
 import { Markdown } from "../markdown/markdown.tsx";
+import { Plain } from "../markdown/plain.tsx";
 import { Folded } from "../shown/folded.tsx";
 import { FilePart } from "./file-part.tsx";
 import { PageQuestion } from "./page-question.tsx";
@@ -24,9 +25,9 @@ function Reasoning({ text }: { readonly text: string }) {
   if (text.trim() === "") return null;
   return (
     <Folded label="Thoughts">
-      <Text size="sm" component="div" className="as-written">
-        {text}
-      </Text>
+      <Box fz="sm">
+        <Plain text={text} />
+      </Box>
     </Folded>
   );
 }
@@ -49,7 +50,7 @@ function Tool({ part, requests }: ToolProps) {
 function draw(part: Part, requests: readonly ApprovalRequest[]): ReactNode {
   switch (part.type) {
     case "text":
-      return <Markdown text={part.text} />;
+      return <Markdown text={part.text} isGrowing={part.state === "streaming"} />;
     case "reasoning":
       return <Reasoning text={part.text} />;
     case "file":

@@ -1,8 +1,8 @@
-import { useEffect, useState } from "react";
+import { startTransition, useEffect, useState } from "react";
 
 /** Messages that are drawn at once; older ones follow while the page has nothing else to do. */
-const FIRST = 20;
-const MORE = 20;
+const FIRST = 12;
+const MORE = 24;
 
 function whenIdle(work: () => void): () => void {
   if (typeof requestIdleCallback !== "function") {
@@ -20,7 +20,7 @@ export function useWindow(ids: readonly string[]): readonly string[] {
   // biome-ignore lint/correctness/useExhaustiveDependencies: each size that was drawn asks for the next.
   useEffect(() => {
     if (!isPartial) return;
-    return whenIdle(() => setSize((drawn) => drawn + MORE));
+    return whenIdle(() => startTransition(() => setSize((drawn) => drawn + MORE)));
   }, [isPartial, size]);
   return isPartial ? ids.slice(-size) : ids;
 }

@@ -1,9 +1,10 @@
 import { MessagePrimitive } from "@assistant-ui/react";
-import { ActionIcon, Button, Group, Paper, Stack, Text, Textarea } from "@mantine/core";
+import { ActionIcon, Button, Group, Paper, Stack, Textarea } from "@mantine/core";
 import type { UIMessage } from "ai";
 import { type KeyboardEvent, useState } from "react";
 import { useAround } from "../chat/context.ts";
 import { textOf, useMessage } from "../chat/message-runtime.ts";
+import { Plain } from "../markdown/plain.tsx";
 import { CopyButton } from "../shown/copy-button.tsx";
 import { Pencil } from "../shown/icons.tsx";
 import { FilePart } from "./file-part.tsx";
@@ -53,12 +54,8 @@ function Said({ message }: { readonly message: UIMessage }) {
           // biome-ignore lint/suspicious/noArrayIndexKey: a part of a sent message stays in place.
           if (part.type === "file") return <FilePart key={index} part={part} />;
           if (part.type !== "text") return null;
-          return (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a part of a sent message stays in place.
-            <Text key={index} component="div" className="as-written">
-              {part.text}
-            </Text>
-          );
+          // biome-ignore lint/suspicious/noArrayIndexKey: a part of a sent message stays in place.
+          return <Plain key={index} text={part.text} />;
         })}
       </Stack>
     </Paper>
