@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Patience } from "../../../frontend/client/src/bidi/socket.ts";
 import type { ChatLike, ChatOptions } from "./kit.ts";
 import { judges } from "./kit.ts";
 import { type Combination, kitOf, nameOf, predicate } from "./matrix.ts";
@@ -31,6 +32,7 @@ export interface ConversationOptions {
   readonly combination: Combination;
   /** The posts this chat will make; a second reader joins the last of them. */
   readonly posts: number;
+  readonly patience?: Partial<Patience>;
   readonly chatId?: string;
   readonly user?: string;
   readonly messages?: readonly Message[];
@@ -82,6 +84,7 @@ export class Conversation {
       sendAutomaticallyWhen: predicate(this.combination.rule, kit),
       onData: (part) => this.data.push(part),
       ...(options.messages && { messages: options.messages }),
+      ...(options.patience && { patience: options.patience }),
     });
     this.bell.listen(() => {
       // A post that is refused never starts a turn that somebody could join.
@@ -231,13 +234,14 @@ export class Conversation {
   }
 
   /** The way of a client to the server, on which a recorder sees everything. */
-  #wayPast(recorder: Recorder): Pick<ChatOptions, "api" | "headers" | "fetch" | "webSocket"> {
+  #wayPast(recorder: Recorder): Omit<ChatOptions, "id"> {
     const { chatId, headers } = this;
+    const { transport } = this.combination;
     return {
       api: `${this.place.url}/api/chat`,
       headers,
       fetch: recorder.fetch,
-      ...(this.combination.transport && { webSocket: recordedSocket(recorder, chatId, headers) }),
+      ...(transport && { transport, webSocket: recordedSocket(recorder, chatId, headers) }),
     };
   }
 

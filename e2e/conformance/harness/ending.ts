@@ -3,7 +3,14 @@ import { effectsOf } from "./effects.ts";
 import { difference } from "./equality.ts";
 import { kits } from "./kit.ts";
 import { kitOf } from "./matrix.ts";
-import { assistantMessages, calls, isConfirmation, type Message, texts } from "./messages.ts";
+import {
+  assistantMessages,
+  CLIENT_TOOLS,
+  calls,
+  isConfirmation,
+  type Message,
+  texts,
+} from "./messages.ts";
 import { type Turn, trace } from "./recorder.ts";
 import { type Exchange, ruleFaults } from "./rules.ts";
 
@@ -28,8 +35,6 @@ export interface Ending {
   /** Whether the client's last message is what the server stores of it [true]. */
   readonly stored?: boolean;
 }
-
-export const CLIENT_TOOLS: ReadonlySet<string> = new Set(["locate", "locate_gated"]);
 
 /** Whatever is not as it should be at the end of a story; nothing when all is well. */
 export async function endingFaults(talk: Conversation, ending: Ending): Promise<string[]> {

@@ -1,3 +1,5 @@
+import type { Patience } from "../../../frontend/client/src/bidi/socket.ts";
+import { createChatTransport } from "../../../frontend/client/src/chat-transport.ts";
 import * as ai6 from "../clients/ai-6/client.ts";
 import * as ai6Floor from "../clients/ai-6-floor/client.ts";
 import * as ai7 from "../clients/ai-7/client.ts";
@@ -8,6 +10,9 @@ import type { Predicate } from "./predicates.ts";
 export type Version = "6" | "6-floor" | "7" | "7-floor";
 
 export type Status = "submitted" | "streaming" | "ready" | "error";
+
+/** The stock socket transport, which AI SDK 7 alone brings, or the client package's own. */
+export type SocketTransport = "websocket" | "bidi";
 
 /** What the stories use of the AI SDK's `Chat`; its real types differ between the majors. */
 export interface ChatLike {
@@ -37,8 +42,12 @@ export interface ChatOptions {
   readonly api: string;
   readonly headers: Record<string, string>;
   readonly fetch: typeof fetch;
-  /** What the stock socket transport opens its sockets with; without it the chat is over HTTP. */
+  /** A transport over a socket in place of the one over HTTP. */
+  readonly transport?: SocketTransport;
+  /** What that opens its sockets with. */
   readonly webSocket?: typeof WebSocket;
+  /** How long the client package's transport waits for what. */
+  readonly patience?: Partial<Patience>;
   readonly messages?: readonly Message[];
   readonly sendAutomaticallyWhen?: Predicate;
   readonly onData?: (part: { type: string; data: unknown }) => void;
@@ -86,11 +95,20 @@ function kit(version: Version, client: Client): Kit {
     stock: client.lastAssistantMessageIsCompleteWithApprovalResponses as unknown as Predicate,
     toolCalls: client.lastAssistantMessageIsCompleteWithToolCalls as unknown as Predicate,
     resumesLoaded: version !== "7-floor",
-    chat({ api, headers, fetch, webSocket, messages, ...options }) {
-      const transport =
-        webSocket === undefined
-          ? new Transport({ api, headers, fetch })
-          : new SocketTransport({ url: `${api}/ws`, headers, webSocket });
+    chat({ api, headers, fetch, transport: kind, webSocket, patience, messages, ...options }) {
+      const transport = {
+        http: () => new Transport({ api, headers, fetch }),
+        websocket: () => new SocketTransport({ url: `${api}/ws`, headers, webSocket }),
+        bidi: () =>
+          createChatTransport({
+            kind: "bidi",
+            api,
+            major: version.startsWith("6") ? 6 : 7,
+            headers,
+            ...(webSocket && { webSocket }),
+            ...(patience && { patience }),
+          }),
+      }[kind ?? "http"]();
       return new Chat({ ...options, transport, ...(messages && { messages: [...messages] }) });
     },
     async chunkFault(chunk) {

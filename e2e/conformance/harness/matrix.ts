@@ -1,18 +1,26 @@
-import { type Kit, kits, type Version } from "./kit.ts";
-import { either, type Predicate, s2BidiLiteral, s2Corrected, s2SseLiteral } from "./predicates.ts";
+import { type Kit, kits, type SocketTransport, type Version } from "./kit.ts";
+import { CLIENT_TOOLS } from "./messages.ts";
+import {
+  either,
+  makeSafeRule,
+  type Predicate,
+  s2BidiLiteral,
+  s2Corrected,
+  s2SseLiteral,
+} from "./predicates.ts";
 import type { Release } from "./rules.ts";
 import { STYLES, type Style } from "./servers.ts";
 
 /** A send-automatically rule by its name. */
-export type Rule = "stock" | "stock+tool-calls" | "s2" | "s2-sse" | "s2-bidi";
+export type Rule = "stock" | "stock+tool-calls" | "safe" | "s2" | "s2-sse" | "s2-bidi";
 
 export interface Combination {
   readonly version: Version;
   readonly release: Release;
   readonly style: Style;
   readonly rule: Rule;
-  /** The stock socket transport of AI SDK 7 in place of the one over HTTP. */
-  readonly transport?: "websocket";
+  /** A transport over a socket in place of the one over HTTP. */
+  readonly transport?: SocketTransport;
 }
 
 const RELEASES: readonly Release[] = ["deferred", "preview", "progressive"];
@@ -20,16 +28,20 @@ const MAJORS: readonly Version[] = ["7", "6"];
 const STOCK_RULES: readonly Rule[] = ["stock", "stock+tool-calls"];
 const S2_RULES: readonly Rule[] = ["s2", "s2-sse"];
 
-/** The stock rules are the client's own code, so each version brings its own. */
+/**
+ * A rule for one chat. The stock rules are the client's own code, so each version brings its own;
+ * the safe one remembers what was sent.
+ */
 export function predicate(rule: Rule, kit: Kit): Predicate {
-  const named: Record<Rule, Predicate> = {
-    stock: kit.stock,
-    "stock+tool-calls": either(kit.stock, kit.toolCalls),
-    s2: s2Corrected,
-    "s2-sse": s2SseLiteral,
-    "s2-bidi": s2BidiLiteral,
+  const named: Record<Rule, () => Predicate> = {
+    stock: () => kit.stock,
+    "stock+tool-calls": () => either(kit.stock, kit.toolCalls),
+    safe: () => makeSafeRule({ clientTools: [...CLIENT_TOOLS] }),
+    s2: () => s2Corrected,
+    "s2-sse": () => s2SseLiteral,
+    "s2-bidi": () => s2BidiLiteral,
   };
-  return named[rule];
+  return named[rule]();
 }
 
 export function nameOf({ version, release, style, rule, transport }: Combination): string {
@@ -53,6 +65,24 @@ function overSockets(rules: readonly Rule[]): Combination[] {
     .map((combination) => ({ ...combination, transport: "websocket" }));
 }
 
+const BIDI = { style: "call", transport: "bidi" } as const;
+
+/** The client's own socket transport: each major under each of both releases, and each stock rule. */
+const OVER_BIDI: readonly Combination[] = [
+  { ...BIDI, version: "7", release: "deferred", rule: "stock+tool-calls" },
+  { ...BIDI, version: "7", release: "progressive", rule: "stock" },
+  { ...BIDI, version: "6", release: "deferred", rule: "stock" },
+  { ...BIDI, version: "6", release: "progressive", rule: "stock+tool-calls" },
+];
+
+/** The client's own rule, which sends for pages and people alike: every release and style once. */
+const SAFE: readonly Combination[] = [
+  { version: "7", release: "preview", style: "call", rule: "safe" },
+  { version: "7", release: "deferred", style: "confirmation", rule: "safe" },
+  { version: "6", release: "progressive", style: "call", rule: "safe" },
+  { version: "6", release: "deferred", style: "confirmation", rule: "safe" },
+];
+
 /** Every supported combination, and the oldest supported clients under each release. */
 export const EVERYWHERE: readonly Combination[] = [
   ...combine(RELEASES, STOCK_RULES),
@@ -62,6 +92,8 @@ export const EVERYWHERE: readonly Combination[] = [
     { version, release: "progressive", style: "confirmation", rule: "stock+tool-calls" } as const,
   ]),
   ...overSockets(STOCK_RULES),
+  ...OVER_BIDI,
+  ...SAFE,
 ];
 
 /** The S2 rule for BIDI as written too: on these chunks it does what the corrected one does. */
@@ -74,6 +106,7 @@ export const EVERYWHERE_AND_BIDI: readonly Combination[] = [
 export const EVERY_RELEASE: readonly Combination[] = [
   ...combine(RELEASES, ["stock"]),
   ...overSockets(["stock"]),
+  ...OVER_BIDI.map((combination) => ({ ...combination, rule: "stock" }) as const),
 ];
 
 /** Where the S2 rules meet a release that is not made for them. */

@@ -34,6 +34,9 @@ export interface Call {
   readonly part: Part;
 }
 
+/** The tools that the page runs. */
+export const CLIENT_TOOLS: ReadonlySet<string> = new Set(["locate", "locate_gated"]);
+
 const CONFIRMATION = "tool-adk_request_confirmation";
 
 export function isTool(part: Part): boolean {

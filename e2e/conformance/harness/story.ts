@@ -33,7 +33,12 @@ export class Talk extends Conversation {
   }
 
   /** Another tab on the same chat, of the same user unless another is named. */
-  beside(options: { posts: number; messages: readonly Message[]; user?: string }): Talk {
+  beside(options: {
+    posts: number;
+    messages: readonly Message[];
+    user?: string;
+    combination?: Combination;
+  }): Talk {
     const { place, combination, chatId, user } = this;
     const earlier = [...this.earlier, ...this.recorder.posts];
     const tab = new Talk({ place, combination, chatId, user, earlier, ...options });

@@ -4,13 +4,13 @@ import { story } from "../harness/story.ts";
 
 const PLACE = { latitude: 48.1, longitude: 11.6 };
 
-/** Only the tool-calls rule sends an output that no approval goes with. */
+/** Only these send an output that no approval goes with. */
 function sendsOutputs(rule: Rule): boolean {
-  return rule === "stock+tool-calls";
+  return rule === "stock+tool-calls" || rule === "safe";
 }
 
 function isStock(rule: Rule): boolean {
-  return rule === "stock" || rule === "stock+tool-calls";
+  return rule === "stock" || sendsOutputs(rule);
 }
 
 story("a tool of the browser", { posts: (rule) => (sendsOutputs(rule) ? 2 : 1) }, async (talk) => {

@@ -61,7 +61,7 @@ describe("a connection", () => {
   });
 
   test("that cannot be made for long is given up", async () => {
-    const { sockets, chat } = await halfway({ patience: { giveUp: 60_000, silence: 5_000 } });
+    const { sockets, chat } = await halfway({ patience: { giveUp: 60_000, connect: 5_000 } });
     sockets.opened = () => {};
     sockets.last.end();
     await vi.advanceTimersByTimeAsync(59_000);

@@ -3,6 +3,8 @@ import { type RequestRefused, refusalOfCode } from "../refusals.ts";
 
 /** How a socket is kept alive; times in milliseconds. */
 export interface Patience {
+  /** An attempt to connect that has come to nothing after so long is given up. */
+  readonly connect: number;
   /** Without any frame for so long a socket is taken for dead: two heartbeats of the server. */
   readonly silence: number;
   /** What the second attempt to connect waits for; each further one twice as long. */
@@ -14,6 +16,7 @@ export interface Patience {
 }
 
 export const PATIENCE: Patience = {
+  connect: 20_000,
   silence: 30_000,
   firstWait: 250,
   longestWait: 10_000,
@@ -142,7 +145,7 @@ export class LastingSocket {
       const socket = (protocols ? new Socket(url, protocols) : new Socket(url)) as OpenSocket;
       this.#socket = socket;
       this.#listen(socket);
-      this.#watch();
+      this.#watch(this.#patience.connect);
     } catch (error) {
       if (this.#socket !== way) return;
       this.#socket = undefined;
@@ -173,9 +176,9 @@ export class LastingSocket {
     };
   }
 
-  #watch(): void {
+  #watch(milliseconds = this.#patience.silence): void {
     clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => this.cut("silence"), this.#patience.silence);
+    this.#silence = setTimeout(() => this.cut("silence"), milliseconds);
   }
 
   /** Let go of the socket; its last events are not heard. */
