@@ -116,7 +116,7 @@ for (const transport of ["sse", "websocket"] as const) {
       await expect(chat.card("Send money")).toBeVisible();
       await chat.page.reload();
       await expect(
-        chat.page.getByRole("link", { name: /Pay Ada.*1 approval waits/ }),
+        chat.page.getByRole("link", { name: /Pay Ada.*1 approval waits/ }).first(),
       ).toBeVisible();
       await chat.approve("Send money");
       await expect(chat.answer).toContainText("The payment is settled");
