@@ -163,7 +163,7 @@ async def test_a_stream_that_grows_over_its_bound_ends_in_one_error(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch, release: Release, bound: int
 ) -> None:
     store = functools.partial(MemoryStreamStore, max_chunks=bound)
-    monkeypatch.setattr("sluicegate.engine.parts.MemoryStreamStore", store)
+    monkeypatch.setattr("sluicegate.stores.streams.MemoryStreamStore", store)
     counted = Counted()
     script = [
         {

@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import asyncpg
+from redis.asyncio import Redis
 
 from tests.real_stores.postgres import Postgres
+from tests.real_stores.valkey import Valkey
 
 
 @asynccontextmanager
@@ -30,3 +32,10 @@ async def execute(server: Postgres, *statements: str, database: str = "postgres"
             await connection.execute(statement)
     finally:
         await connection.close()
+
+
+async def flush(server: Valkey) -> None:
+    """Forget every key."""
+    client = Redis(host="127.0.0.1", port=server.port)
+    await client.flushall()
+    await client.aclose()

@@ -15,7 +15,8 @@ from sluicegate.stores.grants import DatabaseGrants
 from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.memory import MemoryStreamStore
-from tests.real_stores.databases import fresh_database
+from sluicegate.stores.valkey import ValkeyStreamStore
+from tests.real_stores.databases import flush, fresh_database
 from tests.stores.builders import Clock
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from sluicegate.stores.base import Chats, Grants, Leases, Ledger, StreamStore
     from tests.real_stores.postgres import Postgres
+    from tests.real_stores.valkey import Valkey
 
 
 @pytest.fixture
@@ -30,10 +32,32 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory"])
-def make_stream_store(request: pytest.FixtureRequest) -> Callable[..., StreamStore]:
+@pytest.fixture(params=["memory", "valkey", "valkey elsewhere"])
+def stream_kind(request: pytest.FixtureRequest) -> str:
+    """Where chunks lie; ``elsewhere`` is read by another process than the one that writes."""
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture
+async def make_stream_store(
+    stream_kind: str, request: pytest.FixtureRequest
+) -> AsyncIterator[Callable[..., StreamStore]]:
     """A factory that takes the bounds ``max_chunks`` and ``max_bytes``."""
-    return {"memory": MemoryStreamStore}[request.param]
+    if stream_kind == "memory":
+        yield MemoryStreamStore
+        return
+    server: Valkey = request.getfixturevalue("valkey")
+    await flush(server)
+    made: list[ValkeyStreamStore] = []
+
+    def make(**bounds: int) -> StreamStore:
+        made.append(ValkeyStreamStore(server.url(), **bounds))
+        return made[-1]
+
+    yield make
+    for store in made:
+        await store.aclose()
 
 
 @pytest.fixture
@@ -42,9 +66,11 @@ def streams(make_stream_store: Callable[..., StreamStore]) -> StreamStore:
 
 
 @pytest.fixture
-def reading(streams: StreamStore) -> StreamStore:
+def reading(
+    stream_kind: str, streams: StreamStore, make_stream_store: Callable[..., StreamStore]
+) -> StreamStore:
     """Where turns are read that ``streams`` writes."""
-    return streams
+    return make_stream_store() if stream_kind == "valkey elsewhere" else streams
 
 
 @pytest.fixture

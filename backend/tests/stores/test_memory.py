@@ -12,7 +12,7 @@ TURN = TurnKey(CHAT, "turn-1", 1)
 
 async def test_a_reader_of_a_closed_turn_keeps_only_what_it_has_not_taken() -> None:
     store = MemoryStreamStore()
-    writer, found = await store.open(TURN), await store.find(TURN)
+    writer, found = await store.open(TURN), await store.find(TURN.chat)
     assert writer is not None
     assert found is not None
     reader = found.read()

@@ -40,8 +40,9 @@ async def opened(store: StreamStore, turn: TurnKey = TURN) -> StreamWriter:
 
 
 async def reader_of(store: StreamStore, turn: TurnKey = TURN) -> StreamReader:
-    found = await store.find(turn)
+    found = await store.find(turn.chat)
     assert found is not None
+    assert found.key == turn
     return found.read()
 
 
@@ -68,7 +69,7 @@ async def test_only_one_of_twenty_contenders_opens(streams: StreamStore) -> None
 async def test_the_seat_is_free_after_the_close(streams: StreamStore, reading: StreamStore) -> None:
     writer = await opened(streams)
     await writer.close()
-    assert await reading.find(TURN) is None
+    assert await reading.find(CHAT) is None
     await opened(streams, LATER)
 
 
@@ -95,7 +96,7 @@ async def test_chats_do_not_share_anything(streams: StreamStore, reading: Stream
     ]
     await opened(streams)
     for other in others:
-        assert await reading.find(other) is None
+        assert await reading.find(other.chat) is None
         await opened(streams, other)
 
 
@@ -135,21 +136,35 @@ async def test_a_reader_that_came_before_the_close_gets_everything(
     assert await texts(reader) == "old"
 
 
-@pytest.mark.parametrize("turn", [TURN, LATER, LATER._replace(fence=3)])
-async def test_a_turn_that_is_not_open_cannot_be_read(
-    streams: StreamStore, reading: StreamStore, turn: TurnKey
+async def test_only_a_turn_that_is_open_is_found(
+    streams: StreamStore, reading: StreamStore
 ) -> None:
-    assert await reading.find(turn) is None
-    writer = await opened(streams, TurnKey(CHAT, "turn-3", 3))
-    assert await reading.find(turn) is None
+    assert await reading.find(CHAT) is None
+    writer = await opened(streams)
+    await reader_of(reading)
     await writer.close()
-    assert await reading.find(TurnKey(CHAT, "turn-3", 3)) is None
+    assert await reading.find(CHAT) is None
+
+
+async def test_several_turns_may_run_under_one_fence(
+    streams: StreamStore, reading: StreamStore
+) -> None:
+    second = TURN._replace(turn="turn-2")
+    writer = await opened(streams)
+    await writer.append(delta("a"))
+    early = await reader_of(reading)
+    await writer.close()
+    writer = await opened(streams, second)
+    late = await reader_of(reading, second)
+    await writer.append(delta("b"))
+    await writer.close()
+    assert (await texts(early), await texts(late)) == ("a", "b")
 
 
 async def test_a_turn_says_what_it_is_about(streams: StreamStore, reading: StreamStore) -> None:
     about = 'half a "sentence" \u2028 with 😀'
     assert await streams.open(TURN, about=about) is not None
-    found = await reading.find(TURN)
+    found = await reading.find(CHAT)
     assert found is not None
     assert found.about == about
 
@@ -213,7 +228,7 @@ async def test_a_second_close_ends_no_later_turn(
     await writer.close()
     await opened(streams, LATER)
     await writer.close()
-    assert await reading.find(LATER) is not None
+    assert await reading.find(CHAT) is not None
 
 
 async def test_a_chunk_that_cannot_be_encoded_is_refused(

@@ -37,7 +37,7 @@ class StoredEngine(FakeEngine):
     async def start(self, request: Any, *, user: str, client: Any) -> Any:
         chat = ChatKey("app", user, f"{request.chat_id}-{len(self.stored)}")
         key = TurnKey(chat, "turn", 1)
-        writer, found = await self._store.open(key), await self._store.find(key)
+        writer, found = await self._store.open(key), await self._store.find(key.chat)
         assert writer is not None
         assert found is not None
         reader = TurnReader((), found.read(), major=7, left=self._leave)

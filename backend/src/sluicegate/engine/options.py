@@ -65,6 +65,9 @@ class EngineOptions(BaseModel):
     sessions: str = "sqlite+aiosqlite:///.sluicegate/sluicegate.db"
     """SQLAlchemy URL of the database with sessions, ledger and leases: SQLite or PostgreSQL."""
 
+    streams: str = "memory"
+    """Where the chunks of running turns lie: ``memory``, or the URL of a Valkey or Redis server."""
+
     artifacts: str = "file:.sluicegate/artifacts"
     """Where files lie: ``file:PATH``, or another URL of ADK's artifact services."""
 

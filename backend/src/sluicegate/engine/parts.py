@@ -36,7 +36,7 @@ from sluicegate.stores.database import Database
 from sluicegate.stores.grants import DatabaseGrants
 from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
-from sluicegate.stores.memory import MemoryStreamStore
+from sluicegate.stores.streams import open_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,6 +141,7 @@ class EngineParts:
     async def close(self) -> None:
         """Close the agent's toolsets and the stores."""
         await self.runner.close()
+        await self.streams.aclose()
         await self.database.close()
 
 
@@ -196,18 +197,19 @@ async def open_parts(
         client_tools=options.client_tools,
         wrap_model=lambda model: discreet(models.around(model)),
     )
-    database = await Database.open(options.sessions, clock_offset=clock_offset)
+    streams = await open_streams(options.streams)
+    try:
+        database = await Database.open(options.sessions, clock_offset=clock_offset)
+    except BaseException:
+        await streams.aclose()
+        raise
     sessions = (
         DatabaseSessionService(db_engine=database.sessions)
         if tape is None
         else TapedSessions(tape, db_engine=database.sessions)
     )
     runner = Runner(app=app, session_service=sessions, artifact_service=artifacts)
-    streams, ledger, leases = (
-        MemoryStreamStore(),
-        DatabaseLedger(database),
-        DatabaseLeases(database),
-    )
+    ledger, leases = DatabaseLedger(database), DatabaseLeases(database)
     if database.is_exclusive:
         await leases.void_all()
     log = SessionLog(sessions)

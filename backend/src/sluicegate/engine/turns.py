@@ -137,8 +137,8 @@ class Turns:
         self, turn: RunningTurn, *, major: Literal[6, 7], head: Sequence[BaseChunk] = ()
     ) -> TurnReader:
         """A reader of a running turn from its beginning, after ``head``."""
-        found = await self._streams.find(turn.key)
-        live = None if found is None else found.read()
+        found = await self._streams.find(turn.chat)
+        live = None if found is None or found.key != turn.key else found.read()
         turn.readers += 1
         return TurnReader(head, live, major=major, left=functools.partial(self._left, turn.key))
 

@@ -8,8 +8,6 @@ import sys
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.apps.app import App
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
 from sluicegate.engine.agent_tree import root_of, survey
 from sluicegate.engine.load_target import load_target
@@ -28,6 +26,9 @@ if TYPE_CHECKING:
     from sluicegate.server.app import Application, Target
 
 DEMO: Final = "sluicegate.demo.agent:root_agent"
+
+_URLS: Final = ("sessions", "streams", "artifacts")
+"""Settings that may hold a password."""
 
 _SERVED: Final = 0
 _REFUSED: Final = 1
@@ -145,7 +146,7 @@ def _changed(settings: Settings) -> Iterator[tuple[str, Any]]:
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
         if value != field.default:
-            yield name, _without_password(value) if name == "sessions" else _shown(value)
+            yield name, _without_password(value) if name in _URLS else _shown(value)
 
 
 def _shown(value: object) -> str:
@@ -153,7 +154,9 @@ def _shown(value: object) -> str:
 
 
 def _without_password(url: str) -> str:
-    try:
-        return make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return "not a URL"
+    head, separator, rest = url.partition("://")
+    who, at, where = rest.rpartition("@")
+    if not (separator and at):
+        return url
+    user, colon, _ = who.partition(":")
+    return f"{head}://{user}{':***' if colon else ''}@{where}"

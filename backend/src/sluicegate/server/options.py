@@ -28,6 +28,7 @@ OPTIONS: Final = (
     Option("--prefix", "prefix", "PATH", "the path before every endpoint (/api)"),
     Option("--public-url", "public_url", "URL", "the address at which browsers reach the server"),
     Option("--sessions", "sessions", "URL", "the database with sessions and approvals"),
+    Option("--streams", "streams", "URL", "memory, or a Valkey or Redis server (memory)"),
     Option("--artifacts", "artifacts", "URL", "where files lie (file:PATH)"),
     Option("--model", "model", "NAME", "a model id in place of every model of the agent"),
     Option("--model-script", "model_script", "FILE", "a script in place of every model"),

@@ -78,6 +78,10 @@ class OpenStream(Protocol):
     """A turn that somebody writes, here or elsewhere."""
 
     @property
+    def key(self) -> TurnKey:
+        """Which turn it is."""
+
+    @property
     def about(self) -> str:
         """What the writer said of the turn when it began."""
 
@@ -97,8 +101,21 @@ class StreamStore(Protocol):
         None while a turn of this chat with the same or a higher fence has it.
         """
 
-    async def find(self, turn: TurnKey) -> OpenStream | None:
-        """Return the turn, or None when it is not open; what was found stays readable."""
+    async def find(self, chat: ChatKey) -> OpenStream | None:
+        """Return the turn of a chat that is open; what was found stays readable.
+
+        None also where the store cannot be asked: what is not found is in the session's log.
+        """
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes find here what this one writes."""
+
+    async def check(self) -> bool:
+        """Return whether the store can be asked."""
+
+    async def aclose(self) -> None:
+        """Let go of everything; no turn may be open."""
 
 
 class Ledger(Protocol):

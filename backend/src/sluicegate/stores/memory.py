@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncio import Event
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 from weakref import WeakSet
 
 from sluicegate.errors import StoreError
@@ -42,10 +42,18 @@ class MemoryStreamStore:
         self._turns[turn.chat] = opened
         return opened
 
-    async def find(self, turn: TurnKey) -> _Turn | None:
-        """Return the turn, or None when it is not open."""
-        found = self._turns.get(turn.chat)
-        return found if found is not None and found.key == turn else None
+    async def find(self, chat: ChatKey) -> _Turn | None:
+        """Return the turn of a chat that is open."""
+        return self._turns.get(chat)
+
+    is_shared: Final = False
+
+    async def check(self) -> bool:
+        """Return True: memory is there."""
+        return True
+
+    async def aclose(self) -> None:
+        """Do nothing: what is read goes with its readers."""
 
     def _leave(self, turn: _Turn) -> None:
         if self._turns.get(turn.key.chat) is turn:

@@ -1,0 +1,42 @@
+"""The stream store that a URL names."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Final
+
+from sluicegate.errors import ConfigurationError
+from sluicegate.stores.memory import MemoryStreamStore
+
+if TYPE_CHECKING:
+    from sluicegate.stores.base import StreamStore
+    from sluicegate.stores.valkey import ValkeyStreamStore
+
+MEMORY: Final = "memory"
+_PACKAGE: Final = "redis"
+
+
+async def open_streams(url: str) -> StreamStore:
+    """Open the store: ``memory``, or a server's URL such as ``valkey://localhost:6379/0``.
+
+    Raises:
+        ConfigurationError: the URL cannot be read, or the server lets nobody in.
+    """
+    if url == MEMORY:
+        return MemoryStreamStore()
+    try:
+        module = importlib.import_module("sluicegate.stores.valkey")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != _PACKAGE:
+            raise
+        raise ConfigurationError(
+            "Streams on a server need the package redis; install it with "
+            "pip install 'sluicegate[valkey]'."
+        ) from error
+    store: ValkeyStreamStore = module.ValkeyStreamStore(url)
+    try:
+        await store.look()
+    except ConfigurationError:
+        await store.aclose()
+        raise
+    return store

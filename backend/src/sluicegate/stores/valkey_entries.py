@@ -1,0 +1,72 @@
+"""The entries of a chat's stream on the server: heads of turns, their chunks, their ends."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sluicegate.core.keys import ChatKey
+
+    Entry: TypeAlias = tuple["Position", dict[Any, Any]]
+
+ABOUT: Final = b"about"
+TURN: Final = b"turn"
+WRITER: Final = b"writer"
+"""Fields of a head: what the turn is about, its name, and a word that tells its writer apart."""
+
+OF: Final = b"of"
+"""The number of the head, in every entry of a turn."""
+
+CHUNK: Final = b"chunk"
+END: Final = b"end"
+
+
+class Position(NamedTuple):
+    """The id of an entry. Numbers grow as long as the fence is the same, over several turns."""
+
+    fence: int
+    number: int
+
+    @classmethod
+    def read(cls, entry: bytes) -> Position:
+        """Read what the server calls an entry."""
+        fence, _, number = entry.partition(b"-")
+        return cls(int(fence), int(number))
+
+    def __str__(self) -> str:
+        """Return what the server calls it."""
+        return f"{self.fence}-{self.number}"
+
+    def later(self, by: int = 1) -> Position:
+        """Return the position so many entries further on."""
+        return self._replace(number=self.number + by)
+
+
+class Top(NamedTuple):
+    """The newest entry of a chat."""
+
+    position: Position
+    head: Position
+    is_end: bool
+
+    @classmethod
+    def read(cls, replies: Any) -> Top | None:
+        """Read the server's answer to the question for the newest entry."""
+        if not replies:
+            return None
+        [(entry, fields)] = replies
+        position = Position.read(entry)
+        return cls(position, Position(position.fence, int(fields[OF])), is_end(fields))
+
+
+def is_end(fields: Mapping[bytes, bytes]) -> bool:
+    """Whether an entry ends its turn."""
+    return END in fields
+
+
+def key_of(chat: ChatKey) -> str:
+    """Return the server's key of a chat; ids may hold every character, so they are hashed."""
+    return f"sluicegate:{hashlib.sha256(repr(tuple(chat)).encode()).hexdigest()[:32]}"

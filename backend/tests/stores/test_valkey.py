@@ -1,0 +1,304 @@
+"""What only streams on a server do: copies, faults of the server, stale writers."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
+from redis.exceptions import ConnectionError as Lost
+from redis.exceptions import ResponseError
+
+from sluicegate.core.keys import ChatKey, TurnKey
+from sluicegate.errors import ConfigurationError
+from sluicegate.stores import valkey_copy
+from sluicegate.stores.valkey import ValkeyStreamStore
+from sluicegate.stores.valkey_entries import key_of
+from tests.real_stores.databases import flush
+from tests.real_stores.ports import free_port
+from tests.real_stores.valkey import Valkey
+from tests.stores.builders import CHAT
+from tests.stores.test_stream_store import LATER, TURN, delta, opened, reader_of, texts
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    Make = Callable[[], ValkeyStreamStore]
+
+
+@pytest.fixture
+def server(real_stores_folder: Path, tmp_path: Path) -> Iterator[Valkey]:
+    """A server that may be killed."""
+    server = Valkey(real_stores_folder / tmp_path.name)
+    server.start()
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+async def make(server: Valkey) -> AsyncIterator[Make]:
+    """Makes one store per process."""
+    made: list[ValkeyStreamStore] = []
+
+    def make_one() -> ValkeyStreamStore:
+        made.append(ValkeyStreamStore(server.url()))
+        return made[-1]
+
+    yield make_one
+    for store in made:
+        await store.aclose()
+
+
+@pytest.fixture
+async def client(server: Valkey) -> AsyncIterator[Redis]:
+    client = Redis(host="127.0.0.1", port=server.port)
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("sluicegate.stores.valkey_copy", "sluicegate.stores.valkey_reader"):
+        monkeypatch.setattr(f"{name}._PAUSE", 0.01)
+
+
+async def copied(client: Redis, entries: int) -> None:
+    """Wait until the server has so many entries of the chat."""
+    while await client.xlen(key_of(CHAT)) < entries:
+        pass
+
+
+async def test_a_turn_that_began_without_the_server_is_shared_when_it_is_there(
+    make: Make, server: Valkey, client: Redis
+) -> None:
+    here, elsewhere = make(), make()
+    server.kill()
+    writer = await opened(here)
+    await writer.append(delta("a"))
+    assert await elsewhere.find(CHAT) is None
+    assert not await elsewhere.check()
+    server.start()
+    await writer.append(delta("b"))
+    await copied(client, 3)
+    assert await elsewhere.check()
+    reader = await reader_of(elsewhere)
+    await writer.close()
+    assert await texts(reader) == "ab"
+
+
+async def test_readers_here_do_not_notice_that_the_server_dies(
+    make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(valkey_copy, "CLOSE_SECONDS", 0.01)
+    here = make()
+    writer = await opened(here)
+    await writer.append(delta("a"))
+    reader = await reader_of(here)
+    server.kill()
+    await writer.append(delta("b"))
+    await writer.close()
+    assert await texts(reader) == "ab"
+
+
+async def test_readers_elsewhere_go_on_when_the_server_is_back(
+    make: Make, server: Valkey, client: Redis
+) -> None:
+    here, elsewhere = make(), make()
+    writer = await opened(here)
+    await writer.append(delta("a"))
+    reader = await reader_of(elsewhere)
+    assert len(await anext(reader)) == 1
+    server.kill()
+    await writer.append(delta("b"))
+    server.start()
+    await copied(client, 1)
+    # Its beginning is lost, so nobody new can read the turn.
+    assert await elsewhere.find(CHAT) is None
+    assert await make().find(CHAT) is None
+    await writer.close()
+    assert await texts(reader) == "b"
+
+
+async def test_readers_elsewhere_are_let_go_when_the_server_stays_away(
+    make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sluicegate.stores.valkey_reader.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(valkey_copy, "CLOSE_SECONDS", 0.01)
+    here, elsewhere = make(), make()
+    writer = await opened(here)
+    await writer.append(delta("a"))
+    reader = await reader_of(elsewhere)
+    server.kill()
+    assert await texts(reader) in ("", "a")
+    await writer.append(delta("b"))
+    await writer.close()
+
+
+async def test_a_server_that_does_not_answer_holds_nobody_up(
+    make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sluicegate.stores.valkey.SECONDS", 0.05)
+    monkeypatch.setattr(valkey_copy, "CLOSE_SECONDS", 0.05)
+    here, elsewhere = make(), make()
+    writer = await opened(here)
+    server.freeze()
+    await writer.append(delta("a"))
+    assert await elsewhere.find(CHAT) is None
+    other = await opened(here, TurnKey(ChatKey("app", "ann", "chat-2"), "turn-1", 1))
+    await other.close()
+    await writer.close()
+    server.thaw()
+
+
+async def test_what_the_server_forgets_is_no_turn_any_more(
+    make: Make, server: Valkey, client: Redis
+) -> None:
+    here, elsewhere = make(), make()
+    writer = await opened(here)
+    for text in "abc":
+        await writer.append(delta(text))
+    await copied(client, 4)
+    await flush(server)
+    await writer.append(delta("d"))
+    await copied(client, 1)
+    assert await elsewhere.find(CHAT) is None
+    reader = await reader_of(here)
+    await writer.close()
+    assert await texts(reader) == "abcd"
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+async def test_an_entry_whose_answer_is_lost_is_there_once(
+    make: Make, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    here, elsewhere = make(), make()
+    real: Any = Pipeline.execute
+    calls = 0
+    sent = asyncio.Event()
+
+    async def execute(self: Any, *, raise_on_error: bool = True) -> Any:
+        nonlocal calls
+        replies = await real(self, raise_on_error=raise_on_error)
+        calls += 1
+        if calls == lost:
+            raise Lost("The answer is gone.")
+        if calls >= 2:
+            sent.set()
+        return replies
+
+    monkeypatch.setattr(Pipeline, "execute", execute)
+    writer = await opened(here)
+    await writer.append(delta("a"))
+    await sent.wait()
+    reader = await reader_of(elsewhere)
+    await writer.append(delta("b"))
+    await writer.close()
+    assert await texts(reader) == "ab"
+    assert calls > lost
+
+
+async def test_a_stale_writer_elsewhere_gets_nothing_into_the_stream(
+    make: Make, client: Redis
+) -> None:
+    stale, here, elsewhere = make(), make(), make()
+    old = await opened(stale)
+    await old.append(delta("old"))
+    await copied(client, 2)
+    cut = await reader_of(elsewhere)
+    new = await opened(here, LATER)
+    await old.append(delta("too late"))
+    await old.close()
+    reader = await reader_of(elsewhere, LATER)
+    await new.append(delta("new"))
+    await new.close()
+    assert await texts(cut) == "old"
+    assert await texts(reader) == "new"
+
+
+async def test_of_two_processes_one_gets_the_seat(make: Make) -> None:
+    contenders = [make() for _ in range(8)]
+    won = await asyncio.gather(*(store.open(TURN) for store in contenders))
+    assert won.count(None) == 7
+
+
+async def test_a_stream_of_an_earlier_database_is_no_hindrance(make: Make) -> None:
+    before = await opened(make(), TURN._replace(fence=700))
+    await before.append(delta("old"))
+    await before.close()
+    writer = await opened(make())
+    reader = await reader_of(make())
+    await writer.append(delta("new"))
+    await writer.close()
+    assert await texts(reader) == "new"
+
+
+async def test_many_turns_are_followed_with_one_connection(make: Make, client: Redis) -> None:
+    here, elsewhere = make(), make()
+    turns = [TurnKey(CHAT._replace(chat=f"chat-{n}"), f"turn-{n}", n + 1) for n in range(50)]
+    writers = [await opened(here, turn) for turn in turns]
+    readers = [await reader_of(elsewhere, turn) for turn in turns for _ in range(4)]
+    for turn, writer in zip(turns, writers, strict=True):
+        await writer.append(delta(turn.turn))
+        await writer.close()
+    found = await asyncio.gather(*(texts(reader) for reader in readers))
+    assert found == [turn.turn for turn in turns for _ in range(4)]
+    assert len(await client.client_list()) <= 1 + 2 * 3
+
+
+async def test_a_stream_is_forgotten_after_a_while(make: Make, client: Redis) -> None:
+    writer = await opened(make())
+    await writer.append(delta("a"))
+    await writer.close()
+    assert 100 < await client.ttl(key_of(CHAT)) <= 120
+
+
+async def test_a_chat_keeps_its_last_two_turns_on_the_server(make: Make, client: Redis) -> None:
+    here = make()
+    for number in range(1, 6):
+        writer = await opened(here, TurnKey(CHAT, f"turn-{number}", number))
+        await writer.append(delta("a"))
+        await writer.close()
+    assert await client.xlen(key_of(CHAT)) == 2 * 3
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "memory:", "localhost:6379", "http://h:6379", "valkey://:hunter2@h:port/0", "redis:x"],
+)
+def test_a_url_that_cannot_be_read_is_refused_in_one_sentence(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"cannot be read; write valkey://") as refusal:
+        ValkeyStreamStore(url)
+    assert "hunter2" not in str(refusal.value)
+
+
+async def test_a_server_that_is_away_at_the_start_is_waited_for() -> None:
+    store = ValkeyStreamStore(f"redis://127.0.0.1:{free_port()}")
+    await store.look()
+    assert not await store.check()
+    await store.aclose()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (ResponseError("WRONGPASS hunter2"), "lets nobody in"),
+        ({"redis_version": "6.0.16"}, r"is like Redis 6\.0\.16; Valkey, or Redis 6\.2"),
+    ],
+)
+async def test_a_server_that_cannot_be_used_is_refused_at_the_start(
+    make: Make, monkeypatch: pytest.MonkeyPatch, answer: Any, words: str
+) -> None:
+    async def info(*_: Any) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    store = make()
+    await store.look()
+    monkeypatch.setattr(Redis, "info", info)
+    with pytest.raises(ConfigurationError, match=words) as refusal:
+        await store.look()
+    assert "hunter2" not in str(refusal.value)
