@@ -32,7 +32,12 @@ async def engines(folder: str) -> AsyncIterator[dict[str, ChatEngine]]:
     for style in ("call", "confirmation"):
         url = f"sqlite+aiosqlite:///{folder}/{style}.db"
         options = EngineOptions.model_validate(
-            {"sessions": url, "approval_style": style, "max_turns_per_user": 50}
+            {
+                "sessions": url,
+                "artifacts": f"file:{folder}/artifacts",
+                "approval_style": style,
+                "max_turns_per_user": 50,
+            }
         )
         opened[style] = await ChatEngine.open(agent, options)
     yield opened

@@ -86,7 +86,8 @@ async def free_breaks(n: int, tool_context: ToolContext) -> None:
 
 async def draw(n: int, tool_context: ToolContext) -> dict[str, Any]:
     """Run without asking and make a picture."""
-    picture = types.Blob(data=int(n).to_bytes(4, "big"), mime_type="image/png")
+    data = b"\x89PNG\r\n\x1a\n" + int(n).to_bytes(4, "big")
+    picture = types.Blob(data=data, mime_type="image/png")
     return {**_effect("draw", n, tool_context), "picture": types.Part(inline_data=picture)}
 
 

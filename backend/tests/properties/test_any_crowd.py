@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.errors import RequestError
+from sluicegate.errors import RequestError, Unknown
 from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
@@ -80,6 +80,9 @@ class Crowd:
 
     async def _last(self) -> UIMessage:
         chat = await self.talk.engine.get_chat(self.talk.chat_id, user=self.talk.user)
+        if not chat["messages"]:
+            # The chat is listed, and its first message is about to be stored.
+            raise Unknown
         message: UIMessage = chat["messages"][-1]
         return message
 
@@ -103,7 +106,9 @@ class Crowd:
 
     async def _regenerate(self) -> None:
         chat = await self.talk.engine.get_chat(self.talk.chat_id, user=self.talk.user)
-        question = next(m for m in reversed(chat["messages"]) if m["role"] == "user")
+        question = next((m for m in reversed(chat["messages"]) if m["role"] == "user"), None)
+        if question is None:
+            raise Unknown
         await self._post({"message": question, "trigger": "regenerate-message"})
 
     async def _stop(self) -> None:

@@ -7,6 +7,7 @@ from google.adk.flows.llm_flows.prompt._instructions import _label_dynamic_instr
 from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
+from sluicegate.media.labels import attached_label, left_out, tool_label
 from sluicegate.replay.request import Position, read_position
 from sluicegate.replay.scripted_model import ScriptedModel
 
@@ -57,6 +58,8 @@ NOT_THE_USER = {
     "a file without text": said(IMAGE),
     "the filler of an empty request": filler(),
     "the filler after the model": filler(GO, said("hm", role="model")),
+    "the files of tools": said(tool_label(1, "draw", "c1", "image/png"), IMAGE),
+    "a file that is not shown": said(left_out("image/png", "it is too large")),
     "a tool result with its picture and a word beside": returned(IMAGE, types.Part(text="stop")),
 }
 
@@ -76,6 +79,7 @@ def test_what_no_user_has_written_is_no_user_text(kind: str) -> None:
         ((GO, called(), returned(), called(), returned()), "go", 2),
         ((GO, said("done", role="model"), said("again")), "again", 0),
         ((said("first", IMAGE, "second"),), "first\nsecond", 0),
+        ((said(attached_label("a.png"), IMAGE, "look"),), "look", 0),
         ((said('{"request": "pay"}', _SINGLE_TURN_NUDGE), called()), '{"request": "pay"}', 1),
         ((said("Artifact a is:"),), "Artifact a is:", 0),
         ((said("For context: I am tired"),), "For context: I am tired", 0),

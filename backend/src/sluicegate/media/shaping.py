@@ -93,9 +93,12 @@ class Shaping:
                 parts.append(part)
                 continue
             item, choice = self._judged(*found)
+            label = labels.attached_label(_described(item))
+            if choice == "text":
+                parts.append(types.Part(text=f"{label}\n{self._text(item)}"))
+                continue
             if choice in SENT and item.role == "user" and item.file is not None:
-                described = _described(item)
-                parts.append(types.Part(text=labels.attached_label(described)))
+                parts.append(types.Part(text=label))
             parts.append(self._part(item, choice, part))
         return content.model_copy(update={"parts": parts})
 
@@ -222,8 +225,6 @@ class Shaping:
 
     def _part(self, item: Item, choice: Choice, part: types.Part | None) -> types.Part:
         """A file as a part of its own, or the words in its place."""
-        if choice == "text":
-            return types.Part(text=self._text(item))
         if choice not in SENT:
             self._shaped.left_out.append((item, choice))
             return types.Part(text=labels.left_out(_described(item), choice))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from google.genai import types
 
+from sluicegate.media.labels import ATTACHED, LEFT_OUT, TOOL_DATA
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -30,6 +32,7 @@ _NOT_THE_USER: Final = (
     "Important: You will not receive any user replies or clarifications.",
     "Referenced inline data: ",
     "Referenced file data: ",
+    TOOL_DATA,
 )
 _QUOTED: Final = re.compile(
     r"\[(?P<agent>.+?)\] (?:said|called tool `(?P<call>.+?)` with parameters|"
@@ -37,6 +40,9 @@ _QUOTED: Final = re.compile(
     r"<<<END_QUOTED_AGENT_CONTENT>>>",
     re.DOTALL,
 )
+# What stands around files in a request is no text of the user's; a message of a tool's files is
+# none at all.
+_AROUND_FILES: Final = (ATTACHED, LEFT_OUT)
 _ARTIFACT: Final = re.compile(r"Artifact .* is:")
 
 
@@ -140,7 +146,7 @@ def user_text(content: types.Content) -> str:
     parts = content.parts or []
     if any(part.function_response for part in parts):
         return ""
-    texts = [part.text for part in parts if part.text]
+    texts = [p.text for p in parts if p.text and not p.text.startswith(_AROUND_FILES)]
     if not texts or texts[0].startswith(_NOT_THE_USER):
         return ""
     if len(texts) < len(parts) and _ARTIFACT.fullmatch(texts[0]):
