@@ -4,7 +4,9 @@ import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore
 import { type SluiceChat, useSluiceChat } from "sluicegate/react";
 import type { ApprovalRequest, Decide } from "../approvals/request.ts";
 import type { Choices } from "../choices.ts";
-import { inspectedSockets, inspectedTransports } from "../inspector/inspected-transports.ts";
+import { inspectedSockets } from "../inspector/inspected-sockets.ts";
+import { inspectedTransports } from "../inspector/inspected-transports.ts";
+import { Inspection } from "../inspector/inspection.ts";
 import { WireLog } from "../inspector/log.ts";
 import { API, sentenceOf } from "../server.ts";
 import { type ToolPart, toolName } from "../thread/tool-states.ts";
@@ -42,11 +44,13 @@ function useInstruments() {
   const [instruments] = useState(() => {
     const log = new WireLog();
     const keeper = new NoteKeeper();
+    const inspection = new Inspection(log, keeper.hear);
     return {
       log,
       keeper,
-      ai: inspectedTransports(log, keeper.hear),
-      webSocket: inspectedSockets(log),
+      inspection,
+      ai: inspectedTransports(inspection),
+      webSocket: inspectedSockets(inspection),
     };
   });
   return instruments;
@@ -72,7 +76,7 @@ interface Opened {
 
 /** The chat that is open: `useChat` with a server behind it, and what the page adds. */
 export function useConversation({ id, messages, choices, onChanged }: Opened): Conversation {
-  const { ai, keeper, log, webSocket } = useInstruments();
+  const { ai, inspection, keeper, log, webSocket } = useInstruments();
   const [unsent, setUnsent] = useState(new Set<string>());
   const [problem, setProblem] = useState<string>();
   const chat = useSluiceChat<UIMessage>({
@@ -108,6 +112,7 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
   const current = useRef(chat);
   useEffect(() => {
     current.current = chat;
+    inspection.release = choices.release;
   });
   const actions = useMemo(() => {
     const decide: Decide = (approvalId, decision) => {
@@ -147,7 +152,10 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
     convertMessage: asThreadMessage,
     onNew: (message) =>
       attempt(() => current.current.sendMessage({ role: "user", parts: composedParts(message) })),
-    onCancel: () => attempt(() => current.current.stop()),
+    onCancel: () => {
+      inspection.stop(id);
+      return attempt(() => current.current.stop());
+    },
     adapters: { attachments },
   });
   const own = problem ?? (chat.error && sentenceOf(chat.error)) ?? chat.refusal?.error.message;

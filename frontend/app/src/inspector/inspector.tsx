@@ -20,8 +20,7 @@ function useCount(log: WireLog): number {
 }
 
 function nameOf({ body, kind }: Entry): string {
-  const { type, trigger } = (body ?? {}) as { type?: unknown; trigger?: unknown };
-  return visibleName(String(type ?? trigger ?? kind));
+  return visibleName("type" in body ? String(body.type) : kind);
 }
 
 function Row({ entry, at }: { readonly entry: Entry; readonly at: number }) {
@@ -45,7 +44,9 @@ function Row({ entry, at }: { readonly entry: Entry; readonly at: number }) {
 }
 
 function download(log: WireLog, chatId: string) {
-  const address = URL.createObjectURL(new Blob([log.recording()], { type: "application/jsonl" }));
+  const address = URL.createObjectURL(
+    new Blob([log.recording(chatId)], { type: "application/jsonl" }),
+  );
   const link = document.createElement("a");
   link.href = address;
   link.download = `${chatId}.jsonl`;

@@ -2,7 +2,7 @@
 export type Direction = "client" | "server";
 
 /** What an entry is: a whole request, a part of a message's stream, or a frame of a socket. */
-export type EntryKind = "request" | "chunk" | "frame" | "decision";
+export type EntryKind = "request" | "chunk" | "frame";
 
 /** One thing that went over the wire. */
 export interface Entry {
@@ -10,9 +10,9 @@ export interface Entry {
   readonly turn: number;
   readonly dir: Direction;
   readonly kind: EntryKind;
-  /** Milliseconds since the entry before it. */
+  /** Whole milliseconds since the entry before it. */
   readonly delta_ms: number;
-  readonly body: unknown;
+  readonly body: object;
 }
 
 /** Everything that went over the wire for the message that is being written or was written last. */
@@ -33,16 +33,18 @@ export class WireLog {
   }
 
   /** A request begins a turn of the exchange. */
-  begin(body: unknown): void {
+  begin(body: object): void {
     this.#turn += 1;
     this.add("client", "request", body);
   }
 
-  add(dir: Direction, kind: EntryKind, body: unknown): void {
+  add(dir: Direction, kind: EntryKind, body: object): void {
     const now = performance.now();
-    const delta_ms = Math.round((now - this.#last) * 10) / 10;
-    this.#last = now;
-    this.#entries.push({ seq: this.#entries.length, turn: this.#turn, dir, kind, delta_ms, body });
+    const delta_ms = Math.round(now - this.#last);
+    // What rounding takes from one pause is given to the next.
+    this.#last += delta_ms;
+    const seq = this.#entries.length + 1;
+    this.#entries.push({ seq, turn: this.#turn, dir, kind, delta_ms, body });
     this.#tell();
   }
 
@@ -50,13 +52,15 @@ export class WireLog {
     return this.#entries;
   }
 
-  /** The entries as a recording: JSON Lines, first a line that says what it is. */
-  recording(): string {
+  /** The entries as a recording of a chat: JSON Lines, first a line that says what it is. */
+  recording(chat: string): string {
     const header = {
       format: "sluicegate-recording",
       version: 1,
       created: this.#created.toISOString(),
       redaction: [],
+      app: "page",
+      chat,
     };
     return [header, ...this.#entries].map((line) => `${JSON.stringify(line)}\n`).join("");
   }

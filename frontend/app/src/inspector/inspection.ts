@@ -1,0 +1,55 @@
+import type { UIMessage, UIMessageChunk } from "ai";
+import type { Direction, WireLog } from "./log.ts";
+
+/** A request that is sent. */
+export interface Sent {
+  readonly chatId: string;
+  readonly messages: readonly UIMessage[];
+  readonly trigger: string;
+  readonly messageId?: string | undefined;
+}
+
+/** Looks at everything that passes between the page and the server. */
+export class Inspection {
+  readonly #log: WireLog;
+  readonly #hear: (chunk: UIMessageChunk) => void;
+  /** How the page asks for results to be released, which stands in the headers of a request. */
+  release = "";
+
+  constructor(log: WireLog, hear: (chunk: UIMessageChunk) => void) {
+    this.#log = log;
+    this.#hear = hear;
+  }
+
+  send({ chatId, messageId, messages, trigger }: Sent): void {
+    const message = messages.at(-1);
+    // A message of the user begins an exchange; everything else goes on with one.
+    if (message?.role === "user") this.#log.clear();
+    // Of the messages a server reads the last; the history before it is decoration.
+    const named = messageId === undefined ? {} : { messageId };
+    this.#begin({ type: "send", id: chatId, trigger, ...named, message });
+  }
+
+  resume(chatId: string): void {
+    this.#log.clear();
+    this.#begin({ type: "resume", id: chatId });
+  }
+
+  stop(chatId: string): void {
+    this.#begin({ type: "stop", id: chatId });
+  }
+
+  chunk(chunk: UIMessageChunk): void {
+    this.#log.add("server", "chunk", chunk);
+    this.#hear(chunk);
+  }
+
+  frame(dir: Direction, frame: object): void {
+    this.#log.add(dir, "frame", frame);
+  }
+
+  #begin(request: object): void {
+    const headers = { "x-ai-sdk": "7", "x-release": this.release };
+    this.#log.begin({ ...request, headers });
+  }
+}
