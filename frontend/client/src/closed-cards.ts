@@ -3,7 +3,8 @@ import { isTool, type MessagePart } from "./messages.ts";
 /** What a `data-approval` part tells of a card that nobody can answer any more (D7). */
 export interface ClosedApproval {
   readonly approvalId: string;
-  readonly messageId: string;
+  /** Unknown, it is looked for in every message. */
+  readonly messageId?: string;
   /** Such as `superseded` or `expired`. */
   readonly state: string;
   /** A sentence for the person. */
@@ -43,6 +44,52 @@ function isOpenCard(part: MessagePart, approvalId: string): boolean {
   return isTool(part) && isOpen && part.approval?.id === approvalId;
 }
 
+function patched<Message extends Patched>(
+  messages: Message[],
+  messageId: string | undefined,
+  approvalId: string,
+  change: (part: MessagePart) => object,
+): Message[] {
+  const isMeant = (message: Message) =>
+    (messageId === undefined || message.id === messageId) &&
+    message.parts.some((part) => isOpenCard(part as MessagePart, approvalId));
+  if (!messages.some(isMeant)) return messages;
+  const part = (each: object) =>
+    isOpenCard(each as MessagePart, approvalId) ? change(each as MessagePart) : each;
+  return messages.map((message) =>
+    isMeant(message) ? { ...message, parts: message.parts.map(part) } : message,
+  );
+}
+
+/** What a live connection tells of an approval, wherever it was decided. */
+export interface DecidedApproval {
+  readonly approvalId: string;
+  /** `approved` or `denied`, or how it ended without an answer. */
+  readonly state: string;
+  readonly reason?: string;
+}
+
+/** The messages with one approval decided as a live connection tells; the same array if none asks. */
+export function withDecidedApproval<Message extends Patched>(
+  messages: Message[],
+  { approvalId, state, reason }: DecidedApproval,
+): Message[] {
+  if (state === "superseded" || state === "expired") {
+    return withClosedApproval(messages, { approvalId, state, reason: reason ?? "" });
+  }
+  const approved = state === "approved";
+  if (!approved && state !== "denied") return messages;
+  return patched(messages, undefined, approvalId, (part) =>
+    part.state === "approval-requested"
+      ? {
+          ...part,
+          state: "approval-responded",
+          approval: { ...part.approval, approved, ...(reason !== undefined && { reason }) },
+        }
+      : part,
+  );
+}
+
 /**
  * The messages with one card closed; the same array if none of them holds it open.
  *
@@ -52,20 +99,5 @@ export function withClosedApproval<Message extends Patched>(
   messages: Message[],
   { approvalId, messageId, reason }: ClosedApproval,
 ): Message[] {
-  const isMeant = (message: Message) =>
-    message.id === messageId &&
-    message.parts.some((part) => isOpenCard(part as MessagePart, approvalId));
-  if (!messages.some(isMeant)) return messages;
-  return messages.map((message) =>
-    isMeant(message)
-      ? {
-          ...message,
-          parts: message.parts.map((part) =>
-            isOpenCard(part as MessagePart, approvalId)
-              ? closed(part as MessagePart, reason)
-              : part,
-          ),
-        }
-      : message,
-  );
+  return patched(messages, messageId, approvalId, (part) => closed(part, reason));
 }

@@ -1,3 +1,10 @@
+export {
+  type Levels,
+  type SpokenTurn,
+  Voice,
+  type VoiceOptions,
+  type VoiceState,
+} from "./audio/voice.ts";
 export { BidiChatTransport, type BidiOptions } from "./bidi/bidi-transport.ts";
 export type { LiveEvents, LiveFrame } from "./bidi/live-events.ts";
 export type { Patience } from "./bidi/socket.ts";

@@ -82,7 +82,7 @@ function words(chunk: Chunk): ["text" | "reasoning", string] | undefined {
 export class Pieces {
   readonly list: Piece[] = [];
   /** Lasting data by type and id. */
-  readonly data = new Map<string, Data>();
+  readonly data: Map<string, Data> = new Map();
   messageId: string | undefined;
   hasStarted = false;
   /** Steps that began after the last piece. */

@@ -1,7 +1,8 @@
 import { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
+import { type SpokenTurn, Voice } from "../audio/voice.ts";
 import { ClientToolRuns, openCalls } from "../client-tools.ts";
-import { closedApproval, withClosedApproval } from "../closed-cards.ts";
+import { closedApproval, withClosedApproval, withDecidedApproval } from "../closed-cards.ts";
 import type { ChatMessage } from "../messages.ts";
 import { pendingApprovals } from "../pending-approvals.ts";
 import { stopChat } from "../real-stop.ts";
@@ -11,6 +12,7 @@ import { type Staged, StagedDecisions } from "../staged-decisions.ts";
 import { loadChat, type StoredChat } from "../stored-chat.ts";
 import { Connection } from "./connection.ts";
 import type { SluiceChatOptions } from "./options.ts";
+import { withSpoken, withTranscript } from "./spoken.ts";
 
 /** A request that the server refused, after which the chat was loaded anew. */
 export interface Refusal<Message> {
@@ -40,6 +42,8 @@ const STOP_TIMEOUT = 10_000;
 /** One chat of one page: the AI SDK's `Chat` and what it does not know of the server. */
 export class ChatSession<Message extends UIMessage> {
   readonly chat: Chat<Message>;
+  /** The conversation by voice, over a live connection. */
+  readonly voice: Voice;
   readonly #connection: Connection<Message>;
   readonly #staged = new StagedDecisions();
   readonly #runs = new ClientToolRuns();
@@ -59,10 +63,21 @@ export class ChatSession<Message extends UIMessage> {
     this.#safeRule = sendAutomaticallyWhen(
       clientTools === undefined ? {} : { clientTools: Object.keys(clientTools) },
     );
-    this.#connection = new Connection(options, {
+    this.#connection = new Connection(options, () => this.chat.id, {
+      decided: (approval) => this.#change((shown) => withDecidedApproval(shown, approval)),
       body: this.#staged.body,
       taken: (sent) => this.#taken(sent as readonly ChatMessage[]),
       idle: () => this.#runOpenCalls(),
+    });
+    this.voice = new Voice({
+      transport: () => this.#connection.live(),
+      worklets: () => this.#options.worklets,
+      constraints: () => this.#options.microphone,
+      onTurn: (turn) => void this.#answerTo(turn),
+      onTranscript: (transcript) => {
+        this.#change((shown) => withTranscript(shown, transcript));
+        this.#options.onTranscript?.(transcript);
+      },
     });
     this.chat = new Chat<Message>({
       transport: this.#connection,
@@ -92,6 +107,8 @@ export class ChatSession<Message extends UIMessage> {
   update(options: SluiceChatOptions<Message>): void {
     this.#options = options;
     this.#connection.options = options;
+    const canSpeak = options.kind === "bidi" && options.live === true;
+    if (!canSpeak) void this.voice.stop();
     if (!this.#isBusy) this.#connection.settle();
   }
 
@@ -170,6 +187,7 @@ export class ChatSession<Message extends UIMessage> {
   /** Leave as a reader: the turn goes on, or ends as the server's settings say. */
   leave(): void {
     this.#runs.abort();
+    void this.voice.stop();
     this.#connection.leave();
     this.#left = this.chat.stop();
   }
@@ -196,9 +214,13 @@ export class ChatSession<Message extends UIMessage> {
     const news = closedApproval(part);
     if (news === undefined) return;
     this.#staged.clear([news.approvalId]);
+    this.#change((shown) => withClosedApproval(shown, news));
+  }
+
+  #change(change: (messages: Message[]) => Message[]): void {
     const { messages } = this.chat;
-    const patched = withClosedApproval(messages, news);
-    if (patched !== messages) this.chat.messages = patched;
+    const changed = change(messages);
+    if (changed !== messages) this.chat.messages = changed;
   }
 
   #failed(error: Error): void {
@@ -236,9 +258,23 @@ export class ChatSession<Message extends UIMessage> {
     });
   }
 
+  /** A spoken message has no request of its own; a resume brings its answer. */
+  async #answerTo({ messageId, userMessageId, text }: SpokenTurn): Promise<void> {
+    await this.#rest();
+    this.#change((shown) => withSpoken(shown, { id: userMessageId, text }));
+    await this.chat.resumeStream({ body: { messageId } });
+  }
+
   /** Wait until the response has ended, or leave it when that takes too long. */
   async #end(): Promise<void> {
     const { stopTimeout = STOP_TIMEOUT } = this.#options;
+    await this.#rest(stopTimeout);
+    if (this.#isBusy) await this.chat.stop();
+  }
+
+  /** Wait until no response comes in, at most for so many milliseconds. */
+  async #rest(most?: number): Promise<void> {
+    if (!this.#isBusy) return;
     await new Promise<void>((resolve) => {
       const end = () => {
         clearTimeout(timer);
@@ -248,9 +284,8 @@ export class ChatSession<Message extends UIMessage> {
       const silence = this.chat["~registerStatusCallback"](() => {
         if (!this.#isBusy) end();
       });
-      const timer = setTimeout(end, stopTimeout);
+      const timer = most === undefined ? undefined : setTimeout(end, most);
     });
-    if (this.#isBusy) await this.chat.stop();
   }
 
   #set(change: Partial<SessionState<Message>>): void {

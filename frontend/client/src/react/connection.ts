@@ -1,5 +1,7 @@
 import type { ChatTransport, UIMessage } from "ai";
-import { createChatTransport } from "../chat-transport.ts";
+import type { BidiChatTransport } from "../bidi/bidi-transport.ts";
+import type { LiveEvents } from "../bidi/live-events.ts";
+import { type BidiChatOptions, createChatTransport } from "../chat-transport.ts";
 import { refusingFetch, SocketRefusals } from "../refusals.ts";
 import { below, resolveHeaders } from "../requests.ts";
 import type { ConnectionOptions, TransportKind } from "./options.ts";
@@ -16,6 +18,8 @@ export interface ConnectionEvents<Message extends UIMessage> {
   taken(messages: readonly Message[]): void;
   /** A resume found nothing that runs. */
   idle(): void;
+  /** An approval was decided, as a live connection tells. */
+  decided(approval: LiveEvents["approval"]): void;
 }
 
 function closed(transport: unknown): void {
@@ -30,14 +34,20 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   /** A resume brings the message from its beginning. */
   readonly resumeStreamIsReplay = true;
   options: ConnectionOptions<Message>;
+  readonly #chatId: () => string;
   readonly #events: ConnectionEvents<Message>;
   readonly #open = new Map<string, ChatTransport<Message>>();
   readonly #refusals = new SocketRefusals();
   /** How often the chat was left. */
   #left = 0;
 
-  constructor(options: ConnectionOptions<Message>, events: ConnectionEvents<Message>) {
+  constructor(
+    options: ConnectionOptions<Message>,
+    chatId: () => string,
+    events: ConnectionEvents<Message>,
+  ) {
     this.options = options;
+    this.#chatId = chatId;
     this.#events = events;
   }
 
@@ -87,6 +97,15 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
     }
   }
 
+  /** The connection over which one can speak; throws if the options name another kind. */
+  live(): BidiChatTransport<Message> {
+    const { kind, live } = this.options;
+    if (kind !== "bidi" || live !== true) {
+      throw new Error('To speak, set the options kind: "bidi" and live: true.');
+    }
+    return this.#transport() as BidiChatTransport<Message>;
+  }
+
   /** Close what other kinds than the present one have left open. */
   settle(): void {
     const key = this.#key();
@@ -110,8 +129,8 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   #key(): string {
-    const { kind = "sse", major } = this.options;
-    return JSON.stringify([kind, major, this.chatUrl]);
+    const { kind = "sse", live = false, major } = this.options;
+    return JSON.stringify([kind, live, major, this.chatUrl]);
   }
 
   #transport(): ChatTransport<Message> {
@@ -157,7 +176,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
           ...(protocols && { protocols }),
         });
       case "bidi":
-        return createChatTransport<Message>({
+        return this.#bidi({
           ...common,
           ...socket,
           ...request,
@@ -166,6 +185,14 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
           ...(patience && { patience }),
         });
     }
+  }
+
+  #bidi(options: BidiChatOptions): BidiChatTransport<Message> {
+    if (this.options.live !== true) return createChatTransport<Message>(options);
+    const live = { chatId: this.#chatId() };
+    const transport = createChatTransport<Message>({ ...options, live });
+    transport.on("approval", (approval) => this.#events.decided(approval));
+    return transport;
   }
 
   async #ownBody(): Promise<object> {

@@ -5,4 +5,4 @@ export type {
   TransportKind,
   Transports,
 } from "./options.ts";
-export { type SluiceChat, useSluiceChat } from "./use-sluice-chat.ts";
+export { type SluiceChat, useSluiceChat, type VoiceControls } from "./use-sluice-chat.ts";

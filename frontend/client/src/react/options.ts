@@ -1,4 +1,5 @@
 import type { ChatInit, ChatTransport, UIMessage } from "ai";
+import type { VoiceOptions, Worklets } from "../audio/voice.ts";
 import type { Patience } from "../bidi/socket.ts";
 import type { Major, Release, SseInit, WebSocketInit } from "../chat-transport.ts";
 import type { ClientTools } from "../client-tools.ts";
@@ -40,6 +41,8 @@ export interface ConnectionOptions<Message extends UIMessage> {
   /** The class that opens sockets, where the platform's own is not to be used. */
   readonly webSocket?: SocketClass | undefined;
   readonly protocols?: string | string[] | undefined;
+  /** Whether a `bidi` connection is a live one, over which one can speak; no unless given. */
+  readonly live?: boolean | undefined;
   /** How long a `bidi` connection waits for what. */
   readonly patience?: Partial<Patience> | undefined;
   /** Query parameters of a socket's handshake. */
@@ -65,6 +68,12 @@ export interface SluiceChatOptions<Message extends UIMessage = UIMessage>
   readonly clientTools?: ClientTools | undefined;
   /** In place of the safe rule, which knows the names of `clientTools`. */
   readonly sendAutomaticallyWhen?: SendRule | undefined;
+  /** Where the worklets of audio are, if the page's build has moved them. */
+  readonly worklets?: Worklets | undefined;
+  /** What is asked of the microphone, beside one channel without echo. */
+  readonly microphone?: MediaTrackConstraints | undefined;
+  /** What is said by voice, as it is said. */
+  readonly onTranscript?: VoiceOptions["onTranscript"];
   /** Join the turn that runs when the page opens; yes unless given. */
   readonly resume?: boolean | undefined;
   /** Milliseconds between two renderings of messages that come in. */

@@ -1,11 +1,20 @@
 import { type UseChatHelpers, type UseChatOptions, useChat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import type { Levels, Voice, VoiceState } from "../audio/voice.ts";
 import type { ChatMessage } from "../messages.ts";
 import { type PendingApproval, pendingApprovals } from "../pending-approvals.ts";
 import type { StoredChat } from "../stored-chat.ts";
 import { type ApproveOptions, ChatSession, type Refusal } from "./chat-session.ts";
 import type { SluiceChatOptions } from "./options.ts";
+
+/** What can be done with a voice, and how it is with it. */
+export interface VoiceControls
+  extends VoiceState,
+    Pick<Voice, "start" | "stop" | "mute" | "interrupt"> {
+  /** How loud it is; to be asked for at each frame of a meter. */
+  readonly levels: () => Levels;
+}
 
 /** What `useSluiceChat` gives: all of `useChat`, with a `stop` that stops, and more. */
 export type SluiceChat<Message extends UIMessage = UIMessage> = Omit<
@@ -26,6 +35,8 @@ export type SluiceChat<Message extends UIMessage = UIMessage> = Omit<
   readonly leave: () => Promise<void>;
   /** Show the chat as the server holds it. */
   readonly reload: () => Promise<StoredChat<Message> | undefined>;
+  /** The conversation by voice; needs the options `kind: "bidi"` and `live: true`. */
+  readonly voice: VoiceControls;
   /** Why the last request was refused, if the chat was loaded anew because of it. */
   readonly refusal: Refusal<Message> | undefined;
 };
@@ -58,6 +69,19 @@ export function useSluiceChat<Message extends UIMessage = UIMessage>(
     session.state,
     session.state,
   );
+  const { voice } = session;
+  const spoken = useSyncExternalStore(voice.subscribe, voice.state, voice.state);
+  const controls = useMemo(
+    () => ({
+      ...spoken,
+      start: voice.start,
+      stop: voice.stop,
+      mute: voice.mute,
+      interrupt: voice.interrupt,
+      levels: () => voice.levels,
+    }),
+    [spoken, voice],
+  );
   const { messages, stop: leave } = helpers;
   const pending = useMemo(() => pendingApprovals(messages as readonly ChatMessage[]), [messages]);
   return {
@@ -71,5 +95,6 @@ export function useSluiceChat<Message extends UIMessage = UIMessage>(
     refusal,
     reload: session.reload,
     stop: session.stop,
+    voice: controls,
   };
 }
