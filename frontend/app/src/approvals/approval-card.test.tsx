@@ -116,6 +116,12 @@ test.each(["{Enter}", "{Escape}"])("%s in the form approves nothing", async (key
   expect(decide).not.toHaveBeenCalled();
 });
 
+test("what cannot be seen is named in the form too", async () => {
+  const { user } = open(payment({ input: { recipient: "A\u202eda", amount: 5 } }));
+  await user.click(button("Edit"));
+  expect(card().textContent).toContain("Holds what cannot be seen: U+202E");
+});
+
 test("the focus goes into the form, and back to the card when it is left", async () => {
   const { user } = open(payment());
   await user.click(button("Edit"));
@@ -138,7 +144,7 @@ test("nothing of a tool becomes markup, and what cannot be seen is named", () =>
 
 test("a very long argument is cut until somebody asks for the rest", async () => {
   const { user } = open(payment({ input: { text: "x".repeat(200_000) } }));
-  expect(card().textContent?.length).toBeLessThan(3000);
+  expect(card().textContent?.length).toBeLessThan(1500);
   await user.click(button("Show all 200,000 characters"));
   expect(card().textContent?.length).toBeGreaterThan(200_000);
 });

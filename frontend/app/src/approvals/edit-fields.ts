@@ -1,3 +1,4 @@
+import { visibleJson } from "../shown/visible-text.ts";
 import { isRecord } from "./request.ts";
 
 /** How a person types a value: as itself, as one of a few, or as JSON. */
@@ -42,9 +43,7 @@ function kindOf(schema: Record<string, unknown>, value: unknown): Kind {
 
 function written(kind: Kind, value: unknown): string {
   if (value === undefined) return "";
-  return kind === "json" || typeof value === "object"
-    ? JSON.stringify(value, null, 2)
-    : String(value);
+  return kind === "json" || typeof value === "object" ? visibleJson(value) : String(value);
 }
 
 /** The fields of a call: what its schema names, and what its arguments hold besides. */

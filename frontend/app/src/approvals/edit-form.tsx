@@ -1,6 +1,6 @@
 import { Button, Checkbox, Group, NativeSelect, Stack, Textarea, TextInput } from "@mantine/core";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
-import { visibleName } from "../shown/visible-text.ts";
+import { hiddenIn, visibleName } from "../shown/visible-text.ts";
 import { type EditField, editFields, readField, WrongValue } from "./edit-fields.ts";
 
 interface EditFormProps {
@@ -18,9 +18,11 @@ interface FieldProps {
 }
 
 function Field({ field, text, error, onChange }: FieldProps) {
+  const hidden = hiddenIn(text);
+  const warning = hidden.length > 0 && `Holds what cannot be seen: ${hidden.join(", ")}`;
   const own = {
     label: visibleName(field.name),
-    description: field.description,
+    description: warning || (field.description && visibleName(field.description)),
     error,
   };
   switch (field.kind) {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { visibleName, visiblePieces } from "./visible-text.ts";
+import { hiddenIn, visibleJson, visibleName, visiblePieces } from "./visible-text.ts";
 
 test.each([
   "plain",
@@ -43,4 +43,12 @@ test("a run of the same character is counted", () => {
 
 test("a name is one line and says what is hidden in it", () => {
   expect(visibleName("pay\nnow\u202e")).toBe("pay now⟨U+202E⟩");
+});
+
+test("JSON stays what it is when hidden characters are escaped in it", () => {
+  const value = { a: "x\u202ey\u200b\u200b", b: ["\u{e0041}", "❤️"] };
+  const text = visibleJson(value);
+  expect(text).toContain("x\\u202ey\\u200b\\u200b");
+  expect(hiddenIn(text)).toEqual([]);
+  expect(JSON.parse(text)).toEqual(value);
 });

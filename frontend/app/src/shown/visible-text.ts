@@ -56,6 +56,26 @@ function isSeen(character: string): boolean {
   return SEEN.has(character) || !HIDDEN.test(character);
 }
 
+/** The names of what cannot be seen in a text, each once. */
+export function hiddenIn(text: string): string[] {
+  const names = visiblePieces(text).flatMap((piece) =>
+    piece.kind === "hidden" ? [piece.name] : [],
+  );
+  return [...new Set(names)];
+}
+
+/** JSON in which what cannot be seen is written as an escape; it means the same. */
+export function visibleJson(value: unknown): string {
+  return visiblePieces(JSON.stringify(value, null, 2))
+    .map((piece) => {
+      if (piece.kind === "text") return piece.text;
+      const units = String.fromCodePoint(Number.parseInt(piece.name.slice(2), 16)).split("");
+      const escaped = units.map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+      return escaped.join("").repeat(piece.count);
+    })
+    .join("");
+}
+
 /** A name on one line, with what is hidden in it spelled out; for labels and announcements. */
 export function visibleName(text: string): string {
   return visiblePieces(text.replaceAll(/\s+/g, " "))

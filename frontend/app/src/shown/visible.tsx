@@ -3,7 +3,7 @@ import { Fragment, useState } from "react";
 import { type Piece, visiblePieces } from "./visible-text.ts";
 
 /** Longer texts are cut until somebody asks for the rest. */
-const SHORT = 2000;
+const SHORT = 600;
 
 function Shown({ piece }: { readonly piece: Piece }) {
   if (piece.kind === "text") return piece.text;

@@ -1,5 +1,15 @@
 import { ThreadPrimitive, unstable_useThreadMessageIds } from "@assistant-ui/react";
-import { ActionIcon, Alert, Button, Center, Group, Stack, Text, Title } from "@mantine/core";
+import {
+  ActionIcon,
+  Alert,
+  Button,
+  Center,
+  Group,
+  Stack,
+  Text,
+  Title,
+  VisuallyHidden,
+} from "@mantine/core";
 import { useEffect, useState } from "react";
 import type { Conversation } from "../chat/conversation.ts";
 import { loadSuggestions } from "../server.ts";
@@ -118,6 +128,9 @@ export function Thread({ conversation }: { readonly conversation: Conversation }
           <Welcome onChoose={choose} />
         ) : (
           <Stack gap="lg" className="column" py="md">
+            <VisuallyHidden>
+              <Title order={2}>Messages</Title>
+            </VisuallyHidden>
             <Messages />
             <Problem conversation={conversation} />
           </Stack>
