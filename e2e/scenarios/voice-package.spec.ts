@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -98,6 +98,12 @@ test.beforeAll(async () => {
   writeFileSync(WAV, wav(tone(HEARD, 5, 48_000), 48_000));
   const build = ["-p", "frontend/client/tsconfig.build.json", "--outDir", join(FOLDER, "dist")];
   execFileSync(join(ROOT, "node_modules/.bin/tsc"), build, { cwd: ROOT, stdio: "inherit" });
+  for (const worklet of ["capture-worklet.js", "playback-worklet.js"]) {
+    copyFileSync(
+      join(ROOT, "frontend/client/src/audio", worklet),
+      join(FOLDER, "dist/audio", worklet),
+    );
+  }
   server = await serve();
 });
 test.afterAll(() => {

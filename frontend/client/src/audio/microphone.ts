@@ -1,4 +1,4 @@
-import type { Captured, CaptureOptions } from "./capture-worklet.ts";
+import type { Captured, CaptureOptions } from "./worklet-messages.ts";
 
 /** The capture as a file of its own, which a page with `script-src 'self'` may load. */
 export const CAPTURE_WORKLET: URL = new URL("./capture-worklet.js", import.meta.url);

@@ -1,4 +1,4 @@
-import type { PlaybackOptions, PlaybackOrder, Played } from "./playback-worklet.ts";
+import type { PlaybackOptions, PlaybackOrder, Played } from "./worklet-messages.ts";
 
 /** The playback as a file of its own, which a page with `script-src 'self'` may load. */
 export const PLAYBACK_WORKLET: URL = new URL("./playback-worklet.js", import.meta.url);

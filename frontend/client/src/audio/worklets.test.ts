@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { audioScope, hertzOf, type Port, pcm16, tone } from "../../testing/worklet.ts";
-import type { Capture } from "./capture-worklet.ts";
-import type { Playback } from "./playback-worklet.ts";
+import type { Capture } from "./capture-worklet.js";
+import type { Playback } from "./playback-worklet.js";
 
 const QUANTUM = 128;
 const WANTED = 16_000;
@@ -13,14 +13,14 @@ afterEach(() => {
 
 async function capture(deviceRate: number): Promise<{ node: Capture; port: Port }> {
   audioScope(deviceRate);
-  const { Capture } = await import("./capture-worklet.ts");
+  const { Capture } = await import("./capture-worklet.js");
   const node = new Capture({ processorOptions: { rate: WANTED, block: 640 } });
   return { node, port: node.port as unknown as Port };
 }
 
 async function playback(deviceRate: number): Promise<{ node: Playback; port: Port }> {
   audioScope(deviceRate);
-  const { Playback } = await import("./playback-worklet.ts");
+  const { Playback } = await import("./playback-worklet.js");
   const node = new Playback({ processorOptions: { rate: PLAYED } });
   return { node, port: node.port as unknown as Port };
 }

@@ -1,45 +1,34 @@
-// Runs where audio is made, as a file of its own, and imports nothing: a page with
-// `script-src 'self'` may load it.
+// Runs where audio is made, as a file of its own that imports nothing: a page with
+// `script-src 'self'` may load it, from the sources as from the package.
 
-declare const sampleRate: number;
-declare function registerProcessor(name: string, processor: new (options: never) => object): void;
-declare class AudioWorkletProcessor {
-  readonly port: MessagePort;
-}
+/**
+ * @typedef {import("./worklet-messages.ts").PlaybackOptions} PlaybackOptions
+ * @typedef {import("./worklet-messages.ts").PlaybackOrder} PlaybackOrder
+ * @typedef {import("./worklet-messages.ts").Played} Played
+ */
 
-/** What a playback is made with. */
-export interface PlaybackOptions {
-  /** Samples per second of what is played. */
-  readonly processorOptions: { readonly rate: number };
-}
-
-/** What a playback is told: PCM16 to play after what waits, or to be silent at once. */
-export type PlaybackOrder = { readonly samples: ArrayBuffer } | { readonly silence: true };
-
-/** What a playback says now and then: how loud it is, from 0 to 1, and the seconds that wait. */
-export interface Played {
-  readonly level: number;
-  readonly waiting: number;
-}
-
+/** Seconds between two reports. */
 const REPORT_EVERY = 0.04;
 
 /** Plays PCM16 in the order in which it comes. */
 export class Playback extends AudioWorkletProcessor {
-  readonly #rate: number;
-  readonly #step: number;
-  #queue: Int16Array[] = [];
-  /** Where in the first of the queue the next sample is, between two of its own perhaps. */
+  #rate;
+  #step;
+  /** @type {Int16Array[]} */
+  #queue = [];
+  // Where in the first of the queue the next sample is, between two of its own perhaps.
   #at = 0;
   #squares = 0;
   #made = 0;
   #isIdle = true;
 
-  constructor({ processorOptions: { rate } }: PlaybackOptions) {
+  /** @param {PlaybackOptions} options */
+  constructor({ processorOptions: { rate } }) {
     super();
     this.#rate = rate;
     this.#step = rate / sampleRate;
-    this.port.onmessage = ({ data }: MessageEvent<PlaybackOrder>) => {
+    /** @param {MessageEvent<PlaybackOrder>} order */
+    this.port.onmessage = ({ data }) => {
       if ("samples" in data) {
         this.#queue.push(new Int16Array(data.samples));
         this.#isIdle = false;
@@ -47,7 +36,12 @@ export class Playback extends AudioWorkletProcessor {
     };
   }
 
-  process(_: unknown, [output]: readonly Float32Array[][]): boolean {
+  /**
+   * @param {unknown} _
+   * @param {readonly (readonly Float32Array[])[]} outputs
+   * @returns {boolean}
+   */
+  process(_, [output]) {
     const [first, ...others] = output ?? [];
     if (first === undefined) return true;
     for (let at = 0; at < first.length; at += 1) {
@@ -61,8 +55,12 @@ export class Playback extends AudioWorkletProcessor {
     return true;
   }
 
-  /** The sample at the next moment of the output, between two of what is played. */
-  #next(): number {
+  /**
+   * The sample at the next moment of the output, between two of what is played.
+   *
+   * @returns {number}
+   */
+  #next() {
     let [block] = this.#queue;
     while (block !== undefined && this.#at >= block.length) {
       this.#at -= block.length;
@@ -81,18 +79,20 @@ export class Playback extends AudioWorkletProcessor {
     return sample / 0x8000;
   }
 
-  #silence(): void {
+  #silence() {
     this.#queue = [];
     this.#at = 0;
     this.#report();
   }
 
-  #report(): void {
+  #report() {
     const level = this.#made > 0 ? Math.sqrt(this.#squares / this.#made) : 0;
     const left = this.#queue.reduce((sum, block) => sum + block.length, 0) - this.#at;
     const waiting = Math.max(0, left) / this.#rate;
     this.#isIdle = waiting === 0;
-    this.port.postMessage({ level: this.#isIdle ? 0 : level, waiting } satisfies Played);
+    /** @type {Played} */
+    const played = { level: this.#isIdle ? 0 : level, waiting };
+    this.port.postMessage(played);
     this.#squares = 0;
     this.#made = 0;
   }
