@@ -66,6 +66,11 @@ conformance: setup-node ## the real AI SDK clients against the running server
 scenarios: setup-browser page ## people at the page, in a real browser
 	$(NPM) run --silent scenarios
 
+golden: setup-node ## write the recorded conversations in e2e/goldens anew
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+	GOLDEN_DIR="$$folder" $(NPM) run --silent golden && \
+	$(BIN)/python scripts/golden.py "$$folder" e2e/goldens
+
 bench: setup ## measure the server beside its peers, one table
 	$(BIN)/python backend/bench
 

@@ -7,7 +7,7 @@ export default defineConfig({
       {
         test: {
           name: "harness",
-          include: ["{clients,harness}/**/*.test.ts"],
+          include: ["{clients,harness}/**/*.test.ts", "goldens/reader.test.ts"],
         },
       },
       {

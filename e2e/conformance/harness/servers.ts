@@ -29,8 +29,15 @@ const START_TIMEOUT = 60_000;
 /** Seconds that a `pay_soon` waits for its answer. */
 export const SHORT_TTL = 0.5;
 
-/** Start one server of the conformance agent on a port of its own, with its files in `folder`. */
-export async function startServer(style: Style, folder: string): Promise<Server> {
+/**
+ * Start one server of the conformance agent on a port of its own, with its files in `folder`;
+ * `more` are further options with their values.
+ */
+export async function startServer(
+  style: Style,
+  folder: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Server> {
   const effects = join(folder, `${style}.effects`);
   const holds = join(folder, `${style}-holds`);
   const log = join(folder, `${style}.log`);
@@ -44,6 +51,7 @@ export async function startServer(style: Style, folder: string): Promise<Server>
     "--artifacts": `file:${join(folder, `${style}-artifacts`)}`,
     "--approval-style": style,
     "--auth": "header:x-user",
+    ...more,
   };
   const server = spawn(
     binary,

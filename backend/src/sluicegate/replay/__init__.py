@@ -1,6 +1,7 @@
 """Scripts and recordings: models and conversations that can be played again."""
 
 from sluicegate.replay.loading import load_scenarios, parse_scenarios
+from sluicegate.replay.normalized import normalized
 from sluicegate.replay.recorder import Recorder
 from sluicegate.replay.recording import Recording, load_recording, parse_recording
 from sluicegate.replay.scenario import Scenarios
@@ -13,6 +14,7 @@ __all__ = [
     "ScriptedModel",
     "load_recording",
     "load_scenarios",
+    "normalized",
     "parse_recording",
     "parse_scenarios",
 ]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _CLIENT: Final[frozenset[ApprovalState]] = frozenset({"approved", "denied"})
 _TOOL: Final[frozenset[ApprovalState]] = frozenset({"executing", "executed", "failed", "unknown"})
 
-_FIELDS: Final = {
+_TOLD: Final = {
     "approvalId": "approval_id",
     "tool": "tool",
     "requestedAt": "requested_at",
@@ -24,11 +24,14 @@ _FIELDS: Final = {
     "state": "state",
     "answer": "answer",
     "reason": "reason",
+    "edits": "edits",
+    "grantId": "grant_id",
     "decidedAt": "decided_at",
     "claimedAt": "claimed_at",
     "outcome": "outcome",
     "finishedAt": "finished_at",
 }
+"""Not who decided and who claimed; nor the hash, which would tell of redacted arguments."""
 
 
 def direction_of(row: ApprovalRow) -> Direction:
@@ -37,11 +40,8 @@ def direction_of(row: ApprovalRow) -> Direction:
 
 
 def body_of(row: ApprovalRow) -> dict[str, Any]:
-    """A row without who decided and who claimed; what is not known is left out.
-
-    The hash of the arguments is left out too: it would tell of those that are redacted.
-    """
-    told = {key: getattr(row, name) for key, name in _FIELDS.items()}
+    """A row without who decided and who claimed; what is not known is left out."""
+    told = {key: getattr(row, name) for key, name in _TOLD.items()}
     known = {key: value for key, value in told.items() if value is not None}
     return {"invocation": row.key.invocation, "call": row.key.call, **known}
 
@@ -49,5 +49,5 @@ def body_of(row: ApprovalRow) -> dict[str, Any]:
 def row_of(body: Mapping[str, Any], chat: ChatKey) -> ApprovalRow:
     """The row that a decision tells of."""
     key = CallKey(*chat, str(body["invocation"]), str(body["call"]))
-    known = {name: body[key] for key, name in _FIELDS.items() if key in body}
+    known = {name: body[key] for key, name in _TOLD.items() if key in body}
     return ApprovalRow(key=key, args_hash="", **known)

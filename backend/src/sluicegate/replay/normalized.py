@@ -24,6 +24,9 @@ _MOMENTS: Final = frozenset(
 )
 _DEADLINES: Final = frozenset({"deadline", "expiresAt"})
 
+_CLIENTS: Final = frozenset({"id", "messageId", "userMessage"})
+"""Keys under which the ids stand that a client chooses."""
+
 _UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _BY_CHANCE: Final = re.compile(
     rf"\b(?P<kind>adk|call|e|scripted)-{_UUID}|(?P<bare>{_UUID})|"
@@ -44,29 +47,30 @@ class Names:
             message = turn.asked.get("message") or {}
             if message.get("role") == "user" and isinstance(message.get("id"), str):
                 self._given.setdefault(message["id"], f"user-{len(self._given)}")
-        longest_first = sorted(self._given, key=len, reverse=True)
-        self._by_client = re.compile(
-            rf"(?<![\w-])({'|'.join(map(re.escape, longest_first))})(?![\w-])"
-        )
+        self._chat = f"/chats/{recording.header.chat}/"
 
     def of(self, value: Any, key: str = "") -> Any:
         """A copy of a value with these names, and with the one moment and the one deadline."""
         if isinstance(value, dict):
             return {self.text(name): self.of(item, name) for name, item in value.items()}
         if isinstance(value, list):
-            return [self.of(item, key) for item in value]
+            found = [self.of(item, key) for item in value]
+            # ADK: a set, which has no order.
+            return sorted(found) if key == "longRunningToolIds" else found
         if isinstance(value, str):
             if _ISO.fullmatch(value):
                 return _ISO_DEADLINE if key in _DEADLINES else _ISO_MOMENT
-            return self.text(value)
+            return self._given[value] if self._is_given(key, value) else self.text(value)
         if isinstance(value, float) and key in _DEADLINES:
             return DEADLINE
         return MOMENT if isinstance(value, float) and key in _MOMENTS else value
 
+    def _is_given(self, key: str, value: str) -> bool:
+        return key in _CLIENTS and value in self._given
+
     def text(self, text: str) -> str:
         """The same for ids that stand in a text."""
-        given = self._by_client.sub(lambda found: self._given[found[0]], text)
-        return _BY_CHANCE.sub(self._name, given)
+        return _BY_CHANCE.sub(self._name, text.replace(self._chat, "/chats/chat/"))
 
     def _name(self, found: re.Match[str]) -> str:
         if found[0] not in self._names:
@@ -101,7 +105,7 @@ def normalized(recording: Recording, names: Names | None = None) -> Recording:
         for number, entry in enumerate(ordered, start=1)
     ]
     header = recording.header.model_copy(
-        update={"created": _ISO_MOMENT, "chat": names.text(recording.header.chat)}
+        update={"created": _ISO_MOMENT, "chat": names.of(recording.header.chat, "id")}
     )
     return Recording(header, entries)
 

@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    include: ["goldens/record.test.ts"],
+    globalSetup: "goldens/setup.ts",
+    maxWorkers: 1,
+    maxConcurrency: 4,
+    testTimeout: 120_000,
+  },
+});
