@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from google.genai import types
     from pydantic import JsonValue
 
+    from sluicegate.core.fragments import Fragment
+
 
 class SpokenOrder:
     """Follows a run and says what each event must remember.
@@ -26,10 +28,10 @@ class SpokenOrder:
 
     def __init__(self) -> None:
         self._translator = Translator(_NoTools(), files_url="")
-        self._pending: Event | None = None
+        self._pending: Event | Fragment | None = None
         self._texts: list[str] = []
 
-    def note(self, event: Event) -> dict[str, JsonValue]:
+    def note(self, event: Event | Fragment) -> dict[str, JsonValue]:
         """Take the next event of the run, fragments too.
 
         Returns what belongs under ``Event.custom_metadata["sluicegate"]`` before the event is
@@ -47,7 +49,7 @@ class SpokenOrder:
         self._translator.feed(event)
         return self._translator.note
 
-    def _goes_on(self, event: Event, said: types.Part) -> bool:
+    def _goes_on(self, event: Event | Fragment, said: types.Part) -> bool:
         """Whether a fragment only lengthens the text of the one before."""
         before = self._pending
         if before is None or before.id != event.id or before.author != event.author:
@@ -69,7 +71,7 @@ class SpokenOrder:
         self._translator.feed(event)
 
 
-def _only_text(event: Event) -> types.Part | None:
+def _only_text(event: Event | Fragment) -> types.Part | None:
     parts = event.content.parts if event.content is not None else None
     if (
         parts is None

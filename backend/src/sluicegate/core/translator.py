@@ -22,6 +22,7 @@ from sluicegate.core.event_parts import (
     text,
 )
 from sluicegate.core.exchange_events import answers_in, progress_in, requests_in
+from sluicegate.core.fragments import Fragment
 from sluicegate.core.items import CallMade
 from sluicegate.core.lanes import Lane, Lanes, Unit
 from sluicegate.core.model_call import ModelCall
@@ -74,10 +75,10 @@ class Translator:
         self._cut: list[Unfinished] = []
         self._failures: dict[str, str] = {}
 
-    def feed(self, event: Event) -> list[Signal]:
+    def feed(self, event: Event | Fragment) -> list[Signal]:
         """Take the next event, live or from the log; return what it says."""
         self.note = {}
-        if getattr(event, "partial", None):
+        if isinstance(event, Fragment) or event.partial:
             self._fragment(event)
             return self._telling.take()
         failed = self._whole(event)
@@ -97,7 +98,7 @@ class Translator:
         under_way = [self._unfinished(unit, None) for unit in self._lanes.unfinished()]
         return [*self._cut, *(piece for piece in under_way if piece is not None)]
 
-    def _fragment(self, event: Event) -> None:
+    def _fragment(self, event: Event | Fragment) -> None:
         parts = parts_of(event)
         author = text(event, "author")
         if not parts or author == "user":

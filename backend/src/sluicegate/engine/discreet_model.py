@@ -1,4 +1,7 @@
-"""A model that fails without words: what a provider says never reaches a span or a session."""
+"""The copy of a model that is run: it fails without words, and its partial text takes the lane.
+
+What a provider says of a failure never reaches a span or a session.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ class ModelFailed(Exception):
 def discreet(model: BaseLlm) -> BaseLlm:
     """A copy of a model that raises `ModelFailed` in place of what the model raises.
 
+    Of its partial responses those that the turn's `FastLanes` take never reach ADK.
+
     ADK: an exception that leaves the model call is written into spans and into the session with
     its words. The copy stays of the model's class, which ADK asks for here and there.
     """
@@ -37,13 +42,24 @@ def discreet(model: BaseLlm) -> BaseLlm:
         llm_request: LlmRequest,
         stream: bool = False,  # noqa: FBT001, FBT002 - ADK's signature
     ) -> AsyncGenerator[LlmResponse, None]:
+        turn = CURRENT.get()
+        call = None if turn is None else turn.lanes.enter()
         responses: AsyncGenerator[LlmResponse, Any] = original(llm_request, stream)
         try:
             async with aclosing(responses):
                 async for response in responses:
-                    yield response
+                    if call is None:
+                        yield response
+                    elif not response.partial:
+                        call.end()
+                        yield response
+                    elif call.takes(response):
+                        await call.say(response)
+                        await call.pace()
+                    else:
+                        yield call.hand(response)
+                        await call.pace()
         except Exception as error:  # noqa: BLE001 - whatever a provider raises has words
-            turn = CURRENT.get()
             if turn is not None:
                 turn.model_error = error
             raise ModelFailed(error) from None

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.models.base_llm import BaseLlm
+from google.adk.platform.time import get_time
 from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.core.event_parts import ABORTED, NODE_CONFIRMATION
 from sluicegate.core.exchanges import METADATA_KEY
+from sluicegate.engine.fast_lane import UNHEARD
 from sluicegate.engine.model_files import is_served
 from sluicegate.engine.turn_gate import CURRENT
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from google.adk.agents.callback_context import CallbackContext
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.turn_gate import TurnGate
 
+_TICK: Final = 2e-6
+"""Seconds that stores can tell apart: they keep whole microseconds."""
+
 PUBLIC_FAILURE = "The agent could not finish its answer."
 
 
@@ -31,6 +38,8 @@ class GatePlugin(BasePlugin):
 
     def __init__(self) -> None:
         super().__init__(name="sluicegate")
+        self.unheard: Container[str] = ()
+        """Agents whose partial text takes the fast lane."""
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Let the turn know the run, and the run know earlier ones as its own."""
@@ -45,7 +54,7 @@ class GatePlugin(BasePlugin):
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        """Begin to watch the ids of the calls that the model makes.
+        """Begin to watch the ids of the calls that the model makes, and open the fast lane.
 
         Give files to a model that has nobody around it to do so: one that a function builds, and
         each one that is talked to live.
@@ -53,6 +62,7 @@ class GatePlugin(BasePlugin):
         turn = CURRENT.get()
         if turn is not None:
             turn.call_ids.begin(callback_context)
+            UNHEARD.set(callback_context.agent_name in self.unheard)
             invocation = callback_context._invocation_context
             model = getattr(invocation.agent, "canonical_model", None)
             is_live = invocation.live_request_queue is not None
@@ -116,6 +126,7 @@ class GatePlugin(BasePlugin):
             await turn.files.neutralise(event)
         noted: dict[str, Any] = {}
         if not event.partial:
+            event.timestamp = _next_moment(invocation_context)
             noted = _outcomes(turn, event)
             if event.error_message and event.error_code != ABORTED:
                 event.error_message = PUBLIC_FAILURE
@@ -129,6 +140,17 @@ class GatePlugin(BasePlugin):
             metadata = event.custom_metadata or {}
             ours = {**metadata.get(METADATA_KEY, {}), **noted}
             event.custom_metadata = {**metadata, METADATA_KEY: ours}
+
+
+def _next_moment(context: InvocationContext) -> float:
+    """The time now, and after that of the event before.
+
+    ADK: stores sort a session by time, and an event has that of the last piece which came through
+    the Runner; so of agents that speak at once, one that ended later could be read as the earlier.
+    """
+    stored = context.session.events
+    earliest = stored[-1].timestamp + _TICK if stored else 0.0
+    return max(get_time(), earliest)
 
 
 def _outcomes(turn: TurnGate, event: Event) -> dict[str, Any]:

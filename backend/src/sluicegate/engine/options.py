@@ -62,6 +62,9 @@ class EngineOptions(BaseModel):
     public_url: Annotated[str, Field(pattern=_PUBLIC_URL)] | None = None
     """The address of the application's root as browsers see it, without a slash at the end."""
 
+    fast_lane: Literal["auto", "off"] = "auto"
+    """Whether partial text goes past ADK's Runner where nobody listens to it there."""
+
     sessions: str = "sqlite+aiosqlite:///.sluicegate/sluicegate.db"
     """SQLAlchemy URL of the database with sessions, ledger and leases: SQLite or PostgreSQL."""
 

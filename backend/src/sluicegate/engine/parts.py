@@ -23,6 +23,7 @@ from sluicegate.engine.closing import Closing
 from sluicegate.engine.discreet_model import discreet
 from sluicegate.engine.file_cache import FileCache
 from sluicegate.engine.gate_plugin import GatePlugin
+from sluicegate.engine.listeners import unheard_agents
 from sluicegate.engine.model_files import ModelFiles
 from sluicegate.engine.refusals import refusals
 from sluicegate.engine.session_log import SessionLog
@@ -190,13 +191,17 @@ async def open_parts(
         FileCache(options.file_cache_bytes),
         turns=options.file_turns,
     )
+    plugin = GatePlugin()
     app = build_app(
         target,
-        plugins_first=[GatePlugin()],
+        plugins_first=[plugin],
         model=model or options.model,
         client_tools=options.client_tools,
         wrap_model=lambda model: discreet(models.around(model)),
     )
+    # A tape holds every event as ADK told it, partial ones too.
+    if options.fast_lane == "auto" and tape is None:
+        plugin.unheard = unheard_agents(app, plugin)
     streams = await open_streams(options.streams)
     try:
         database = await Database.open(options.sessions, clock_offset=clock_offset)

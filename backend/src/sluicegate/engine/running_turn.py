@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
+    from sluicegate.core.fragments import Fragment
     from sluicegate.core.gate import Gate
     from sluicegate.core.grammar import Grammar
     from sluicegate.core.keys import ChatKey, TurnKey
@@ -79,6 +80,8 @@ class RunningTurn:
     lingering: asyncio.TimerHandle | None = None
     """Stops the turn unless a reader comes back."""
     _model_failed: bool = False
+    _telling: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while something is told: events and the fast lane come from different tasks."""
 
     @property
     def chat(self) -> ChatKey:
@@ -94,6 +97,8 @@ class RunningTurn:
         await self.emit([StartChunk(message_id=self.stamp.message), *self.opening])
         if events is None:
             return "finished"
+        lanes = self.turn_gate.lanes
+        lanes.say = self._say
         try:
             async with aclosing(events) as drained:  # type: ignore[type-var]
                 async for event in drained:
@@ -101,9 +106,13 @@ class RunningTurn:
                         self.tape.event(self.chat, event)
                     if self.invocation is None:
                         self.invocation = event.invocation_id
-                    await self._feed(self.translator.feed(event), notes(event))
+                    async with self._telling:
+                        await self._feed(self.translator.feed(event), notes(event))
+                    if event.partial:
+                        lanes.came_out(event)
         except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
             self._failed_with(error)
+        lanes.say = None
         try:
             await self._feed(self.translator.end(), {})
             # A call that was cut has no outcome, but its yes stands in the ledger.
@@ -128,6 +137,18 @@ class RunningTurn:
         """End the turn at once: a claimed call runs longer than it may."""
         self.fail(TOOL_TOOK_TOO_LONG)
         self.abort.set()
+
+    async def _say(self, fragment: Fragment) -> None:
+        """Tell a piece that came past the Runner; the model that said it is not to fail for it."""
+        async with self._telling:
+            if self.abort.is_set():
+                return
+            try:
+                self.turn_gate.order.note(fragment)
+                await self._feed(self.translator.feed(fragment), {})
+            except Exception as error:  # noqa: BLE001 - as where events are drained
+                self._failed_with(error)
+                self.abort.set()
 
     async def _feed(self, signals: Sequence[Signal], note: Mapping[str, Any]) -> None:
         for found in with_remembered(signals, self.gate, self.turn_gate.remembered):

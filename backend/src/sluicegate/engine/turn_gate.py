@@ -18,6 +18,7 @@ from sluicegate.core.ledger import NewApproval
 from sluicegate.core.spoken_order import SpokenOrder
 from sluicegate.engine.call_ids import CallIds
 from sluicegate.engine.claims import Claims
+from sluicegate.engine.fast_lane import FastLanes
 from sluicegate.engine.outcomes import (
     NOT_APPROVED,
     REPEATED_AFTER_DENIAL,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.core.ledger import ApprovalRow
+    from sluicegate.engine.caps import Caps
     from sluicegate.engine.result_files import ResultFiles
     from sluicegate.stores.base import Ledger
 
@@ -50,15 +52,6 @@ if TYPE_CHECKING:
 
 CURRENT: ContextVar[TurnGate | None] = ContextVar("sluicegate_turn_gate", default=None)
 """The gate of the turn that runs in this context; ADK's tasks inherit it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """How many approvals may be asked for (A6, S2-R43)."""
-
-    per_turn: int
-    per_exchange: int
-    per_chat: int
 
 
 @dataclass(slots=True)
@@ -89,6 +82,7 @@ class TurnGate:
     claims: Claims = field(default_factory=lambda: Claims(60.0))
     order: SpokenOrder = field(default_factory=SpokenOrder)
     call_ids: CallIds = field(default_factory=CallIds)
+    lanes: FastLanes = field(default_factory=FastLanes)
     _asked: set[str] = field(default_factory=set)
 
     def begin(self, run: InvocationContext) -> None:

@@ -9,7 +9,7 @@ from sluicegate.wire.chunks import BaseChunk, decode
 from sluicegate.wire.encoded import encoded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from sluicegate.stores.base import StreamReader
 
@@ -33,11 +33,14 @@ class TurnReader:
         *,
         major: Literal[6, 7],
         left: Left | None = None,
+        moved: Callable[[], None] | None = None,
     ) -> None:
+        """Take what comes first, what follows, and whom to tell when it leaves or takes a batch."""
         self._head = head
         self._live = live
         self._major: Literal[6, 7] = major
         self._left = left
+        self._moved = moved
 
     @property
     def behind(self) -> int:
@@ -58,6 +61,8 @@ class TurnReader:
         last = ""
         async for batch in self._live:
             last = batch[-1].kind
+            if self._moved is not None:
+                self._moved()
             if self._head and batch[0].kind == "start":
                 batch = batch[1:]
             texts = [chunk[1] if self._major == 7 else chunk[2] for chunk in batch]

@@ -10,12 +10,15 @@ from sluicegate.core.grammar import Grammar
 from sluicegate.core.history import known_calls
 from sluicegate.core.release import open_gate
 from sluicegate.core.translator import Translator
+from sluicegate.engine.caps import Caps
 from sluicegate.engine.claims import Claims
 from sluicegate.engine.failures import describe
+from sluicegate.engine.fast_lane import FastLanes
+from sluicegate.engine.pace import Pace
 from sluicegate.engine.parts import PROCESS, EngineParts, new_error_id
 from sluicegate.engine.result_files import ResultFiles
 from sluicegate.engine.running_turn import RunningTurn
-from sluicegate.engine.turn_gate import Caps, TurnGate
+from sluicegate.engine.turn_gate import TurnGate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,6 +77,7 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
         report=_report(chat, stamp),
         client_outputs=setup.client_outputs,
         claims=Claims(parts.options.tool_timeout),
+        lanes=FastLanes(Pace(parts.options.reader_backlog, parts.options.reader_patience)),
     )
     gate = continues.gate if continues else open_gate(stamp.release, stamp.style)
     turn = RunningTurn(

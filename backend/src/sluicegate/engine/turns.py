@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
 import time
 from typing import TYPE_CHECKING, Literal
@@ -140,7 +139,18 @@ class Turns:
         found = await self._streams.find(turn.chat)
         live = None if found is None or found.key != turn.key else found.read()
         turn.readers += 1
-        return TurnReader(head, live, major=major, left=functools.partial(self._left, turn.key))
+        pace = turn.turn_gate.lanes.pace
+        if live is not None:
+            pace.join(live)
+
+        def left(*, aborted: bool) -> None:
+            if live is not None:
+                pace.leave(live)
+            self._left(key, aborted=aborted)
+
+        # By its name: a reader that stays does not keep the whole of an ended turn.
+        key = turn.key
+        return TurnReader(head, live, major=major, left=left, moved=pace.moved)
 
     async def stop(self, turn: RunningTurn) -> None:
         """Stop a turn: at once, or after the claimed call that runs has ended (section 7)."""
@@ -156,7 +166,6 @@ class Turns:
             await asyncio.wait(self._tasks)
 
     def _left(self, key: TurnKey, *, aborted: bool) -> None:
-        # By its name: a reader that stays does not keep the whole of an ended turn.
         turn = self._running.get(key.chat)
         if turn is None or turn.key != key:
             return
