@@ -12,7 +12,9 @@ from sluicegate.errors import StoreError
 from sluicegate.stores.base import BATCH_BYTES, StreamFull
 from sluicegate.wire.chunks import (
     ErrorChunk,
+    ResetStepChunk,
     TextDeltaChunk,
+    TextEndChunk,
     ToolOutputAvailableChunk,
     decode,
     encode,
@@ -167,6 +169,19 @@ async def test_a_turn_says_what_it_is_about(streams: StreamStore, reading: Strea
     found = await reading.find(CHAT)
     assert found is not None
     assert found.about == about
+
+
+async def test_a_reader_gets_what_was_stored_for_every_client(
+    streams: StreamStore, reading: StreamStore
+) -> None:
+    said = [delta("äöü"), TextEndChunk(id="t", citations=[]), ResetStepChunk()]
+    writer = await opened(streams)
+    reader = await reader_of(reading)
+    for chunk in said:
+        await writer.append(chunk)
+    await writer.close()
+    read = [entry async for batch in reader for entry in batch]
+    assert read == [encoded(chunk) for chunk in said]
 
 
 async def test_what_is_ready_together_is_taken_together_up_to_a_bound(

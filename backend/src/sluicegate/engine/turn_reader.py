@@ -9,8 +9,9 @@ from sluicegate.wire.chunks import BaseChunk, decode
 from sluicegate.wire.encoded import encoded
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
+    from sluicegate.engine.pace import Pace
     from sluicegate.stores.base import StreamReader
 
 _ENDS = ("finish", "error")
@@ -33,14 +34,16 @@ class TurnReader:
         *,
         major: Literal[6, 7],
         left: Left | None = None,
-        moved: Callable[[], None] | None = None,
+        pace: Pace | None = None,
     ) -> None:
-        """Take what comes first, what follows, and whom to tell when it leaves or takes a batch."""
+        """Take what comes first, what follows, and whom to tell of leaving and of being behind."""
         self._head = head
         self._live = live
         self._major: Literal[6, 7] = major
         self._left = left
-        self._moved = moved
+        self._pace = pace
+        if pace is not None and live is not None:
+            pace.join(live)
 
     @property
     def behind(self) -> int:
@@ -61,8 +64,8 @@ class TurnReader:
         last = ""
         async for batch in self._live:
             last = batch[-1].kind
-            if self._moved is not None:
-                self._moved()
+            if self._pace is not None:
+                self._pace.moved()
             if self._head and batch[0].kind == "start":
                 batch = batch[1:]
             texts = [chunk[1] if self._major == 7 else chunk[2] for chunk in batch]
@@ -83,6 +86,8 @@ class TurnReader:
         stopped after the setting ``abort_grace``, else after ``linger``.
         """
         if self._live is not None:
+            if self._pace is not None:
+                self._pace.leave(self._live)
             await self._live.aclose()
         if self._left is not None:
             self._left(aborted=aborted)

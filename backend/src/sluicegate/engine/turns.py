@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
 from typing import TYPE_CHECKING, Literal
@@ -139,18 +140,9 @@ class Turns:
         found = await self._streams.find(turn.chat)
         live = None if found is None or found.key != turn.key else found.read()
         turn.readers += 1
-        pace = turn.turn_gate.lanes.pace
-        if live is not None:
-            pace.join(live)
-
-        def left(*, aborted: bool) -> None:
-            if live is not None:
-                pace.leave(live)
-            self._left(key, aborted=aborted)
-
         # By its name: a reader that stays does not keep the whole of an ended turn.
-        key = turn.key
-        return TurnReader(head, live, major=major, left=left, moved=pace.moved)
+        left = functools.partial(self._left, turn.key)
+        return TurnReader(head, live, major=major, left=left, pace=turn.turn_gate.lanes.pace)
 
     async def stop(self, turn: RunningTurn) -> None:
         """Stop a turn: at once, or after the claimed call that runs has ended (section 7)."""

@@ -26,12 +26,14 @@ class StreamFull(StoreError):
     """The turn passed its bound of chunks or bytes; end it with an error (D5)."""
 
 
-def stored(chunk: BaseChunk) -> EncodedChunk:
-    """Return what a store keeps of a chunk.
+def stored(chunk: BaseChunk | EncodedChunk) -> EncodedChunk:
+    """Return what a store keeps of a chunk; one that comes from a store stays as it is.
 
     Raises:
         StoreError: the chunk cannot be encoded.
     """
+    if isinstance(chunk, EncodedChunk):
+        return chunk
     try:
         return encoded(chunk)
     except (RecursionError, TypeError, ValueError) as error:
@@ -41,7 +43,7 @@ def stored(chunk: BaseChunk) -> EncodedChunk:
 class StreamWriter(Protocol):
     """The writer's seat of one turn."""
 
-    async def append(self, chunk: BaseChunk) -> None:
+    async def append(self, chunk: BaseChunk | EncodedChunk) -> None:
         """Add the next chunk of the turn, sequence from 0.
 
         The chunk that would pass a bound is refused with `StreamFull`. That happens once per turn:

@@ -95,7 +95,7 @@ class _Turn:
         self._bounds = bounds
         self._room, self._bytes_room = bounds
 
-    async def append(self, chunk: BaseChunk) -> None:
+    async def append(self, chunk: BaseChunk | EncodedChunk) -> None:
         """Add the next chunk."""
         if self._ended:
             raise StoreError("a chunk came for a turn that is not open")

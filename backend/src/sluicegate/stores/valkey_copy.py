@@ -11,13 +11,13 @@ from redis.exceptions import RedisError, ResponseError
 
 from sluicegate.stores.valkey_entries import (
     ABOUT,
-    CHUNK,
     END,
     OF,
     TURN,
     WRITER,
     Position,
     Top,
+    fields_of,
     key_of,
 )
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import TurnKey
     from sluicegate.stores.base import StreamReader, StreamWriter
     from sluicegate.wire.chunks import BaseChunk
+    from sluicegate.wire.encoded import EncodedChunk
 
 TTL_SECONDS: Final = 120
 """How long a key outlives its last entry; while a turn runs it is renewed."""
@@ -85,7 +86,7 @@ class CopiedTurn:
         self._copying = asyncio.create_task(self._copy(reader))
         return self._copying
 
-    async def append(self, chunk: BaseChunk) -> None:
+    async def append(self, chunk: BaseChunk | EncodedChunk) -> None:
         """Add the next chunk."""
         await self._writer.append(chunk)
 
@@ -103,15 +104,15 @@ class CopiedTurn:
         try:
             while not self._is_fenced_off:
                 await asyncio.wait([following], timeout=RENEWAL_SECONDS)
-                texts: list[str] = []
+                entries: list[dict[Any, Any]] = []
                 if following.done():
                     batch = following.result()
                     if batch is None:
                         break
-                    texts = [chunk.text for chunk in batch]
+                    entries = [fields_of(chunk) for chunk in batch]
                     following = asyncio.ensure_future(anext(reader, None))
-                await self._deliver(sent, [{CHUNK: text.encode()} for text in texts])
-                sent += len(texts)
+                await self._deliver(sent, entries)
+                sent += len(entries)
             await self._deliver(sent, [{END: b"1"}])
         finally:
             following.cancel()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from sluicegate.wire.encoded import EncodedChunk
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -21,6 +23,10 @@ OF: Final = b"of"
 """The number of the head, in every entry of a turn."""
 
 CHUNK: Final = b"chunk"
+CHUNK_FOR_6: Final = b"chunk6"
+KIND: Final = b"kind"
+"""Fields of a chunk: its text, that for AI SDK 6 where it is another one or none, its type."""
+
 END: Final = b"end"
 
 
@@ -60,6 +66,25 @@ class Top(NamedTuple):
         [(entry, fields)] = replies
         position = Position.read(entry)
         return cls(position, Position(position.fence, int(fields[OF])), is_end(fields))
+
+
+def fields_of(chunk: EncodedChunk) -> dict[Any, Any]:
+    """Return what is kept of a chunk."""
+    fields = {KIND: chunk.kind.encode(), CHUNK: chunk.text.encode()}
+    if chunk.text_for_6 is not chunk.text:
+        fields[CHUNK_FOR_6] = (chunk.text_for_6 or "").encode()
+    return fields
+
+
+def chunk_in(fields: Mapping[bytes, bytes]) -> EncodedChunk:
+    """Return the chunk that an entry holds, as it was written.
+
+    Raises:
+        KeyError: it holds none.
+    """
+    text, other = fields[CHUNK].decode(), fields.get(CHUNK_FOR_6)
+    for_6 = text if other is None else other.decode() or None
+    return EncodedChunk(fields[KIND].decode(), text, for_6)
 
 
 def is_end(fields: Mapping[bytes, bytes]) -> bool:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from redis.exceptions import RedisError
 
 from sluicegate.stores.memory import MemoryStreamStore
-from sluicegate.stores.valkey_entries import CHUNK, OF, Position, is_end, key_of
-from sluicegate.wire.chunks import decode
+from sluicegate.stores.valkey_entries import OF, Position, chunk_in, is_end, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,7 +145,7 @@ class TurnFollower:
 
     async def _append(self, mirror: _Mirror, fields: Mapping[bytes, bytes]) -> bool:
         try:
-            await mirror.writer.append(decode(fields[CHUNK]))
+            await mirror.writer.append(chunk_in(fields))
         except (KeyError, ValueError):
             # A newer version may write what this one does not know.
             return False
