@@ -118,7 +118,7 @@ def seeded(choose: random.Random) -> Iterator[Open]:
         patch.setattr(connection, "__await__", lambda self: self._connect().__await__())
         patch.setattr(connection, "stop", lambda _self: None)
         patch.setattr("sluicegate.stores.lane.ThreadPoolExecutor", _NoPool)
-        patch.setattr("sluicegate.stores.database.FileLock", still.lock)
+        patch.setattr("sluicegate.stores.sqlite.FileLock", still.lock)
         for module in (sqlite3, sqlite3.dbapi2):
             patch.setattr(module, "connect", still.connect)
         patch.setattr("uuid.uuid4", lambda: uuid.UUID(int=choose.getrandbits(128), version=4))
