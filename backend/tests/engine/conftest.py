@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractAsyncContextManager
 
+    from sluicegate.tools import Policy
     from tests.engine.stage import Open
 
 
@@ -51,11 +52,15 @@ def open_engine(
 
     @asynccontextmanager
     async def opened(
-        target: Any = root_agent, *, clock: Callable[[], float] = lambda: 0.0, **options: Any
+        target: Any = root_agent,
+        *,
+        clock: Callable[[], float] = lambda: 0.0,
+        policy: Policy | None = None,
+        **options: Any,
     ) -> AsyncIterator[ChatEngine]:
         url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
         made = EngineOptions(sessions=url, artifacts=f"file:{folder}/artifacts", **options)
-        engine = await ChatEngine.open(target, made, clock_offset=clock)
+        engine = await ChatEngine.open(target, made, clock_offset=clock, policy=policy)
         try:
             yield engine
         finally:

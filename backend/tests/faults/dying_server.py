@@ -1,7 +1,8 @@
 """A process that approves a gated call and kills itself at a named point of it.
 
-Run as ``python -m tests.faults.dying_server DATABASE CHAT POINT``; prints the message that the
-client holds when the process dies.
+Run as ``python -m tests.faults.dying_server DATABASE CHAT POINT [AGENT]``; prints the message that
+the client holds when the process dies. The agent is one of `paying_agents`, else the conformance
+agent.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.stores.ledger import DatabaseLedger
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk, decide
+from tests.faults.paying_agents import AGENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,10 +62,11 @@ def _after(owner: type, name: str) -> None:
     setattr(owner, name, dying)
 
 
-async def main(database: str, chat: str, point: str) -> None:
+async def main(database: str, chat: str, point: str, agent: str | None = None) -> None:
     """Ask, answer, die."""
     url = f"sqlite+aiosqlite:///{database}"
-    engine = await ChatEngine.open(root_agent, EngineOptions(sessions=url))
+    target = root_agent if agent is None else AGENTS[agent]
+    engine = await ChatEngine.open(target, EngineOptions(sessions=url))
     talk = Talk(engine, chat_id=chat)
     await talk.say("story:approval")
     if point != "pending":
@@ -77,4 +80,4 @@ async def main(database: str, chat: str, point: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:4]))
+    asyncio.run(main(*sys.argv[1:]))

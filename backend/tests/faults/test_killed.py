@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.wire.messages import comparable
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk, decide
+from tests.faults.paying_agents import AGENTS
 
 BACKEND = Path(__file__).resolve().parents[2]
 
@@ -28,6 +30,20 @@ EXPECTED = {
 """Effects after the restart, and the state in which the call ends."""
 
 
+async def killed(database: Path, point: str, *agent: str) -> list[Any]:
+    """Let a server approve a call and die; returns the messages its client holds."""
+    dying = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "tests.faults.dying_server", str(database), "chat", point, *agent),
+        cwd=BACKEND,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    printed, _ = await dying.communicate()
+    assert dying.returncode == -signal.SIGKILL
+    messages: list[Any] = json.loads(printed)
+    return messages
+
+
 @pytest.mark.parametrize("point", EXPECTED)
 async def test_a_killed_server_never_runs_a_call_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
@@ -36,18 +52,11 @@ async def test_a_killed_server_never_runs_a_call_twice(
     effects.touch()
     monkeypatch.setenv("SLUICEGATE_EFFECTS", str(effects))
     database = tmp_path / "chats.db"
-    dying = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "tests.faults.dying_server", str(database), "chat", point),
-        cwd=BACKEND,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    printed, _ = await dying.communicate()
-    assert dying.returncode == -signal.SIGKILL
+    printed = await killed(database, point)
     options = EngineOptions(sessions=f"sqlite+aiosqlite:///{database}")
     engine = await ChatEngine.open(root_agent, options)
     try:
-        talk = Talk(engine, chat_id="chat", messages=json.loads(printed))
+        talk = Talk(engine, chat_id="chat", messages=printed)
         stored = await talk.history()
         [card] = [part for part in stored["parts"] if "approval" in part]
         awaited = "approval-requested" if point == "pending" else "approval-responded"
@@ -66,3 +75,35 @@ async def test_a_killed_server_never_runs_a_call_twice(
     assert card["state"] == state
     if state == "output-error":
         assert "unknown" in card["errorText"]
+
+
+RECOVERED = {
+    ("idempotent", "claimed"): (1, "output-available"),
+    ("idempotent", "effect"): (1, "output-available"),
+    ("find", "claimed"): (0, "output-error"),
+    ("find", "effect"): (1, "output-available"),
+}
+"""Effects after the restart, and how the call ends, for tools that can say or may run again."""
+
+
+@pytest.mark.parametrize(("agent", "point"), RECOVERED)
+async def test_a_killed_call_is_looked_up_or_run_again_with_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, point: str
+) -> None:
+    effects = tmp_path / "effects"
+    effects.touch()
+    monkeypatch.setenv("SLUICEGATE_EFFECTS", str(effects))
+    database = tmp_path / "chats.db"
+    messages = await killed(database, point, agent)
+    options = EngineOptions(sessions=f"sqlite+aiosqlite:///{database}")
+    engine = await ChatEngine.open(AGENTS[agent], options)
+    try:
+        talk = Talk(engine, chat_id="chat", messages=messages)
+        turn = await talk.post_last()
+        assert not turn.failed
+        assert comparable(await talk.history()) == comparable(turn.message)
+    finally:
+        await engine.close()
+    [card] = [part for part in turn.message["parts"] if "approval" in part]
+    count, state = RECOVERED[agent, point]
+    assert (len(effects.read_text().splitlines()), card["state"]) == (count, state)

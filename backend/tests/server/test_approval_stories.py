@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sluicegate.server.cli import main
+from sluicegate.tools import GatedCall
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.server.page import Page, served
@@ -45,6 +46,47 @@ async def test_a_yes_for_the_whole_chat_is_listed_and_taken_back(
         assert (await http.get("/api/chats/none/grants")).status_code == 404
         await page.say("pay again")
         assert len(page.pending()) == 1
+
+
+async def test_arguments_are_changed_before_the_yes(tmp_path: Path, counted: Counted) -> None:
+    async with served(scripted(PAY_TWICE[1:], [counted.tool()]), tmp_path) as http:
+        page = Page(http)
+        read = await page.say("pay")
+        [request] = [chunk for chunk in read if chunk["type"] == "tool-approval-request"]
+        assert request["approvalDescriptor"]["editable"] is True
+        assert request["approvalDescriptor"]["schema"]["properties"]["n"]["type"] == "integer"
+        [asked] = page.asks()
+        body = {"id": page.chat_id, "messages": page.messages, "edits": {asked: {"n": "two"}}}
+        [part] = page.pending()
+        part["state"], part["approval"]["approved"] = "approval-responded", True
+        refused = await http.post("/api/chat", json=body)
+        assert (refused.status_code, refused.headers["x-error-code"]) == (400, "malformed")
+        assert refused.text == (
+            "The changed arguments of pay do not fit: n: 'two' is not of type 'integer'."
+        )
+        await page.post(edits={asked: {"n": 20}})
+        assert counted.runs == [20]
+        live = page.messages[-1]
+        assert comparable(await page.history()) == comparable(live)
+        [shown] = [part for part in live["parts"] if part["type"] == "tool-pay"]
+        assert shown["output"]["edited_by_user"]["arguments"] == {"n": 20}
+
+
+async def test_a_policy_has_the_last_word(tmp_path: Path, counted: Counted) -> None:
+    allowed = True
+
+    async def policy(call: GatedCall, user: str) -> bool | str:
+        return allowed or f"{user} may not call {call.tool}."
+
+    agent = scripted(PAY_TWICE[1:], [counted.tool()])
+    async with served(agent, tmp_path, policy=policy) as http:
+        page = Page(http)
+        await page.say("pay")
+        allowed = False
+        await page.answer()
+        [shown] = [part for part in page.messages[-1]["parts"] if part["type"] == "tool-pay"]
+        assert shown["errorText"] == "Not run: local may not call pay."
+        assert counted.runs == []
 
 
 async def test_the_trail_is_printed_while_the_server_runs(

@@ -99,9 +99,9 @@ async def test_taking_back_stops_what_has_not_begun_and_nothing_else(
         await ledger.approve_remembered(request(call))
     await ledger.claim(key("runs"), owner="me", args_hash="hash")
     await grants.revoke(CHAT, "pay", by="ann")
-    states = {row.key.call: (row.state, row.reason) for row in await ledger.rows(CHAT)}
+    states = {row.key.call: (row.state, row.outcome) for row in await ledger.rows(CHAT)}
     assert states["call-1"] == ("approved", None)
-    assert states["waits"] == ("refused", "the remembered approval was taken back.")
+    assert states["waits"] == ("refused", {"error": "the remembered approval was taken back."})
     assert states["runs"] == ("executing", None)
     # A run that goes on after a crash meets its row, not the person.
     row = await ledger.approve_remembered(request("waits"))

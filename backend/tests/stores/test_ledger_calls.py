@@ -114,7 +114,8 @@ async def test_a_refusal_gives_its_reason(ledger: Ledger) -> None:
     await ledger.decide([yes(reason="please")], by="ann")
     assert await ledger.refuse(key(), "over the limit")
     row = await the_row(ledger)
-    assert (row.state, row.answer, row.reason) == ("refused", True, "over the limit")
+    assert (row.state, row.answer, row.reason) == ("refused", True, "please")
+    assert row.outcome == {"error": "over the limit"}
 
 
 @pytest.mark.parametrize(

@@ -260,4 +260,6 @@ def _trace(row: ApprovalRow) -> dict[str, Any]:
     }
     if row.is_automatic:
         trace["automatic"] = True
+    if row.edits is not None:
+        trace["edits"] = row.edits
     return trace

@@ -29,7 +29,7 @@ TRANSITIONS: dict[ApprovalState, frozenset[ApprovalState]] = {
     "requested": frozenset({"approved", "denied", "expired", "superseded"}),
     "approved": frozenset({"executing", "expired", "superseded", "refused"}),
     "executing": frozenset({"executed", "failed", "unknown"}),
-    "unknown": frozenset({"executed", "failed"}),
+    "unknown": frozenset({"executing", "executed", "failed"}),
     "denied": frozenset(),
     "expired": frozenset(),
     "superseded": frozenset(),
@@ -53,7 +53,7 @@ class ApprovalRow:
     """One gated call in the ledger (A1). Times are seconds since the epoch, database clock.
 
     ``answer`` is what the person said, also when it came too late; ``owner`` names the process
-    and turn that claimed the call; ``outcome`` is the result handed to the model, once known.
+    and turn that claimed the call; ``outcome`` is what the model is told of it, once known.
     ``arguments`` are those that were asked about, ``edits`` those that were approved in their
     place. ``grant_id`` is the approval that was remembered, where nobody was asked (A8).
     ``via`` is the transport that brought the decision (A10).

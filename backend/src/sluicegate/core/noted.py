@@ -109,7 +109,12 @@ def closing_words(row: ApprovalRow | None) -> tuple[bool, str]:
     """What the model is told of a call that was closed without running: (said yes, sentence)."""
     if row is None:
         return False, "Not run: it was superseded."
-    reason = REASONS.get(row.state) or row.reason or "it was refused."
+    reason = REASONS.get(row.state) or _refusal(row) or "it was refused."
     if row.state == "superseded" and row.answer is True:
         reason = "the turn ended before it began."
     return row.answer is True, f"Not run: {reason}"
+
+
+def _refusal(row: ApprovalRow) -> str:
+    """Why the server did not run an approved call."""
+    return str(row.outcome.get("error") or "") if isinstance(row.outcome, dict) else ""

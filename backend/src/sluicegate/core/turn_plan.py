@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sluicegate.core.call_chunks import shown_hint
 from sluicegate.core.canonical import hash_arguments
 from sluicegate.core.client_outputs import check_output
+from sluicegate.core.edits import checked_edits
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import EFFECTFUL, ApprovalRow, Decision, NewApproval
 from sluicegate.errors import (
@@ -103,7 +104,7 @@ def plan_turn(request: ChatRequest, log: ChatLog) -> Plan:
     """Decide what a request asks for.
 
     Raises:
-        Malformed: a tool whose approvals cannot be remembered.
+        Malformed: a tool whose approvals cannot be remembered, or changed like this.
         Unknown: an approval, message or exchange that is not of this chat.
         AlreadyDecided: an answer that contradicts the first one.
         Superseded: an answer to a request that is closed.
@@ -158,7 +159,7 @@ def _plan_answers(posted: PostedAssistant, log: ChatLog) -> Plan:
         if _is_repeat(state, answer, log.rows.get(answer.approval_id)):
             repeats.append(answer.approval_id)
         else:
-            decisions.append(_decision(log.chat, state, answer))
+            decisions.append(_decision(log, state, answer))
     outputs = {
         output.tool_call_id: output
         for output in posted.outputs
@@ -169,15 +170,16 @@ def _plan_answers(posted: PostedAssistant, log: ChatLog) -> Plan:
     return Answers(exchange, posted, decisions, repeats, outputs)
 
 
-def _decision(chat: ChatKey, state: CallState, answer: Answer) -> Decision:
+def _decision(log: ChatLog, state: CallState, answer: Answer) -> Decision:
     if answer.is_remembered and not state.call.facts.rememberable:
         raise Malformed(
             f"Approvals of {state.call.name} cannot be remembered; approve this one alone."
         )
     return Decision(
-        new_approval(chat, state, ttl=0),
+        new_approval(log.chat, state, ttl=0),
         answer.approved,
         answer.reason,
+        edits=checked_edits(state.call, answer.edits, log.limits),
         is_remembered=answer.is_remembered,
     )
 

@@ -20,6 +20,7 @@ from sluicegate.engine.places import root_place
 from sluicegate.engine.tool_facts import ToolNames, asking_callback
 from sluicegate.engine.tree_walk import FoundTool, FoundToolset, TreeWalk, tools_of
 from sluicegate.errors import ConfigurationError
+from sluicegate.tools.gated import PLAIN_TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.workflow import BaseNode
+
+    from sluicegate.tools.gated import GateTerms
 
 _FREE: Final = ToolFacts()
 _UNSEEN: Final = ToolFacts(kind="conditional")
@@ -59,6 +62,14 @@ class AgentSurvey:
     gates: list[GateFinding]
     _facts: Mapping[tuple[str, str], ToolFacts] = field(repr=False)
     _by_name: Mapping[str, ToolFacts] = field(repr=False)
+
+    def terms(self, name: str) -> GateTerms:
+        """What the author of a tool of that name said of its approvals."""
+        all_terms = [
+            tool.terms for tools in self.tools.values() for tool in tools if tool.name == name
+        ]
+        said = [terms for terms in all_terms if terms != PLAIN_TERMS]
+        return said[0] if said else PLAIN_TERMS
 
     def facts(self, author: str, name: str) -> ToolFacts:
         """Facts of tool ``name`` as agent ``author`` sees it.

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.running_turn import RunningTurn
     from sluicegate.engine.tape import Tape
     from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.tools.approval import Policy
     from sluicegate.wire.requests import ChatRequest
 
 OPEN_LIVE = "This chat is open live elsewhere; write there, or close it first."
@@ -58,7 +59,6 @@ class ChatEngine:
         self._answer = AnswerTurn(parts)
         self.survey: AgentSurvey = parts.survey
         self.approvals = Approvals(parts)
-        """What a person may see and do about approvals outside the chat page."""
 
     @property
     def parts(self) -> EngineParts:
@@ -74,18 +74,21 @@ class ChatEngine:
         model: BaseLlm | str | None = None,
         clock_offset: Callable[[], float] = lambda: 0.0,
         tape: Tape | None = None,
+        policy: Policy | None = None,
     ) -> Self:
         """Open stores and prepare a copy of the agent; the caller's objects stay as they were.
 
         ``model`` takes the place of every model of the agent. ``clock_offset`` is added to the
         database's clock, in seconds; deadlines go by it. ``tape`` is told what happens.
+        ``policy`` is asked about every gated call (A9).
 
         Raises:
             ConfigurationError: one sentence that names the tool or setting and the way out.
         """
-        return cls(
-            await open_parts(target, options, model=model, clock_offset=clock_offset, tape=tape)
+        parts = await open_parts(
+            target, options, model=model, clock_offset=clock_offset, tape=tape, policy=policy
         )
+        return cls(parts)
 
     async def close(self) -> None:
         """Stop the turns, then close the stores."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Literal
 
 from sluicegate.core.noted import closing_words, shown_answer
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
 from sluicegate.core.turn_plan import call_key
+from sluicegate.engine.failures import describe, new_error_id
 from sluicegate.engine.outcomes import UNKNOWN
+from sluicegate.engine.recovery import look_up
 from sluicegate.engine.session_log import Closed
 from sluicegate.wire.chunks import BaseChunk, DataChunk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sluicegate.core.call_state import CallState
     from sluicegate.core.exchanges import TurnStamp
@@ -21,20 +24,27 @@ if TYPE_CHECKING:
     from sluicegate.core.ledger import ApprovalRow
     from sluicegate.engine.session_log import SessionLog
     from sluicegate.stores.base import Ledger
+    from sluicegate.tools.gated import GateTerms
+
+
+logger = logging.getLogger("sluicegate")
 
 
 class Closing:
     """Closes open calls in the ledger first, then in the session."""
 
-    def __init__(self, ledger: Ledger, log: SessionLog) -> None:
+    def __init__(self, ledger: Ledger, log: SessionLog, terms: Callable[[str], GateTerms]) -> None:
+        """Take the stores, and what the authors of tools said by the tools' names."""
         self._ledger = ledger
         self._log = log
+        self._terms = terms
 
     async def close(
         self, chat: ChatKey, gate: Gate, invocation: str, stamp: TurnStamp, *, reason: str
     ) -> list[Signal]:
         """Close every call of an exchange that has not run; returns what the gate should know.
 
+        A call whose outcome a crash has lost is looked up, if its tool can do that.
         The chat's lease must be held and no Runner may run on the session.
         """
         states = [s for s in gate.calls.values() if s.outcome is None and _is_open(s)]
@@ -45,6 +55,7 @@ class Closing:
         closings: list[Closed] = []
         for state in states:
             row = rows.get(state.ask.approval_id) if state.ask else None
+            row = await self._looked_up(row)
             outcome = _outcome(state, row, reason)
             closings.append(_closed(state, outcome))
             if row is not None:
@@ -56,11 +67,24 @@ class Closing:
         await self._log.append_closings(chat, closings, invocation, stamp)
         return signals
 
+    async def _looked_up(self, row: ApprovalRow | None) -> ApprovalRow | None:
+        if row is None or row.state != "unknown":
+            return row
+        find = self._terms(row.tool).find
+        found = await look_up(self._ledger, find, row, owner=row.owner or "", report=_report)
+        return found or row
+
     async def cards(self, chat: ChatKey, gate: Gate, message_id: str) -> Sequence[BaseChunk]:
         """One transient ``data-approval`` per card that was closed (D7)."""
         rows = {row.approval_id: row for row in await self._ledger.rows(chat)}
         found = (rows.get(s.ask.approval_id) for s in gate.calls.values() if s.ask is not None)
         return closed_cards([row for row in found if row is not None], message_id)
+
+
+def _report(error: BaseException) -> str:
+    error_id = new_error_id()
+    logger.error("a look-up failed error=%s %s", error_id, describe(error))
+    return error_id
 
 
 def closed_cards(rows: Sequence[ApprovalRow], message_id: str) -> list[BaseChunk]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import traceback
 from pathlib import PurePath
+
+
+def new_error_id() -> str:
+    """The id that stands in a public sentence and in the log."""
+    return secrets.token_hex(4)
 
 
 def describe(error: BaseException | None) -> str:

@@ -85,6 +85,7 @@ class NewTurn:
 
     async def _close(self, chat: ChatKey, exchange: RebuiltExchange) -> Sequence[BaseChunk]:
         stamp = stamp_of(exchange.exchange)
+        await self._parts.ledger.abandon(chat, owners_alive=self._parts.turns.owners())
         await self._parts.closing.close(
             chat, exchange.gate, exchange.exchange.invocation, stamp, reason="it was superseded."
         )

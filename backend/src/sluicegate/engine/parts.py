@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.tape import Tape
     from sluicegate.stores.base import Chats, Grants, Leases, Ledger, StreamStore
+    from sluicegate.tools.approval import Policy
 
 logger = logging.getLogger("sluicegate")
 PROCESS = secrets.token_hex(8)
@@ -79,6 +80,7 @@ class EngineParts:
     closing: Closing
     turns: Turns
     tape: Tape | None = None
+    policy: Policy | None = None
     warned: set[str] = field(default_factory=set)
 
     async def chat_log(self, chat: ChatKey) -> ChatLog:
@@ -151,11 +153,6 @@ def new_turn_id() -> str:
     return f"turn-{secrets.token_hex(8)}"
 
 
-def new_error_id() -> str:
-    """The id that stands in a public sentence and in the log."""
-    return secrets.token_hex(4)
-
-
 def moment(seconds: float) -> str:
     """Seconds since the epoch as an ISO 8601 moment in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
@@ -168,6 +165,7 @@ async def open_parts(
     model: BaseLlm | str | None,
     clock_offset: Callable[[], float],
     tape: Tape | None,
+    policy: Policy | None,
 ) -> EngineParts:
     """Survey and copy the agent, open the stores.
 
@@ -218,7 +216,7 @@ async def open_parts(
     if database.is_exclusive:
         await leases.void_all()
     log = SessionLog(sessions)
-    closing = Closing(ledger, log)
+    closing = Closing(ledger, log, found.terms)
     return EngineParts(
         app=app.name,
         model=_model_name(app.root_agent),
@@ -237,6 +235,7 @@ async def open_parts(
         closing=closing,
         turns=Turns(runner, streams, leases, log, closing, options),
         tape=tape,
+        policy=policy,
     )
 
 

@@ -96,18 +96,20 @@ def facts_of(tool: BaseTool, kind: ToolKind) -> ToolFacts:
 
     Read from ``custom_metadata``: ``title``, ``toolMetadata`` and the terms of its gate; from the
     declaration the JSON schema of the arguments. What runs in the browser is the browser's to
-    change, and each of its calls goes there after a yes of its own.
+    change, and each of its calls goes there after a yes of its own. Arguments that nothing is
+    known of cannot be changed, since nothing could be checked.
     """
     said: Mapping[str, Any] = tool.custom_metadata or {}
     title, metadata = said.get("title"), said.get("toolMetadata")
     terms = terms_of(tool)
     is_ours = kind not in ("client", "gated-client")
+    schema = schema_of(tool)
     return ToolFacts(
         kind=kind,
         title=title if isinstance(title, str) else None,
         metadata=metadata if isinstance(metadata, Mapping) else None,
-        schema=schema_of(tool),
-        editable=terms.editable and is_ours,
+        schema=schema,
+        editable=terms.editable and is_ours and schema is not None,
         rememberable=terms.rememberable and is_ours,
         expires=terms.expires,
     )

@@ -27,6 +27,7 @@ from sluicegate.engine.tool_facts import (
     judge,
     toolset_judgement,
 )
+from sluicegate.tools.gated import PLAIN_TERMS, GateTerms, terms_of
 
 if TYPE_CHECKING:
     from sluicegate.core.signals import ToolKind
@@ -50,6 +51,7 @@ class FoundTool:
     place: Place
     node: str | None = None
     is_adks: bool = False
+    terms: GateTerms = PLAIN_TERMS
 
     @property
     def kind(self) -> ToolKind:
@@ -138,7 +140,16 @@ class TreeWalk:
         judgement = judge(tool, self._names, around=around)
         facts = facts_of(tool, judgement.kind)
         self.found.append(
-            FoundTool(agent, tool.name, judgement, facts, place, node, is_adks=_is_adks(tool))
+            FoundTool(
+                agent,
+                tool.name,
+                judgement,
+                facts,
+                place,
+                node,
+                is_adks=_is_adks(tool),
+                terms=terms_of(tool),
+            )
         )
         inner = getattr(tool, "agent", None)
         if isinstance(tool, AgentTool) and isinstance(inner, BaseAgent):
@@ -173,7 +184,8 @@ class TreeWalk:
             return
         if node.name in self._names.never_gates:
             judgement = Judgement("free", judgement.asks, judgement.why)
-        facts = ToolFacts(kind=judgement.kind)
+        # It asks for itself, and takes its input again from the node before it.
+        facts = ToolFacts(kind=judgement.kind, editable=False, rememberable=False)
         self.found.append(FoundTool(author, node.name, judgement, facts, place, node.name))
 
 

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
@@ -16,6 +16,7 @@ from sluicegate.core.json_safe import json_safe
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import NewApproval
 from sluicegate.core.spoken_order import SpokenOrder
+from sluicegate.engine.approved_calls import ApprovedCalls, ToolCall
 from sluicegate.engine.call_ids import CallIds
 from sluicegate.engine.claims import Claims
 from sluicegate.engine.fast_lane import FastLanes
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.caps import Caps
     from sluicegate.engine.result_files import ResultFiles
     from sluicegate.stores.base import Ledger
+    from sluicegate.tools.approval import Policy
 
     Connecting: TypeAlias = AbstractAsyncContextManager[BaseLlmConnection]
 
@@ -70,8 +72,9 @@ class TurnGate:
     caps: Caps
     ttl: Callable[[str], float]
     files: ResultFiles
-    new_error_id: Any
-    report: Any
+    new_error_id: Callable[[], str]
+    report: Callable[[str, BaseException], None]
+    policy: Policy | None = None
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     outcomes: Outcomes = field(default_factory=Outcomes)
     remembered: dict[str, ApprovalRow] = field(default_factory=dict)
@@ -83,7 +86,20 @@ class TurnGate:
     order: SpokenOrder = field(default_factory=SpokenOrder)
     call_ids: CallIds = field(default_factory=CallIds)
     lanes: FastLanes = field(default_factory=FastLanes)
+    approved: ApprovedCalls = field(init=False)
     _asked: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Begin without any call."""
+        self.approved = ApprovedCalls(
+            chat=self.chat,
+            owner=self.owner,
+            ledger=self.ledger,
+            claims=self.claims,
+            outcomes=self.outcomes,
+            policy=self.policy,
+            report=self._reported,
+        )
 
     def begin(self, run: InvocationContext) -> None:
         """The run begins in which the turn's calls are made."""
@@ -114,7 +130,7 @@ class TurnGate:
             return self.outcomes.closed(call_id, row)
         if call_id in self.client_outputs:
             return self.client_outputs[call_id]
-        return await self._claim(call_id, row, arguments)
+        return await self.approved.begin(ToolCall(call_id, tool, arguments, context), row)
 
     async def after(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext, result: object
@@ -123,17 +139,20 @@ class TurnGate:
         call_id = self._name(context)
         outcome, shown = await self.files.after(result, is_claimed=call_id in self.claims)
         if call_id in self.claims:
-            await self._finish(call_id, failed=False, outcome=outcome)
+            outcome, shown = self.approved.noted(call_id, outcome, shown, result)
+            await self.approved.end(call_id, outcome)
         requested = context.actions.requested_tool_confirmations
         asks_for = context.function_call_id or ""
         if asks_for in requested and call_id not in self._asked:
-            row = await self._approve_remembered(tool, arguments, context)
+            call = ToolCall(call_id, tool, arguments, context)
+            row = await self._approve_remembered(call)
             if row is not None:
                 del requested[asks_for]
-                return await self._run_again(tool, row, arguments, context)
-            if self._over_cap(context):
+                return await self._run_again(call, row)
+            why = await self._may_not_ask(call)
+            if why is not None:
                 del requested[asks_for]
-                return self._unrun(call_id, TOO_MANY)
+                return self._unrun(call_id, why)
             self._asked.add(call_id)
         return shown
 
@@ -146,13 +165,9 @@ class TurnGate:
         if isinstance(error, ToolError):
             sentence = str(error)
         else:
-            error_id = self.new_error_id()
-            self.report(error_id, error)
-            sentence = f"The tool failed (error {error_id})."
+            sentence = f"The tool failed (error {self._reported(error)})."
         answer = self._unrun(call_id, sentence)
-        if call_id in self.claims:
-            await self._finish(call_id, failed=True, outcome=json_safe(answer))
-        return answer
+        return await self.approved.fail(call_id, answer) if call_id in self.claims else answer
 
     def sealed(self, name: str) -> None:
         """A call was ended by the end of the turn; note what that means for it (A5, T8)."""
@@ -169,13 +184,22 @@ class TurnGate:
             if same_call and row.state == "denied" and self._is_here(row, context):
                 return self._unrun(call_id, REPEATED_AFTER_DENIAL)
         if await self._will_ask(tool, arguments, context):
-            remembered = await self._approve_remembered(tool, arguments, context)
+            call = ToolCall(call_id, tool, arguments, context)
+            remembered = await self._approve_remembered(call)
             if remembered is not None:
-                return await self._claim(call_id, remembered, arguments)
-            if self._over_cap(context):
-                return self._unrun(call_id, TOO_MANY)
+                return await self.approved.begin(call, remembered)
+            why = await self._may_not_ask(call)
+            if why is not None:
+                return self._unrun(call_id, why)
             self._asked.add(call_id)
         return None
+
+    async def _may_not_ask(self, call: ToolCall) -> str | None:
+        """Why a call is refused without asking; None if a person is asked."""
+        if self._over_cap(call.context):
+            return TOO_MANY
+        why = await self.approved.forbidden(call, None, self.chat.user)
+        return None if why is None else f"Not run: {why}"
 
     async def _will_ask(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
@@ -186,51 +210,44 @@ class TurnGate:
             # ADK asks it next and takes what it raises for a failure of the tool (T8).
             return False
 
-    async def _approve_remembered(
-        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
-    ) -> ApprovalRow | None:
+    async def _approve_remembered(self, call: ToolCall) -> ApprovalRow | None:
         """Answer ADK's question before it is asked, if the chat remembers a yes (A8)."""
+        context = call.context
         # A node of a Workflow is asked about by its place, and its calls are not shown otherwise.
-        if not terms_of(tool).rememberable or context.node is not None:
+        if not terms_of(call.tool).rememberable or context.node is not None:
             return None
-        call_id = self._name(context)
-        known = json_safe(arguments)
+        arguments = json_safe(call.arguments)
         new = NewApproval(
-            key=CallKey(*self.chat, context.invocation_id, call_id),
+            key=CallKey(*self.chat, context.invocation_id, call.name),
             approval_id=f"remembered-{secrets.token_hex(12)}",
-            tool=tool.name,
-            args_hash=hash_arguments(known),
-            ttl=self.ttl(tool.name),
-            arguments=known,
+            tool=call.tool.name,
+            args_hash=hash_arguments(arguments),
+            ttl=self.ttl(call.tool.name),
+            arguments=arguments,
         )
         row = await self.ledger.approve_remembered(new)
         if row is not None:
-            self.rows[row.key] = self.remembered[call_id] = row
+            self.rows[row.key] = self.remembered[call.name] = row
             context.tool_confirmation = ToolConfirmation(confirmed=True)
         return row
 
-    async def _run_again(
-        self,
-        tool: BaseTool,
-        row: ApprovalRow,
-        arguments: dict[str, Any],
-        context: ToolContext,
-    ) -> dict[str, Any] | None:
+    async def _run_again(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
         """Run a tool that has asked in its own code as ADK does after a person's yes."""
+        context = call.context
         # Tools set it beside their question, so that the model does not comment on it.
         context.actions.skip_summarization = None
-        answer = await self._claim(self._name(context), row, arguments)
+        answer = await self.approved.begin(call, row)
         if answer is not None:
             return answer
         try:
-            result = await self._execute(tool, arguments, context)
+            result = await self._execute(call.tool, call.arguments, context)
         except asyncio.CancelledError as cancelled:
             await self.failed(context, cancelled)
             raise
         except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
             return await self.failed(context, error)
         context.actions.requested_tool_confirmations.pop(context.function_call_id or "", None)
-        shown = await self.after(tool, arguments, context, result)
+        shown = await self.after(call.tool, call.arguments, context, result)
         # ADK still holds the first result, which was only the question.
         return as_object(result) if shown is None else shown
 
@@ -239,32 +256,13 @@ class TurnGate:
     ) -> Any:
         return await tool.run_async(args=arguments, tool_context=context)
 
-    async def _claim(
-        self, call_id: str, row: ApprovalRow, arguments: dict[str, Any]
-    ) -> dict[str, Any] | None:
-        digest = hash_arguments(json_safe(arguments))
-        current = await self.ledger.claim(row.key, owner=self.owner, args_hash=digest)
-        if current is None:
-            self.claims.take(call_id, row.key)
-            return None
-        if current.state in ("executed", "failed"):
-            return self.outcomes.stored(call_id, current)
-        if current.state in ("executing", "unknown"):
-            return self._unrun(call_id, UNKNOWN)
-        return self.outcomes.closed(call_id, current)
-
     def _unrun(self, call_id: str, sentence: str) -> dict[str, Any]:
         return self.outcomes.unrun(call_id, sentence)
 
-    async def _finish(self, call_id: str, *, failed: bool, outcome: Any) -> None:
-        key = self.claims.key(call_id)
-        state: Literal["executed", "failed"] = "failed" if failed else "executed"
-        try:
-            await self.ledger.finish(key, owner=self.owner, state=state, outcome=outcome)
-        except BaseException:
-            self.claims.let_go(call_id, cut=True)
-            raise
-        self.claims.let_go(call_id)
+    def _reported(self, error: BaseException) -> str:
+        error_id = self.new_error_id()
+        self.report(error_id, error)
+        return error_id
 
     def _row(self, context: ToolContext) -> ApprovalRow | None:
         return self.rows.get(CallKey(*self.chat, context.invocation_id, self._name(context)))

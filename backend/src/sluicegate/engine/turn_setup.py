@@ -12,10 +12,10 @@ from sluicegate.core.release import open_gate
 from sluicegate.core.translator import Translator
 from sluicegate.engine.caps import Caps
 from sluicegate.engine.claims import Claims
-from sluicegate.engine.failures import describe
+from sluicegate.engine.failures import describe, new_error_id
 from sluicegate.engine.fast_lane import FastLanes
 from sluicegate.engine.pace import Pace
-from sluicegate.engine.parts import PROCESS, EngineParts, new_error_id
+from sluicegate.engine.parts import PROCESS, EngineParts
 from sluicegate.engine.result_files import ResultFiles
 from sluicegate.engine.running_turn import RunningTurn
 from sluicegate.engine.turn_gate import TurnGate
@@ -73,6 +73,7 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
         ),
         ttl=parts.approval_ttl,
         files=ResultFiles(parts.files, chat, parts.options.result_limits, parts.models),
+        policy=parts.policy,
         new_error_id=new_error_id,
         report=_report(chat, stamp),
         client_outputs=setup.client_outputs,

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.opening import OpenEngine
     from sluicegate.server.settings import Settings
+    from sluicegate.tools.approval import Policy
 
     Target: TypeAlias = BaseAgent | BaseNode | App
 
@@ -66,6 +67,7 @@ def create_app(
     agent: Target,
     *,
     authenticate: Authenticate | None = None,
+    policy: Policy | None = None,
     **settings: Any,
 ) -> Starlette:
     """Make the application that serves an agent to AI SDK clients.
@@ -79,6 +81,8 @@ def create_app(
         agent: The root agent, a workflow node, or an ADK ``App``. It is not changed.
         authenticate: ``async (connection) -> user id or None``, in place of the setting ``auth``.
             The connection has the headers, cookies and the peer.
+        policy: ``async (call, user) -> True, False or a sentence``: whether a gated call may run.
+            It is asked before a person is, and again right before the call begins.
         **settings: Fields of `Settings`; what is not given comes from the environment variable
             ``SLUICEGATE_…`` or is the default.
 
@@ -88,10 +92,10 @@ def create_app(
     """
     chosen = load_settings(os.environ, settings)
 
-    return build(engine_of(agent, chosen), chosen, authenticate=authenticate).app
+    return build(engine_of(agent, chosen, policy), chosen, authenticate=authenticate).app
 
 
-def engine_of(agent: Target, settings: Settings) -> OpenEngine:
+def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -> OpenEngine:
     """Return what opens the engine of an agent.
 
     Raises:
@@ -111,7 +115,7 @@ def engine_of(agent: Target, settings: Settings) -> OpenEngine:
         tape = recording.Recorder(settings.record, redact=settings.redact)
 
     async def open_engine() -> ChatEngine:
-        return await kind.open(agent, settings.engine, model=model, tape=tape)
+        return await kind.open(agent, settings.engine, model=model, tape=tape, policy=policy)
 
     return open_engine
 

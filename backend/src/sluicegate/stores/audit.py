@@ -102,7 +102,7 @@ def note_grant(
 
 def _of_row(row: ApprovalRow) -> dict[str, Any]:
     reason = row.reason
-    if row.state == "failed" and isinstance(row.outcome, dict):
+    if row.state in ("failed", "refused") and isinstance(row.outcome, dict):
         reason = str(row.outcome.get("error") or "") or None
     return {
         **row.key._asdict(),

@@ -164,9 +164,12 @@ class Ledger(Protocol):
         Returns the rows that changed.
         """
 
-    async def claim(self, key: CallKey, *, owner: str, args_hash: str) -> ApprovalRow | None:
+    async def claim(
+        self, key: CallKey, *, owner: str, args_hash: str, is_again: bool = False
+    ) -> ApprovalRow | None:
         """Move an approved call to ``executing``, just before its effect.
 
+        ``is_again``: only a call whose outcome is ``unknown``, of a tool that may run twice (A9).
         Returns None to the one who won, else the row as it is. Other arguments never win.
 
         Raises:
@@ -191,7 +194,7 @@ class Ledger(Protocol):
         """
 
     async def refuse(self, key: CallKey, reason: str) -> bool:
-        """Close an approved call that policy forbids; ``reason`` takes the place of the user's."""
+        """Close an approved call that policy forbids; the reason stands in its outcome."""
 
     async def abandon(self, chat: ChatKey, *, owners_alive: Container[str]) -> list[ApprovalRow]:
         """Move claimed calls whose owner is gone to ``unknown``; returns the rows that changed."""

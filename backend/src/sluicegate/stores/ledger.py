@@ -95,7 +95,7 @@ class DatabaseLedger:
     def refuse_remembered(self, connection: Connection, chat: ChatKey, tool: str) -> None:
         """Close what was approved by a grant that is taken back and has not begun."""
         is_its = and_(_of_chat(chat), _C.tool == tool, _C.grant_id.is_not(None))
-        self._change(connection, self._end("refused", is_its).values(reason=TAKEN_BACK))
+        self._change(connection, self._end("refused", is_its).values(outcome=_refusal(TAKEN_BACK)))
 
     async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
         """Close what waits or is approved but not claimed."""
@@ -115,9 +115,13 @@ class DatabaseLedger:
         is_late = and_(_of_chat(chat), _C.answer.is_(None), _C.deadline <= self._database.now())
         return await self._database.write(partial(self._change, by=self._end("expired", is_late)))
 
-    async def claim(self, key: CallKey, *, owner: str, args_hash: str) -> ApprovalRow | None:
+    async def claim(
+        self, key: CallKey, *, owner: str, args_hash: str, is_again: bool = False
+    ) -> ApprovalRow | None:
         """Move an approved call to ``executing``."""
-        statement = self._move("executing", and_(_is(key), _C.args_hash == args_hash)).values(
+        ready = _C.state == ("unknown" if is_again else "approved")
+        its = and_(_is(key), _C.args_hash == args_hash, ready)
+        statement = self._move("executing", its).values(
             owner=owner, claimed_at=self._database.now()
         )
 
@@ -143,7 +147,7 @@ class DatabaseLedger:
 
     async def refuse(self, key: CallKey, reason: str) -> bool:
         """Close an approved call that policy forbids."""
-        statement = self._end("refused", _is(key)).values(reason=reason)
+        statement = self._end("refused", _is(key)).values(outcome=_refusal(reason))
         return bool(await self._database.write(partial(self._change, by=statement)))
 
     async def abandon(self, chat: ChatKey, *, owners_alive: Container[str]) -> list[ApprovalRow]:
@@ -266,6 +270,11 @@ def _to_json(value: JsonValue) -> str:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
     except (RecursionError, TypeError, ValueError) as error:
         raise StoreError(f"a value is not JSON: {type(error).__name__}") from error
+
+
+def _refusal(reason: str) -> str:
+    """Beside the person's own words, which stay theirs."""
+    return _to_json({"error": reason})
 
 
 def _without_contradictions(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:

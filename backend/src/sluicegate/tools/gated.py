@@ -48,7 +48,8 @@ class Terms(TypedDict, total=False):
     expires: float | None
 
 
-_PLAIN: Final = GateTerms()
+PLAIN_TERMS: Final = GateTerms()
+"""What holds for a tool whose author said nothing."""
 
 
 def gated(
@@ -66,9 +67,9 @@ def gated(
         tool: A tool, or a function as ADK takes it.
         require_confirmation: As in ADK: always, or a function of the arguments. False leaves it to
             the tool, which asks in its own code.
-        **terms: ``editable``: a person may change the arguments. ``rememberable``: a person
+        **terms: ``editable``: a person may change the arguments (A7). ``rememberable``: a person
             may have later calls in the chat approved (A8). ``idempotent``: the tool may run again
-            with the same key after a crash. ``find``: what became of a call, by its key.
+            with the same key after a crash. ``find``: what became of a call, by its key (A9).
             ``expires``: seconds an approval waits (A5).
 
     Raises:
@@ -101,7 +102,7 @@ def terms_of(tool: BaseTool) -> GateTerms:
         return terms
     editable = said.get("editable", True) is not False
     rememberable = said.get("rememberable", True) is not False
-    return _PLAIN if editable and rememberable else GateTerms(editable, rememberable)
+    return PLAIN_TERMS if editable and rememberable else GateTerms(editable, rememberable)
 
 
 def _checked(terms: GateTerms) -> GateTerms:

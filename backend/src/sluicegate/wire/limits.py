@@ -37,7 +37,8 @@ DEFAULT_LIMITS: Final = RequestLimits()
 def check_size(value: JsonValue, limits: RequestLimits) -> None:
     """Refuse a JSON value that has too many values or too long a string in it.
 
-    For outputs of client-side tools, once it is known that a tool runs in the browser.
+    For outputs of client-side tools, once it is known that a tool runs in the browser, and for
+    arguments that a person has changed.
 
     Raises:
         TooLarge: with one plain sentence.
@@ -50,8 +51,8 @@ def check_size(value: JsonValue, limits: RequestLimits) -> None:
         strings = [item] if isinstance(item, str) else list(item) if isinstance(item, dict) else []
         if any(len(string) > limits.string for string in strings):
             raise TooLarge(
-                f"A text in a tool's output is longer than {limits.string} characters; "
-                "return a shorter one."
+                f"A text for or from a tool is longer than {limits.string} characters; "
+                "send a shorter one."
             )
         if isinstance(item, dict | list):
             # Judged before they are taken in, so that a refusal costs no more than the limit.
@@ -60,4 +61,6 @@ def check_size(value: JsonValue, limits: RequestLimits) -> None:
             else:
                 waiting.extend(item.values() if isinstance(item, dict) else item)
         if left < 0:
-            raise TooLarge(f"A tool's output holds more than {limits.nodes} values; return fewer.")
+            raise TooLarge(
+                f"What a tool gets or gives has more than {limits.nodes} values; send fewer."
+            )

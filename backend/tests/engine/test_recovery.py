@@ -1,0 +1,208 @@
+"""Calls that a crash cut off between claim and outcome: looked up, run again, or unknown (A9)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.tools.tool_context import ToolContext
+
+from sluicegate.core.keys import ChatKey, idempotency_key
+from sluicegate.core.ledger import Decision, NewApproval
+from sluicegate.tools import approval_of, gated
+from sluicegate.wire.messages import comparable
+from tests.engine.stage import Prompts, calls, part_of, says, scripted
+from tests.engine.talk import Talk, decide
+
+if TYPE_CHECKING:
+    from sluicegate.core.ledger import ApprovalRow
+    from tests.engine.stage import Open
+
+PAY = {"pay": [calls(("pay", {"n": 1})), says("done")], "else": [says("Something else.")]}
+
+
+@dataclass
+class Bank:
+    """What pays, and remembers what it has paid by key."""
+
+    paid: dict[str, dict[str, int]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    repeats: list[bool] = field(default_factory=list)
+
+    async def pay(self, n: int, tool_context: ToolContext) -> dict[str, int]:
+        """Pay."""
+        approval = approval_of(tool_context)
+        assert approval is not None
+        self.repeats.append(approval.is_repeated)
+        return self.paid.setdefault(approval.key, {"paid": n})
+
+    async def find(self, key: str) -> dict[str, int] | None:
+        self.asked.append(key)
+        return self.paid.get(key)
+
+    def find_in_a_thread(self, key: str) -> dict[str, int] | None:
+        self.asked.append(key)
+        return self.paid.get(key)
+
+
+@pytest.fixture
+def bank() -> Bank:
+    return Bank()
+
+
+@pytest.fixture
+def prompts() -> Prompts:
+    return Prompts()
+
+
+async def rows(talk: Talk) -> list[ApprovalRow]:
+    parts = talk.engine.parts
+    return await parts.ledger.rows(ChatKey(parts.app, talk.user, talk.chat_id))
+
+
+async def die(talk: Talk, bank: Bank, *, paid: bool, edits: Any = None) -> None:
+    """Leave what a process leaves that dies after its claim, before or after the effect."""
+    ledger = talk.engine.parts.ledger
+    [row] = await rows(talk)
+    new = NewApproval(row.key, row.approval_id, row.tool, row.args_hash, 60.0)
+    await ledger.decide([Decision(new, approved=True, reason=None, edits=edits)], by="ann")
+    assert await ledger.claim(row.key, owner="gone", args_hash=row.args_hash) is None
+    if paid:
+        bank.paid[idempotency_key(row.key)] = {"paid": 1}
+    decide(talk.pending()[0], approved=True)
+
+
+async def test_a_plain_tool_is_not_run_again_and_the_outcome_is_unknown(
+    open_stage: Open, bank: Bank, prompts: Prompts
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay)], before_model_callback=prompts)))
+    await talk.say("pay")
+    await die(talk, bank, paid=False)
+    turn = await talk.post_last()
+    assert "outcome is unknown" in part_of(turn.message, "pay")["errorText"]
+    assert "outcome is unknown" in prompts.results["pay"]["error"]
+    assert comparable(await talk.history()) == comparable(turn.message)
+    assert bank.repeats == []
+
+
+@pytest.mark.parametrize("find", ["find", "find_in_a_thread"])
+async def test_a_call_that_is_found_is_not_run_again(
+    open_stage: Open, bank: Bank, prompts: Prompts, find: str
+) -> None:
+    tool = gated(bank.pay, find=getattr(bank, find))
+    talk = Talk(await open_stage(scripted(PAY, [tool], before_model_callback=prompts)))
+    await talk.say("pay")
+    await die(talk, bank, paid=True)
+    turn = await talk.post_last()
+    assert (part_of(turn.message, "pay")["output"], bank.repeats) == ({"paid": 1}, [])
+    assert prompts.results["pay"] == {"paid": 1}
+    [row] = await rows(talk)
+    assert (row.state, bank.asked) == ("executed", [idempotency_key(row.key)])
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+async def test_a_call_that_is_not_found_runs_again_only_if_it_may(
+    open_stage: Open, bank: Bank, idempotent: bool
+) -> None:
+    tool = gated(bank.pay, find=bank.find, idempotent=idempotent)
+    talk = Talk(await open_stage(scripted(PAY, [tool])))
+    await talk.say("pay")
+    await die(talk, bank, paid=False)
+    turn = await talk.post_last()
+    part = part_of(turn.message, "pay")
+    assert part["state"] == ("output-available" if idempotent else "output-error")
+    assert (len(bank.asked), bank.repeats) == (1, [True] if idempotent else [])
+
+
+@pytest.mark.parametrize("paid", [False, True])
+async def test_an_idempotent_tool_runs_again_with_the_same_key(
+    open_stage: Open, bank: Bank, paid: bool
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay, idempotent=True)])))
+    await talk.say("pay")
+    await die(talk, bank, paid=paid)
+    turn = await talk.post_last()
+    assert part_of(turn.message, "pay")["output"] == {"paid": 1}
+    [row] = await rows(talk)
+    assert (row.state, bank.repeats) == ("executed", [True])
+    assert bank.paid == {idempotency_key(row.key): {"paid": 1}}
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+async def test_a_call_that_runs_again_runs_as_it_was_changed(open_stage: Open, bank: Bank) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay, idempotent=True)])))
+    await talk.say("pay")
+    await die(talk, bank, paid=False, edits={"n": 5})
+    output = part_of((await talk.post_last()).message, "pay")["output"]
+    assert (output["paid"], output["edited_by_user"]["arguments"]) == (5, {"n": 5})
+
+
+async def test_a_result_that_is_found_says_how_the_call_was_changed(
+    open_stage: Open, bank: Bank
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay, find=bank.find)])))
+    await talk.say("pay")
+    await die(talk, bank, paid=True, edits={"n": 5})
+    output = part_of((await talk.post_last()).message, "pay")["output"]
+    assert output["edited_by_user"]["arguments"] == {"n": 5}
+
+
+async def test_what_is_forbidden_by_now_is_not_run_again(open_stage: Open, bank: Bank) -> None:
+    allowed = True
+
+    async def policy(call: Any, user: str) -> bool:
+        return allowed
+
+    tool = gated(bank.pay, idempotent=True)
+    talk = Talk(await open_stage(scripted(PAY, [tool]), policy=policy))
+    await talk.say("pay")
+    await die(talk, bank, paid=False)
+    allowed = False
+    turn = await talk.post_last()
+    assert "outcome is unknown" in part_of(turn.message, "pay")["errorText"]
+    assert bank.repeats == []
+
+
+@pytest.mark.parametrize("fault", ["raises", "hangs"])
+async def test_a_look_up_that_fails_leaves_the_outcome_unknown(
+    open_stage: Open,
+    bank: Bank,
+    fault: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("sluicegate.engine.recovery._PATIENCE", 0.05)
+
+    async def find(key: str) -> None:
+        if fault == "hangs":
+            await asyncio.Event().wait()
+        raise RuntimeError("sk-secret")
+
+    talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay, find=find)])))
+    await talk.say("pay")
+    await die(talk, bank, paid=True)
+    turn = await talk.post_last()
+    assert "outcome is unknown" in part_of(turn.message, "pay")["errorText"]
+    assert "sk-secret" not in caplog.text
+    assert "Error" in caplog.text
+
+
+@pytest.mark.parametrize("paid", [False, True])
+async def test_a_new_message_closes_a_lost_call_by_what_is_found(
+    open_stage: Open, bank: Bank, prompts: Prompts, paid: bool
+) -> None:
+    tool = gated(bank.pay, find=bank.find, idempotent=True)
+    talk = Talk(await open_stage(scripted(PAY, [tool], before_model_callback=prompts)))
+    await talk.say("pay")
+    await die(talk, bank, paid=paid)
+    await talk.say("else")
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    part = part_of(chat["messages"][1], "pay")
+    assert part["state"] == ("output-available" if paid else "output-error")
+    assert bank.repeats == []
+    [row] = await rows(talk)
+    assert row.state == ("executed" if paid else "unknown")
+    assert ("paid" in prompts.results["pay"]) == paid
