@@ -28,10 +28,11 @@ _WHOLE: Final = 1_000_000
 
 @dataclass(slots=True)
 class _Speech:
-    """What one agent has said so far of a response: pieces of text, pieces of arguments."""
+    """What one agent has said so far of a response, piece by piece; sizes of argument pieces."""
 
     pieces: list[tuple[bool, str]] = field(default_factory=list)
     argument_pieces: list[int] = field(default_factory=list)
+    pictures: list[types.Blob] = field(default_factory=list)
 
     def hear(self, event: Event) -> None:
         for part in (event.content and event.content.parts) or ():
@@ -40,6 +41,8 @@ class _Speech:
             if part.function_call is not None:
                 found = part.function_call.partial_args or ()
                 self.argument_pieces += [len(each.string_value or "") for each in found]
+            if part.inline_data is not None:
+                self.pictures.append(part.inline_data)
 
     def take(self, text: str, *, thought: bool) -> list[str]:
         """The pieces of a whole text, in order; the text itself where they do not make it up."""
@@ -155,19 +158,22 @@ def _parts(event: Event, speech: _Speech) -> Iterator[dict[str, Any]]:
             args = call.args or {}
             stream = streamed and bool(args)
             yield {"call": {"name": call.name, "args": args, "id": call.id, "stream": stream}}
-        elif part.inline_data is not None and part.inline_data.data:
-            yield {
-                "image": {
-                    "media_type": part.inline_data.mime_type,
-                    "data": part.inline_data.data,
-                }
-            }
+        elif part.inline_data is not None:
+            yield from _picture(part.inline_data)
+        elif part.file_data is not None and speech.pictures:
+            # The session holds a reference; the bytes came with the piece.
+            yield from _picture(speech.pictures.pop(0))
         elif part.executable_code is not None:
             code = part.executable_code
         elif part.code_execution_result is not None and code is not None:
             result = part.code_execution_result.output or ""
             yield {"code": {"code": code.code or "", "result": result}}
     yield from _sources(event)
+
+
+def _picture(blob: types.Blob) -> Iterator[dict[str, Any]]:
+    if blob.data:
+        yield {"image": {"media_type": blob.mime_type, "data": blob.data}}
 
 
 def _sources(event: Event) -> Iterator[dict[str, Any]]:
