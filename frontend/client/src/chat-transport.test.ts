@@ -180,6 +180,59 @@ test.each(["6", "6-floor"] as const)("ai %s brings no sockets, and is told so", 
   expect(() => createChatTransport({ ...options, major: 7 })).toThrow(sentence);
 });
 
+describe.each(["6", "6-floor", "7", "7-floor"] as const)("a kept socket for ai %s", (version) => {
+  const major = majorOf(version);
+
+  test.each([
+    { api: "https://example.org/api/chat?key=1", url: "wss://example.org/api/chat/ws?key=1" },
+    { api: "http://127.0.0.1:8000/chat/", url: "ws://127.0.0.1:8000/chat/ws" },
+  ])("is opened below $api and says the major and the release", async ({ api, url }) => {
+    const { sockets, webSocket } = recordingSockets();
+    const transport = createChatTransport({
+      kind: "bidi",
+      api,
+      major,
+      release: "deferred",
+      headers: { "X-Tab": "1" },
+      body: { remember: {} },
+      webSocket,
+    });
+    await transport.sendMessages(SUBMIT);
+    await transport.reconnectToStream({ chatId: "c1" });
+
+    const headers = { "x-ai-sdk": String(major), "x-release": "deferred", "x-tab": "1" };
+    const frame = { id: "c1", headers, body: { remember: {} } };
+    expect(sockets).toMatchObject([
+      {
+        url,
+        protocols: undefined,
+        frames: [
+          { ...frame, type: "send" },
+          { ...frame, type: "resume" },
+        ],
+      },
+    ]);
+  });
+
+  test("is opened beside the chats when one is to speak", async () => {
+    const { sockets, webSocket } = recordingSockets();
+    const transport = createChatTransport({
+      kind: "bidi",
+      api: "https://example.org/api/chat?key=1",
+      major,
+      live: { chatId: "a&b" },
+      params: { token: "t" },
+      webSocket,
+    });
+    await transport.sendMessages(SUBMIT);
+
+    expect(sockets[0]).toMatchObject({
+      url: "wss://example.org/api/live?key=1&token=t&chat=a%26b",
+      protocols: ["sluicegate.live.v1"],
+    });
+  });
+});
+
 test("the types fit the Chat of both majors", () => {
   const api = "/api/chat";
   const rule = sendAutomaticallyWhen();
@@ -197,6 +250,11 @@ test("the types fit the Chat of both majors", () => {
     transport: createChatTransport({ kind: "websocket", ai: ai7, api, major: 7 }),
     sendAutomaticallyWhen: rule,
   });
+  const kept = new ai6.Chat({
+    transport: createChatTransport({ kind: "bidi", api, major: 6 }),
+    sendAutomaticallyWhen: rule,
+  });
 
-  expect([six.status, seven.status, socket.status]).toEqual(["ready", "ready", "ready"]);
+  const chats = [six, seven, socket, kept];
+  expect(chats.map(({ status }) => status)).toEqual(["ready", "ready", "ready", "ready"]);
 });

@@ -19,8 +19,8 @@ import {
   type Rule,
   ScriptedChat,
   stockRules,
-  VERSIONS,
   type Version,
+  WAYS,
 } from "../testing/scripted-chat.ts";
 import { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-rules.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
@@ -217,7 +217,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-describe.each(VERSIONS)("a client of ai %s", (version) => {
+describe.each([...WAYS])("a client of ai $version over $over", ({ version, over }) => {
   describe.each([...ROWS])("given $shape", (row) => {
     const cases = (Object.entries(row.posts) as [RuleName, number][]).map(([rule, wanted]) => ({
       rule,
@@ -225,7 +225,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
     }));
 
     test.each(cases)("posts $wanted times under $rule", async ({ rule, wanted }) => {
-      const scripted = new ScriptedChat({ version, rule: makeRule(rule, version), ...row });
+      const scripted = new ScriptedChat({ version, over, rule: makeRule(rule, version), ...row });
       await scripted.say("Go.");
       await scripted.answerAll(row.denies !== true);
 
@@ -246,7 +246,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
   ] as const)("posts $wanted times under $rule given a free call without a mark", async (row) => {
     const responses = [GATE, turn(output("c1"), step(call("c2", "lookup"), output("c2")))];
     const rule = makeRule(row.rule, version);
-    const scripted = new ScriptedChat({ version, rule, responses });
+    const scripted = new ScriptedChat({ version, over, rule, responses });
     await scripted.say("Go.");
     await scripted.answerAll();
 
@@ -266,7 +266,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
       turn(output("c1"), output("c2"), ANSWER),
     ];
     const rule = makeRule(row.rule, version);
-    const scripted = new ScriptedChat({ version, rule, responses });
+    const scripted = new ScriptedChat({ version, over, rule, responses });
     await scripted.say("Go.");
     const after: number[] = [];
     for (const id of ["approval-c1", "approval-c2"]) {
@@ -279,7 +279,7 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
 
   test.each(["safe", "named"] as const)("posts a double click once under %s", async (name) => {
     const responses = [GATE, turn(step())];
-    const scripted = new ScriptedChat({ version, rule: makeRule(name, version), responses });
+    const scripted = new ScriptedChat({ version, over, rule: makeRule(name, version), responses });
     await scripted.say("Go.");
     await scripted.answer("approval-c1", true);
     await scripted.answer("approval-c1", false);

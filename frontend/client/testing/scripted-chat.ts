@@ -2,7 +2,9 @@ import * as ai6 from "../../../e2e/conformance/clients/ai-6/client.ts";
 import * as ai6Floor from "../../../e2e/conformance/clients/ai-6-floor/client.ts";
 import * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
 import * as ai7Floor from "../../../e2e/conformance/clients/ai-7-floor/client.ts";
+import { createChatTransport } from "../src/chat-transport.ts";
 import type { ChatMessage, MessagePart } from "../src/messages.ts";
+import { FakeSockets } from "./fake-sockets.ts";
 
 export interface Chunk {
   readonly type: string;
@@ -19,7 +21,7 @@ export type Rule = (state: { messages: ChatMessage[] }) => boolean | PromiseLike
 interface ChatLike {
   messages: ChatMessage[];
   readonly status: string;
-  sendMessage(message: { text: string }): Promise<void>;
+  sendMessage(message?: { text: string }): Promise<void>;
   addToolApprovalResponse(answer: { id: string; approved: boolean }): PromiseLike<void> | void;
   addToolOutput(output: { tool: string; toolCallId: string; output: unknown }): Promise<void>;
   resumeStream(): Promise<void>;
@@ -29,6 +31,21 @@ interface ChatLike {
 export const CLIENTS = { "6": ai6, "6-floor": ai6Floor, "7": ai7, "7-floor": ai7Floor } as const;
 export type Version = keyof typeof CLIENTS;
 export const VERSIONS = Object.keys(CLIENTS) as Version[];
+
+/** The transports there are; AI SDK 6 brings none for sockets. */
+export type Over = "sse" | "websocket" | "bidi";
+
+/** One version over one of its transports. */
+export interface Way {
+  readonly version: Version;
+  readonly over: Over;
+}
+
+export const WAYS: readonly Way[] = VERSIONS.flatMap((version) =>
+  (["sse", "websocket", "bidi"] as const)
+    .filter((over) => over !== "websocket" || version.startsWith("7"))
+    .map((over) => ({ version, over })),
+);
 
 type Client = Record<string, (...given: never[]) => unknown>;
 
@@ -46,6 +63,8 @@ export const MOST_POSTS = 12;
 
 export interface Script {
   readonly version: Version;
+  /** `sse` unless given. */
+  readonly over?: Over;
   readonly rule: Rule;
   /** One per post, in order; further posts get the last one again. */
   readonly responses: readonly Response[];
@@ -57,16 +76,48 @@ export interface Script {
   readonly pageTools?: Readonly<Record<string, unknown>>;
 }
 
-function stream(chunks: Response): ReadableStream<Chunk> {
-  return new ReadableStream({
-    start(controller) {
-      for (const chunk of chunks) controller.enqueue({ ...chunk });
-      controller.close();
-    },
-  });
+const REFUSED = "the client posts again and again";
+
+/** The AI SDK's own transports, or the package's, and a server that plays a script. */
+function transportOf(
+  { version, over = "sse", resumed }: Script,
+  next: () => Response | undefined,
+): unknown {
+  const ai = CLIENTS[version] as unknown as typeof ai7;
+  const common = { api: "https://page/api/chat", major: version.startsWith("6") ? 6 : 7 } as const;
+  if (over === "sse") {
+    const answer = (chunks: Response): globalThis.Response => {
+      const data = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("");
+      return new globalThis.Response(`${data}data: [DONE]\n\n`);
+    };
+    const fetch = async (_: unknown, init?: RequestInit): Promise<globalThis.Response> => {
+      const chunks = init?.method === "POST" ? next() : resumed;
+      if (chunks !== undefined) return answer(chunks);
+      const status = init?.method === "POST" ? 429 : 204;
+      return new globalThis.Response(status === 204 ? null : REFUSED, { status });
+    };
+    return createChatTransport({ ...common, kind: "sse", ai, fetch });
+  }
+  const sockets = new FakeSockets();
+  sockets.heard = (socket, { type, requestId }) => {
+    if (type === "abort") return;
+    const chunks = type === "send" ? next() : resumed;
+    if (chunks === undefined) {
+      const refused = { type: "error", requestId, errorText: REFUSED };
+      socket.say(type === "send" ? refused : { type: "no-active", requestId });
+      return;
+    }
+    if (type === "resume") socket.say({ type: "start", requestId });
+    socket.chunks(requestId, chunks);
+    socket.say({ type: "end", requestId });
+  };
+  const { webSocket } = sockets;
+  return over === "bidi"
+    ? createChatTransport({ ...common, kind: "bidi", webSocket })
+    : createChatTransport({ ...common, kind: "websocket", ai, webSocket });
 }
 
-/** The AI SDK's `Chat` over a transport that plays a script from memory. */
+/** The AI SDK's `Chat` over a real transport, to a server that plays a script. */
 export class ScriptedChat {
   readonly chat: ChatLike;
   readonly #script: Script;
@@ -77,11 +128,7 @@ export class ScriptedChat {
     const Chat = CLIENTS[script.version].Chat as unknown as new (options: object) => ChatLike;
     this.chat = new Chat({
       id: "chat",
-      transport: {
-        resumeStreamIsReplay: true,
-        sendMessages: async () => this.#post(),
-        reconnectToStream: async () => script.resumed && stream(script.resumed),
-      },
+      transport: transportOf(script, () => this.#post()),
       sendAutomaticallyWhen: script.rule,
       onToolCall: ({ toolCall }: { toolCall: { toolName: string; toolCallId: string } }) => {
         const { toolName: tool, toolCallId } = toolCall;
@@ -109,6 +156,12 @@ export class ScriptedChat {
 
   async say(text: string): Promise<void> {
     await this.chat.sendMessage({ text });
+    await this.rest();
+  }
+
+  /** Post the messages as they are. */
+  async goOn(): Promise<void> {
+    await this.chat.sendMessage();
     await this.rest();
   }
 
@@ -147,11 +200,11 @@ export class ScriptedChat {
     throw new Error(`the chat never came to rest, its status is ${this.chat.status}`);
   }
 
-  #post(): ReadableStream<Chunk> {
+  /** The response to the next post; none to one too many. */
+  #post(): Response | undefined {
     const { responses } = this.#script;
     const response = responses[Math.min(this.#posts, responses.length - 1)];
     this.#posts += 1;
-    if (this.#posts > MOST_POSTS) throw new Error("the client posts again and again");
-    return stream(response ?? []);
+    return this.#posts > MOST_POSTS ? undefined : (response ?? []);
   }
 }
