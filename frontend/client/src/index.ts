@@ -20,6 +20,7 @@ export {
 } from "./chat-transport.ts";
 export type { Approval, ChatMessage, MessagePart, SendRule } from "./messages.ts";
 export { type PendingApproval, pendingApprovals } from "./pending-approvals.ts";
+export { type PlayerOptions, PlayerTransport } from "./player-transport.ts";
 export { type StopOptions, stopChat } from "./real-stop.ts";
 export { RequestRefused } from "./refusals.ts";
 export type { HeaderSource } from "./requests.ts";
