@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Patience } from "../../../frontend/client/src/bidi/socket.ts";
+import { type Staged, StagedDecisions } from "../../../frontend/client/src/staged-decisions.ts";
 import type { ChatLike, ChatOptions } from "./kit.ts";
 import { judges } from "./kit.ts";
 import { type Combination, kitOf, nameOf, predicate } from "./matrix.ts";
@@ -56,6 +57,8 @@ export class Conversation {
   readonly recorder: Recorder;
   readonly chat: ChatLike;
   readonly earlier: readonly Turn[];
+  /** What goes with an answer, as the client package sends it. */
+  readonly staged = new StagedDecisions();
   /** Transient and lasting data parts, as `onData` got them. */
   readonly data: { type: string; data: unknown }[] = [];
   /** The second reader of the last post. */
@@ -137,6 +140,13 @@ export class Conversation {
 
   async approve(...tools: string[]): Promise<void> {
     for (const tool of tools) await this.answer(tool, true);
+  }
+
+  /** Say yes with changed arguments, or for the rest of the chat. */
+  async approveWith(tool: string, staged: Staged): Promise<void> {
+    await this.asks(tool);
+    this.staged.stage(this.#pendingFor(tool)?.approval?.id ?? "", staged);
+    await this.answer(tool, true);
   }
 
   async deny(tool: string, reason?: string): Promise<void> {
@@ -240,6 +250,7 @@ export class Conversation {
     return {
       api: `${this.place.url}/api/chat`,
       headers,
+      body: this.staged.body,
       fetch: recorder.fetch,
       ...(transport && { transport, webSocket: recordedSocket(recorder, chatId, headers) }),
     };

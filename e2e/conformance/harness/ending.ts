@@ -8,6 +8,7 @@ import {
   CLIENT_TOOLS,
   calls,
   isConfirmation,
+  isRemembered,
   type Message,
   texts,
 } from "./messages.ts";
@@ -41,7 +42,7 @@ export async function endingFaults(talk: Conversation, ending: Ending): Promise<
   const history = await talk.history();
   const faults = [
     ...messageFaults(talk, ending),
-    ...exchanges(talk)
+    ...exchanges(talk, rememberedCalls(history))
       .flatMap(ruleFaults)
       .filter((fault) => !(ending.rebuilt && fault.startsWith("D6"))),
     ...(await talk.recorder.faults()),
@@ -53,7 +54,10 @@ export async function endingFaults(talk: Conversation, ending: Ending): Promise<
 }
 
 /** The turns of a chat by exchange: one begins where the last message sent is the user's. */
-export function exchanges(talk: Conversation): Exchange[] {
+export function exchanges(
+  talk: Conversation,
+  remembered: ReadonlySet<string> = new Set(),
+): Exchange[] {
   const groups: Turn[][] = [];
   for (const turn of [...talk.earlier, ...talk.recorder.posts]) {
     if (turn.status !== 200) continue;
@@ -68,7 +72,13 @@ export function exchanges(talk: Conversation): Exchange[] {
     release: release === "preview" && sixth ? "deferred" : release,
     message: talk.chat.messages.find(({ id }) => id === turns[0]?.chunks[0]?.messageId),
     clientTools: CLIENT_TOOLS,
+    remembered,
   }));
+}
+
+function rememberedCalls({ messages }: History): ReadonlySet<string> {
+  const parts = messages.flatMap((message) => message.parts).filter(isRemembered);
+  return new Set(parts.map(({ toolCallId }) => toolCallId ?? ""));
 }
 
 function messageFaults(talk: Conversation, ending: Ending): string[] {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isTool, type Message, type Part } from "./messages.ts";
+import { isRemembered, isTool, type Message, type Part } from "./messages.ts";
 
 /** From where a message was had, and for which major. */
 export interface Origin {
@@ -21,6 +21,7 @@ export type Uncompared = (part: Part) => boolean;
 function approvalOf(part: Part, origin: Origin): unknown {
   if (part.approval === undefined) return undefined;
   const { id, approved, reason } = part.approval;
+  if (origin.major === 6 && isRemembered(part)) return undefined;
   // A 6 client that resumes never hears of a decided approval.
   if (origin.resumed && origin.major === 6 && approved !== undefined) return undefined;
   return plain({ id, approved, reason });
@@ -28,10 +29,10 @@ function approvalOf(part: Part, origin: Origin): unknown {
 
 function stateOf(part: Part, origin: Origin): unknown {
   if (part.type === "text" || part.type === "reasoning") return undefined;
-  // What a 6 client that resumes holds of a decided call whose outcome is still held.
-  if (origin.resumed && origin.major === 6 && part.state === "approval-responded") {
-    return "input-available";
-  }
+  // What a 6 client holds of a decided call whose outcome is still held: one that resumes, and any
+  // of a decision that the server has made by itself.
+  const isUntold = origin.major === 6 && (origin.resumed || isRemembered(part));
+  if (isUntold && part.state === "approval-responded") return "input-available";
   return part.state;
 }
 

@@ -41,6 +41,8 @@ export interface ChatOptions {
   readonly id: string;
   readonly api: string;
   readonly headers: Record<string, string>;
+  /** Asked for further properties of each request's body. */
+  readonly body: () => object;
   readonly fetch: typeof fetch;
   /** A transport over a socket in place of the one over HTTP. */
   readonly transport?: SocketTransport;
@@ -95,16 +97,27 @@ function kit(version: Version, client: Client): Kit {
     stock: client.lastAssistantMessageIsCompleteWithApprovalResponses as unknown as Predicate,
     toolCalls: client.lastAssistantMessageIsCompleteWithToolCalls as unknown as Predicate,
     resumesLoaded: version !== "7-floor",
-    chat({ api, headers, fetch, transport: kind, webSocket, patience, messages, ...options }) {
+    chat({
+      api,
+      headers,
+      body,
+      fetch,
+      transport: kind,
+      webSocket,
+      patience,
+      messages,
+      ...options
+    }) {
       const transport = {
-        http: () => new Transport({ api, headers, fetch }),
-        websocket: () => new SocketTransport({ url: `${api}/ws`, headers, webSocket }),
+        http: () => new Transport({ api, headers, body, fetch }),
+        websocket: () => new SocketTransport({ url: `${api}/ws`, headers, body, webSocket }),
         bidi: () =>
           createChatTransport({
             kind: "bidi",
             api,
             major: version.startsWith("6") ? 6 : 7,
             headers,
+            body,
             ...(webSocket && { webSocket }),
             ...(patience && { patience }),
           }),

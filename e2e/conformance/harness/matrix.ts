@@ -109,6 +109,15 @@ export const EVERY_RELEASE: readonly Combination[] = [
   ...OVER_BIDI.map((combination) => ({ ...combination, rule: "stock" }) as const),
 ];
 
+/** Where it is the body of a request that matters: over each transport, for either major. */
+export const EACH_TRANSPORT: readonly Combination[] = [
+  { version: "7", release: "deferred", style: "call", rule: "safe" },
+  { version: "7", release: "progressive", style: "call", rule: "stock", transport: "websocket" },
+  { version: "7", release: "deferred", style: "call", rule: "safe", transport: "bidi" },
+  { version: "6", release: "progressive", style: "call", rule: "stock+tool-calls" },
+  { version: "6", release: "deferred", style: "call", rule: "safe", transport: "bidi" },
+];
+
 /** Where the S2 rules meet a release that is not made for them. */
 export const S2_ON_PROGRESSIVE: readonly Combination[] = combine(
   ["progressive"],

@@ -48,6 +48,11 @@ export function isConfirmation(part: Part): boolean {
   return part.type === CONFIRMATION;
 }
 
+/** Whether the server approved a call by itself, since a person had said so for the chat (A8). */
+export function isRemembered(part: Part): boolean {
+  return part.approval?.id.startsWith("remembered-") ?? false;
+}
+
 /** The tool a part stands for; a confirmation's part names the call that it guards. */
 export function toolOf(part: Part): string {
   if (isConfirmation(part)) {

@@ -158,6 +158,7 @@ async function posts(row: Row, version: Version, rule: Rule): Promise<number> {
     id: "chat",
     api: "http://127.0.0.1/api/chat",
     headers: {},
+    body: () => ({}),
     fetch: recorder.fetch,
     sendAutomaticallyWhen: predicate(rule, kit),
   });

@@ -15,16 +15,19 @@ export interface Exchange {
   readonly message: Message | undefined;
   /** Names of the tools that run in the browser. */
   readonly clientTools: ReadonlySet<string>;
+  /** Calls that the server approved by itself (A8), of which AI SDK 6 is told nothing. */
+  readonly remembered?: ReadonlySet<string>;
 }
 
 const OUTCOME = /^tool-output-/;
 const RESULT = /^(tool-output-(available|error|denied)|file|source-(url|document))$/;
 const BEFORE_RELEASE =
-  /^(start|finish|message-metadata|data-.+|reasoning-(start|delta|end)|(start|finish|reset)-step|tool-input-(start|delta|available)|tool-approval-request|error)$/;
+  /^(start|finish|message-metadata|data-.+|reasoning-(start|delta|end)|(start|finish|reset)-step|tool-input-(start|delta|available)|tool-approval-re(quest|sponse)|error)$/;
 
 /** What an exchange breaks of the promises T1 to T10 and of its release's, rule by rule. */
 export function ruleFaults(exchange: Exchange): string[] {
-  const gated = gatedCalls(exchange.turns.flat());
+  const asked = gatedCalls(exchange.turns.flat());
+  const gated = new Set([...asked, ...(exchange.remembered ?? [])]);
   const gatedClientCalls = new Set(
     [...gated].filter((id) => exchange.clientTools.has(toolNames(exchange).get(id) ?? "")),
   );
