@@ -7,7 +7,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend typescript conformance scenarios bench format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend typescript conformance scenarios mutants bench format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -70,6 +70,9 @@ golden: setup-node ## write the recorded conversations in e2e/goldens anew
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	GOLDEN_DIR="$$folder" $(NPM) run --silent golden && \
 	$(BIN)/python scripts/golden.py "$$folder" e2e/goldens
+
+mutants: setup ## break each promise once and see that a test notices; takes half an hour
+	$(BIN)/python backend/tests/mutants/run.py
 
 bench: setup ## measure the server beside its peers, one table
 	$(BIN)/python backend/bench

@@ -1,0 +1,93 @@
+"""Break each promise once and see that a test notices; ``python backend/tests/mutants/run.py``.
+
+Words of a mutant's name choose some of them. The exit code is 1 if one survives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+ROOT: Final = Path(__file__).resolve().parents[3]
+SOURCE: Final = ROOT / "backend" / "src"
+TESTS: Final = ("core", "stores", "engine", "faults", "properties")
+SECONDS: Final = 600
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file that breaks a promise."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+
+    def broken(self, source: Path) -> str:
+        """The text of the file with the change.
+
+        Raises:
+            ValueError: what is changed is not there exactly once.
+        """
+        text = (source / "sluicegate" / self.file).read_text()
+        if text.count(self.old) != 1:
+            raise ValueError(
+                f"{self.name}: {self.file} holds its text {text.count(self.old)} times"
+            )
+        return text.replace(self.old, self.new)
+
+
+def mutants() -> list[Mutant]:
+    """All of them, as the table beside this file names them."""
+    table = Path(__file__).with_name("mutants.yaml").read_text()
+    return [Mutant(**row) for row in yaml.safe_load(table)]
+
+
+def survives(mutant: Mutant, *, workers: str) -> bool:
+    """Whether no test notices."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "src")
+        shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__"))
+        (source / "sluicegate" / mutant.file).write_text(mutant.broken(SOURCE))
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", workers, "--no-header"]
+        tests = [f"backend/tests/{room}" for room in TESTS]
+        done = subprocess.run(
+            [*command, *tests],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(source)},
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    return done.returncode == 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Break each promise once.")
+    parser.add_argument("words", nargs="*", help="words of the names of some mutants")
+    parser.add_argument("-n", default="auto", dest="workers", help="processes (auto)")
+    given = parser.parse_args()
+    chosen = [one for one in mutants() if all(word in one.name for word in given.words)]
+    alive = 0
+    for mutant in chosen:
+        begun = time.monotonic()
+        lives = survives(mutant, workers=given.workers)
+        alive += lives
+        word = "SURVIVED" if lives else "killed"
+        print(f"{word:9} {time.monotonic() - begun:5.0f} s  {mutant.name}", flush=True)
+    print(f"{len(chosen) - alive} of {len(chosen)} mutants were killed.")
+    return int(alive > 0 or not chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
