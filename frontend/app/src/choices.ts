@@ -1,4 +1,5 @@
 import { useLocalStorage } from "@mantine/hooks";
+import { useMemo } from "react";
 import type { Release } from "sluicegate";
 
 /** How the page reaches the server. */
@@ -37,12 +38,15 @@ export function useChoices() {
     defaultValue: "preview",
     getInitialValueInEffect: false,
   });
-  return {
-    transport: known(TRANSPORTS, transport, "sse"),
-    release: known(RELEASES, release, "preview"),
-    setTransport: (value: Transport) => setTransport(value),
-    setRelease: (value: Release) => setRelease(value),
-  };
+  return useMemo(
+    () => ({
+      transport: known(TRANSPORTS, transport, "sse"),
+      release: known(RELEASES, release, "preview"),
+      setTransport: (value: Transport) => setTransport(value),
+      setRelease: (value: Release) => setRelease(value),
+    }),
+    [transport, release, setTransport, setRelease],
+  );
 }
 
 export type Choices = ReturnType<typeof useChoices>;

@@ -45,7 +45,7 @@ function useTitle(count: number) {
 function OpenChat(props: ChatViewProps & { readonly messages: readonly UIMessage[] }) {
   const { id, messages, choices, onChanged, isInspecting, onEndInspecting } = props;
   const conversation = useConversation({ id, messages, choices, onChanged });
-  const { chat, log, requests, runtime } = conversation;
+  const { chat, log, requests, runtime, voice } = conversation;
   const around = useAroundOf(conversation);
   const isWritten = chat.messages.length > 0;
   useEffect(() => {
@@ -64,6 +64,7 @@ function OpenChat(props: ChatViewProps & { readonly messages: readonly UIMessage
           isStopping={chat.isStopping}
           isWaiting={requests.length > 0}
           unsent={chat.refusal?.unsent}
+          voice={voice}
         />
         {isInspecting && (
           <Suspense>

@@ -10,6 +10,8 @@ import { Inspection } from "../inspector/inspection.ts";
 import { WireLog } from "../inspector/log.ts";
 import { API, sentenceOf } from "../server.ts";
 import { type ToolPart, toolName } from "../thread/tool-states.ts";
+import { type Heard, useVoice, type VoiceView } from "../voice/use-voice.ts";
+import { WORKLETS } from "../voice/worklets.ts";
 import { chatAttachments } from "./attachments.ts";
 import { type CallNotes, NoteKeeper } from "./call-notes.ts";
 import { CLIENT_TOOLS } from "./client-tools.ts";
@@ -28,6 +30,7 @@ export interface Conversation {
   readonly notes: CallNotes;
   readonly requests: readonly ApprovalRequest[];
   readonly isBusy: boolean;
+  readonly voice: VoiceView;
   /** A sentence about what went wrong last, and how to forget it. */
   readonly problem: string | undefined;
   readonly forget: () => void;
@@ -79,13 +82,17 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
   const { ai, inspection, keeper, log, webSocket } = useInstruments();
   const [unsent, setUnsent] = useState(new Set<string>());
   const [problem, setProblem] = useState<string>();
+  const [heard, setHeard] = useState<Heard>();
   const chat = useSluiceChat<UIMessage>({
     id,
     messages: messages as UIMessage[],
     ai,
     major: 7,
     webSocket,
-    kind: choices.transport === "websocket" ? "websocket" : "sse",
+    kind: choices.transport,
+    live: choices.transport === "bidi",
+    worklets: WORKLETS,
+    onTranscript: ({ final, role, text }) => setHeard(final ? undefined : { role, text }),
     release: choices.release,
     apiUrl: API,
     throttle: THROTTLE,
@@ -97,6 +104,7 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
   useEffect(() => {
     if (chat.status === "submitted") setUnsent(new Set());
   }, [chat.status]);
+  const voice = useVoice(chat.voice, choices, heard);
   const notes = useSyncExternalStore(keeper.subscribe, keeper.notes);
   const requests = useRequests(chat.messages, notes, unsent);
 
@@ -158,8 +166,9 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
     },
     adapters: { attachments },
   });
-  const own = problem ?? (chat.error && sentenceOf(chat.error)) ?? chat.refusal?.error.message;
-  return { id, chat, runtime, log, notes, requests, isBusy, problem: own, ...actions };
+  const failure = chat.error ?? chat.refusal?.error ?? chat.voice.error;
+  const told = problem ?? (failure && sentenceOf(failure));
+  return { id, chat, runtime, log, notes, requests, isBusy, voice, problem: told, ...actions };
 }
 
 /** Ask again for what failed: the answer to a message, the rest of an answer, or all of it anew. */

@@ -1,9 +1,12 @@
 import { AttachmentPrimitive, ComposerPrimitive } from "@assistant-ui/react";
-import { ActionIcon, Badge, CloseButton, Group, Paper, Stack, Textarea } from "@mantine/core";
+import { ActionIcon, Badge, Box, CloseButton, Group, Paper, Stack, Textarea } from "@mantine/core";
 import type { UIMessage } from "ai";
-import { memo, type ReactNode } from "react";
+import { memo } from "react";
 import { Clip, Send, Stop } from "../shown/icons.tsx";
 import { visibleName } from "../shown/visible-text.ts";
+import type { VoiceView } from "../voice/use-voice.ts";
+import { VoiceButton } from "../voice/voice-button.tsx";
+import { VoicePanel } from "../voice/voice-panel.tsx";
 import { useReturnedDraft } from "./returned-draft.ts";
 
 /** Where keys are pressed on the screen, the focus would bring them up over half the page. */
@@ -39,8 +42,7 @@ interface ComposerProps {
   readonly isWaiting: boolean;
   /** A message that the server did not take. */
   readonly unsent: UIMessage | undefined;
-  /** What stands beside the other buttons: the way to speak. */
-  readonly voice?: ReactNode;
+  readonly voice: VoiceView;
 }
 
 /** Where the person writes, attaches files, sends and stops. */
@@ -48,57 +50,62 @@ export const Composer = memo(function Composer(props: ComposerProps) {
   const { isBusy, isStopping, isWaiting, unsent, voice } = props;
   useReturnedDraft(unsent);
   return (
-    <ComposerPrimitive.AttachmentDropzone asChild>
-      <Paper withBorder radius="lg" p="xs" className="column composer">
-        <ComposerPrimitive.Root>
-          <Stack gap={4}>
-            <Group gap="xs">
-              <Files />
-            </Group>
-            <ComposerPrimitive.Input asChild cancelOnEscape={false}>
-              <Textarea
-                variant="unstyled"
-                aria-label="Message"
-                placeholder={isWaiting ? "Write instead (withdraws what waits)" : "Write a message"}
-                autosize
-                autoFocus={hasKeyboard()}
-                minRows={1}
-                maxRows={8}
-                px="xs"
-              />
-            </ComposerPrimitive.Input>
-            <Group justify="space-between">
-              <ComposerPrimitive.AddAttachment asChild multiple>
-                <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Attach files">
-                  <Clip />
-                </ActionIcon>
-              </ComposerPrimitive.AddAttachment>
+    <Box className="column composer">
+      <VoicePanel voice={voice} />
+      <ComposerPrimitive.AttachmentDropzone asChild>
+        <Paper withBorder radius="lg" p="xs">
+          <ComposerPrimitive.Root>
+            <Stack gap={4}>
               <Group gap="xs">
-                {voice}
-                {isBusy ? (
-                  <ComposerPrimitive.Cancel asChild>
-                    <ActionIcon
-                      variant="default"
-                      radius="xl"
-                      size="lg"
-                      aria-label="Stop"
-                      loading={isStopping}
-                    >
-                      <Stop />
-                    </ActionIcon>
-                  </ComposerPrimitive.Cancel>
-                ) : (
-                  <ComposerPrimitive.Send asChild>
-                    <ActionIcon radius="xl" size="lg" aria-label="Send">
-                      <Send />
-                    </ActionIcon>
-                  </ComposerPrimitive.Send>
-                )}
+                <Files />
               </Group>
-            </Group>
-          </Stack>
-        </ComposerPrimitive.Root>
-      </Paper>
-    </ComposerPrimitive.AttachmentDropzone>
+              <ComposerPrimitive.Input asChild cancelOnEscape={false}>
+                <Textarea
+                  variant="unstyled"
+                  aria-label="Message"
+                  placeholder={
+                    isWaiting ? "Write instead (withdraws what waits)" : "Write a message"
+                  }
+                  autosize
+                  autoFocus={hasKeyboard()}
+                  minRows={1}
+                  maxRows={8}
+                  px="xs"
+                />
+              </ComposerPrimitive.Input>
+              <Group justify="space-between">
+                <ComposerPrimitive.AddAttachment asChild multiple>
+                  <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Attach files">
+                    <Clip />
+                  </ActionIcon>
+                </ComposerPrimitive.AddAttachment>
+                <Group gap="xs">
+                  <VoiceButton voice={voice} />
+                  {isBusy ? (
+                    <ComposerPrimitive.Cancel asChild>
+                      <ActionIcon
+                        variant="default"
+                        radius="xl"
+                        size="lg"
+                        aria-label="Stop"
+                        loading={isStopping}
+                      >
+                        <Stop />
+                      </ActionIcon>
+                    </ComposerPrimitive.Cancel>
+                  ) : (
+                    <ComposerPrimitive.Send asChild>
+                      <ActionIcon radius="xl" size="lg" aria-label="Send">
+                        <Send />
+                      </ActionIcon>
+                    </ComposerPrimitive.Send>
+                  )}
+                </Group>
+              </Group>
+            </Stack>
+          </ComposerPrimitive.Root>
+        </Paper>
+      </ComposerPrimitive.AttachmentDropzone>
+    </Box>
   );
 });
