@@ -23,16 +23,6 @@ function weighed(): Plugin {
   };
 }
 
-/** Leaves out the sources of the worklets, which their own package names beside their builds. */
-function withoutSources(): Plugin {
-  return {
-    name: "sluicegate:without-sources",
-    generateBundle(_, bundle) {
-      for (const name of Object.keys(bundle)) if (name.endsWith(".ts")) delete bundle[name];
-    },
-  };
-}
-
 /** Stands in for the server, which writes into the page where its API is and under which nonce. */
 function served(): Plugin {
   return {
@@ -47,7 +37,7 @@ const client = (path: string) => new URL(`../client/src/${path}`, import.meta.ur
 export default defineConfig({
   // The page may stand below any path, so it names its files relative to itself.
   base: "./",
-  plugins: [react(), withoutSources(), weighed(), served()],
+  plugins: [react(), weighed(), served()],
   resolve: {
     alias: [
       { find: /^sluicegate\/react$/, replacement: client("react/index.ts") },

@@ -12,10 +12,19 @@ export default defineConfig({
     dedupe: ["ai", "@ai-sdk/react", "react", "react-dom"],
   },
   test: {
-    name: "app",
-    environment: "jsdom",
-    include: ["src/**/*.test.ts", "src/**/*.test.tsx"],
     maxWorkers: 2,
-    setupFiles: ["testing/browser.ts"],
+    projects: [
+      // What draws nothing needs no browser.
+      { extends: true, test: { name: "app rules", include: ["src/**/*.test.ts"] } },
+      {
+        extends: true,
+        test: {
+          name: "app",
+          environment: "jsdom",
+          include: ["src/**/*.test.tsx"],
+          setupFiles: ["testing/browser.ts"],
+        },
+      },
+    ],
   },
 });

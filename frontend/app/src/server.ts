@@ -88,9 +88,18 @@ export async function signIn(token: string): Promise<void> {
   await ask("/session", { method: "POST", headers: { authorization: `Bearer ${token}` } });
 }
 
+const BROWSER_SENTENCES: Readonly<Record<string, string>> = {
+  NotAllowedError: "The browser does not let this page at the microphone; allow it and try again.",
+  NotFoundError: "There is no microphone; connect one and try again.",
+  NotReadableError: "Another program has the microphone; close it and try again.",
+};
+
 /** A sentence for a person. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof RequestRefused) return error.message;
+  if (error instanceof DOMException && error.name in BROWSER_SENTENCES) {
+    return BROWSER_SENTENCES[error.name] ?? "";
+  }
   if (error instanceof TypeError) return "The server cannot be reached. Try again in a moment.";
   return error instanceof Error ? error.message : "Something went wrong. Try again.";
 }

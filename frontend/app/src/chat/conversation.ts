@@ -11,7 +11,6 @@ import { WireLog } from "../inspector/log.ts";
 import { API, sentenceOf } from "../server.ts";
 import { type ToolPart, toolName } from "../thread/tool-states.ts";
 import { type Heard, useVoice, type VoiceView } from "../voice/use-voice.ts";
-import { WORKLETS } from "../voice/worklets.ts";
 import { chatAttachments } from "./attachments.ts";
 import { type CallNotes, NoteKeeper } from "./call-notes.ts";
 import { CLIENT_TOOLS } from "./client-tools.ts";
@@ -91,7 +90,6 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
     webSocket,
     kind: choices.transport,
     live: choices.transport === "bidi",
-    worklets: WORKLETS,
     onTranscript: ({ final, role, text }) => setHeard(final ? undefined : { role, text }),
     release: choices.release,
     apiUrl: API,

@@ -10,7 +10,7 @@ import {
   Title,
   VisuallyHidden,
 } from "@mantine/core";
-import { useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import type { Conversation } from "../chat/conversation.ts";
 import { loadSuggestions } from "../server.ts";
 import { Down } from "../shown/icons.tsx";
@@ -66,7 +66,12 @@ function Suggestions({ onChoose }: { readonly onChoose: (text: string) => void }
   );
 }
 
-function Welcome({ onChoose }: { readonly onChoose: (text: string) => void }) {
+interface WelcomeProps {
+  readonly onChoose: (text: string) => void;
+  readonly children: ReactNode;
+}
+
+function Welcome({ onChoose, children }: WelcomeProps) {
   return (
     <Center mih="100%" p="md">
       <Stack align="center" gap="lg" w="100%" maw={640}>
@@ -77,6 +82,7 @@ function Welcome({ onChoose }: { readonly onChoose: (text: string) => void }) {
           Tools that change something wait for your yes.
         </Text>
         <Suggestions onChoose={onChoose} />
+        {children}
       </Stack>
     </Center>
   );
@@ -125,7 +131,9 @@ export function Thread({ conversation }: { readonly conversation: Conversation }
         tabIndex={0}
       >
         {isEmpty ? (
-          <Welcome onChoose={choose} />
+          <Welcome onChoose={choose}>
+            <Problem conversation={conversation} />
+          </Welcome>
         ) : (
           <Stack gap="lg" className="column" py="md">
             <VisuallyHidden>

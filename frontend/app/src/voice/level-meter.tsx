@@ -2,13 +2,12 @@ import { Progress } from "@mantine/core";
 import { useEffect, useRef } from "react";
 
 interface LevelMeterProps {
-  readonly label: string;
   /** How loud it is, from 0 to 1. */
   readonly level: () => number;
 }
 
 /** Shows how loud it is, at each frame and without the page being drawn anew. */
-export function LevelMeter({ label, level }: LevelMeterProps) {
+export function LevelMeter({ level }: LevelMeterProps) {
   const bar = useRef<HTMLDivElement>(null);
   useEffect(() => {
     let frame = 0;
@@ -22,7 +21,7 @@ export function LevelMeter({ label, level }: LevelMeterProps) {
   }, [level]);
   return (
     <Progress.Root size="sm" className="grows" transitionDuration={0}>
-      <Progress.Section value={0} ref={bar} aria-label={label} />
+      <Progress.Section value={0} ref={bar} withAria={false} />
     </Progress.Root>
   );
 }

@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { useEffect, useMemo, useState } from "react";
 import type { SluiceChat } from "sluicegate/react";
-import type { Choices } from "../choices.ts";
+import type { Choices, Transport } from "../choices.ts";
 
 /** What was heard last and is not a message yet. */
 export interface Heard {
@@ -26,25 +26,25 @@ export function useVoice(
   choices: Choices,
   heard: Heard | undefined,
 ): VoiceView {
-  const [isWanted, setWanted] = useState(false);
+  // The transport to go back to if nobody can be spoken to.
+  const [before, setBefore] = useState<Transport>();
   const { transport, setTransport } = choices;
   const { start, status, stop } = controls;
   const isLive = transport === "bidi";
   useEffect(() => {
-    if (isWanted && isLive) {
-      setWanted(false);
-      // Why it could not begin stands in the state of the voice.
-      start().catch(() => {});
-    }
-  }, [isWanted, isLive, start]);
+    if (before === undefined || !isLive) return;
+    setBefore(undefined);
+    // Why it could not begin stands in the state of the voice.
+    start().catch(() => setTransport(before));
+  }, [before, isLive, setTransport, start]);
   useEffect(() => {
     if (!isLive && status !== "off") void stop();
   }, [isLive, status, stop]);
   return useMemo(() => {
     const begin = () => {
+      setBefore(transport);
       setTransport("bidi");
-      setWanted(true);
     };
     return { controls, heard, begin };
-  }, [controls, heard, setTransport]);
+  }, [controls, heard, setTransport, transport]);
 }

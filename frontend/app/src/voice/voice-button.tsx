@@ -5,6 +5,7 @@ import type { VoiceView } from "./use-voice.ts";
 /** Begins a conversation by voice. */
 export function VoiceButton({ voice }: { readonly voice: VoiceView }) {
   const { status } = voice.controls;
+  if (status === "on") return null;
   return (
     <ActionIcon
       variant="subtle"
@@ -12,7 +13,6 @@ export function VoiceButton({ voice }: { readonly voice: VoiceView }) {
       size="lg"
       aria-label="Speak"
       loading={status === "starting"}
-      disabled={status === "on"}
       onClick={voice.begin}
     >
       <Microphone />

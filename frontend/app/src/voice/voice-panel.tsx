@@ -33,26 +33,26 @@ export function VoicePanel({ voice }: { readonly voice: VoiceView }) {
             </Button>
             <ActionIcon
               variant="default"
-              aria-label={isMuted ? "Unmute" : "Mute"}
+              aria-label="Mute"
               aria-pressed={isMuted}
               onClick={() => mute(!isMuted)}
             >
               {isMuted ? <Muted size={16} /> : <Microphone size={16} />}
             </ActionIcon>
             <Button size="compact-sm" variant="default" onClick={() => void stop()}>
-              End
+              Hang up
             </Button>
           </Group>
         </Group>
-        <Group gap="xs" wrap="nowrap">
+        <Group gap="xs" wrap="nowrap" aria-hidden="true">
           <Text size="xs" c="dimmed">
             You
           </Text>
-          <LevelMeter label="Your microphone" level={input} />
+          <LevelMeter level={input} />
           <Text size="xs" c="dimmed">
             Agent
           </Text>
-          <LevelMeter label="The agent" level={output} />
+          <LevelMeter level={output} />
         </Group>
         {heard !== undefined && (
           <Text size="sm" className="as-written" lineClamp={3}>

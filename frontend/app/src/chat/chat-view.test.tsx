@@ -1,0 +1,149 @@
+import { screen, waitFor, within } from "@testing-library/react";
+import { userEvent } from "@testing-library/user-event";
+import type { UIMessage, UIMessageChunk } from "ai";
+import { afterEach, expect, test, vi } from "vitest";
+import { draw } from "../../testing/draw.tsx";
+import type { Choices } from "../choices.ts";
+import { ChatView } from "./chat-view.tsx";
+
+const CHOICES: Choices = {
+  transport: "sse",
+  release: "preview",
+  setTransport() {},
+  setRelease() {},
+};
+
+function ask(id: string, title: string) {
+  return {
+    type: `tool-${id}` as const,
+    toolCallId: `call-${id}`,
+    title,
+    state: "approval-requested" as const,
+    input: { id },
+    approval: { id: `ap-${id}`, descriptor: { editable: true, rememberable: true } },
+  };
+}
+
+const WAITING: UIMessage[] = [
+  { id: "u1", role: "user", parts: [{ type: "text", text: "Do both" }] },
+  {
+    id: "a1",
+    role: "assistant",
+    parts: [{ type: "step-start" }, ask("pay", "Send money"), ask("file", "Archive")],
+  },
+];
+
+const ANSWER: UIMessageChunk[] = [
+  { type: "start", messageId: "a1" },
+  { type: "tool-output-available", toolCallId: "call-pay", output: { paid: true } },
+  { type: "tool-output-denied", toolCallId: "call-file" },
+  { type: "start-step" },
+  { type: "text-start", id: "t" },
+  { type: "text-delta", id: "t", delta: "**Settled.**" },
+  { type: "text-end", id: "t" },
+  { type: "finish-step" },
+  { type: "finish", finishReason: "stop", messageMetadata: { model: "m" } },
+];
+
+/** A server that holds a chat and answers each post alike; its posts are what was asked of it. */
+function server(messages: UIMessage[], answer: UIMessageChunk[] | Response) {
+  const posts: { messages: UIMessage[]; edits?: object; remember?: object }[] = [];
+  const events = () => {
+    if (answer instanceof Response) return answer.clone();
+    const lines = answer.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
+    return new Response(`${lines.join("")}data: [DONE]\n\n`);
+  };
+  vi.stubGlobal("fetch", async (address: string | URL, init: RequestInit = {}) => {
+    const { pathname } = new URL(address, location.href);
+    if (pathname.endsWith("/suggestions.json")) return Response.json(["Say hello"]);
+    if (pathname.endsWith("/stream")) return new Response(null, { status: 204 });
+    if (init.method === "POST" && pathname.endsWith("/chat")) {
+      posts.push(JSON.parse(String(init.body)));
+      return events();
+    }
+    return messages.length === 0
+      ? new Response("There is no such chat.", { status: 404 })
+      : Response.json({ id: "c1", title: "Both", messages, status: "waiting" });
+  });
+  return posts;
+}
+
+function open() {
+  draw(
+    <ChatView
+      id="c1"
+      choices={CHOICES}
+      onChanged={() => {}}
+      isInspecting={false}
+      onEndInspecting={() => {}}
+    />,
+  );
+  return userEvent.setup();
+}
+
+const card = (title: string) => screen.findByRole("region", { name: `Approval: ${title}` });
+const tool = (title: string) => screen.findByRole("region", { name: `Tool: ${title}` });
+const press = async (user: ReturnType<typeof userEvent.setup>, title: string, name: string) =>
+  user.click(within(await card(title)).getByRole("button", { name }));
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+test("the answers of a group go out together, once, with what was changed", async () => {
+  const posts = server(WAITING, ANSWER);
+  const user = open();
+  await press(user, "Send money", "Always in this chat");
+  expect(posts).toHaveLength(0);
+  expect((await card("Send money")).textContent).toContain("approved, not sent yet");
+  await press(user, "Archive", "Deny");
+  expect((await screen.findByText("Settled.")).tagName).toBe("STRONG");
+  expect(posts).toHaveLength(1);
+  const approvals = posts[0]?.messages.at(-1)?.parts.flatMap((part) => {
+    if (!("approval" in part) || part.approval === undefined) return [];
+    return [[part.approval.id, part.approval.approved]];
+  });
+  expect(approvals).toEqual([
+    ["ap-pay", true],
+    ["ap-file", false],
+  ]);
+  expect(posts[0]?.remember).toEqual({ "ap-pay": "chat" });
+  expect((await tool("Send money")).textContent).toContain("done");
+  expect((await tool("Archive")).textContent).toContain("denied");
+});
+
+test("one press approves all of a group, in one request", async () => {
+  const posts = server(WAITING, ANSWER);
+  const user = open();
+  await user.click(await screen.findByRole("button", { name: "Approve all" }));
+  await screen.findByText("Settled.");
+  expect(posts).toHaveLength(1);
+});
+
+test("a screen reader is told what is asked, and the focus is on the first card", async () => {
+  server(WAITING, ANSWER);
+  open();
+  const first = await card("Send money");
+  await waitFor(() => expect(document.activeElement).toBe(first));
+  expect(screen.getByRole("status").textContent).toBe("2 approvals needed: Send money, Archive");
+});
+
+test("an answer that does not arrive can be sent again", async () => {
+  const refused = new Response("The server is busy; try again in a moment.", { status: 503 });
+  const posts = server(WAITING, refused);
+  const user = open();
+  await user.click(await screen.findByRole("button", { name: "Approve all" }));
+  expect((await screen.findByRole("alert")).textContent).toContain("The server is busy");
+  server(WAITING, ANSWER);
+  await user.click(screen.getByRole("button", { name: "Try again" }));
+  await screen.findByText("Settled.");
+  expect(posts).toHaveLength(1);
+});
+
+test("a suggestion is said, and the chat begins", async () => {
+  const posts = server([], ANSWER.with(1, { type: "start-step" }).with(2, { type: "start-step" }));
+  const user = open();
+  await user.click(await screen.findByRole("button", { name: "Say hello" }));
+  await screen.findByText("Settled.");
+  expect(posts[0]?.messages.at(-1)?.parts).toEqual([{ type: "text", text: "Say hello" }]);
+});

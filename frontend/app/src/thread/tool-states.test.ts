@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import type { CallNotes, Progress } from "../chat/call-notes.ts";
+import { type ToolPart, toolInput, toolName, toolState } from "./tool-states.ts";
+
+function notes(progress?: Progress): CallNotes {
+  return { agents: new Map(), progress: new Map(progress && [["c1", progress]]) };
+}
+
+const HELD = "done, waiting for your other approvals";
+const approval = { id: "ap1", approved: true };
+
+test.each<[Partial<ToolPart> & { state: string }, Progress | undefined, boolean, string]>([
+  [{ state: "input-streaming" }, undefined, false, "being prepared"],
+  [{ state: "input-available" }, undefined, false, "running"],
+  [{ state: "input-available", providerExecuted: true }, "running", false, "running"],
+  [{ state: "input-available", providerExecuted: true }, "done", true, HELD],
+  [{ state: "input-available", providerExecuted: true }, undefined, true, HELD],
+  [
+    { state: "input-available", providerExecuted: true },
+    "failed",
+    true,
+    "failed, waiting for your other approvals",
+  ],
+  [{ state: "approval-requested", approval: { id: "ap1" } }, undefined, true, "waits for you"],
+  [{ state: "approval-responded", approval }, undefined, false, "approved, running"],
+  [{ state: "approval-responded", approval }, "done", true, HELD],
+  [{ state: "approval-responded", approval }, undefined, true, HELD],
+  [
+    { state: "approval-responded", approval: { id: "ap1", approved: false } },
+    undefined,
+    true,
+    "denied",
+  ],
+  [
+    { state: "approval-responded", approval: { ...approval, isAutomatic: true } },
+    undefined,
+    false,
+    "running",
+  ],
+  [{ state: "output-available", preliminary: true }, undefined, false, "running"],
+  [{ state: "output-available" }, undefined, true, "done"],
+  [
+    { state: "output-denied", approval: { id: "ap1", approved: false } },
+    undefined,
+    false,
+    "denied",
+  ],
+  [{ state: "output-error", errorText: "No." }, undefined, false, "failed"],
+])("%o with progress %s, waiting %s: %s", (part, progress, isWaiting, words) => {
+  const whole = { type: "tool-pay", toolCallId: "c1", ...part };
+  expect(toolState(whole, notes(progress), isWaiting).words).toBe(words);
+});
+
+test("a confirmation stands for the call that it is about", () => {
+  const part: ToolPart = {
+    type: "tool-adk_request_confirmation",
+    toolCallId: "ap1",
+    state: "output-available",
+    input: { originalFunctionCall: { id: "c1", name: "pay", args: { amount: 5 } } },
+  };
+  expect([toolName(part), toolInput(part)]).toEqual(["pay", { amount: 5 }]);
+});
