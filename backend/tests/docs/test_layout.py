@@ -28,5 +28,12 @@ def test_the_top_of_the_project_holds_what_was_asked_for() -> None:
     """D-R03."""
     names = {path.name for path in ROOT.iterdir()}
 
-    assert {"backend", "e2e", "pyproject.toml", "package.json", "playwright.config.ts"} <= names
+    assert {
+        "backend",
+        "e2e",
+        "frontend",
+        "pyproject.toml",
+        "package.json",
+        "playwright.config.ts",
+    } <= names
     assert {"README.md", "LICENSE", "Makefile"} <= names

@@ -60,6 +60,20 @@ export async function deleteChat(id: string): Promise<void> {
   await ask(chatPath(id), { method: "DELETE" });
 }
 
+/** A tool that the person allows in a chat without being asked. */
+export interface Grant {
+  readonly tool: string;
+}
+
+export async function listGrants(chat: string): Promise<readonly Grant[]> {
+  const { grants } = await (await ask(`${chatPath(chat)}/grants`)).json();
+  return grants;
+}
+
+export async function withdrawGrant(chat: string, tool: string): Promise<void> {
+  await ask(`${chatPath(chat)}/grants/${encodeURIComponent(tool)}`, { method: "DELETE" });
+}
+
 /** Keep a file with a chat; undefined where the server keeps no files. */
 export async function uploadFile(chat: string, file: File): Promise<StoredFile | undefined> {
   const name = encodeURIComponent(file.name);

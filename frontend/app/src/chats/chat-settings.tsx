@@ -3,6 +3,7 @@ import { type FormEvent, useState } from "react";
 import { type ChatSummary, deleteChat, renameChat, sentenceOf } from "../server.ts";
 import { Dialog } from "../shown/dialog.tsx";
 import { Visible } from "../shown/visible.tsx";
+import { Grants } from "./grants.tsx";
 
 const MAX_TITLE = 200;
 
@@ -51,6 +52,7 @@ export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettin
             </Group>
           </Stack>
         </form>
+        <Grants chat={chat.id} />
         {isSure ? (
           <Stack gap="xs">
             <Text size="sm">
