@@ -13,7 +13,7 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.replay.recorder import Recorder
 from sluicegate.replay.recording import Recording, load_recording
 from sluicegate.replay.recording_engine import RecordingEngine
-from tests.agents.conformance_agent import NAME, root_agent
+from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk
 
 
@@ -28,7 +28,8 @@ class Taped:
         return Talk(self.engine, **more)
 
     def path(self, talk: Talk) -> Path:
-        return self.recorder.path(ChatKey(NAME, talk.user, talk.chat_id))
+        app = self.engine.survey.agents[0]
+        return self.recorder.path(ChatKey(app, talk.user, talk.chat_id))
 
     def recording(self, talk: Talk) -> Recording:
         return load_recording(self.path(talk))
@@ -39,7 +40,7 @@ async def taping(
     folder: Path, target: Any = root_agent, *, redact: Iterable[str] = (), **options: Any
 ) -> AsyncIterator[Taped]:
     """Open an engine whose database and recordings lie in ``folder``, which is made if need be."""
-    await asyncio.to_thread(folder.mkdir, exist_ok=True)
+    await asyncio.to_thread(folder.mkdir, exist_ok=True, parents=True)
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
     made = EngineOptions(sessions=url, artifacts=f"file:{folder}/artifacts", **options)
     recorder = Recorder(folder / "recordings", redact=redact)

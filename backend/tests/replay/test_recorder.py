@@ -205,6 +205,18 @@ def test_after_a_restart_the_recording_goes_on(tmp_path: Path, clock: Clock) -> 
     assert [entry.kind for entry in recording.entries] == ["request", "decision", "request"]
 
 
+def test_two_processes_that_share_a_folder_take_turns_in_one_file(
+    tmp_path: Path, clock: Clock
+) -> None:
+    first, second = made(tmp_path, clock), made(tmp_path, clock)
+    for turn, recorder in enumerate((first, second, second, first, second), start=1):
+        assert recorder.request(CHAT, SEND) == turn
+        recorder.chunk(CHAT, turn, START)
+        recorder.rest(CHAT)
+    recording = load_recording(first.path(CHAT))
+    assert [turn.number for turn in recording.turns] == [1, 2, 3, 4, 5]
+
+
 def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path, clock: Clock) -> None:
     first = made(tmp_path, clock)
     first.path(CHAT).write_text("mine\n")

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from google.adk.agents import LlmAgent
+from google.adk.tools.function_tool import FunctionTool
 
 from sluicegate.engine.client import Client
 from sluicegate.errors import AlreadyDecided
+from sluicegate.replay import ScriptedModel
 from sluicegate.wire.chunks import encode
 from tests.engine.talk import Talk, decide
 from tests.replay.taping import taping
@@ -70,6 +73,40 @@ async def test_a_redacted_field_is_in_no_line(tmp_path: Path) -> None:
     ]
     assert inputs == [{"amount": "[redacted]"}]
     assert outputs == [{"paid": "[redacted]"}]
+
+
+IBAN = "DE02-1203-0000"
+
+
+def transfer(iban: str) -> dict[str, str]:
+    """Send money."""
+    return {"iban": iban, "receipt": json.dumps({"to": {"iban": iban}, "fee": 1})}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_what_is_redacted_stands_nowhere_in_the_file(tmp_path: Path, stream: bool) -> None:
+    call = {"name": "transfer", "args": {"iban": IBAN}, "stream": stream}
+    script = {
+        "match": "",
+        "responses": [{"parts": [{"call": call}]}, {"parts": [{"text": "Sent."}]}],
+    }
+    agent = LlmAgent(
+        name="teller",
+        model=ScriptedModel.from_data({"scenarios": [script]}),
+        tools=[FunctionTool(transfer, require_confirmation=True)],
+    )
+    texts = {}
+    for names in ((), ("iban",)):
+        async with taping(tmp_path / "-".join(["to", *names]), agent, redact=names) as taped:
+            talk = taped.talk()
+            await talk.say("pay")
+            await talk.approve()
+            texts[names] = taped.path(talk).read_text()
+    pieces = [IBAN[start : start + 8] for start in range(0, len(IBAN), 8)] if stream else []
+    for piece in (IBAN, *pieces):
+        assert piece in texts[()]
+        assert piece not in texts[("iban",)]
+    assert "Sent." in texts[("iban",)]
 
 
 async def test_a_refusal_stands_in_place_of_a_response(tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ class _Spool:
     lines: list[str] = field(default_factory=list)
     size: int = 0
     states: dict[str, ApprovalState] = field(default_factory=dict)
+    written: int = 0
+    """Bytes of the file when this process last wrote to it or read it."""
     is_broken: bool = False
 
 
@@ -88,6 +90,7 @@ class Recorder:
 
     def request(self, chat: ChatKey, asked: Mapping[str, Any]) -> int:
         """Note a request; see `Tape`. A chat does not begin with a stop."""
+        self._catch_up(chat)
         spool = self._spool(chat)
         if not spool.seq and asked.get("type") == "stop":
             del self._spools[chat]
@@ -180,6 +183,14 @@ class Recorder:
         self._spools.move_to_end(chat)
         return spool
 
+    def _catch_up(self, chat: ChatKey) -> None:
+        """Forget a place that another process, which shares the folder, has gone on from."""
+        spool = self._spools.get(chat)
+        if spool is None or spool.lines or spool.is_broken:
+            return
+        if _size(spool.path) != spool.written:
+            del self._spools[chat]
+
     def _open(self, chat: ChatKey) -> _Spool:
         path = self.path(chat)
         number = 1
@@ -194,7 +205,8 @@ class Recorder:
                 continue
             states = {body["approvalId"]: body["state"] for body in known.of_kind("decision")}
             last = max((entry.turn for entry in known.entries), default=0)
-            return _Spool(path, seq=len(known.entries), turn=last, states=states)
+            size = _size(path)
+            return _Spool(path, seq=len(known.entries), turn=last, states=states, written=size)
         spool = _Spool(path)
         header = Header(
             created=self._now().isoformat(timespec="milliseconds"),
@@ -213,6 +225,7 @@ class Recorder:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
             with open(os.open(spool.path, flags, 0o600), "w", encoding="utf-8") as file:
                 file.writelines(f"{line}\n" for line in lines)
+            spool.written = _size(spool.path)
         except OSError as fault:
             spool.is_broken = True
             logger.warning(
@@ -222,6 +235,13 @@ class Recorder:
     def _unusable(self, fault: OSError) -> RecordingError:
         reason = (fault.strerror or "unknown reason").lower()
         return RecordingError(f"Recordings cannot be written to {self._folder}: {reason}.")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _cut_torn_line(path: Path) -> None:
