@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 from google.adk.agents import LlmAgent
+from google.adk.events.event import Event
+from google.genai import types
 
+from sluicegate.core.keys import ChatKey
 from sluicegate.errors import RecordingError
-from sluicegate.replay import ScriptedModel, load_recording
+from sluicegate.replay import Recorder, ScriptedModel, load_recording
 from sluicegate.replay.normalized import normalized
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk
+from tests.replay.talking import silence, talk, told, tone
 from tests.replay.taping import taping
 
 
@@ -71,6 +75,64 @@ async def test_the_same_answers_make_the_same_recording_to_the_byte(
     told, again = (normalized(load_recording(each)).text() for each in (first, second))
     assert again == told
     assert first.read_text() != second.read_text()
+
+
+def price(item: str) -> dict[str, int]:
+    """Ask for a price."""
+    return {"price": len(item)}
+
+
+LIVE = {
+    "scenarios": [
+        {
+            "match": "440",
+            "responses": [
+                {
+                    "parts": [
+                        {"heard": "What is tea?"},
+                        {"thought": "Hm."},
+                        {"text": "One moment, please."},
+                        {"call": {"name": "price", "args": {"item": "tea"}}},
+                    ]
+                },
+                {"parts": [{"transcript": {"role": "model", "text": "Three."}}]},
+            ],
+        },
+        {"match": "bye", "responses": [{"parts": [{"text": "Bye."}], "interrupted": True}]},
+    ]
+}
+
+
+async def spoken(model: ScriptedModel, recorder: Recorder) -> list[str]:
+    """A spoken message, whose answer calls a tool, and a typed one."""
+    agent = LlmAgent(name="helper", model=model, tools=[price])
+    key = ChatKey("talks", "user", "chat")
+    async with talk(agent) as chat:
+        chat.speak(tone(440) + silence(0.5))
+        await chat.turn()
+        await chat.turn()
+        recorder.request(key, {"type": "send"})
+        for event in chat.events:
+            recorder.event(key, event)
+        chat.say("bye")
+        typed = types.Content(role="user", parts=[types.Part(text="bye")])
+        recorder.event(key, Event(author="user", content=typed))
+        for event in await chat.turn():
+            recorder.event(key, event)
+    recorder.rest(key)
+    return [word for word in told(chat.events) if not word.endswith("…")]
+
+
+async def test_what_was_said_live_is_said_live_again(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path)
+    first = await spoken(ScriptedModel.from_data(LIVE), recorder)
+    model = ScriptedModel.from_recording(recorder.path(ChatKey("talks", "user", "chat")))
+    assert await spoken(model, Recorder(tmp_path / "again")) == first
+    assert first == [
+        *("you: What is tea?", "(Hm.)", "One moment, please.", "usage", "call price"),
+        *("result price", "complete", "me: Three.", "usage", "complete"),
+        *("Bye.!", "usage", "complete"),
+    ]
 
 
 async def test_another_message_finds_nothing_recorded(tmp_path: Path) -> None:

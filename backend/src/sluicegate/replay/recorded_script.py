@@ -12,10 +12,11 @@ from sluicegate.core.event_parts import ABORTED
 from sluicegate.errors import RecordingError
 from sluicegate.replay.loading import parse_scenarios
 from sluicegate.replay.provider_errors import code_of
+from sluicegate.replay.recorded_speech import Asked, LiveTurns
 from sluicegate.replay.request import user_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     from google.genai import types
 
@@ -54,14 +55,18 @@ class _Speech:
         return found if "".join(found) == text else [text]
 
 
-@dataclass(slots=True)
 class _Reader:
     """Collects the responses of each agent to each user text, as often as it was said."""
 
-    text: str = ""
-    times: Counter[str] = field(default_factory=Counter)
-    speech: dict[str, _Speech] = field(default_factory=dict)
-    responses: dict[tuple[str, int, str], list[dict[str, Any]]] = field(default_factory=dict)
+    def __init__(self, live: Container[str]) -> None:
+        """Take the invocations that were live."""
+        self.responses: dict[Asked, list[dict[str, Any]]] = {}
+        self._live = live
+        self._text = ""
+        self._times: Counter[str] = Counter()
+        self._was_spoken: set[tuple[str, int]] = set()
+        self._speech: dict[str, _Speech] = {}
+        self._live_turns = LiveTurns(self._add_live)
 
     def read(self, event: Event) -> None:
         if event.author == "user":
@@ -69,7 +74,10 @@ class _Reader:
         elif event.error_code == ABORTED or _is_of_adk(event):
             return
         elif event.partial:
-            self._speech(event.author).hear(event)
+            self._speech_of(event.author).hear(event)
+        elif event.invocation_id in self._live:
+            speech = self._speech.pop(event.author, _Speech()) if event.content else _Speech()
+            self._live_turns.read(event, self._asked(event), _parts(event, speech))
         elif event.error_code:
             error = {"code": code_of(event.error_code), "message": event.error_message or "Failed."}
             self._add(event, {"parts": self._said_so_far(event.author), "error": error})
@@ -83,16 +91,19 @@ class _Reader:
         else:
             text = user_text(event.content) if event.content is not None else ""
         if text:
-            self.text = text
-            self.times[text] += 1
-            self.speech.clear()
+            self._text = text
+            self._times[text] += 1
+            self._speech.clear()
+            self._live_turns.heard()
+            if spoken is not None:
+                self._was_spoken.add((text, self._times[text]))
 
     def _answer(self, event: Event) -> None:
         if event.interrupted:
             # The turn was stopped here; the model waits until it is stopped again.
             self._add(event, {"parts": self._said_so_far(event.author), "hang": True})
             return
-        speech = self.speech.pop(event.author, _Speech())
+        speech = self._speech.pop(event.author, _Speech())
         parts = list(_parts(event, speech))
         sizes = [len(part["text"]) for part in parts if "text" in part]
         sizes += [len(part["thought"]) for part in parts if "thought" in part]
@@ -104,16 +115,24 @@ class _Reader:
             response["finish"] = event.finish_reason.name
         self._add(event, response)
 
-    def _speech(self, author: str) -> _Speech:
-        return self.speech.setdefault(author, _Speech())
+    def _speech_of(self, author: str) -> _Speech:
+        return self._speech.setdefault(author, _Speech())
 
     def _said_so_far(self, author: str) -> list[dict[str, Any]]:
-        pieces = self.speech.pop(author, _Speech()).pieces
+        pieces = self._speech.pop(author, _Speech()).pieces
         return [{"thought" if thought else "text": text} for thought, text in pieces]
 
     def _add(self, event: Event, response: dict[str, Any]) -> None:
-        key = (self.text, self.times[self.text], event.author)
-        self.responses.setdefault(key, []).append(response)
+        self.responses.setdefault(self._asked(event), []).append(response)
+
+    def _add_live(self, asked: Asked, response: dict[str, Any]) -> None:
+        responses = self.responses.setdefault(asked, [])
+        if not responses and (asked.text, asked.nth) in self._was_spoken:
+            response["parts"].insert(0, {"heard": asked.text})
+        responses.append(response)
+
+    def _asked(self, event: Event) -> Asked:
+        return Asked(self._text, self._times[self._text], event.author)
 
 
 def recorded_scenarios(recording: Recording) -> Scenarios:
@@ -124,9 +143,11 @@ def recorded_scenarios(recording: Recording) -> Scenarios:
     Raises:
         RecordingError: It holds nothing that a model said.
     """
-    reader = _Reader()
-    for body in recording.of_kind("event"):
-        reader.read(Event.model_validate(body))
+    events = [Event.model_validate(body) for body in recording.of_kind("event")]
+    live = {event.invocation_id for event in events if event.turn_complete}
+    reader = _Reader(live)
+    for event in events:
+        reader.read(event)
     scenarios = [
         {"said": text, "nth": times, "agent": agent, "responses": responses}
         for (text, times, agent), responses in reader.responses.items()
