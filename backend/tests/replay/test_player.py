@@ -64,7 +64,14 @@ async def test_every_chat_begins_at_the_beginning(tmp_path: Path) -> None:
     chat = await engine.get_chat(first.chat_id, user=first.user)
     assert chat["status"] == "waiting"
     listed = await engine.list_chats(user="bob", limit=5, after=None, query=None)
-    assert [entry["id"] for entry in listed["chats"]] == [second.chat_id]
+    assert listed["chats"] == [
+        {
+            "id": second.chat_id,
+            "title": "story:two_in_sequence",
+            "updatedAt": recording.header.created,
+            "pendingApprovals": 1,
+        }
+    ]
     with pytest.raises(Unknown):
         await engine.get_chat(first.chat_id, user="bob")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +42,12 @@ class _Place:
     played: int = 0
     messages: list[UIMessage] = field(default_factory=list)
 
+    @property
+    def waiting(self) -> int:
+        """How many approvals of the last message wait."""
+        parts = self.messages[-1]["parts"] if self.messages else []
+        return sum(part.get("state") == "approval-requested" for part in parts)
+
     def take(self, posted: UIMessage, texts: Sequence[str]) -> None:
         """Note a message that was posted, and the response to it."""
         chunks = [decode(text) for text in texts]
@@ -66,6 +73,7 @@ class RecordedEngine:
     ) -> None:
         """Take a recording; ``paced`` leaves its pauses between chunks, up to 3 s each."""
         self._turns = recording.turns
+        self._created = recording.header.created
         self._title = next(iter(self.suggestions), "A recording")[:80]
         self._sleep = sleep if paced else None
         self._places: dict[tuple[str, str], _Place] = {}
@@ -107,7 +115,7 @@ class RecordedEngine:
         wrong = _beyond(place.played) if turn is None else _compared(turn, request, client)
         if turn is None or wrong is not None:
             logger.warning("%s", wrong)
-            message_id = request.message_id or "unrecorded"
+            message_id = request.message_id or f"msg-{secrets.token_hex(12)}"
             return refusal(message_id, wrong or "", major=client.major)
         place.played = turn.number
         if turn.refusal is not None:
@@ -133,8 +141,13 @@ class RecordedEngine:
     ) -> dict[str, Any]:
         """The chats that have begun, newest first."""
         chats = [
-            {"id": chat, "title": self._title, "updatedAt": None, "pendingApprovals": 0}
-            for owner, chat in reversed(self._places)
+            {
+                "id": chat,
+                "title": self._title,
+                "updatedAt": self._created,
+                "pendingApprovals": place.waiting,
+            }
+            for (owner, chat), place in reversed(self._places.items())
             if owner == user
         ]
         return {"chats": chats[:limit], "next": None}
@@ -148,9 +161,7 @@ class RecordedEngine:
         place = self._places.get((user, chat_id))
         if place is None:
             raise Unknown("There is no such chat.")
-        parts = place.messages[-1]["parts"] if place.messages else []
-        waits = any(part.get("state") == "approval-requested" for part in parts)
-        status = "waiting" if waits else "ready"
+        status = "waiting" if place.waiting else "ready"
         return {
             "id": chat_id,
             "title": self._title,
