@@ -160,6 +160,18 @@ class FakeEngine:
     async def revoke(self, chat_id: str, tool: str, *, user: str, via: str) -> None:
         self._note("revoke", chat_id, tool, user, via)
 
+    async def waiting(self, *, user: str, limit: int, after: str | None) -> dict[str, Any]:
+        self._note("waiting", user, limit, after)
+        return {"approvals": [], "next": None}
+
+    async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
+        self._note("get", approval_id, user)
+        return {"approvalId": approval_id}
+
+    async def decide(self, approval_id: str, said: Any, *, user: str, via: str) -> dict[str, Any]:
+        self._note("decide", approval_id, said, user, via)
+        return {"approvalId": approval_id}
+
     async def ready(self) -> None:
         if self.not_ready is not None:
             raise self.not_ready

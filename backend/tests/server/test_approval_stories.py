@@ -104,3 +104,31 @@ async def test_the_trail_is_printed_while_the_server_runs(
     assert " requested pay by=- via=- " in asked
     assert " denied pay by=local via=sse " in denied
     assert " requested pay by=- via=- " in again
+
+
+async def test_a_person_decides_from_elsewhere_and_the_page_finds_it_done(
+    tmp_path: Path, counted: Counted
+) -> None:
+    async with served(scripted(PAY_TWICE[1:], [counted.tool()]), tmp_path) as http:
+        page = Page(http)
+        await page.say("pay")
+        [card] = (await http.get("/api/approvals")).json()["approvals"]
+        assert (card["approvalId"], card["chatId"]) == (page.asks()[0], page.chat_id)
+        where = f"/api/approvals/{card['approvalId']}"
+        decided = await http.post(where, json={"approved": True, "reason": "on the way home"})
+        assert (decided.status_code, decided.json()["reason"]) == (202, "on the way home")
+        while (await http.get(where)).json()["state"] != "executed":
+            pass
+        assert (await http.get("/api/approvals")).json() == {"approvals": [], "next": None}
+        refused = await http.post(where, json={"approved": False})
+        assert (refused.status_code, refused.headers["x-error-code"]) == (409, "already_decided")
+        while (await http.get(f"/api/chats/{page.chat_id}")).json()["status"] != "ready":
+            pass
+        assert [p["state"] for p in (await page.history())["parts"] if "output" in p] == [
+            "output-available"
+        ]
+        read = await page.answer()
+        assert kinds(read)[-1] == "finish"
+        assert counted.runs == [2]
+        argv = ["audit", "--sessions", f"sqlite+aiosqlite:///{tmp_path}/chats.db"]
+        assert await asyncio.to_thread(main, argv) == 0

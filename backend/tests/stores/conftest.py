@@ -16,13 +16,15 @@ from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.memory import MemoryStreamStore
 from sluicegate.stores.valkey import ValkeyStreamStore
+from sluicegate.stores.waiting import DatabaseWaiting
 from tests.real_stores.databases import flush, fresh_database
 from tests.stores.builders import Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from sluicegate.stores.base import Chats, Grants, Leases, Ledger, StreamStore
+    from sluicegate.stores.approval_ports import Grants, Waiting
+    from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
     from tests.real_stores.postgres import Postgres
     from tests.real_stores.valkey import Valkey
 
@@ -116,6 +118,11 @@ def ledger(database: Database) -> Ledger:
 @pytest.fixture
 def grants(database: Database, ledger: DatabaseLedger) -> Grants:
     return DatabaseGrants(database, ledger)
+
+
+@pytest.fixture
+def waiting(database: Database) -> Waiting:
+    return DatabaseWaiting(database)
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from sluicegate.stores.audit import AuditFilter, read_audit
 from tests.stores.builders import CHAT, TTL, key, no, request, yes
 
 if TYPE_CHECKING:
-    from sluicegate.stores.base import Grants, Ledger
+    from sluicegate.stores.approval_ports import Grants
+    from sluicegate.stores.base import Ledger
     from tests.stores.builders import Clock
 
 OTHER = ChatKey("app", "ann", "chat-2")

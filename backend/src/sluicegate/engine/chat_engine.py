@@ -58,7 +58,7 @@ class ChatEngine:
         self._new = NewTurn(parts)
         self._answer = AnswerTurn(parts)
         self.survey: AgentSurvey = parts.survey
-        self.approvals = Approvals(parts)
+        self.approvals = Approvals(parts, self.start)
 
     @property
     def parts(self) -> EngineParts:
@@ -92,6 +92,7 @@ class ChatEngine:
 
     async def close(self) -> None:
         """Stop the turns, then close the stores."""
+        await self.approvals.close()
         await self._parts.turns.close()
         await self._parts.close()
 
@@ -193,7 +194,7 @@ class ChatEngine:
             raise Unknown("There is no such chat.")
 
     async def delete_chat(self, chat_id: str, *, user: str) -> None:
-        """Delete the conversation; its ledger rows stay, those that wait as superseded.
+        """Delete the conversation; who decided what stays, without what it was about.
 
         Raises:
             Unknown: no such chat of this user.
@@ -213,6 +214,7 @@ class ChatEngine:
             await self._parts.grants.forget(chat)
             rows = await self._parts.ledger.rows(chat)
             await self._parts.ledger.supersede([row.key for row in rows])
+            await self._parts.ledger.forget(chat)
 
     async def save_file(
         self, chat_id: str, data: bytes, media_type: str, *, title: str | None, user: str

@@ -38,6 +38,7 @@ from sluicegate.stores.grants import DatabaseGrants
 from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.streams import open_streams
+from sluicegate.stores.waiting import DatabaseWaiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,8 @@ if TYPE_CHECKING:
     from sluicegate.core.release import Release
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.tape import Tape
-    from sluicegate.stores.base import Chats, Grants, Leases, Ledger, StreamStore
+    from sluicegate.stores.approval_ports import Grants, Waiting
+    from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
     from sluicegate.tools.approval import Policy
 
 logger = logging.getLogger("sluicegate")
@@ -72,6 +74,7 @@ class EngineParts:
     streams: StreamStore
     ledger: Ledger
     grants: Grants
+    waiting: Waiting
     leases: Leases
     chats: Chats
     log: SessionLog
@@ -227,6 +230,7 @@ async def open_parts(
         streams=streams,
         ledger=ledger,
         grants=DatabaseGrants(database, ledger),
+        waiting=DatabaseWaiting(database),
         leases=leases,
         chats=DatabaseChats(database),
         log=log,

@@ -79,6 +79,11 @@ class TurnReader:
             for text in texts:
                 yield decode(text)
 
+    async def detach(self) -> None:
+        """Leave for good: the turn goes on to its end, whether anybody reads or not."""
+        self._left = None
+        await self.aclose()
+
     async def aclose(self, *, aborted: bool = False) -> None:
         """This reader leaves; the turn goes on.
 

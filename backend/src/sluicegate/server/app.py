@@ -177,7 +177,7 @@ def build(
         *chat_operations(sse),
         *stored_operations(StoredChats(body=body)),
         *file_operations(StoredFiles(body=BodyLimits(settings.max_file_bytes, body.seconds))),
-        *approval_operations(),
+        *approval_operations(body),
         *session_operations(asked),
         *probe_operations(engine),
     ]

@@ -1,4 +1,4 @@
-"""The endpoints of approvals: what a chat remembers."""
+"""The endpoints of approvals: what waits, the answer from elsewhere, what a chat remembers."""
 
 from __future__ import annotations
 
@@ -6,19 +6,33 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
 
-from sluicegate.errors import Unknown
+from sluicegate.core.ledger import TRANSITIONS
+from sluicegate.errors import (
+    AlreadyDecided,
+    HeldElsewhere,
+    Malformed,
+    RequestTimeout,
+    Superseded,
+    TooManyRequests,
+    Unknown,
+    UnsupportedMediaType,
+)
 from sluicegate.server.answers import json_answer
-from sluicegate.server.operations import Operation, Success
-from sluicegate.transports.incoming import chat_id
+from sluicegate.server.chats import LIMIT_SCHEMA, limit_in, text_in
+from sluicegate.server.operations import Operation, Parameter, Success
+from sluicegate.transports.incoming import chat_id, read_json
+from sluicegate.wire.answers import is_handle
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
     from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.transports.incoming import BodyLimits
 
 VIA: Final = "http"
 """What stands in the audit trail for a decision made at one of these addresses."""
 
+_MAX_CURSOR: Final = 2_000
 _MAX_NAME: Final = 256
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
 _GRANTS: Final[dict[str, Any]] = {
@@ -37,9 +51,96 @@ _GRANTS: Final[dict[str, Any]] = {
 }
 
 
-def approval_operations() -> list[Operation]:
+_APPROVAL: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "approvalId": _TEXT,
+        "chatId": _TEXT,
+        "tool": _TEXT,
+        "arguments": {"type": "object"},
+        "state": {"type": "string", "enum": list(TRANSITIONS)},
+        "requestedAt": _TEXT,
+        "expiresAt": _TEXT,
+        "editable": {"type": "boolean"},
+        "rememberable": {"type": "boolean"},
+        "hint": _TEXT,
+        "schema": {"type": "object"},
+        "approved": {"type": "boolean"},
+        "reason": _TEXT,
+        "edits": {"type": "object"},
+        "decidedBy": _TEXT,
+        "decidedAt": _TEXT,
+    },
+    "required": ["approvalId", "chatId", "tool", "state", "requestedAt", "expiresAt"],
+}
+_WAITING: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "approvals": {"type": "array", "items": _APPROVAL},
+        "next": {"type": ["string", "null"]},
+    },
+    "required": ["approvals", "next"],
+}
+_ANSWER: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean"},
+        "reason": _TEXT,
+        "edits": {"type": "object", "description": "Arguments to run with in place of the first."},
+        "remember": {"type": "string", "enum": ["chat"]},
+    },
+    "required": ["approved"],
+}
+
+
+def approval_operations(body: BodyLimits) -> list[Operation]:
     """Return the operations on approvals."""
+
+    async def decide(request: Request, engine: ChatEngine, user: str) -> Response:
+        approval_id = _approval_id(request)
+        said = await read_json(request, body)
+        if not isinstance(said, dict):
+            raise Malformed("The body is not a JSON object; send approved and maybe a reason.")
+        shown = await engine.approvals.decide(approval_id, said, user=user, via=VIA)
+        return json_answer(shown, status=202)
+
     return [
+        Operation(
+            "GET",
+            "/approvals",
+            "List all of the user's approvals that wait, newest first.",
+            (Success(200, "One page of the list.", "application/json", _WAITING),),
+            endpoint=_waiting,
+            parameters=(
+                Parameter("limit", "query", LIMIT_SCHEMA, "Approvals on the page."),
+                Parameter("after", "query", _TEXT, "The `next` of the page before."),
+            ),
+        ),
+        Operation(
+            "GET",
+            "/approvals/{approvalId}",
+            "Load an approval.",
+            (Success(200, "The approval.", "application/json", _APPROVAL),),
+            endpoint=_approval,
+            refusals=(Unknown,),
+        ),
+        Operation(
+            "POST",
+            "/approvals/{approvalId}",
+            "Answer an approval from anywhere; the turn goes on by itself.",
+            (Success(202, "Recorded; the approval as it is now.", "application/json", _APPROVAL),),
+            endpoint=decide,
+            body=_ANSWER,
+            refusals=(
+                RequestTimeout,
+                UnsupportedMediaType,
+                Unknown,
+                AlreadyDecided,
+                Superseded,
+                HeldElsewhere,
+                TooManyRequests,
+            ),
+        ),
         Operation(
             "GET",
             "/chats/{id}/grants",
@@ -57,6 +158,25 @@ def approval_operations() -> list[Operation]:
             refusals=(Unknown,),
         ),
     ]
+
+
+async def _waiting(request: Request, engine: ChatEngine, user: str) -> Response:
+    return json_answer(
+        await engine.approvals.waiting(
+            user=user, limit=limit_in(request), after=text_in(request, "after", most=_MAX_CURSOR)
+        )
+    )
+
+
+async def _approval(request: Request, engine: ChatEngine, user: str) -> Response:
+    return json_answer(await engine.approvals.get(_approval_id(request), user=user))
+
+
+def _approval_id(request: Request) -> str:
+    approval_id = str(request.path_params["approvalId"])
+    if not is_handle(approval_id):
+        raise Unknown
+    return approval_id
 
 
 async def _grants(request: Request, engine: ChatEngine, user: str) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
 
@@ -25,6 +25,13 @@ DEFAULT_CHATS: Final = 30
 MAX_TITLE: Final = 200
 """Characters of a title."""
 
+LIMIT_SCHEMA: Final[dict[str, Any]] = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": MAX_CHATS,
+    "default": DEFAULT_CHATS,
+}
+
 _MAX_TEXT: Final = 256
 
 
@@ -40,9 +47,9 @@ class StoredChats:
         return json_answer(
             await engine.list_chats(
                 user=user,
-                limit=_limit(request),
-                after=_text(request, "after"),
-                query=_text(request, "q"),
+                limit=limit_in(request),
+                after=text_in(request, "after"),
+                query=text_in(request, "q"),
             )
         )
 
@@ -68,15 +75,17 @@ class StoredChats:
         return Response(status_code=204)
 
 
-def _limit(request: Request) -> int:
+def limit_in(request: Request) -> int:
+    """How many lines a page of a list may have; raises Malformed."""
     text = request.query_params.get("limit", str(DEFAULT_CHATS))
     if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_CHATS):
         raise Malformed(f"The parameter limit must be a number from 1 to {MAX_CHATS}.")
     return int(text)
 
 
-def _text(request: Request, name: str) -> str | None:
+def text_in(request: Request, name: str, *, most: int = _MAX_TEXT) -> str | None:
+    """A parameter that is text of so many characters; raises Malformed."""
     text = request.query_params.get(name)
-    if text is not None and (len(text) > _MAX_TEXT or not text.isprintable()):
-        raise Malformed(f"The parameter {name} must be at most {_MAX_TEXT} printable characters.")
+    if text is not None and (len(text) > most or not text.isprintable()):
+        raise Malformed(f"The parameter {name} must be at most {most} printable characters.")
     return text or None

@@ -21,7 +21,7 @@ from sluicegate.errors import (
     WouldForgetEffect,
 )
 from sluicegate.server.authentication import identify
-from sluicegate.server.chats import DEFAULT_CHATS, MAX_CHATS, MAX_TITLE
+from sluicegate.server.chats import LIMIT_SCHEMA, MAX_TITLE
 from sluicegate.server.operations import Operation, Parameter, Success
 
 if TYPE_CHECKING:
@@ -170,12 +170,7 @@ def stored_operations(chats: StoredChats) -> list[Operation]:
                 Parameter(
                     "limit",
                     "query",
-                    {
-                        "type": "integer",
-                        "minimum": 1,
-                        "maximum": MAX_CHATS,
-                        "default": DEFAULT_CHATS,
-                    },
+                    LIMIT_SCHEMA,
                     "Chats on the page.",
                 ),
                 Parameter("after", "query", _TEXT, "The `next` of the page before."),
@@ -270,7 +265,9 @@ def _route(path: str, endpoints: dict[str, OpenEndpoint]) -> Route:
         return await endpoints[request.method](request)
 
     call: Callable[[Request], Awaitable[Response]] = answer
-    route = Route(path, call, methods=list(endpoints))
+    # The id of an approval of a workflow has slashes in it.
+    route = Route(path.replace("{approvalId}", "{approvalId:path}"), call, methods=list(endpoints))
+    route.path = path
     # A HEAD request would start the work of a GET and throw it away.
     route.methods = set(endpoints)
     return route

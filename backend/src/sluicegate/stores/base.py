@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.keys import CallKey, ChatKey, TurnKey
-    from sluicegate.core.ledger import ApprovalRow, Decision, Grant, NewApproval
+    from sluicegate.core.ledger import ApprovalRow, Decision, NewApproval
     from sluicegate.wire.chunks import BaseChunk
 
 
@@ -202,24 +202,14 @@ class Ledger(Protocol):
     async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
         """Return every row of a chat, oldest request first."""
 
-    async def pending(self, app: str, user: str) -> dict[str, int]:
-        """Return how many requests wait, by chat id; chats without any are left out."""
+    async def forget(self, chat: ChatKey) -> None:
+        """Drop what the calls of a deleted chat were about: arguments, hints, results.
 
-
-class Grants(Protocol):
-    """The tools of a chat that need not ask again (A8); `Ledger.decide` adds to them."""
-
-    async def all(self, chat: ChatKey) -> list[Grant]:
-        """Return what is remembered in a chat, oldest first."""
-
-    async def revoke(self, chat: ChatKey, tool: str, *, by: str, via: str = "") -> bool:
-        """Let a tool ask again; False when nothing was remembered of it.
-
-        A call that was approved by it and has not begun is refused.
+        Who decided what and when stays, with the hashes of the arguments.
         """
 
-    async def forget(self, chat: ChatKey) -> None:
-        """Take back everything that is remembered in a chat that is deleted."""
+    async def pending(self, app: str, user: str) -> dict[str, int]:
+        """Return how many requests wait, by chat id; chats without any are left out."""
 
 
 class Leases(Protocol):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from functools import partial
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, func, or_, select, update
@@ -14,6 +11,7 @@ from sqlalchemy import and_, delete, func, or_, select, update
 from sluicegate.core.keys import ChatKey
 from sluicegate.errors import Malformed
 from sluicegate.stores.base import ChatEntry, ChatPage
+from sluicegate.stores.cursor import cursor, read_cursor
 from sluicegate.stores.schema import CHATS
 
 if TYPE_CHECKING:
@@ -111,17 +109,11 @@ def _entry(row: Row[Any]) -> ChatEntry:
 
 
 def _cursor(entry: ChatEntry) -> str:
-    """Name the place behind an entry; it stays right when chats come or move before it."""
-    text = json.dumps([entry.updated_at, entry.key.chat], separators=(",", ":"))
-    return urlsafe_b64encode(text.encode("ascii")).decode("ascii").rstrip("=")
+    return cursor(entry.updated_at, entry.key.chat)
 
 
-def _read_cursor(cursor: str) -> tuple[float, str]:
-    try:
-        match json.loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))):
-            case [float(updated_at), str(chat)] if isfinite(updated_at) and "\0" not in chat:
-                chat.encode()
-                return updated_at, chat
-    except (RecursionError, ValueError):
-        pass
-    raise Malformed("This page of chats cannot be found; load the list again from its start.")
+def _read_cursor(text: str) -> tuple[float, str]:
+    place = read_cursor(text, 1)
+    if place is None:
+        raise Malformed("This page of chats cannot be found; load the list again from its start.")
+    return place[0], place[1][0]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import and_, case, func, or_, select, tuple_, update
 
-from sluicegate.core.keys import CallKey
 from sluicegate.core.ledger import ApprovalRow, sources
 from sluicegate.errors import StoreError
+from sluicegate.stores.approval_rows import KEY, is_row, of_chat, row_of, to_json
 from sluicegate.stores.audit import note_rows
 from sluicegate.stores.grants import find_grant, remember
 from sluicegate.stores.schema import APPROVALS
@@ -19,15 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from pydantic import JsonValue
-    from sqlalchemy import ColumnElement, Connection, Row, Update
+    from sqlalchemy import ColumnElement, Connection, Update
 
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.keys import CallKey, ChatKey
     from sluicegate.core.ledger import ApprovalState, Decision, NewApproval
     from sluicegate.stores.database import Database
 
 _C = APPROVALS.c
-_KEY = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
-_JSON = ("outcome", "arguments", "edits")
 
 REMEMBERED = "remembered"
 """What stands in place of a transport where nobody was asked."""
@@ -79,7 +76,7 @@ class DatabaseLedger:
             grant = find_grant(connection, new.key.chat_key, new.tool)
             if grant is not None and self._remember(connection, [new]):
                 now = self._database.now()
-                answer = self._move("approved", _is(new.key)).values(
+                answer = self._move("approved", is_row(new.key)).values(
                     answer=True,
                     decided_by=grant.granted_by,
                     decided_at=now,
@@ -94,14 +91,14 @@ class DatabaseLedger:
 
     def refuse_remembered(self, connection: Connection, chat: ChatKey, tool: str) -> None:
         """Close what was approved by a grant that is taken back and has not begun."""
-        is_its = and_(_of_chat(chat), _C.tool == tool, _C.grant_id.is_not(None))
+        is_its = and_(of_chat(chat), _C.tool == tool, _C.grant_id.is_not(None))
         self._change(connection, self._end("refused", is_its).values(outcome=_refusal(TAKEN_BACK)))
 
     async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
         """Close what waits or is approved but not claimed."""
         if not keys:
             return []
-        statement = self._end("superseded", tuple_(*_KEY).in_(keys))
+        statement = self._end("superseded", tuple_(*KEY).in_(keys))
 
         def end(connection: Connection) -> dict[CallKey, ApprovalRow]:
             self._change(connection, statement)
@@ -112,7 +109,7 @@ class DatabaseLedger:
 
     async def expire(self, chat: ChatKey) -> list[ApprovalRow]:
         """Close what waited past its deadline."""
-        is_late = and_(_of_chat(chat), _C.answer.is_(None), _C.deadline <= self._database.now())
+        is_late = and_(of_chat(chat), _C.answer.is_(None), _C.deadline <= self._database.now())
         return await self._database.write(partial(self._change, by=self._end("expired", is_late)))
 
     async def claim(
@@ -120,7 +117,7 @@ class DatabaseLedger:
     ) -> ApprovalRow | None:
         """Move an approved call to ``executing``."""
         ready = _C.state == ("unknown" if is_again else "approved")
-        its = and_(_is(key), _C.args_hash == args_hash, ready)
+        its = and_(is_row(key), _C.args_hash == args_hash, ready)
         statement = self._move("executing", its).values(
             owner=owner, claimed_at=self._database.now()
         )
@@ -141,18 +138,18 @@ class DatabaseLedger:
         """Store the outcome of a claimed call, also when the caller is cancelled meanwhile."""
         is_mine = _C.owner == owner
         knows = or_(is_mine, _C.state == "unknown") if state == "executed" else is_mine
-        statement = self._end(state, and_(_is(key), knows)).values(outcome=_to_json(outcome))
+        statement = self._end(state, and_(is_row(key), knows)).values(outcome=to_json(outcome))
         changed = await self._database.write(partial(self._change, by=statement), is_lasting=True)
         return bool(changed)
 
     async def refuse(self, key: CallKey, reason: str) -> bool:
         """Close an approved call that policy forbids."""
-        statement = self._end("refused", _is(key)).values(outcome=_refusal(reason))
+        statement = self._end("refused", is_row(key)).values(outcome=_refusal(reason))
         return bool(await self._database.write(partial(self._change, by=statement)))
 
     async def abandon(self, chat: ChatKey, *, owners_alive: Container[str]) -> list[ApprovalRow]:
         """Move claimed calls whose owner is gone to ``unknown``."""
-        is_claimed = and_(_of_chat(chat), _C.state.in_(sources("unknown")))
+        is_claimed = and_(of_chat(chat), _C.state.in_(sources("unknown")))
 
         def move(connection: Connection) -> list[ApprovalRow]:
             owners = connection.scalars(select(_C.owner).where(is_claimed).distinct())
@@ -164,12 +161,18 @@ class DatabaseLedger:
 
     async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
         """Return every row of a chat, oldest request first."""
-        statement = select(APPROVALS).where(_of_chat(chat)).order_by(_C.requested_at, *_KEY)
+        statement = select(APPROVALS).where(of_chat(chat)).order_by(_C.requested_at, *KEY)
 
         def find(connection: Connection) -> list[ApprovalRow]:
-            return [_row(row) for row in connection.execute(statement)]
+            return [row_of(row) for row in connection.execute(statement)]
 
         return await self._database.read(find)
+
+    async def forget(self, chat: ChatKey) -> None:
+        """Drop what the calls of a deleted chat were about."""
+        emptied = dict.fromkeys((_C.arguments, _C.edits, _C.hint, _C.outcome))
+        statement = update(APPROVALS).where(of_chat(chat)).values(emptied)
+        await self._database.write(lambda connection: connection.execute(statement).rowcount)
 
     async def pending(self, app: str, user: str) -> dict[str, int]:
         """Return how many requests wait, by chat id."""
@@ -198,19 +201,19 @@ class DatabaseLedger:
                 "requested_at": now,
                 "deadline": now + request.ttl,
                 "state": "requested",
-                "arguments": _to_json(request.arguments),
+                "arguments": to_json(request.arguments),
                 "hint": request.hint,
             }
             for request in sorted(new, key=lambda request: request.key)
         ]
         statement = self._database.insert(APPROVALS).values(values).on_conflict_do_nothing()
-        added = [_row(row) for row in connection.execute(statement.returning(APPROVALS))]
+        added = [row_of(row) for row in connection.execute(statement.returning(APPROVALS))]
         note_rows(connection, added, now)
         return bool(added)
 
     def _change(self, connection: Connection, by: Update) -> list[ApprovalRow]:
         """Make a move and note it in the trail (A10); returns the rows that changed."""
-        rows = [_row(row) for row in connection.execute(by.returning(APPROVALS))]
+        rows = [row_of(row) for row in connection.execute(by.returning(APPROVALS))]
         note_rows(connection, rows, self._database.now())
         return sorted(rows, key=lambda row: (row.requested_at, row.key))
 
@@ -219,13 +222,13 @@ class DatabaseLedger:
         now = self._database.now()
         in_time: ApprovalState = "approved" if decision.approved else "denied"
         is_late = _C.deadline <= now
-        return self._move(in_time, _is(decision.request.key)).values(
+        return self._move(in_time, is_row(decision.request.key)).values(
             state=case((is_late, "expired"), else_=in_time),
             answer=decision.approved,
             reason=decision.reason,
             decided_by=by,
             via=via or None,
-            edits=None if decision.edits is None else _to_json(decision.edits),
+            edits=None if decision.edits is None else to_json(decision.edits),
             decided_at=now,
             finished_at=case((is_late, now), else_=None if decision.approved else now),
         )
@@ -242,39 +245,16 @@ class DatabaseLedger:
 def _select(
     connection: Connection, keys: Iterable[CallKey], *, is_locked: bool = False
 ) -> dict[CallKey, ApprovalRow]:
-    statement = select(APPROVALS).where(tuple_(*_KEY).in_(list(keys))).order_by(*_KEY)
+    statement = select(APPROVALS).where(tuple_(*KEY).in_(list(keys))).order_by(*KEY)
     if is_locked:
         statement = statement.with_for_update()
-    rows = [_row(row) for row in connection.execute(statement)]
+    rows = [row_of(row) for row in connection.execute(statement)]
     return {row.key: row for row in rows}
-
-
-def _is(key: CallKey) -> ColumnElement[bool]:
-    return and_(_of_chat(key.chat_key), _C.invocation == key.invocation, _C.call == key.call)
-
-
-def _of_chat(chat: ChatKey) -> ColumnElement[bool]:
-    return and_(_C.app == chat.app, _C.user == chat.user, _C.chat == chat.chat)
-
-
-def _row(row: Row[Any]) -> ApprovalRow:
-    values = dict(row._mapping)
-    key = CallKey(*(values.pop(column.name) for column in _KEY))
-    for name in _JSON:
-        values[name] = None if values[name] is None else json.loads(values[name])
-    return ApprovalRow(key=key, **values)
-
-
-def _to_json(value: JsonValue) -> str:
-    try:
-        return json.dumps(value, allow_nan=False, separators=(",", ":"))
-    except (RecursionError, TypeError, ValueError) as error:
-        raise StoreError(f"a value is not JSON: {type(error).__name__}") from error
 
 
 def _refusal(reason: str) -> str:
     """Beside the person's own words, which stay theirs."""
-    return _to_json({"error": reason})
+    return to_json({"error": reason})
 
 
 def _without_contradictions(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:

@@ -1,0 +1,302 @@
+"""Approvals seen and answered outside the chat page."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.agents.parallel_agent import ParallelAgent
+
+from sluicegate.engine import approvals as module
+from sluicegate.errors import (
+    AlreadyDecided,
+    Malformed,
+    Superseded,
+    TooManyRequests,
+    Unknown,
+)
+from sluicegate.tools import gated
+from sluicegate.wire.messages import comparable
+from sluicegate.wire.reducer import reduce_chunks
+from tests.engine.stage import (
+    Counted,
+    HeldTool,
+    Steps,
+    calls,
+    kinds,
+    part_of,
+    read,
+    says,
+    scripted,
+)
+from tests.engine.talk import Talk
+from tests.engine.topologies import flow
+
+if TYPE_CHECKING:
+    from sluicegate.core.release import Release
+    from tests.engine.stage import Open
+
+RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+PAY = [calls(("pay", {"n": 1})), says("done")]
+YES = {"approved": True}
+
+
+@pytest.fixture
+def counted() -> Counted:
+    return Counted()
+
+
+async def listed(talk: Talk, user: str | None = None) -> list[dict[str, Any]]:
+    page = await talk.engine.approvals.waiting(user=user or talk.user, limit=100, after=None)
+    approvals: list[dict[str, Any]] = page["approvals"]
+    return approvals
+
+
+async def decide(talk: Talk, said: dict[str, Any], user: str | None = None) -> dict[str, Any]:
+    """Answer the only card of the last message."""
+    [asked] = [p["approval"]["id"] for p in talk.messages[-1]["parts"] if "approval" in p]
+    return await talk.engine.approvals.decide(asked, said, user=user or talk.user, via="test")
+
+
+async def settled(talk: Talk) -> dict[str, Any]:
+    """The stored last message once nothing runs."""
+    parts = talk.engine.parts
+    for turn in list(parts.turns._running.values()):
+        await turn.done.wait()
+    return dict(await talk.history())
+
+
+async def test_what_waits_is_listed_with_what_it_is_about(
+    open_stage: Open, counted: Counted
+) -> None:
+    engine = await open_stage(scripted(PAY, [gated(counted.tool(), rememberable=False)]))
+    talk = Talk(engine)
+    await talk.say("pay")
+    [card] = await listed(talk)
+    assert card["approvalId"] == talk.asks()[0]
+    assert (card["chatId"], card["tool"], card["arguments"]) == (talk.chat_id, "pay", {"n": 1})
+    assert (card["state"], card["editable"], card["rememberable"]) == ("requested", True, False)
+    assert card["schema"]["properties"]["n"]["type"] == "integer"
+    assert card["expiresAt"] > card["requestedAt"]
+    assert await listed(talk, user="bob") == []
+    assert await engine.approvals.get(card["approvalId"], user="ann") == card
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_an_answer_from_elsewhere_runs_the_turn_to_its_end(
+    open_stage: Open, counted: Counted, release: Release
+) -> None:
+    script = [calls(("pay", {"n": 1}), text="I pay. "), says("done")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()])), release)
+    await talk.say("pay")
+    shown = await decide(talk, {"approved": True, "reason": "go on"})
+    assert (shown["approved"], shown["reason"], shown["decidedBy"]) == (True, "go on", "ann")
+    stored = await settled(talk)
+    assert part_of(stored, "pay")["output"] == {"paid": 1}  # type: ignore[arg-type]
+    assert stored["parts"][-1]["text"] == "done"
+    assert (counted.runs, await listed(talk)) == ([1], [])
+    # A page that has missed it all posts its own answer, and gets the rest.
+    turn = await talk.answer(approved=True, reason="go on")
+    assert comparable(turn.message) == comparable(stored)  # type: ignore[arg-type]
+    assert counted.runs == [1]
+
+
+async def test_a_no_from_elsewhere_tells_the_model(open_stage: Open, counted: Counted) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
+    await talk.say("pay")
+    assert (await decide(talk, {"approved": False, "reason": "too dear"}))["state"] == "denied"
+    part = part_of(await settled(talk), "pay")  # type: ignore[arg-type]
+    assert (part["state"], part["approval"]["reason"]) == ("output-denied", "too dear")
+    assert counted.runs == []
+
+
+async def test_an_answer_from_elsewhere_edits_and_remembers(
+    open_stage: Open, counted: Counted
+) -> None:
+    script = [*PAY[:1], calls(("pay", {"n": 5})), says("done")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()])))
+    await talk.say("pay")
+    shown = await decide(talk, {"approved": True, "edits": {"n": 2}, "remember": "chat"})
+    assert shown["edits"] == {"n": 2}
+    await settled(talk)
+    assert counted.runs == [2, 5]
+
+
+async def test_one_of_two_answers_waits_for_the_other(open_stage: Open, counted: Counted) -> None:
+    script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()])))
+    await talk.say("pay")
+    first, second = talk.asks()
+    for number, asked in enumerate((first, second)):
+        assert counted.runs == []
+        assert len(await listed(talk)) == 2 - number
+        await talk.engine.approvals.decide(asked, YES, user="ann", via="test")
+    await settled(talk)
+    assert sorted(counted.runs) == [1, 2]
+
+
+async def test_the_same_answer_again_is_fine_and_another_is_not(
+    open_stage: Open, counted: Counted
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
+    await talk.say("pay")
+    for _ in range(3):
+        assert (await decide(talk, YES))["approved"] is True
+        await settled(talk)
+    with pytest.raises(AlreadyDecided):
+        await decide(talk, {"approved": False})
+    assert counted.runs == [1]
+
+
+async def test_nobody_answers_for_somebody_else(open_stage: Open, counted: Counted) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
+    await talk.say("pay")
+    engine = talk.engine
+    for user, asked in (("bob", talk.asks()[0]), ("ann", "adk-unknown")):
+        with pytest.raises(Unknown, match="no such approval"):
+            await engine.approvals.decide(asked, YES, user=user, via="test")
+        with pytest.raises(Unknown, match="no such approval"):
+            await engine.approvals.get(asked, user=user)
+    assert len(await listed(talk)) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"approved": "true"},
+        {"approved": 1},
+        {"approved": None},
+        {"approved": True, "reason": 5},
+        {"approved": True, "reason": "x" * 2_001},
+        {"approved": True, "edits": [1]},
+        {"approved": True, "edits": {"n": "two"}},
+        {"approved": True, "remember": "always"},
+    ],
+)
+async def test_an_answer_that_is_not_clear_changes_nothing(
+    open_stage: Open, counted: Counted, said: dict[str, Any]
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
+    await talk.say("pay")
+    with pytest.raises(Malformed):
+        await decide(talk, said)
+    assert (len(await listed(talk)), counted.runs) == (1, [])
+
+
+async def test_what_the_chat_has_gone_on_without_is_closed(
+    open_stage: Open, counted: Counted
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
+    await talk.say("pay", message_id="u1")
+    [superseded] = talk.asks()
+    await talk.say("something else", message_id="u2")
+    [rewound] = [card["approvalId"] for card in await listed(talk)]
+    await read(await talk.start({"message": talk.messages[-2], "messageId": "u2"}))
+    [deleted] = [card["approvalId"] for card in await listed(talk)]
+    await talk.engine.delete_chat(talk.chat_id, user="ann")
+    assert len({superseded, rewound, deleted}) == 3
+    for asked in (superseded, rewound, deleted):
+        with pytest.raises(Superseded):
+            await talk.engine.approvals.decide(asked, YES, user="ann", via="test")
+    assert (await listed(talk), counted.runs) == ([], [])
+
+
+async def test_a_late_answer_says_that_it_came_too_late(open_stage: Open, counted: Counted) -> None:
+    ahead = 0.0
+    talk = Talk(await open_stage(scripted(PAY, [counted.tool()]), clock=lambda: ahead))
+    await talk.say("pay")
+    ahead = 86_401.0
+    assert await listed(talk) == []
+    assert (await decide(talk, YES))["state"] == "expired"
+    assert counted.runs == []
+
+
+async def test_an_approval_of_a_workflow_is_answered_from_elsewhere(
+    open_stage: Open, counted: Counted
+) -> None:
+    talk = Talk(await open_stage(flow("flow", counted.tool())))
+    await talk.say('{"n": 1}')
+    [card] = await listed(talk)
+    assert (card["tool"], card["arguments"], card["rememberable"]) == ("pay", {"n": 1}, False)
+    await decide(talk, YES)
+    await settled(talk)
+    assert counted.runs == [1]
+
+
+async def test_a_page_that_watches_sees_the_turn_go_on(open_stage: Open) -> None:
+    held = HeldTool()
+    script = [calls(("hold", {"n": 1})), says("done")]
+    talk = Talk(await open_stage(scripted(script, [held.tool(require_confirmation=True)])))
+    await talk.say("hold")
+    await decide(talk, YES)
+    await held.began.wait()
+    reader = await talk.engine.resume(talk.chat_id, user="ann", client=talk.client)
+    held.may_end.set()
+    assert reader is not None
+    chunks = await read(reader)
+    assert kinds(chunks)[-1] == "finish"
+    assert comparable(reduce_chunks(chunks)) == comparable(await talk.history())
+
+
+async def test_a_turn_that_nobody_reads_is_not_stopped_for_that(open_stage: Open) -> None:
+    steps = Steps()
+    steps.go(1)
+    script = [calls(("pay", {"n": 1})), says("one two three", delta_chars=4)]
+    agent = scripted(script, [Counted().tool()], sleep=steps)
+    talk = Talk(await open_stage(agent, linger=0.01, abort_grace=0.01))
+    await talk.say("pay")
+    await decide(talk, YES)
+    await steps.reached(2)
+    await asyncio.sleep(0.05)
+    steps.go()
+    assert (await settled(talk))["parts"][-1]["text"] == "one two three"
+
+
+async def test_a_decision_does_not_wait_for_the_turn_that_runs(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    held, counted = HeldTool(), Counted()
+    slow = scripted([calls(("hold", {"n": 1})), says("held")], [held.tool()])
+    asking = scripted(PAY, [counted.tool()])
+    slow.name, asking.name = "slow", "asking"
+    both = ParallelAgent(name="both", sub_agents=[slow, asking])
+    talk = Talk(await open_stage(both))
+    question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "both"}]}
+    reader = await talk.start({"message": question})
+    await held.began.wait()
+    while not (cards := await listed(talk)):
+        pass
+    shown = await talk.engine.approvals.decide(cards[0]["approvalId"], YES, user="ann", via="test")
+    assert (shown["approved"], held.ended) == (True, 0)
+    held.may_end.set()
+    await read(reader)
+    while not counted.runs:
+        await talk.history()
+    await settled(talk)
+    assert counted.runs == [1]
+
+
+async def test_an_answer_that_cannot_run_now_is_kept_for_the_next_one(
+    open_stage: Open, counted: Counted
+) -> None:
+    held = HeldTool()
+    script = {"hold": [calls(("hold", {"n": 1})), says("held")], "pay": PAY}
+    tools: list[Any] = [held.tool(), counted.tool()]
+    engine = await open_stage(scripted(script, tools), max_turns_per_user=1)
+    busy, talk = Talk(engine), Talk(engine)
+    await talk.say("pay")
+    question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "hold"}]}
+    reader = await busy.start({"message": question})
+    await held.began.wait()
+    with pytest.raises(TooManyRequests):
+        await decide(talk, YES)
+    assert (await listed(talk), counted.runs) == ([], [])
+    held.may_end.set()
+    await read(reader)
+    await settled(talk)
+    await decide(talk, YES)
+    await settled(talk)
+    assert counted.runs == [1]

@@ -1,0 +1,152 @@
+"""What every store must do with the approvals of a user over all chats."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sluicegate.core.keys import ChatKey
+from sluicegate.errors import Malformed
+from tests.stores.builders import CHAT, TTL, key, request, yes
+
+if TYPE_CHECKING:
+    from sluicegate.stores.approval_ports import Waiting
+    from sluicegate.stores.base import Ledger
+    from tests.stores.builders import Clock
+
+OTHER = ChatKey("app", "ann", "chat-2")
+
+
+async def listed(waiting: Waiting, limit: int = 100, after: str | None = None) -> list[str]:
+    page = await waiting.page("app", "ann", limit=limit, after=after)
+    return [f"{row.key.chat}/{row.key.call}" for row in page.rows]
+
+
+async def test_what_waits_comes_newest_first_over_all_chats(
+    ledger: Ledger, waiting: Waiting, clock: Clock
+) -> None:
+    await ledger.request([request("a")])
+    clock.ahead = 1.0
+    await ledger.request([request("b", OTHER)])
+    clock.ahead = 2.0
+    await ledger.request([request("c")])
+    assert await listed(waiting) == ["chat-1/c", "chat-2/b", "chat-1/a"]
+
+
+async def test_only_what_waits_is_listed(ledger: Ledger, waiting: Waiting, clock: Clock) -> None:
+    await ledger.request([request("late", ttl=5.0), request("closed"), request("open")])
+    await ledger.decide([yes("given")], by="ann")
+    await ledger.supersede([key("closed")])
+    for stranger in (ChatKey("app", "bob", "chat-1"), ChatKey("other", "ann", "chat-1")):
+        await ledger.request([request("foreign", stranger)])
+    clock.ahead = 6.0
+    assert await listed(waiting) == ["chat-1/open"]
+
+
+async def test_a_request_holds_what_it_is_about(ledger: Ledger, waiting: Waiting) -> None:
+    new = replace(request(), arguments={"z": 1, "a": ["é", None]}, hint="Really?")
+    await ledger.request([new])
+    [row] = (await waiting.page("app", "ann", limit=1, after=None)).rows
+    assert (row.arguments, row.hint, row.tool) == ({"z": 1, "a": ["é", None]}, "Really?", "pay")
+    assert isinstance(row.arguments, dict)
+    assert list(row.arguments) == ["z", "a"]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8])
+async def test_pages_hold_each_request_once(
+    ledger: Ledger, waiting: Waiting, clock: Clock, limit: int
+) -> None:
+    # Those of one moment are told apart by their keys.
+    for moment, calls in enumerate((["a", "b", "c"], ["d"], ["e", "f", "g"])):
+        clock.ahead = float(moment)
+        for chat in (CHAT, OTHER)[: 1 + moment % 2]:
+            await ledger.request([request(call, chat) for call in calls])
+    whole = await listed(waiting)
+    found: list[str] = []
+    after: str | None = None
+    while True:
+        page = await waiting.page("app", "ann", limit=limit, after=after)
+        found += [f"{row.key.chat}/{row.key.call}" for row in page.rows]
+        after = page.next
+        if after is None:
+            break
+        assert len(page.rows) == limit
+    assert found == whole
+    assert len(set(whole)) == 8
+
+
+async def test_a_page_stays_right_when_requests_come_and_go(
+    ledger: Ledger, waiting: Waiting, clock: Clock
+) -> None:
+    for moment in range(4):
+        clock.ahead = float(moment)
+        await ledger.request([request(f"n{moment}")])
+    page = await waiting.page("app", "ann", limit=2, after=None)
+    clock.ahead = 10.0
+    await ledger.request([request("new")])
+    await ledger.decide([yes("n2"), yes("n1")], by="ann")
+    assert await listed(waiting, after=page.next) == ["chat-1/n0"]
+
+
+def made_up(*values: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "",
+        "nonsense",
+        "é",
+        "[" * 9_999,
+        made_up(),
+        made_up(1.5, "a", "b"),
+        made_up(1.5, "a", "b", "c", "d"),
+        made_up("1.5", "a", "b", "c"),
+        made_up(1e999, "a", "b", "c"),
+        made_up(1.5, "a", 2, "c"),
+        made_up(1.5, "a", "b\0", "c"),
+        made_up(1.5, "a", "b\ud800", "c"),
+    ],
+)
+async def test_a_cursor_of_ones_own_making_is_refused(waiting: Waiting, after: str) -> None:
+    with pytest.raises(Malformed, match="load the list again"):
+        await waiting.page("app", "ann", limit=1, after=after)
+
+
+async def test_an_approval_is_found_in_any_state_by_its_user_alone(
+    ledger: Ledger, waiting: Waiting
+) -> None:
+    await ledger.decide([yes()], by="ann")
+    [row] = await ledger.rows(CHAT)
+    assert await waiting.find("app", "ann", "ask-call-1") == row
+    assert await waiting.find("app", "bob", "ask-call-1") is None
+    assert await waiting.find("other", "ann", "ask-call-1") is None
+    assert await waiting.find("app", "ann", "ask-call-2") is None
+
+
+async def test_of_two_approvals_of_one_id_the_newer_is_found(
+    ledger: Ledger, waiting: Waiting, clock: Clock
+) -> None:
+    await ledger.request([request()])
+    clock.ahead = TTL
+    await ledger.request([request(chat=OTHER)])
+    found = await waiting.find("app", "ann", "ask-call-1")
+    assert found is not None
+    assert found.key.chat_key == OTHER
+
+
+async def test_of_a_deleted_chat_only_who_decided_what_is_kept(ledger: Ledger) -> None:
+    new = replace(request(), arguments={"n": 1}, hint="Really?")
+    decision = replace(yes(reason="go on"), request=new, edits={"n": 2})
+    await ledger.decide([decision], by="ann")
+    await ledger.claim(key(), owner="me", args_hash="hash")
+    await ledger.finish(key(), owner="me", state="executed", outcome={"paid": 2})
+    await ledger.forget(CHAT)
+    [row] = await ledger.rows(CHAT)
+    assert (row.arguments, row.hint, row.edits, row.outcome) == (None, None, None, None)
+    assert (row.state, row.decided_by, row.args_hash) == ("executed", "ann", "hash")
