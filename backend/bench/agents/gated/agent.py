@@ -1,11 +1,9 @@
 """With one gated tool, so that every answer may have to wait."""
 
-import os
-
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 
-from sluicegate.replay import ScriptedModel
+from bench.prepared_model import PreparedModel
 
 
 def transfer(amount: float) -> dict[str, float]:
@@ -15,6 +13,6 @@ def transfer(amount: float) -> dict[str, float]:
 
 root_agent = LlmAgent(
     name="gated",
-    model=ScriptedModel.from_file(os.environ["BENCH_SCRIPT"]),
+    model=PreparedModel(),
     tools=[FunctionTool(transfer, require_confirmation=True)],
 )

@@ -13,25 +13,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
+class Parts:
+    """The parts of a fragment."""
+
+    parts: list[types.Part]
+
+
+@dataclass(slots=True)
 class Fragment:
     """All that is read of a partial event; it goes on where an event of the same id began."""
 
     id: str
     author: str
     branch: str | None
-    content: types.Content | None
+    content: Parts
     node_info: Any
     isolation_scope: Any
     partial: bool = True
 
 
-def continued(first: Event | Fragment, content: types.Content | None) -> Fragment:
+def continued(first: Event, part: types.Part) -> Fragment:
     """The next piece of the model call whose first piece came as a partial event."""
     return Fragment(
         first.id,
         first.author,
         first.branch,
-        content,
+        Parts([part]),
         attribute(first, "node_info"),
         attribute(first, "isolation_scope"),
     )

@@ -80,9 +80,7 @@ class ModelCall:
         for part in parts:
             words = getattr(part, "text", None)
             if words and type(words) is str:
-                said = Said(bool(getattr(part, "thought", None)), words)
-                _append(self.told, said)
-                items.append(said)
+                items.append(self.lengthen(words, thought=bool(getattr(part, "thought", None))))
                 continue
             call = attribute(part, "function_call")
             if call is not None:
@@ -92,6 +90,16 @@ class ModelCall:
                 _append(self.told, shown)
                 items.append(shown)
         return items
+
+    def lengthen(self, words: str, *, thought: bool) -> Said:
+        """Take more text; return what is to be told."""
+        block = self.told[-1] if self.told else None
+        kind: Kind = "thought" if thought else "text"
+        if block is not None and block.kind == kind:
+            block.pieces.append(words)
+        else:
+            self.told.append(Block(kind, pieces=[words]))
+        return Said(thought, words)
 
     def complete(
         self, contents: Sequence[Content], cited: Sequence[Item] = (), order: object = None

@@ -49,6 +49,17 @@ class SpokenOrder:
         self._translator.feed(event)
         return self._translator.note
 
+    def lengthen(self, event_id: str, words: str, *, thought: bool) -> bool:
+        """Take more text that only lengthens the fragment before; False if it does not."""
+        before = self._pending
+        if before is None or before.id != event_id:
+            return False
+        part = _only_text(before)
+        if part is None or bool(part.thought) is not thought:
+            return False
+        self._texts.append(words)
+        return True
+
     def _goes_on(self, event: Event | Fragment, said: types.Part) -> bool:
         """Whether a fragment only lengthens the text of the one before."""
         before = self._pending

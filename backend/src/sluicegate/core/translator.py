@@ -84,6 +84,17 @@ class Translator:
         failed = self._whole(event)
         return [*self._telling.take(), *failed]
 
+    def lengthen(self, lane: Lane, words: str, *, thought: bool) -> list[Signal] | None:
+        """Take more text of the model call that speaks on a lane, as a fragment of it would say.
+
+        None where no model call speaks there; then only a fragment tells what it belongs to.
+        """
+        unit = self._lanes.speaking(lane)
+        if unit is None or unit.call is None:
+            return None
+        self._lanes.tell(unit, (unit.call.lengthen(words, thought=thought),))
+        return self._telling.take()
+
     def end(self) -> list[Signal]:
         """Say that nothing follows for now: what is open ends, what waits is told."""
         for unit in self._lanes.unfinished():

@@ -53,12 +53,13 @@ def discreet(model: BaseLlm) -> BaseLlm:
                     elif not response.partial:
                         call.end()
                         yield response
-                    elif call.takes(response):
-                        await call.say(response)
-                        await call.pace()
                     else:
-                        yield call.hand(response)
-                        await call.pace()
+                        if call.takes(response):
+                            await call.say(response)
+                        else:
+                            yield call.hand(response)
+                        if call.is_to_pause:
+                            await call.pace()
         except Exception as error:  # noqa: BLE001 - whatever a provider raises has words
             if turn is not None:
                 turn.model_error = error

@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.fragments import Fragment, continued
 from sluicegate.engine.pace import Pace
 
 if TYPE_CHECKING:
@@ -22,24 +21,18 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
     from google.genai import types
 
+    from sluicegate.core.lanes import Lane
+
 UNHEARD: Final[ContextVar[bool]] = ContextVar("sluicegate_unheard", default=False)
 """Whether nobody but the turn listens to the partial responses of the agent that speaks here."""
 
-Say = Callable[[Fragment], Awaitable[None]]
+Say = Callable[["LaneCall", "LlmResponse"], Awaitable[None]]
+"""Takes a partial response of a model call whose first piece has come out of the Runner."""
 
 UNDER_WAY: Final = 64
 """Pieces of one model call that may be in the Runner at once."""
 
 _PLAIN: Final = frozenset({"text", "thought", "thought_signature"})
-_TELLS_MORE: Final = (
-    "error_code",
-    "error_message",
-    "interrupted",
-    "grounding_metadata",
-    "citation_metadata",
-    "custom_metadata",
-    "turn_complete",
-)
 
 
 class FastLanes:
@@ -84,9 +77,11 @@ class LaneCall:
 
     def __init__(self, lanes: FastLanes) -> None:
         self._lanes = lanes
+        self.first: Event | None = None
+        """The event of the first piece, once it has come out of the Runner."""
+        self.lane: Lane = (None, "")
         self._may_skip = UNHEARD.get()
         self._mark: types.Content | None = None
-        self._first: Event | None = None
         self._under_way = 0
         self._room: asyncio.Event | None = None
         self._is_lossy = False
@@ -96,15 +91,15 @@ class LaneCall:
         return (
             self._may_skip
             and self._under_way == 0
-            and self._first is not None
+            and self.first is not None
             and self._lanes.say is not None
             and is_plain_text(response)
         )
 
     async def say(self, response: LlmResponse) -> None:
         """Tell a piece that `takes` has let in."""
-        if self._first is not None and self._lanes.say is not None:
-            await self._lanes.say(continued(self._first, response.content))
+        if self._lanes.say is not None:
+            await self._lanes.say(self, response)
 
     def hand(self, response: LlmResponse) -> LlmResponse:
         """Return what the Runner is handed in place of a partial response."""
@@ -120,15 +115,20 @@ class LaneCall:
     def came_out(self, event: Event) -> None:
         """One of the pieces has come out."""
         self._under_way -= 1
-        if self._first is None:
-            self._first = event
+        if self.first is None:
+            self.first, self.lane = event, (event.branch or None, event.author)
         if self._room is not None and self._under_way < UNDER_WAY:
             self._room.set()
 
+    @property
+    def is_to_pause(self) -> bool:
+        """Whether `pace` has something to do before the next piece."""
+        return self._lanes.pace.is_due() or self._under_way >= UNDER_WAY
+
     async def pace(self) -> None:
-        """Wait before the next piece where too many are under way, or readers far behind."""
+        """Wait where too many pieces are under way, or all readers far behind."""
         await self._lanes.pace.step()
-        if self._under_way < UNDER_WAY or self._first is None or self._is_lossy:
+        if self._under_way < UNDER_WAY or self.first is None or self._is_lossy:
             return
         self._room = asyncio.Event()
         try:
@@ -141,8 +141,8 @@ class LaneCall:
 
     def end(self) -> None:
         """The event is complete: what follows belongs to another one."""
-        self._lanes.forget(self._mark, self._first)
-        self._mark = self._first = None
+        self._lanes.forget(self._mark, self.first)
+        self._mark = self.first = None
         self._under_way = 0
 
 
@@ -152,11 +152,19 @@ def is_plain_text(response: LlmResponse) -> bool:
     if not parts:
         return False
     for part in parts:
-        if not part.text or not _only_text(part):
+        if not part.text or not (part.model_fields_set <= _PLAIN or _says_only_text(part)):
             return False
-    return all(getattr(response, name, None) is None for name in _TELLS_MORE)
+    return (
+        response.error_code is None
+        and response.error_message is None
+        and response.grounding_metadata is None
+        and response.citation_metadata is None
+        and response.custom_metadata is None
+        and response.interrupted is None
+        and response.turn_complete is None
+    )
 
 
-def _only_text(part: types.Part) -> bool:
-    said = part.model_fields_set
-    return said <= _PLAIN or all(getattr(part, name) is None for name in said - _PLAIN)
+def _says_only_text(part: types.Part) -> bool:
+    """Whether every other field that was given is empty."""
+    return all(getattr(part, name) is None for name in part.model_fields_set - _PLAIN)

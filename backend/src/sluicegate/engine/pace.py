@@ -41,11 +41,13 @@ class Pace:
         """A reader has taken something."""
         self._moved.set()
 
-    async def step(self) -> None:
-        """A piece was said: wait where everybody is far behind."""
+    def is_due(self) -> bool:
+        """A piece was said: whether it is time for a `step`."""
         self._pieces += 1
-        if self._pieces % PIECES:
-            return
+        return self._pieces % PIECES == 0
+
+    async def step(self) -> None:
+        """Let others run; wait where everybody is far behind."""
         await asyncio.sleep(0)
         if not self._is_ahead():
             return

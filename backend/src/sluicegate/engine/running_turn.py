@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.deferred_gate import DeferredGate
 from sluicegate.core.exchanges import TurnStamp, notes
+from sluicegate.core.fragments import continued
 from sluicegate.core.history import RebuiltExchange, metadata
 from sluicegate.core.noted import enriched
 from sluicegate.core.remembered import remembered_open, with_remembered
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from google.adk.events.event import Event
+    from google.adk.models.llm_response import LlmResponse
 
-    from sluicegate.core.fragments import Fragment
     from sluicegate.core.gate import Gate
     from sluicegate.core.grammar import Grammar
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.core.translator import Translator
+    from sluicegate.engine.fast_lane import LaneCall
     from sluicegate.engine.tape import Tape
     from sluicegate.stores.base import Ledger, StreamWriter
 
@@ -138,17 +140,32 @@ class RunningTurn:
         self.fail(TOOL_TOOK_TOO_LONG)
         self.abort.set()
 
-    async def _say(self, fragment: Fragment) -> None:
+    async def _say(self, call: LaneCall, response: LlmResponse) -> None:
         """Tell a piece that came past the Runner; the model that said it is not to fail for it."""
         async with self._telling:
             if self.abort.is_set():
                 return
             try:
-                self.turn_gate.order.note(fragment)
-                await self._feed(self.translator.feed(fragment), {})
+                await self._lengthen(call, response)
             except Exception as error:  # noqa: BLE001 - as where events are drained
                 self._failed_with(error)
                 self.abort.set()
+
+    async def _lengthen(self, call: LaneCall, response: LlmResponse) -> None:
+        first, content = call.first, response.content
+        if first is None or content is None:
+            return
+        for part in content.parts or ():
+            words, thought = part.text or "", bool(part.thought)
+            if not self.turn_gate.order.lengthen(first.id, words, thought=thought):
+                self.turn_gate.order.note(continued(first, part))
+            signals = self.translator.lengthen(call.lane, words, thought=thought)
+            if signals is None:
+                signals = self.translator.feed(continued(first, part))
+            for signal in signals:
+                await self.emit(self.gate.feed(signal))
+        if self.gate.held_bytes > self.held_limit:
+            self.fail(HELD_TOO_MUCH)
 
     async def _feed(self, signals: Sequence[Signal], note: Mapping[str, Any]) -> None:
         for found in with_remembered(signals, self.gate, self.turn_gate.remembered):
@@ -204,14 +221,15 @@ class RunningTurn:
 
     async def emit(self, chunks: Sequence[BaseChunk]) -> None:
         """Check chunks against the grammar and write them."""
+        writer = self._writer
         for chunk in chunks:
             self.grammar.feed(chunk)
             try:
-                await self.write(chunk)
+                await writer.append(chunk)
             except StreamFull:
                 self.fail(STREAM_FULL)
                 # What ends the turn has as much room again, and this chunk belongs before it.
-                await self.write(chunk)
+                await writer.append(chunk)
 
     async def write(self, chunk: BaseChunk) -> None:
         """Write a chunk as it is.
@@ -219,9 +237,13 @@ class RunningTurn:
         Raises:
             StoreError: the stream does not take it, or the turn was never launched.
         """
+        await self._writer.append(chunk)
+
+    @property
+    def _writer(self) -> StreamWriter:
         if self.writer is None:
             raise StoreError("a turn that was not launched has a chunk to write")
-        await self.writer.append(chunk)
+        return self.writer
 
     async def finish(self, end: End, closing: Sequence[Signal] = ()) -> None:
         """Write the end of the turn: what is held, then ``finish`` or ``error``, once."""

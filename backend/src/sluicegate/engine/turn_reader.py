@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol
+import asyncio
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from sluicegate.errors import StoreError
 from sluicegate.wire.chunks import BaseChunk, decode
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from sluicegate.engine.pace import Pace
     from sluicegate.stores.base import StreamReader
 
-_ENDS = ("finish", "error")
+GATHERED: Final = 0.001
+"""Seconds from one batch to the next: what comes sooner waits for it, so a burst costs little."""
+
+_ENDS: Final = ("finish", "error")
 
 
 class Left(Protocol):
@@ -53,6 +57,8 @@ class TurnReader:
     async def texts(self) -> AsyncIterator[Sequence[str]]:
         """The chunks as JSON texts, in one batch all that are ready together.
 
+        The first of a burst is never held; what follows within a millisecond comes together.
+
         Raises:
             StoreError: the turn has ended without its last chunk.
         """
@@ -61,15 +67,22 @@ class TurnReader:
             yield [text for text in head if text is not None]
         if self._live is None:
             return
-        last = ""
+        clock, given_at, last = asyncio.get_running_loop().time, 0.0, ""
         async for batch in self._live:
+            early = given_at + GATHERED - clock()
+            if early > 0 and self._live.behind == 0:
+                await asyncio.sleep(early)
+                batch = [*batch, *self._live.ready()]
             last = batch[-1].kind
             if self._pace is not None:
                 self._pace.moved()
             if self._head and batch[0].kind == "start":
                 batch = batch[1:]
-            texts = [chunk[1] if self._major == 7 else chunk[2] for chunk in batch]
-            yield [text for text in texts if text is not None]
+            given_at = clock()
+            if self._major == 7:
+                yield [chunk.text for chunk in batch]
+            else:
+                yield [chunk.text_for_6 for chunk in batch if chunk.text_for_6 is not None]
         if last not in _ENDS:
             # A clean end of the response would count as success.
             raise StoreError("The turn ended without its last chunk.")

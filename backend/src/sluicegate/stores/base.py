@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sluicegate.wire.chunks import BaseChunk
 
 
-BATCH_BYTES: Final = 32 * 1024
+BATCH_BYTES: Final = 16 * 1024
 """What a reader takes at once, unless a single chunk is larger."""
 
 
@@ -71,6 +71,9 @@ class StreamReader(Protocol):
 
     async def __anext__(self) -> Sequence[EncodedChunk]:
         """Wait for the next chunks and take all that are ready, up to `BATCH_BYTES`."""
+
+    def ready(self) -> Sequence[EncodedChunk]:
+        """Take what is ready, up to `BATCH_BYTES`, and do not wait; perhaps nothing."""
 
     async def aclose(self) -> None:
         """Stop reading."""

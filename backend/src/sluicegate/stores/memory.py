@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import Event
+from asyncio import Future, get_running_loop
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 from weakref import WeakSet
@@ -61,7 +61,7 @@ class MemoryStreamStore:
 
 
 class _Turn:
-    """The chunks of one turn, and the event that its waiting readers share.
+    """The chunks of one turn, its readers, and those of them that wait.
 
     It is the writer's seat and what readers find (the ports `StreamWriter` and `OpenStream`).
     """
@@ -73,9 +73,9 @@ class _Turn:
         "_ended",
         "_full",
         "_leave",
-        "_more",
         "_readers",
         "_room",
+        "_waiting",
         "_written",
         "about",
         "key",
@@ -91,7 +91,7 @@ class _Turn:
         self._ended = False
         self._full = False
         self._leave = leave
-        self._more: Event | None = None  # Set while a reader waits.
+        self._waiting: list[Future[None]] = []  # One for each reader that waits.
         self._bounds = bounds
         self._room, self._bytes_room = bounds
 
@@ -105,9 +105,10 @@ class _Turn:
             self._overflow()
         self._room -= 1
         self._bytes_room -= size
-        self._written.chunks.append(entry)
-        self._written.ends.append(self._written.size + size)
-        if self._more is not None:
+        chunks, ends = self._written
+        ends.append(ends[-1] + size if ends else size)
+        chunks.append(entry)
+        if self._waiting:
             self._wake()
 
     async def close(self) -> None:
@@ -130,11 +131,11 @@ class _Turn:
             reader.keep_rest()
         return reader
 
-    async def more(self) -> None:
-        """Wait for the next chunk, or for the end."""
-        if self._more is None:
-            self._more = Event()
-        await self._more.wait()
+    def more(self) -> Future[None]:
+        """Return what is done with the next chunk, or with the end."""
+        waiter: Future[None] = get_running_loop().create_future()
+        self._waiting.append(waiter)
+        return waiter
 
     def _overflow(self) -> NoReturn:
         """Refuse the chunk; the first time, make room for what ends the turn."""
@@ -144,9 +145,11 @@ class _Turn:
         raise StreamFull("the turn has grown over its bound")
 
     def _wake(self) -> None:
-        if self._more is not None:
-            self._more.set()
-            self._more = None
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            # Whoever was cancelled does not wait any more.
+            if not waiter.done():
+                waiter.set_result(None)
 
 
 class _Written(NamedTuple):
@@ -174,7 +177,7 @@ class _Reader:
     @property
     def behind(self) -> int:
         """Bytes of chunks that are there and were not taken."""
-        return self._written.size - self._taken
+        return max(0, self._written.size - self._taken)
 
     def keep_rest(self) -> None:
         """Hold nothing but what was not taken: nothing follows it."""
@@ -191,8 +194,14 @@ class _Reader:
             if self._turn is None:
                 raise StopAsyncIteration
             await self._turn.more()
+        return self.ready()
+
+    def ready(self) -> Sequence[EncodedChunk]:
+        """Take what is ready."""
         chunks, ends = self._written
         start, end = self._at, len(chunks)
+        if start == end:
+            return ()
         if ends[-1] - self._taken > BATCH_BYTES:
             end = max(start + 1, bisect_right(ends, self._taken + BATCH_BYTES, start))
         self._at, self._taken = end, ends[end - 1]

@@ -12,8 +12,6 @@ from sluicegate.transports.backlog import Backlog, reset
 from sluicegate.wire.sse import DONE, HEADERS, frames
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from starlette.types import Receive, Scope, Send
 
     from sluicegate.engine.turn_reader import TurnReader
@@ -46,7 +44,7 @@ class EventStream(EventSourceResponse):
         self._scope: Scope | None = None
         self._backlog = Backlog(patience, behind=lambda: reader.behind, give_up=self._give_up)
         super().__init__(
-            _frames(reader),
+            reader.texts(),
             headers=HEADERS,
             ping=keep_alive,
             ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
@@ -74,11 +72,14 @@ class EventStream(EventSourceResponse):
         """Send the response; sse-starlette's own loop arms a timer for each write."""
         status = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         await send(status)
+        await send({"type": "http.response.body", "body": _OPENED, "more_body": True})
         backlog = self._backlog
-        async for body in self.body_iterator:
-            backlog.begin()
-            await send({"type": "http.response.body", "body": body, "more_body": True})
-            backlog.end()
+        async for texts in self._reader.texts():
+            if texts:
+                body = frames(texts)
+                backlog.begin()
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+                backlog.end()
         async with self._send_lock:
             self.active = False
             await send({"type": "http.response.body", "body": DONE, "more_body": False})
@@ -95,10 +96,3 @@ class EventStream(EventSourceResponse):
             # A client that leaves cancels this task; the reader is told all the same.
             with anyio.CancelScope(shield=True):
                 await self._reader.aclose()
-
-
-async def _frames(reader: TurnReader) -> AsyncIterator[bytes]:
-    yield _OPENED
-    async for texts in reader.texts():
-        if texts:
-            yield frames(texts)

@@ -41,6 +41,8 @@ def encoded(chunk: BaseChunk) -> EncodedChunk:
         TypeError: a value is not JSON.
     """
     text = encode(chunk)
+    kind: str = chunk.type  # type: ignore[attr-defined]  # `encode` has looked
     fit = for_major(chunk, 6)
-    other = text if fit is chunk else None if fit is None else encode(fit)
-    return EncodedChunk(chunk.type, text, other)  # type: ignore[attr-defined]  # `encode` looked
+    if fit is chunk:
+        return EncodedChunk(kind, text, text)
+    return EncodedChunk(kind, text, None if fit is None else encode(fit))

@@ -1,0 +1,90 @@
+"""What a transport is given of a response, and when."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from sluicegate.core.keys import ChatKey, TurnKey
+from sluicegate.engine.turn_reader import TurnReader
+from sluicegate.errors import StoreError
+from sluicegate.stores.base import StreamWriter
+from sluicegate.stores.memory import MemoryStreamStore
+from sluicegate.wire.chunks import (
+    FinishChunk,
+    ResetStepChunk,
+    StartChunk,
+    TextDeltaChunk,
+    encode,
+)
+
+KEY = TurnKey(ChatKey("app", "ann", "chat"), "turn", 1)
+START, FINISH = StartChunk(message_id="m"), FinishChunk(finish_reason="stop")
+
+
+def delta(text: str) -> TextDeltaChunk:
+    return TextDeltaChunk(id="t", delta=text)
+
+
+async def opened(head: list[StartChunk] | None = None) -> tuple[StreamWriter, TurnReader]:
+    store = MemoryStreamStore()
+    writer, found = await store.open(KEY), await store.find(KEY.chat)
+    assert writer is not None
+    assert found is not None
+    return writer, TurnReader(head or [], found.read(), major=7)
+
+
+async def test_the_first_chunk_after_a_silence_is_given_at_once() -> None:
+    writer, reader = await opened()
+    texts = reader.texts()
+    await writer.append(START)
+    assert await anext(texts) == [encode(START)]
+    await asyncio.sleep(0.002)
+    coming = asyncio.ensure_future(anext(texts))
+    await writer.append(delta("a"))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert coming.done()
+
+
+async def test_what_comes_within_a_millisecond_comes_together() -> None:
+    writer, reader = await opened()
+    texts = reader.texts()
+    await writer.append(START)
+    await anext(texts)
+    coming = asyncio.ensure_future(anext(texts))
+    for text in "abc":
+        await writer.append(delta(text))
+        await asyncio.sleep(0)
+    assert await coming == [encode(delta(text)) for text in "abc"]
+
+
+async def test_a_client_of_six_is_given_what_it_knows() -> None:
+    store = MemoryStreamStore()
+    writer, found = await store.open(KEY), await store.find(KEY.chat)
+    assert writer is not None
+    assert found is not None
+    reader = TurnReader([], found.read(), major=6)
+    for chunk in (START, ResetStepChunk(), FINISH):
+        await writer.append(chunk)
+    await writer.close()
+    assert [chunk async for chunk in reader] == [START, FINISH]
+
+
+async def test_the_start_is_said_once() -> None:
+    writer, reader = await opened([START])
+    for chunk in (START, delta("a"), FINISH):
+        await writer.append(chunk)
+    await writer.close()
+    assert [chunk async for chunk in reader] == [START, delta("a"), FINISH]
+
+
+async def test_a_turn_without_its_last_chunk_is_no_success() -> None:
+    writer, reader = await opened()
+    await writer.append(START)
+    await writer.close()
+    texts = reader.texts()
+    await anext(texts)
+    with pytest.raises(StoreError, match="last chunk"):
+        await anext(texts)
