@@ -74,8 +74,9 @@ golden: setup-node ## write the recorded conversations in e2e/goldens anew
 mutants: setup ## break each promise once and see that a test notices; takes half an hour
 	$(BIN)/python backend/tests/mutants/run.py
 
-bench: setup ## measure the server beside its peers, one table
+bench: setup-browser ## measure the server beside its peers, one table, and the page
 	$(BIN)/python backend/bench
+	$(NPM) run --silent bench --workspace frontend/app
 
 format: setup-node ## format everything and mend what can be mended without thought
 	$(BIN)/ruff format .

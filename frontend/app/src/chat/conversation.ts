@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore
 import { type SluiceChat, useSluiceChat } from "sluicegate/react";
 import type { ApprovalRequest, Decide } from "../approvals/request.ts";
 import type { Choices } from "../choices.ts";
+import { inspectedFetch } from "../inspector/inspected-fetch.ts";
 import { inspectedSockets } from "../inspector/inspected-sockets.ts";
 import { inspectedTransports } from "../inspector/inspected-transports.ts";
 import { Inspection } from "../inspector/inspection.ts";
@@ -18,7 +19,7 @@ import { asThreadMessage, composedParts } from "./message-runtime.ts";
 import { openRequests, sameRequests } from "./requests.ts";
 
 /** Milliseconds between two drawings of an answer that comes in. */
-const THROTTLE = 60;
+const THROTTLE = 80;
 
 /** What the parts of the page share of the chat that is open. */
 export interface Conversation {
@@ -52,6 +53,7 @@ function useInstruments() {
       keeper,
       inspection,
       ai: inspectedTransports(inspection),
+      fetch: inspectedFetch(inspection),
       webSocket: inspectedSockets(inspection),
     };
   });
@@ -78,7 +80,7 @@ interface Opened {
 
 /** The chat that is open: `useChat` with a server behind it, and what the page adds. */
 export function useConversation({ id, messages, choices, onChanged }: Opened): Conversation {
-  const { ai, inspection, keeper, log, webSocket } = useInstruments();
+  const { ai, fetch, inspection, keeper, log, webSocket } = useInstruments();
   const [unsent, setUnsent] = useState(new Set<string>());
   const [problem, setProblem] = useState<string>();
   const [heard, setHeard] = useState<Heard>();
@@ -86,6 +88,7 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
     id,
     messages: messages as UIMessage[],
     ai,
+    fetch,
     major: 7,
     webSocket,
     kind: choices.transport,

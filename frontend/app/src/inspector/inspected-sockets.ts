@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import type { SluiceChatOptions } from "sluicegate/react";
-import type { Inspection, Sent } from "./inspection.ts";
+import type { Inspection, Posted } from "./inspection.ts";
 
 type SocketClass = NonNullable<SluiceChatOptions["webSocket"]>;
 
@@ -15,7 +15,7 @@ function read(data: string): Record<string, unknown> {
   }
 }
 
-/** Sockets whose frames are written down, but for those that a transport has written already. */
+/** Sockets whose frames are written down, but for chunks that a transport has written already. */
 export function inspectedSockets(inspection: Inspection): SocketClass {
   const note = (isLive: boolean, dir: "client" | "server", data: unknown) => {
     if (typeof data !== "string" || (!isLive && data.startsWith('{"type":"chunk"'))) return;
@@ -24,7 +24,7 @@ export function inspectedSockets(inspection: Inspection): SocketClass {
       case "heartbeat":
         return;
       case "send":
-        if (isLive) inspection.send({ ...frame, chatId: frame.id } as unknown as Sent);
+        inspection.send({ ...frame, ...(frame.body as object) } as unknown as Posted);
         return;
       case "chunk":
         inspection.chunk(frame.chunk as UIMessageChunk);

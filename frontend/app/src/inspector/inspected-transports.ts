@@ -33,7 +33,6 @@ function resumed(chunks: Chunks | null, id: string, inspection: Inspection): Chu
 export function inspectedTransports(inspection: Inspection): Transports<UIMessage> {
   class Sse extends DefaultChatTransport<UIMessage> {
     override async sendMessages(options: SendOptions) {
-      inspection.send(options);
       return seen(await super.sendMessages(options), inspection);
     }
     override async reconnectToStream(options: ResumeOptions) {
@@ -42,7 +41,6 @@ export function inspectedTransports(inspection: Inspection): Transports<UIMessag
   }
   class Socket extends WebSocketChatTransport<UIMessage> {
     override async sendMessages(options: SendOptions) {
-      inspection.send(options);
       return seen(await super.sendMessages(options), inspection);
     }
     override async reconnectToStream(options: ResumeOptions) {

@@ -1,13 +1,15 @@
 import type { UIMessage, UIMessageChunk } from "ai";
 import type { Direction, WireLog } from "./log.ts";
 
-/** A request that is sent. */
-export interface Sent {
-  readonly chatId: string;
+/** A request to go on with a chat, as it is posted. */
+export interface Posted {
+  readonly id: string;
   readonly messages: readonly UIMessage[];
-  readonly trigger: string;
-  readonly messageId?: string | undefined;
+  readonly [key: string]: unknown;
 }
+
+/** What a server reads of a request beside its last message; the history before that is decoration. */
+const READ = ["id", "trigger", "messageId", "edits", "remember"];
 
 /** Looks at everything that passes between the page and the server. */
 export class Inspection {
@@ -21,13 +23,12 @@ export class Inspection {
     this.#hear = hear;
   }
 
-  send({ chatId, messageId, messages, trigger }: Sent): void {
-    const message = messages.at(-1);
+  send(posted: Posted): void {
+    const message = posted.messages.at(-1);
     // A message of the user begins an exchange; everything else goes on with one.
     if (message?.role === "user") this.#log.clear();
-    // Of the messages a server reads the last; the history before it is decoration.
-    const named = messageId === undefined ? {} : { messageId };
-    this.#begin({ type: "send", id: chatId, trigger, ...named, message });
+    const read = Object.entries(posted).filter(([key]) => READ.includes(key));
+    this.#begin({ type: "send", ...Object.fromEntries(read), message });
   }
 
   resume(chatId: string): void {

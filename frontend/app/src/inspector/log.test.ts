@@ -17,13 +17,15 @@ function inspected() {
 
 test("a recording is a header and then what happened, numbered from 1", () => {
   const { log, heard, inspection } = inspected();
-  inspection.send({ chatId: "c1", trigger: "submit-message", messages: [asked, said] });
+  inspection.send({ id: "c1", trigger: "submit-message", messages: [asked, said] });
   inspection.chunk(start);
   inspection.send({
-    chatId: "c1",
+    id: "c1",
     trigger: "submit-message",
     messageId: "a1",
+    edits: { ap1: { amount: 5 } },
     messages: [said, asked],
+    decoration: true,
   });
   inspection.frame("server", { type: "end" });
   inspection.stop("c1");
@@ -56,7 +58,13 @@ test("a recording is a header and then what happened, numbered from 1", () => {
       turn: 2,
       dir: "client",
       kind: "request",
-      body: { type: "send", ...request, messageId: "a1", message: asked },
+      body: {
+        type: "send",
+        ...request,
+        messageId: "a1",
+        edits: { ap1: { amount: 5 } },
+        message: asked,
+      },
     },
     { seq: 4, turn: 2, dir: "server", kind: "frame", body: { type: "end" } },
     {
@@ -73,7 +81,7 @@ test("a recording is a header and then what happened, numbered from 1", () => {
 
 test("another message of the user begins anew, an answer to a card goes on", () => {
   const { log, inspection } = inspected();
-  const send = { chatId: "c1", trigger: "submit-message" };
+  const send = { id: "c1", trigger: "submit-message" };
   inspection.send({ ...send, messages: [said] });
   inspection.send({ ...send, messages: [said, asked] });
   expect(log.count()).toBe(2);

@@ -1,0 +1,132 @@
+// Prints how quick the page is: under the longest answer at full speed, and with a history
+// of 300 messages. The page is built with readable names, so that React's share can be told apart.
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type BrowserContext, chromium, type Page } from "@playwright/test";
+import { build } from "vite";
+import config from "../../../playwright.config.ts";
+import { reactShare } from "./react-share.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+/** A turn has no more than 5,000 chunks, its first and its last ones among them. */
+const DELTAS = 4990;
+const DELTA = 8;
+const MESSAGES = 300;
+const TYPES: Record<string, string> = { css: "text/css", html: "text/html", js: "text/javascript" };
+
+const paragraph = "The **gate** holds the water back, and a person lets it go. ".repeat(6);
+const code = "```python\nlift(gate, by=0.3)  # a hand\n```";
+const piece = `## On gates\n\n${paragraph}\n\n- one\n- two\n- three\n\n${code}\n\n`;
+const answer = piece.repeat(Math.ceil((DELTAS * DELTA) / piece.length)).slice(0, DELTAS * DELTA);
+
+/** A server whose model says the answer at full speed. */
+async function serve(folder: string): Promise<{ url: string; server: ChildProcess }> {
+  const agent = 'from google.adk.agents import LlmAgent\nroot_agent = LlmAgent(name="writer")\n';
+  const responses = [{ parts: [{ text: answer }], delta_chars: DELTA, delay_ms: 0 }];
+  await writeFile(join(folder, "agent.py"), agent);
+  await writeFile(
+    join(folder, "script.json"),
+    JSON.stringify({ scenarios: [{ match: ".", responses }] }),
+  );
+  const options = ["--model-script", "script.json", "--port", "0"];
+  const server = spawn(
+    join(ROOT, ".venv/bin/sluicegate"),
+    ["serve", "agent.py:root_agent", ...options],
+    { cwd: folder, stdio: ["ignore", "pipe", "inherit"] },
+  );
+  for await (const said of server.stdout) {
+    const url = /http:\/\/\S+?(?=\/ )/.exec(String(said))?.[0];
+    if (url) return { url, server };
+  }
+  throw new Error("The server did not start.");
+}
+
+/** Gives the page from a build in place of the one that the server has. */
+async function givePage(context: BrowserContext, url: string, built: string): Promise<void> {
+  const give = async (file: string) => ({
+    body: await readFile(join(built, file)),
+    contentType: TYPES[file.split(".").at(-1) ?? ""] ?? "text/plain",
+  });
+  await context.route(`${url}/assets/*`, async (route) => {
+    await route.fulfill(await give(new URL(route.request().url()).pathname));
+  });
+  await context.route(`${url}/?chat=*`, async (route) => {
+    const { body, contentType } = await give("index.html");
+    await route.fulfill({ body: body.toString().replaceAll("{{api}}", "api"), contentType });
+  });
+}
+
+/** Milliseconds of each task of the page that kept it busy for over 50. */
+async function watchTasks(page: Page): Promise<() => Promise<number[]>> {
+  await page.addInitScript(() => {
+    const tasks: number[] = [];
+    Object.assign(window, { tasks });
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) tasks.push(Math.round(duration));
+    }).observe({ entryTypes: ["longtask"] });
+  });
+  return () => page.evaluate(() => (window as unknown as { tasks: number[] }).tasks.splice(0));
+}
+
+async function longAnswer(context: BrowserContext, url: string): Promise<void> {
+  const page = await context.newPage();
+  const tasks = await watchTasks(page);
+  await page.goto(`${url}/?chat=answer`);
+  await page.getByRole("textbox", { name: "Message" }).fill("Write");
+  await tasks();
+  const begun = Date.now();
+  const share = await reactShare(context, page, async () => {
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Answer again" }).waitFor({ timeout: 120_000 });
+  });
+  const longest = Math.max(0, ...(await tasks()));
+  const seconds = (Date.now() - begun) / 1000;
+  process.stdout.write(
+    `page: ${DELTAS} deltas in ${seconds.toFixed(1)} s, ${(share * 100).toFixed(0)} % of it in ` +
+      `React (at most 25), longest task ${longest || "under 50"} ms (at most 100)\n`,
+  );
+  await page.close();
+}
+
+async function longHistory(context: BrowserContext, url: string): Promise<void> {
+  const page = await context.newPage();
+  const messages = Array.from({ length: MESSAGES }, (_, index) => ({
+    id: `m${index}`,
+    role: index % 2 === 0 ? "user" : "assistant",
+    parts: [{ type: "text", text: `${index}\n\n${piece}`, state: "done" }],
+  }));
+  const chat = { id: "history", title: "History", messages, status: "ready" };
+  await page.route("**/api/chats/history", (route) => route.fulfill({ json: chat }));
+  await page.goto(`${url}/?chat=history`);
+  await page.reload();
+  // The newest message is drawn, and so is the frame after it.
+  await page.getByRole("button", { name: "Answer again" }).waitFor();
+  const milliseconds = await page.evaluate(
+    () => new Promise<number>((done) => requestAnimationFrame(() => done(performance.now()))),
+  );
+  process.stdout.write(
+    `page: ${MESSAGES} messages, first paint of the thread after ` +
+      `${Math.round(milliseconds)} ms (at most 1000)\n`,
+  );
+  await page.close();
+}
+
+const folder = await mkdtemp(join(tmpdir(), "sluicegate-page-"));
+const built = join(folder, "built");
+const root = join(ROOT, "frontend/app");
+const settings = { outDir: built, minify: false, emptyOutDir: true };
+await build({ root, mode: "bench", logLevel: "error", build: settings });
+const { url, server } = await serve(folder);
+const browser = await chromium.launch(config.use?.launchOptions ?? {});
+try {
+  const context = await browser.newContext();
+  await givePage(context, url, built);
+  await longAnswer(context, url);
+  await longHistory(context, url);
+} finally {
+  await browser.close();
+  server.kill();
+  await rm(folder, { recursive: true, force: true });
+}
