@@ -85,6 +85,8 @@ export class LastingSocket {
   readonly #events: SocketEvents;
   readonly #patience: Patience;
   #socket: OpenSocket | undefined;
+  /** The attempt that asks for its address. */
+  #opening: symbol | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #silence: ReturnType<typeof setTimeout> | undefined;
   #hasBeenOpen = false;
@@ -106,7 +108,7 @@ export class LastingSocket {
 
   /** Connect now, unless a connection is there or on its way. */
   open(): void {
-    if (this.#socket !== undefined) return;
+    if (this.#socket !== undefined || this.#opening !== undefined) return;
     this.#stopWaiting();
     void this.#connect();
   }
@@ -134,21 +136,21 @@ export class LastingSocket {
   async #connect(): Promise<void> {
     this.#attempts += 1;
     this.#heardAt ??= Date.now();
-    // Marks the way as taken while the address is asked for.
-    const way = {} as OpenSocket;
-    this.#socket = way;
+    const opening = Symbol("opening");
+    this.#opening = opening;
     try {
       const url = await this.#address.url();
-      if (this.#socket !== way) return;
+      if (this.#opening !== opening) return;
       const Socket = this.#address.webSocket ?? (globalThis.WebSocket as SocketClass);
       const { protocols } = this.#address;
       const socket = (protocols ? new Socket(url, protocols) : new Socket(url)) as OpenSocket;
+      this.#opening = undefined;
       this.#socket = socket;
       this.#listen(socket);
       this.#watch(this.#patience.connect);
     } catch (error) {
-      if (this.#socket !== way) return;
-      this.#socket = undefined;
+      if (this.#opening !== opening) return;
+      this.#opening = undefined;
       this.#fail(error instanceof Error ? error : new Error(String(error)));
     }
   }
@@ -186,7 +188,8 @@ export class LastingSocket {
     clearTimeout(this.#silence);
     const socket = this.#socket;
     this.#socket = undefined;
-    if (socket === undefined || socket.close === undefined) return;
+    this.#opening = undefined;
+    if (socket === undefined) return;
     socket.onopen = socket.onmessage = socket.onclose = null;
     // A connection that is dead already may still tell of it.
     socket.onerror = () => {};
