@@ -132,7 +132,9 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
       }
     };
     void chat.sendMessage({ text: "Go." });
-    await vi.advanceTimersByTimeAsync(10_000);
+    await vi.advanceTimersByTimeAsync(1_900);
+    expect([runs, chat.status]).toEqual([1, "streaming"]);
+    await vi.advanceTimersByTimeAsync(1_000);
 
     expect([runs, chat.status, texts(chat)]).toEqual([0, "ready", "Half done."]);
   });

@@ -52,12 +52,6 @@ function isOneCall(one: Piece, other: Piece | undefined): boolean {
   return one.kind === "call" && other?.kind === "call" && one.id === other.id;
 }
 
-/** AI SDK 6 has no chunk for a decision, and a request without one would stay open. */
-function withoutDecision(part: Part): Part {
-  const { approval, ...rest } = part as Part & { approval?: { approved?: boolean } };
-  return approval?.approved === undefined ? part : (rest as Part);
-}
-
 /**
  * Brings a client that holds part of a message to what is told of it again from the beginning.
  *
@@ -83,7 +77,7 @@ export class CatchUp {
 
   /** Take the whole message as it is stored; undefined if the client holds another one. */
   settle(parts: readonly Part[], major: 6 | 7): Chunk[] | undefined {
-    const told = chunksOfParts(major === 7 ? parts : parts.map(withoutDecision));
+    const told = chunksOfParts(parts, major);
     const whole = new Pieces();
     for (const chunk of told) whole.apply(chunk);
     // Text that a call has followed is not in the history (D4).
@@ -177,7 +171,7 @@ export class CatchUp {
   }
 
   #words(want: Words, have: Words, chunk: Chunk): Chunk[] {
-    if (have.isDone || want.text.length < have.text.length) return [];
+    if (have.isDone) return [];
     const { id, type } = have;
     const rest = want.text.startsWith(have.text) ? want.text.slice(have.text.length) : "";
     const delta = { type: `${type}-delta`, id, delta: rest };

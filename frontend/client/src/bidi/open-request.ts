@@ -38,11 +38,8 @@ export class OpenRequest {
   requestId: string | undefined;
   /** Whether it was asked for on an earlier connection. */
   wasAsked = false;
-  /** Whether the last question of a cut request was the request itself once more. */
   isOpen = true;
   sequence = -1;
-  /** Questions that came to nothing, since something last came. */
-  vain = 0;
   timer: ReturnType<typeof setTimeout> | undefined;
   readonly #init: RequestInit;
   #controller!: ReadableStreamDefaultController<Chunk>;
@@ -94,7 +91,6 @@ export class OpenRequest {
   }
 
   accepted(): void {
-    this.vain = 0;
     this.#respond(this.chunks);
   }
 

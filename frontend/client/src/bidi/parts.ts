@@ -54,7 +54,7 @@ function ended(part: Part): Chunk[] {
   }
 }
 
-function called(part: Part): Chunk[] {
+function called(part: Part, major: 6 | 7): Chunk[] {
   const { toolCallId, state, input, rawInput, title, providerExecuted, toolMetadata } = part;
   const isDynamic = part.type === "dynamic-tool";
   const toolName = isDynamic ? part.toolName : part.type.slice("tool-".length);
@@ -70,27 +70,29 @@ function called(part: Part): Chunk[] {
   }
   const announced: Chunk = { type: "tool-input-available", ...facts, input: input ?? {} };
   const approval = part.approval as Approval | undefined;
+  // AI SDK 6 has no chunk for a decision, and a request without one would stay open.
+  const isTold = major === 7 || approval?.approved === undefined;
   const isAgain = state === "input-available" && approval?.approved === true;
   return [
     announced,
-    ...(approval === undefined ? [] : asked(toolCallId, approval)),
+    ...(isTold && approval !== undefined ? asked(toolCallId, approval) : []),
     ...(isAgain ? [announced] : []),
     ...ended(part),
   ];
 }
 
-function chunksOf(part: Part, index: number): Chunk[] {
+function chunksOf(part: Part, index: number, major: 6 | 7): Chunk[] {
   if (part.type === "text" || part.type === "reasoning") {
     return spoken(part, part.type, typeof part.id === "string" ? part.id : `part-${index}`);
   }
   if (part.type === "step-start") return [{ type: "start-step" }];
-  if (part.type === "dynamic-tool" || part.type.startsWith("tool-")) return called(part);
+  if (part.type === "dynamic-tool" || part.type.startsWith("tool-")) return called(part, major);
   return [part];
 }
 
-/** Chunks that build a message of these parts. */
-export function chunksOfParts(parts: readonly Part[]): Chunk[] {
-  return parts.flatMap(chunksOf);
+/** Chunks that build a message of these parts, as far as a client of that major may get them. */
+export function chunksOfParts(parts: readonly Part[], major: 6 | 7): Chunk[] {
+  return parts.flatMap((part, index) => chunksOf(part, index, major));
 }
 
 /** What a client holds that holds a message of these parts. */
@@ -98,6 +100,6 @@ export function piecesOf(message: { id: string; parts: readonly Part[] } | undef
   const pieces = new Pieces();
   if (message === undefined) return pieces;
   pieces.messageId = message.id;
-  for (const chunk of chunksOfParts(message.parts)) pieces.apply(chunk);
+  for (const chunk of chunksOfParts(message.parts, 7)) pieces.apply(chunk);
   return pieces;
 }

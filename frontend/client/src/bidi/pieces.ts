@@ -168,8 +168,8 @@ export class Pieces {
   }
 
   #stageOf(chunk: Chunk, found: Piece | undefined): Stage | undefined {
-    const isAsked = found?.kind === "call" && found.stage >= STAGES.asked;
-    if (chunk.type === "tool-input-available" && isAsked) return STAGES.announcedAgain;
+    const isKnown = found?.kind === "call" && found.stage >= STAGES.announced;
+    if (chunk.type === "tool-input-available" && isKnown) return STAGES.announcedAgain;
     if (chunk.type === "tool-output-available" && chunk.preliminary === true) return STAGES.atWork;
     return CALL_STAGES[chunk.type];
   }

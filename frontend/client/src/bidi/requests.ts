@@ -22,7 +22,8 @@ export interface Line {
   readonly major: 6 | 7;
 }
 
-const STILL_RUNNING = 500;
+/** Milliseconds between two questions for an answer that goes on and cannot be joined. */
+const STILL_RUNNING = 1_000;
 
 function asError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
@@ -162,8 +163,7 @@ export class Requests {
     if (!request.isOpen || request.requestId !== undefined) return;
     if (stored?.status === "running") {
       // It runs, yet this client cannot join it now.
-      request.vain += 1;
-      request.timer = setTimeout(() => this.#resume(request), STILL_RUNNING * request.vain);
+      request.timer = setTimeout(() => this.#resume(request), STILL_RUNNING);
       return;
     }
     this.#open.delete(request);

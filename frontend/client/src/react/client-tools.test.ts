@@ -154,7 +154,8 @@ test("a call beside a request is run at once and sent with the answer", async ()
 test("a stop lets a tool of the page know and drops its output", async () => {
   const server = new FakeServer();
   server.posts.push(CALLED);
-  server.stored = storedAs("ready", [USER]);
+  const sealed = loaded("output-error", { errorText: "Stopped." });
+  server.stored = storedAs("ready", [USER, sealed]);
   let finish: (found: unknown) => void = () => {};
   const { ran, clientTools } = locating(() => new Promise((resolve) => (finish = resolve)));
   const page = new Page(server, { clientTools });
@@ -164,7 +165,7 @@ test("a stop lets a tool of the page know and drops its output", async () => {
   await page.does(() => finish({ city: "Ulm" }));
 
   expect(ran[0]?.call.signal.aborted).toBe(true);
-  expect(page.chat.messages).toEqual([USER]);
+  expect(page.chat.messages).toEqual([USER, sealed]);
   expect(server.sent).toHaveLength(1);
 });
 
@@ -184,6 +185,20 @@ test.each([
   await page.shows(() => expect(page.text).toBe("Done."));
 
   expect([ran.length, server.sent.length]).toEqual([1, 1]);
+});
+
+test("nothing is run for a page that has gone", async () => {
+  const server = new FakeServer();
+  let answer: (response: Response) => void = () => {};
+  server.resumed = () => new Promise((resolve) => (answer = resolve));
+  const { ran, clientTools } = locating();
+  const messages = [USER, loaded("input-available")];
+  const page = new Page(server, { clientTools, messages: messages as never });
+  await page.shows(() => expect(server.log).toHaveLength(2));
+  page.rendered.unmount();
+  await page.does(() => answer(new Response(null, { status: 204 })));
+
+  expect(ran).toEqual([]);
 });
 
 test("a call that is decided here and not yet sent is not run", async () => {

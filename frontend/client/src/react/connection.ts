@@ -75,7 +75,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   };
 
   async sendMessages(request: SendOptions<Message>): Promise<Chunks> {
-    const told = this.#errors();
+    const told = (error: unknown) => this.#refusals.named(error);
     const taken = () => this.#events.taken(request.messages);
     try {
       return passedOn(await this.#transport().sendMessages(request), told, taken);
@@ -85,7 +85,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   async reconnectToStream(request: ResumeOptions): Promise<Chunks | null> {
-    const told = this.#errors();
+    const told = (error: unknown) => this.#refusals.named(error);
     const left = this.#left;
     try {
       const chunks = await this.#transport().reconnectToStream(request);
@@ -117,7 +117,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   /**
-   * Let go of every socket without a word to the chat; the next request opens one again.
+   * Let go of every socket; the next request opens one again. The chat is to be stopped after.
    *
    * For the server a socket that closes is a reader that may come back. An `abort`, which a chat
    * that is stopped sends, would end the turn soon.
@@ -198,13 +198,6 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   async #ownBody(): Promise<object> {
     const { body } = this.options;
     return (typeof body === "function" ? await body() : body) ?? {};
-  }
-
-  /** What errors of a request mean to the chat, as long as the chat is not left. */
-  #errors(): (error: unknown) => unknown {
-    const left = this.#left;
-    return (error) =>
-      left === this.#left ? this.#refusals.named(error) : new DOMException("Left.", "AbortError");
   }
 }
 

@@ -180,6 +180,22 @@ test.each([
   expect(server.sent).toHaveLength(2);
 });
 
+test("an answer that was refused and shows as open again is sent again", async () => {
+  const server = new FakeServer();
+  server.posts.push(streams(turn(step(gate("c1")))));
+  server.posts.push(refuses(409, "turn_running", "Wait."), streams(turn(output("c1"), ANSWER)));
+  server.stored = storedAs("waiting", [USER, card("approval-requested", {})]);
+  const page = new Page(server);
+  await page.does((chat) => chat.sendMessage({ text: "Pay." }));
+  await page.rests();
+  await page.does((chat) => chat.approve("approval-c1"));
+  await page.shows(() => expect(page.chat.pending).toHaveLength(1));
+  await page.does((chat) => chat.approve("approval-c1"));
+  await page.shows(() => expect(page.text).toBe("Done."));
+
+  expect(server.sent).toHaveLength(3);
+});
+
 test("text that was refused is handed back", async () => {
   const server = new FakeServer();
   server.posts.push(refuses(409, "turn_running", "Wait for the answer."), streams(turn(ANSWER)));
