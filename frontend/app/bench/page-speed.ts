@@ -4,10 +4,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type BrowserContext, chromium, type Page } from "@playwright/test";
+import { type BrowserContext, chromium } from "@playwright/test";
 import { build } from "vite";
 import config from "../../../playwright.config.ts";
-import { reactShare } from "./react-share.ts";
+import { measureWork } from "./page-work.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
 /** A turn has no more than 5,000 chunks, its first and its last ones among them. */
@@ -58,34 +58,21 @@ async function givePage(context: BrowserContext, url: string, built: string): Pr
   });
 }
 
-/** Milliseconds of each task of the page that kept it busy for over 50. */
-async function watchTasks(page: Page): Promise<() => Promise<number[]>> {
-  await page.addInitScript(() => {
-    const tasks: number[] = [];
-    Object.assign(window, { tasks });
-    new PerformanceObserver((list) => {
-      for (const { duration } of list.getEntries()) tasks.push(Math.round(duration));
-    }).observe({ entryTypes: ["longtask"] });
-  });
-  return () => page.evaluate(() => (window as unknown as { tasks: number[] }).tasks.splice(0));
-}
-
 async function longAnswer(context: BrowserContext, url: string): Promise<void> {
   const page = await context.newPage();
-  const tasks = await watchTasks(page);
   await page.goto(`${url}/?chat=answer`);
   await page.getByRole("textbox", { name: "Message" }).fill("Write");
-  await tasks();
-  const begun = Date.now();
-  const share = await reactShare(context, page, async () => {
+  const begun = performance.now();
+  const { longestTask, react, scripts } = await measureWork(page, async () => {
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Answer again" }).waitFor({ timeout: 120_000 });
   });
-  const longest = Math.max(0, ...(await tasks()));
-  const seconds = (Date.now() - begun) / 1000;
+  const elapsed = performance.now() - begun;
+  const percent = (part: number) => `${Math.round((part / elapsed) * 100)} %`;
   process.stdout.write(
-    `page: ${DELTAS} deltas in ${seconds.toFixed(1)} s, ${(share * 100).toFixed(0)} % of it in ` +
-      `React (at most 25), longest task ${longest || "under 50"} ms (at most 100)\n`,
+    `page: ${DELTAS} deltas in ${(elapsed / 1000).toFixed(1)} s; of that ${percent(scripts)} is ` +
+      `work of the page, ${percent(react)} React (at most 25 %); the longest task takes ` +
+      `${Math.round(longestTask)} ms (at most 100)\n`,
   );
   await page.close();
 }

@@ -3,6 +3,7 @@ import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useCallback, useState } from "react";
 import { newChatId, useChatId } from "./address.ts";
 import { ChatView } from "./chat/chat-view.tsx";
+import { SignIn } from "./chat/sign-in.tsx";
 import { ChatList } from "./chats/chat-list.tsx";
 import { useChats } from "./chats/use-chats.ts";
 import { useChoices } from "./choices.ts";
@@ -73,14 +74,18 @@ export function Page() {
         </AppShell.Section>
       </AppShell.Navbar>
       <AppShell.Main className="main">
-        <ChatView
-          key={id}
-          id={id}
-          choices={choices}
-          onChanged={() => void chats.refresh()}
-          isInspecting={isInspecting}
-          onEndInspecting={inspector.close}
-        />
+        {chats.isStranger === true ? (
+          <SignIn />
+        ) : (
+          <ChatView
+            key={id}
+            id={id}
+            choices={choices}
+            onChanged={() => void chats.refresh()}
+            isInspecting={isInspecting}
+            onEndInspecting={inspector.close}
+          />
+        )}
       </AppShell.Main>
     </AppShell>
   );

@@ -1,10 +1,13 @@
 import { useCallback, useEffect, useRef, useState } from "react";
+import { RequestRefused } from "sluicegate";
 import { type ChatSummary, listChats, sentenceOf } from "../server.ts";
 
 interface ChatList {
   readonly chats: readonly ChatSummary[];
   readonly next: string | null;
   readonly problem?: string;
+  /** Whether the server wants to know first who asks. */
+  readonly isStranger?: boolean;
 }
 
 /** The list of chats, loaded anew when it is asked for and when the person comes back to the page. */
@@ -20,7 +23,8 @@ export function useChats(query: string) {
       if (number === asked.current) setList(page);
     } catch (error) {
       if (number === asked.current) {
-        setList((before) => ({ ...before, problem: sentenceOf(error) }));
+        const isStranger = error instanceof RequestRefused && error.status === 401;
+        setList((before) => ({ ...before, problem: sentenceOf(error), isStranger }));
       }
     }
   }, [query]);
