@@ -15,9 +15,19 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sluicegate.engine.client import Client
 from sluicegate.errors import StoreError, TurnRunning
+from sluicegate.transports.backlog import Patience
+from sluicegate.transports.event_stream import SILENT, EventStream
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, chat_body, chunks, client, over_socket, serving
-from tests.server.fake_engine import MESSAGE, FakeEngine, answer, application, fake_app
+from tests.server.fake_engine import (
+    MESSAGE,
+    FakeEngine,
+    FakeReader,
+    Step,
+    answer,
+    application,
+    fake_app,
+)
 
 SECRET = "sk-very-secret"
 
@@ -213,6 +223,37 @@ async def test_comments_come_at_once_and_while_nothing_is_said(engine: FakeEngin
         assert "data:" not in silent
         go_on.set()
         assert (await stream.read_all()).endswith("data: [DONE]\n\n")
+
+
+async def test_no_comment_comes_before_there_was_silence_for_so_long(engine: FakeEngine) -> None:
+    loop = asyncio.get_running_loop()
+    silence = 0.05
+    said = [asyncio.Event() for _ in range(100)]
+    for number, each in enumerate(said):
+        loop.call_later(number * silence / 10, each.set)
+    first, begin, delta, *_ = answer("a")
+    pieces: list[Step] = [step for event in said for step in (event, delta)]
+    engine.steps = [first, begin, *pieces, *answer("a")[3:]]
+    last = loop.time()
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: Message) -> None:
+        nonlocal last
+        if message.get("body") == SILENT:
+            assert loop.time() - last >= silence - 0.001
+        last = loop.time()
+
+    stream = EventStream(
+        FakeReader(engine.steps),  # type: ignore[arg-type]
+        open_streams=set(),
+        keep_alive=silence,
+        patience=Patience(1_000_000, 60.0),
+    )
+    scope = {"type": "http", "asgi": {"version": "3.0"}, "method": "POST"}
+    await stream(scope, receive, send)
 
 
 async def test_a_chunk_is_sent_as_soon_as_it_is_there(engine: FakeEngine) -> None:

@@ -47,11 +47,13 @@ class Backlog:
         self._give_up = give_up
         self._loop = asyncio.get_running_loop()
         self._waits_since: float | None = None
+        self.wrote_at = self._loop.time()
+        """When the last write began, by the loop's clock."""
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
         """A write begins."""
-        self._waits_since = self._loop.time()
+        self.wrote_at = self._waits_since = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_later(self._patience.seconds, self._look)
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 import anyio
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import EventSourceResponse
 
 from sluicegate.transports.backlog import Backlog, reset
 from sluicegate.wire.sse import DONE, HEADERS, frames
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sluicegate.transports.backlog import Patience
 
 _OPENED: Final = b": stream-open\n\n"
+SILENT: Final = b": keep-alive\n\n"
+"""What is said so that no proxy takes a stream for dead."""
 
 
 class EventStream(EventSourceResponse):
@@ -36,7 +38,7 @@ class EventStream(EventSourceResponse):
     ) -> None:
         """Take the reader, and where to stand while the response is open.
 
-        ``keep_alive`` are seconds between two comments.
+        ``keep_alive`` are the seconds of silence that a comment ends.
         """
         self._reader = reader
         self._open_streams = open_streams
@@ -47,7 +49,6 @@ class EventStream(EventSourceResponse):
             reader.texts(),
             headers=HEADERS,
             ping=keep_alive,
-            ping_message_factory=lambda: ServerSentEvent(comment="keep-alive", sep="\n"),
             data_sender_callable=self._until_cut,
         )
         # Hop by hop, and the server's own business.
@@ -83,6 +84,19 @@ class EventStream(EventSourceResponse):
         async with self._send_lock:
             self.active = False
             await send({"type": "http.response.body", "body": DONE, "more_body": False})
+
+    async def _ping(self, send: Send) -> None:
+        """End each silence with a comment; sse-starlette's own come whatever else is said."""
+        time = asyncio.get_running_loop().time
+        while self.active:
+            left = self._backlog.wrote_at + self.ping_interval - time()
+            if left > 0:
+                await anyio.sleep(left)
+                continue
+            async with self._send_lock:
+                if self.active:
+                    self._backlog.wrote_at = time()
+                    await send({"type": "http.response.body", "body": SILENT, "more_body": True})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, and leave the reader."""
