@@ -27,6 +27,7 @@ from sluicegate.server.approvals import approval_operations
 from sluicegate.server.authentication import authenticator
 from sluicegate.server.chats import StoredChats
 from sluicegate.server.files import StoredFiles, file_operations
+from sluicegate.server.oauth_return import oauth_operations
 from sluicegate.server.openapi import description
 from sluicegate.server.opening import OneEngine
 from sluicegate.server.operations import Operation, Success
@@ -179,6 +180,7 @@ def build(
         *file_operations(StoredFiles(body=BodyLimits(settings.max_file_bytes, body.seconds))),
         *approval_operations(body),
         *session_operations(asked),
+        *oauth_operations(settings),
         *probe_operations(engine),
     ]
     if settings.page:
