@@ -24,6 +24,12 @@ _PATH: Final = os.pathsep.join((str(_BACKEND), str(_BACKEND / "src")))
 _URL: Final = re.compile(r"http://[\w.\[\]:-]+:[1-9]\d*")
 _START_SECONDS: Final = 90.0
 
+_UNHURRIED: Final = {
+    "SLUICEGATE_MAX_TURNS_PER_MINUTE": "1000000",
+    "SLUICEGATE_MAX_MESSAGES_PER_MINUTE": "1000000",
+}
+"""One user asks more often here than a person would."""
+
 
 class ServerProcess:
     """A server that was started; it is stopped at the end of the ``with`` statement."""
@@ -41,7 +47,7 @@ class ServerProcess:
             self._process = subprocess.Popen(
                 command,
                 cwd=folder,
-                env={**os.environ, "PYTHONPATH": _PATH, **environment},
+                env={**os.environ, "PYTHONPATH": _PATH, **_UNHURRIED, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -37,6 +37,8 @@ async def engines(folder: str) -> AsyncIterator[dict[str, ChatEngine]]:
                 "artifacts": f"file:{folder}/artifacts",
                 "approval_style": style,
                 "max_turns_per_user": 50,
+                "max_turns_per_minute": 1_000_000,
+                "max_messages_per_minute": 1_000_000,
             }
         )
         opened[style] = await ChatEngine.open(agent, options)

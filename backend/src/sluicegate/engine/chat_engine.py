@@ -23,6 +23,7 @@ from sluicegate.engine.attachments import shown
 from sluicegate.engine.chat_listing import list_of_chats, whole_chat
 from sluicegate.engine.new_turn import NewTurn
 from sluicegate.engine.parts import EngineParts, open_parts
+from sluicegate.engine.rates import TOO_MANY_MESSAGES, Rate
 from sluicegate.engine.stored_reader import not_yet, repeated, stored
 from sluicegate.errors import HeldElsewhere, Malformed, TurnRunning, Unknown
 from sluicegate.wire.chunks import StartChunk
@@ -59,6 +60,7 @@ class ChatEngine:
         self._answer = AnswerTurn(parts)
         self.survey: AgentSurvey = parts.survey
         self.approvals = Approvals(parts, self.start)
+        self._rate = Rate(parts.options.max_messages_per_minute, TOO_MANY_MESSAGES)
 
     @property
     def parts(self) -> EngineParts:
@@ -112,6 +114,7 @@ class ChatEngine:
         """
         chat = self._key(user, request.chat_id)
         release = self.release_for(client)
+        self._rate.take(user)
         async with self._lock(chat):
             running = self._parts.turns.running(chat)
             held = self._parts.turns.holders.of(chat)

@@ -110,6 +110,12 @@ class EngineOptions(BaseModel):
     max_turns_per_user: Count = 5
     """Turns of one user that run at once; one more is answered 429."""
 
+    max_turns_per_minute: Count = 60
+    """Turns that one user may begin in any minute; one more is answered 429."""
+
+    max_messages_per_minute: Count = 100
+    """Messages and answers that one user may send in any minute; one more is answered 429."""
+
     reader_backlog: Count = 256 * 1024
     """Bytes that a model may be ahead of every reader, and that a stuck reader may be behind."""
 

@@ -14,6 +14,7 @@ from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 
 from sluicegate.engine.failures import describe
 from sluicegate.engine.holder import Holders
+from sluicegate.engine.rates import TOO_MANY_TURNS, Rate
 from sluicegate.engine.running_turn import TOOK_TOO_LONG, End, RunningTurn
 from sluicegate.engine.turn_reader import TurnReader
 from sluicegate.errors import HeldElsewhere, StoreError, TooManyRequests, Unavailable
@@ -66,6 +67,7 @@ class Turns:
         self.holders = Holders()
         """Who holds chats for longer than a turn."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._rate = Rate(options.max_turns_per_minute, TOO_MANY_TURNS)
 
     def running(self, chat: ChatKey) -> RunningTurn | None:
         """The turn of that chat, if one runs here."""
@@ -89,6 +91,7 @@ class Turns:
             raise TooManyRequests(
                 "Too many of your chats are being answered; wait for one to end.", retry_after=2
             )
+        self._rate.take(user)
 
     async def lease(self, chat: ChatKey, owner: str) -> int:
         """Take the chat's lease (A2).
