@@ -12,6 +12,7 @@ import { WireLog } from "../inspector/log.ts";
 import { API, sentenceOf } from "../server.ts";
 import { type ToolPart, toolName } from "../thread/tool-states.ts";
 import { type Heard, useVoice, type VoiceView } from "../voice/use-voice.ts";
+import { whenBack } from "../when-back.ts";
 import { chatAttachments } from "./attachments.ts";
 import { type CallNotes, NoteKeeper } from "./call-notes.ts";
 import { CLIENT_TOOLS } from "./client-tools.ts";
@@ -108,6 +109,14 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
   const voice = useVoice(chat.voice, choices, heard);
   const notes = useSyncExternalStore(keeper.subscribe, keeper.notes);
   const requests = useRequests(chat.messages, notes, unsent);
+
+  const isAsking = requests.length > 0 && unsent.size === 0 && !isBusy;
+  const { reload } = chat;
+  useEffect(() => {
+    if (!isAsking) return;
+    // Meanwhile another page may have answered, or the time may have run out.
+    return whenBack(() => void reload().catch(() => {}));
+  }, [isAsking, reload]);
 
   const attempt = useCallback(async (work: () => Promise<unknown>) => {
     try {
