@@ -1,5 +1,5 @@
 import { Anchor, Button, Group, Paper, Stack, Text, Textarea } from "@mantine/core";
-import { useState } from "react";
+import { useCallback, useState } from "react";
 import { isRecord } from "../approvals/request.ts";
 import { useAround } from "../chat/context.ts";
 import { safeLink } from "../markdown/own-files.ts";
@@ -7,6 +7,7 @@ import { Fields } from "../shown/fields.tsx";
 import { Visible } from "../shown/visible.tsx";
 import { visibleName } from "../shown/visible-text.ts";
 import { type ToolPart, toolName } from "./tool-states.ts";
+import { useConsent } from "./use-consent.ts";
 
 const CREDENTIAL = "adk_request_credential";
 const INPUT = "adk_request_input";
@@ -30,6 +31,11 @@ export function PageQuestion({ part }: { readonly part: ToolPart }) {
   const isConsent = toolName(part) === CREDENTIAL;
   const address = consentAddress(part);
   const title = titleOf(part);
+  const comeBack = useCallback(
+    (url: string) => answer(part, { authResponseUri: url }),
+    [answer, part],
+  );
+  useConsent(isConsent ? address : undefined, comeBack);
   const give = () => answer(part, isConsent ? { authResponseUri: text.trim() } : { result: text });
   return (
     <Paper component="section" withBorder p="md" aria-label={`Question: ${visibleName(title)}`}>
