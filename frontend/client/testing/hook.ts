@@ -1,7 +1,6 @@
-import { act, cleanup, type RenderHookResult, renderHook, waitFor } from "@testing-library/react";
+import { act, type RenderHookResult, renderHook, waitFor } from "@testing-library/react";
 import * as ai from "ai";
 import { StrictMode } from "react";
-import { afterEach } from "vitest";
 import type { Major } from "../src/chat-transport.ts";
 import type { MessagePart } from "../src/messages.ts";
 import { type SluiceChat, type SluiceChatOptions, useSluiceChat } from "../src/react/index.ts";
@@ -9,8 +8,6 @@ import type { FakeServer } from "./fake-server.ts";
 
 // The projects of vitest.config.ts say which major `ai` is.
 export const MAJOR: Major = process.env.AI_SDK_MAJOR === "7" ? 7 : 6;
-
-Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
 
 /** The hook in a page, in the strict way that runs every effect twice. */
 export class Page {
@@ -62,5 +59,3 @@ export class Page {
     });
   }
 }
-
-afterEach(cleanup);
