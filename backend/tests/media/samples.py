@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from sluicegate.demo.chart import bar_chart
+from functools import cache
+
+from sluicegate.demo.chart import Colour, bar_chart
+
+
+@cache
+def chart(colour: Colour) -> bytes:
+    """A picture with bars of one colour."""
+    return bar_chart([1, 2, 3], colour)
+
 
 PNG = bar_chart([1, 2, 3], "green")
 JPEG = b"\xff\xd8\xff\xe0\0\x10JFIF\0" + bytes(8)

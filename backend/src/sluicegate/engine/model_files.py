@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.models.registry import LLMRegistry
 
+from sluicegate.engine.litellm_client import block_client
 from sluicegate.engine.turn_gate import CURRENT
 from sluicegate.errors import Unknown
-from sluicegate.media.blocks import with_blocks
 from sluicegate.media.selection import Shape
 from sluicegate.media.shaping import Shaped, Shaping
+from sluicegate.media.signatures import sign
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -66,7 +67,7 @@ class ModelFiles:
         # Somebody may have put a method of the instance before that of the class.
         own = vars(model).get("generate_content_async")
         hooked = own is None and _is(model, "LiteLlm")
-        client = {"llm_client": _client(model, handed)} if hooked else {}
+        client = {"llm_client": block_client(model, handed)} if hooked else {}
         fresh = _marked(model.model_copy(update=client))
         original = own or MethodType(type(model).generate_content_async, fresh)
 
@@ -74,7 +75,8 @@ class ModelFiles:
             llm_request: LlmRequest,
             stream: bool = False,  # noqa: FBT001, FBT002 - ADK's signature
         ) -> AsyncGenerator[LlmResponse, None]:
-            shaped = await self.shape(llm_request.contents, fresh, llm_request.model, hooked=hooked)
+            name = llm_request.model or fresh.model
+            shaped = await self.shape(llm_request.contents, fresh, name, hooked=hooked)
             # What the request holds is traced and kept by others: they go on with references.
             request = llm_request.model_copy(update={"contents": shaped.contents})
             handed.update(shaped.blocks)
@@ -82,6 +84,10 @@ class ModelFiles:
             try:
                 async with aclosing(responses):
                     async for response in responses:
+                        if not response.partial:
+                            sign(
+                                response.content, self._table.row(llm_request.model or fresh.model)
+                            )
                         yield response
             finally:
                 for token in shaped.blocks:
@@ -148,28 +154,6 @@ def _is_vertex(model: BaseLlm) -> bool:
     except Exception:  # noqa: BLE001 - without credentials there is no client to ask
         return False
     return getattr(backend, "name", "") == "VERTEX_AI"
-
-
-def _client(model: BaseLlm, handed: dict[str, list[dict[str, Any]]]) -> Any:
-    """A client of LiteLLM that puts blocks where tokens are.
-
-    ADK: a tool's message is text, a document is uploaded first; what goes to LiteLLM can be mended
-    only here (S4-R14).
-    """
-    inner = getattr(model, "llm_client")  # noqa: B009 - a field of LiteLlm alone
-
-    class BlockClient(type(inner)):  # type: ignore[misc]  # ADK checks the client's class
-        async def acompletion(self, model: Any, messages: Any, tools: Any, **more: Any) -> Any:
-            fresh = with_blocks(messages, handed) if handed else messages
-            return await inner.acompletion(model=model, messages=fresh, tools=tools, **more)
-
-        def completion(self, model: Any, messages: Any, tools: Any, **more: Any) -> Any:
-            fresh = with_blocks(messages, handed) if handed else messages
-            return inner.completion(model=model, messages=fresh, tools=tools, **more)
-
-    fresh = object.__new__(BlockClient)
-    fresh.__dict__.update(vars(inner))
-    return fresh
 
 
 def is_served(model: object) -> bool:

@@ -55,6 +55,8 @@ class Row(BaseModel):
     links: tuple[str, ...] = ()
     vertex_links: tuple[str, ...] = ()
     model_media: bool = False
+    signatures: str = ""
+    signs_calls: bool = False
     max_file_bytes: Count = 20 * 1024 * 1024
     max_total_bytes: Count = 15_000_000
     max_files: Count = 100

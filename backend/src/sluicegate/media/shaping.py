@@ -16,6 +16,7 @@ from sluicegate.media import labels
 from sluicegate.media.blocks import TOKEN_KEY, block_of, data_url, plain_text, text_of
 from sluicegate.media.kinds import matches
 from sluicegate.media.selection import SENT, Choice, Item, Place, Shape, choose
+from sluicegate.media.signatures import readable
 from sluicegate.media.tool_result import STATUSES
 
 if TYPE_CHECKING:
@@ -80,7 +81,10 @@ class Shaping:
                 continue
             self._answers(run)
             run = []
-            self._shaped.contents.append(self._said(index, content))
+            said = self._said(index, content)
+            # A content of foreign thoughts alone has no parts left, which no provider takes.
+            if said.parts or not content.parts:
+                self._shaped.contents.append(said)
         self._answers(run)
         return self._shaped
 
@@ -100,6 +104,8 @@ class Shaping:
             if choice in SENT and item.role == "user" and item.file is not None:
                 parts.append(types.Part(text=label))
             parts.append(self._part(item, choice, part))
+        if content.role == "model":
+            parts = readable(parts, self._shape.row)
         return content.model_copy(update={"parts": parts})
 
     def _answers(self, run: Sequence[int]) -> None:

@@ -1,0 +1,84 @@
+"""Providers at hand, and an agent whose one tool makes every kind of file."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.models.google_llm import Gemini
+
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.options import EngineOptions
+from tests.media.families import Family, every_family
+from tests.media.making import maker
+
+if TYPE_CHECKING:
+    from google.adk.models.base_llm import BaseLlm
+
+Open = Callable[..., AbstractAsyncContextManager[ChatEngine]]
+
+
+@pytest.fixture(scope="session")
+def families() -> Iterator[dict[str, Family]]:
+    """The endpoints of all families."""
+    with every_family() as found:
+        yield found
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def models(families: dict[str, Family]) -> AsyncIterator[dict[str, BaseLlm]]:
+    """A model of each family, for the tests of a module that share an event loop."""
+    made = {name: family.make() for name, family in families.items()}
+    yield made
+    await close(*made.values())
+
+
+async def close(*models: BaseLlm) -> None:
+    """Close connections: clients keep them for the event loop, which ends before the process."""
+    for model in models:
+        if isinstance(model, Gemini):
+            await model.api_client.aio.aclose()
+    if "litellm" in sys.modules:
+        litellm = sys.modules["litellm"]
+        await litellm.close_litellm_async_clients()
+        litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Where the database and the files lie: in memory where the system has such a place."""
+    made = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def open_with(folder: Path) -> Open:
+    """Open an engine with a model on the test's own database, one after the other."""
+
+    @asynccontextmanager
+    async def opened(
+        model: BaseLlm, *, gated: bool = False, **options: Any
+    ) -> AsyncIterator[ChatEngine]:
+        made = EngineOptions(
+            sessions=f"sqlite+aiosqlite:///{folder}/sluicegate.db",
+            artifacts=f"file:{folder}/artifacts",
+            **options,
+        )
+        agent = LlmAgent(name="maker", model="gemini-2.5-flash", tools=[maker(gated=gated)])
+        engine = await ChatEngine.open(agent, made, model=model)
+        try:
+            yield engine
+        finally:
+            await engine.close()
+            await close(model)
+
+    return opened

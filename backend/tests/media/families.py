@@ -1,0 +1,60 @@
+"""The families of models, each with the real client of its provider and a local endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from google.adk.models.google_llm import Gemini
+from google.adk.models.lite_llm import LiteLlm
+
+from tests.media.providers.anthropic import FakeAnthropic
+from tests.media.providers.gemini import FakeGemini
+from tests.media.providers.openai import FakeOpenAI
+from tests.media.providers.server import Endpoint, listening
+
+if TYPE_CHECKING:
+    from google.adk.models.base_llm import BaseLlm
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family: where its endpoint listens, and how a model of it is made."""
+
+    name: str
+    endpoint: Endpoint
+    make: Callable[[], BaseLlm]
+
+
+NAMES = ("gemini-3", "gemini-2", "openai", "claude")
+
+
+@contextmanager
+def every_family() -> Iterator[dict[str, Family]]:
+    """Endpoints of all families, for as long as the block lasts."""
+    with (
+        listening(FakeGemini()) as gemini,
+        listening(FakeOpenAI()) as openai,
+        listening(FakeAnthropic()) as anthropic,
+    ):
+        yield {
+            "gemini-3": Family("gemini-3", gemini, lambda: _gemini("gemini-3.5-flash", gemini)),
+            "gemini-2": Family("gemini-2", gemini, lambda: _gemini("gemini-2.5-flash", gemini)),
+            "openai": Family("openai", openai, lambda: _lite("openai/gpt-5", f"{openai.url}/v1")),
+            "claude": Family(
+                "claude", anthropic, lambda: _lite("anthropic/claude-sonnet-4-5", anthropic.url)
+            ),
+        }
+
+
+def _gemini(name: str, endpoint: Endpoint) -> BaseLlm:
+    return Gemini(
+        model=name, base_url=endpoint.url, client_kwargs={"api_key": "none", "vertexai": False}
+    )
+
+
+def _lite(name: str, url: str) -> BaseLlm:
+    more: dict[str, Any] = {"api_base": url, "api_key": "none", "num_retries": 0}
+    return LiteLlm(model=name, **more)

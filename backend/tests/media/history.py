@@ -1,0 +1,109 @@
+"""A conversation as a session holds it, and models that are asked to go on with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any, cast
+
+from google.adk.artifacts.base_artifact_service import BaseArtifactService
+from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.genai import types
+
+from sluicegate.core.keys import ChatKey
+from sluicegate.engine.chat_files import ChatFiles
+from sluicegate.engine.file_cache import FileCache
+from sluicegate.engine.model_files import ModelFiles
+from sluicegate.engine.result_files import ResultFiles
+from sluicegate.engine.result_limits import ResultLimits
+from sluicegate.engine.turn_gate import CURRENT, TurnGate
+from sluicegate.media.capabilities import Capabilities
+from tests.media.making import made
+
+CHAT = ChatKey("app", "ann", "c1")
+LIMITS = ResultLimits(files=10, file_bytes=20 * 2**20, text_bytes=100 * 1024)
+
+
+@dataclass
+class Server:
+    """What one process has: its stores, its cache and the shape it gives to requests."""
+
+    service: BaseArtifactService = field(default_factory=InMemoryArtifactService)
+    cache: FileCache = field(default_factory=lambda: FileCache(2**26))
+    turns: int = 10
+    untrusted: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.files = ChatFiles(self.service, ("*/*",), 20 * 2**20)
+        self.models = ModelFiles(
+            self.files,
+            Capabilities.load(),
+            self.cache,
+            turns=self.turns,
+            untrusted=self.untrusted,
+        )
+        self.results = ResultFiles(self.files, CHAT, LIMITS, self.models)
+
+    def restarted(self) -> Server:
+        """Another process on the same store."""
+        return Server(self.service, turns=self.turns, untrusted=self.untrusted)
+
+    async def ask(self, model: BaseLlm, contents: list[types.Content]) -> str:
+        """Ask a model to go on; its words."""
+        token = CURRENT.set(cast("TurnGate", SimpleNamespace(chat=CHAT)))
+        request = LlmRequest(model=model.model, contents=contents)
+        words = ""
+        try:
+            async for response in self.models.around(model).generate_content_async(request):
+                content = response.content or types.Content()
+                words += "".join(part.text or "" for part in content.parts or [])
+        finally:
+            CURRENT.reset(token)
+        return words
+
+    async def answered(self, steps: list[list[str]]) -> list[types.Content]:
+        """A conversation in which the tool has made everything, step by step."""
+        wish = " then ".join(" and ".join(step) for step in steps)
+        contents = [said(f"make {wish}")]
+        for number, step in enumerate(steps):
+            calls = [
+                types.FunctionCall(id=f"call_{number}_{index}", name="make", args={"kind": kind})
+                for index, kind in enumerate(step)
+            ]
+            contents.append(
+                types.Content(role="model", parts=[types.Part(function_call=c) for c in calls])
+            )
+            results = [made(kind) for kind in step]
+            answers = [await self._answer(*one) for one in zip(calls, results, strict=True)]
+            contents.append(types.Content(role="user", parts=answers))
+        return contents
+
+    async def _answer(self, call: types.FunctionCall, result: Any) -> types.Part:
+        settled = await self.results.settle(result)
+        parts = [
+            types.FunctionResponsePart(
+                file_data=types.FunctionResponseFileData(
+                    file_uri=file.uri, mime_type=file.media_type
+                )
+            )
+            for file in settled.files
+        ]
+        answer = types.FunctionResponse(
+            id=call.id, name=call.name, response=settled.response, parts=parts or None
+        )
+        return types.Part(function_response=answer)
+
+
+def said(*parts: str | types.Part, role: str = "user") -> types.Content:
+    """A message of texts and parts."""
+    return types.Content(
+        role=role,
+        parts=[types.Part(text=part) if isinstance(part, str) else part for part in parts],
+    )
+
+
+def reloaded(contents: list[types.Content]) -> list[types.Content]:
+    """The same, as a database gives it back."""
+    return [types.Content.model_validate_json(content.model_dump_json()) for content in contents]

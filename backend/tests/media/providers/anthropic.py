@@ -1,0 +1,140 @@
+"""Anthropic's messages with the rules about tools and files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from typing import Any, Final
+
+from tests.media.providers.conversation import TOOL, Reply, Result, Turn, arguments
+from tests.media.providers.seeing import Refused, Seen, decoded
+
+_PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
+_MAX_PICTURE: Final = 5 * 1024 * 1024
+
+
+class FakeAnthropic:
+    """Reads and writes as ``api.anthropic.com/v1/messages`` does."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def read(self, path: str, body: dict[str, Any]) -> list[Turn]:
+        """Read a request; raises Refused."""
+        turns: list[Turn] = []
+        waiting: list[str] = []
+        role = "assistant"
+        for message in body["messages"]:
+            if message["role"] == role:
+                raise Refused("messages: roles must alternate between user and assistant")
+            role = message["role"]
+            content = message["content"]
+            if isinstance(content, str):
+                content = [{"type": "text", "text": content}]
+            if not content:
+                raise Refused("messages: all messages must have non-empty content")
+            answered = [block["tool_use_id"] for block in content if block["type"] == "tool_result"]
+            if sorted(answered) != sorted(waiting):
+                raise Refused(
+                    "`tool_use` ids were found without `tool_result` blocks immediately after, or "
+                    f"the other way round: {waiting} and {answered}"
+                )
+            if [b["type"] for b in content[: len(answered)]] != ["tool_result"] * len(answered):
+                raise Refused("tool_result blocks must come first in a message")
+            waiting = [block["id"] for block in content if block["type"] == "tool_use"]
+            turns.extend(self._turns(role, content))
+        if waiting:
+            raise Refused(f"`tool_use` without `tool_result`: {waiting}")
+        return turns
+
+    def _turns(self, role: str, content: list[dict[str, Any]]) -> list[Turn]:
+        said, results = Turn("model" if role == "assistant" else "user"), Turn("results")
+        for block in content:
+            match block["type"]:
+                case "text":
+                    if not block["text"].strip():
+                        raise Refused("messages: text content blocks must be non-empty")
+                    said.words.append(block["text"])
+                case "tool_use":
+                    if not _ID.fullmatch(block["id"]):
+                        raise Refused("tool_use.id: String should match pattern")
+                    said.calls.append((block["id"], block["name"]))
+                case "tool_result":
+                    results.results.append(self._result(block))
+                case "image" | "document":
+                    said.files.append(self._file(block))
+                case "thinking":
+                    if not block["signature"].startswith("claude"):
+                        raise Refused("Invalid `signature` in `thinking` block")
+                case kind:
+                    raise Refused(f"messages: Input tag '{kind}' does not match any expected tag")
+        return [
+            turn
+            for turn in (results, said)
+            if turn.words or turn.calls or turn.results or turn.files
+        ]
+
+    def _result(self, block: dict[str, Any]) -> Result:
+        content = block["content"]
+        if isinstance(content, str):
+            return Result(block["tool_use_id"], content)
+        words = "".join(inner["text"] for inner in content if inner["type"] == "text")
+        files = [self._file(inner) for inner in content if inner["type"] != "text"]
+        return Result(block["tool_use_id"], words, files)
+
+    def _file(self, block: dict[str, Any]) -> Seen:
+        allowed = {"image": _PICTURES, "document": ("application/pdf",)}.get(block["type"])
+        source = block["source"]
+        if allowed is None or source["type"] != "base64" or source["media_type"] not in allowed:
+            raise Refused(f"Unsupported file: {block['type']} {source.get('media_type')}")
+        if block["type"] == "image" and len(source["data"]) > _MAX_PICTURE * 4 / 3:
+            raise Refused("image exceeds 5 MB maximum")
+        return decoded(source["data"], source["media_type"])
+
+    def write(self, path: str, body: dict[str, Any], said: Reply) -> tuple[str, str]:
+        """A message, in events where the request wants them."""
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
+        blocks.extend(
+            {
+                "type": "tool_use",
+                "id": f"toolu_{next(self._numbers)}",
+                "name": TOOL,
+                "input": arguments(kind),
+            }
+            for kind in said.calls
+        )
+        reason = "tool_use" if said.calls else "end_turn"
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        whole = {"id": "m", "type": "message", "role": "assistant", "model": body["model"]}
+        if not body.get("stream"):
+            answer = {**whole, "content": blocks, "stop_reason": reason, "usage": usage}
+            return "application/json", json.dumps(answer)
+        start = {**whole, "content": [], "stop_reason": None, "usage": usage}
+        told: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
+        for index, block in enumerate(blocks):
+            told.extend(_pieces(index, block))
+        delta = {"stop_reason": reason, "stop_sequence": None}
+        told.append({"type": "message_delta", "delta": delta, "usage": usage})
+        told.append({"type": "message_stop"})
+        lines = (f"event: {item['type']}\ndata: {json.dumps(item)}\n\n" for item in told)
+        return "text/event-stream", "".join(lines)
+
+    def refuse(self, reason: str) -> dict[str, Any]:
+        """A 400 in Anthropic's words."""
+        return {"type": "error", "error": {"type": "invalid_request_error", "message": reason}}
+
+
+def _pieces(index: int, block: dict[str, Any]) -> list[dict[str, Any]]:
+    if block["type"] == "text":
+        empty: dict[str, Any] = {"type": "text", "text": ""}
+        delta = {"type": "text_delta", "text": block["text"]}
+    else:
+        empty = {**block, "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    return [
+        {"type": "content_block_start", "index": index, "content_block": empty},
+        {"type": "content_block_delta", "index": index, "delta": delta},
+        {"type": "content_block_stop", "index": index},
+    ]

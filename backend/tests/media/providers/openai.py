@@ -1,0 +1,135 @@
+"""OpenAI's chat completions with the rules about tools and files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any, Final
+
+from tests.media.providers.conversation import TOOL, Reply, Result, Turn, arguments, give
+from tests.media.providers.seeing import Refused, Seen, decoded
+from tests.media.providers.server import events
+
+_PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+class FakeOpenAI:
+    """Reads and writes as ``api.openai.com/v1/chat/completions`` does."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def read(self, path: str, body: dict[str, Any]) -> list[Turn]:
+        """Read a request; raises Refused."""
+        if not path.endswith("/chat/completions"):
+            raise Refused(f"Nothing is uploaded here: {path}")
+        turns: list[Turn] = []
+        open_calls: list[str] = []
+        for message in body["messages"]:
+            role = message["role"]
+            if open_calls and role != "tool":
+                raise Refused(
+                    "An assistant message with 'tool_calls' must be followed by tool messages "
+                    f"responding to each 'tool_call_id'. Missing: {open_calls}"
+                )
+            if role == "system":
+                continue
+            if role == "tool":
+                self._result(message, turns, open_calls)
+                continue
+            turn = Turn("model" if role == "assistant" else "user")
+            for call in message.get("tool_calls") or []:
+                open_calls.append(call["id"])
+                turn.calls.append((call["id"], call["function"]["name"]))
+            if not (turn.calls and message.get("content") is None):
+                self._content(message, turn, turns)
+            turns.append(turn)
+        if open_calls:
+            raise Refused(f"No tool message answers {open_calls}.")
+        return turns
+
+    def _result(self, message: dict[str, Any], turns: list[Turn], open_calls: list[str]) -> None:
+        call = message["tool_call_id"]
+        if call not in open_calls:
+            raise Refused("messages with role 'tool' must be a response to a preceding message")
+        open_calls.remove(call)
+        content = message["content"]
+        if isinstance(content, list):
+            if any(block["type"] != "text" for block in content):
+                raise Refused("Invalid content type. image_url is only supported by user messages.")
+            content = "".join(block["text"] for block in content)
+        if not turns[-1].results:
+            turns.append(Turn("results"))
+        turns[-1].results.append(Result(call, content))
+
+    def _content(self, message: dict[str, Any], turn: Turn, turns: list[Turn]) -> None:
+        content = message["content"]
+        if isinstance(content, str):
+            turn.words.append(content)
+            return
+        if not content:
+            raise Refused("Invalid content: a message is empty.")
+        label = ""
+        for block in content:
+            if block["type"] == "text":
+                label = block["text"]
+                turn.words.append(label)
+                continue
+            if turn.role == "model":
+                raise Refused(f"Invalid content type in an assistant message: {block['type']}")
+            seen = self._file(block)
+            if label.startswith("[Data from a tool"):
+                give(turns, label, seen)
+            else:
+                turn.files.append(seen)
+
+    def _file(self, block: dict[str, Any]) -> Seen:
+        allowed: tuple[str, ...]
+        match block["type"]:
+            case "image_url":
+                url = block["image_url"]["url"]
+                if url.startswith("https://"):
+                    return Seen("image/png by its address", b"")
+                allowed = _PICTURES
+            case "file":
+                url = block["file"]["file_data"]
+                if not block["file"].get("filename"):
+                    raise Refused("Missing required parameter: 'file.filename'.")
+                allowed = ("application/pdf",)
+            case kind:
+                raise Refused(f"Invalid value: '{kind}'. Supported values: text, image_url, file.")
+        media_type, _, data = url.removeprefix("data:").partition(";base64,")
+        if media_type not in allowed:
+            raise Refused(f"You uploaded an unsupported file: {media_type}")
+        return decoded(data, media_type)
+
+    def write(self, path: str, body: dict[str, Any], said: Reply) -> tuple[str, str]:
+        """A completion, in pieces where the request wants them."""
+        calls = [
+            {
+                "index": index,
+                "id": f"call_{next(self._numbers)}",
+                "type": "function",
+                "function": {"name": TOOL, "arguments": json.dumps(arguments(kind))},
+            }
+            for index, kind in enumerate(said.calls)
+        ]
+        message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
+        if calls:
+            message["tool_calls"] = calls
+        reason = "tool_calls" if calls else "stop"
+        whole = {"id": "c", "created": 1, "model": body["model"]}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        if not body.get("stream"):
+            choice = {"index": 0, "message": message, "finish_reason": reason}
+            answer = {**whole, "object": "chat.completion", "choices": [choice], "usage": usage}
+            return "application/json", json.dumps(answer)
+        piece = {**whole, "object": "chat.completion.chunk"}
+        first = {**piece, "choices": [{"index": 0, "delta": message, "finish_reason": None}]}
+        last = {**piece, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+        count = {**piece, "choices": [], "usage": usage}
+        return "text/event-stream", events(first, last, count) + "data: [DONE]\n\n"
+
+    def refuse(self, reason: str) -> dict[str, Any]:
+        """A 400 in OpenAI's words."""
+        return {"error": {"message": reason, "type": "invalid_request_error", "code": None}}

@@ -1,0 +1,87 @@
+"""A local endpoint in a thread of its own: it keeps what it was sent and answers as a provider."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Protocol
+
+from tests.media.providers.conversation import Reply, Turn, reply
+from tests.media.providers.seeing import Refused
+
+
+class Provider(Protocol):
+    """One provider's words, and the rules that its users have run into."""
+
+    def read(self, path: str, body: dict[str, Any]) -> list[Turn]:
+        """Read a request; raises `Refused`."""
+
+    def write(self, path: str, body: dict[str, Any], said: Reply) -> tuple[str, str]:
+        """The content type and the body of an answer, streamed where the request asks for it."""
+
+    def refuse(self, reason: str) -> dict[str, Any]:
+        """The body of a 400."""
+
+
+@dataclass
+class Endpoint:
+    """Where a provider listens, and what it has heard."""
+
+    provider: Provider
+    url: str = ""
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    @property
+    def last(self) -> dict[str, Any]:
+        """The last request."""
+        return self.requests[-1]
+
+    def answer(self, path: str, body: dict[str, Any]) -> tuple[int, str, str]:
+        """Answer one request."""
+        self.requests.append(body)
+        try:
+            said = reply(self.provider.read(path, body))
+        except Refused as reason:
+            self.refused.append(str(reason))
+            return 400, "application/json", json.dumps(self.provider.refuse(str(reason)))
+        return 200, *self.provider.write(path, body, said)
+
+
+@contextmanager
+def listening(provider: Provider) -> Iterator[Endpoint]:
+    """Serve a provider on a free port."""
+    endpoint = Endpoint(provider)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            status, kind, text = endpoint.answer(self.path, body)
+            data = text.encode()
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    endpoint.url = f"http://127.0.0.1:{server.server_port}"
+    yield endpoint
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def events(*data: object) -> str:
+    """A stream of server-sent events."""
+    return "".join(f"data: {json.dumps(item)}\n\n" for item in data)
