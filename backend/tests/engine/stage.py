@@ -130,13 +130,18 @@ def scripted(
     tools: Sequence[Tool] = (),
     *,
     sleep: Callable[[float], Any] = asyncio.sleep,
+    model: str = "scripted",
     **more: Any,
 ) -> LlmAgent:
-    """An agent that plays a script: for any text, or by the text that is looked for."""
+    """An agent that plays a script: for any text, or by the text that is looked for.
+
+    ``model`` is the name that the model goes by.
+    """
     by_text = script if isinstance(script, Mapping) else {"": script}
     scenarios = [{"match": text, "responses": list(said)} for text, said in by_text.items()]
-    model = ScriptedModel(scenarios=parse_scenarios({"scenarios": scenarios}), sleep=sleep)
-    return LlmAgent(name="stage", model=model, tools=list(tools), **more)
+    plays = parse_scenarios({"scenarios": scenarios})
+    playing = ScriptedModel(scenarios=plays, sleep=sleep, model=model)
+    return LlmAgent(name="stage", model=playing, tools=list(tools), **more)
 
 
 def part_of(message: UIMessage, tool: str) -> Part:

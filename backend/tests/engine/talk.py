@@ -11,7 +11,7 @@ from sluicegate.engine.client import Client
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk
 from sluicegate.wire.messages import UIMessage, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
-from sluicegate.wire.requests import RequestLimits, parse_chat_request
+from sluicegate.wire.requests import ChatRequest, RequestLimits, parse_chat_request
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -98,9 +98,12 @@ class Talk:
 
     async def start(self, body: dict[str, Any]) -> TurnReader:
         """Send a body; the response is not read yet."""
+        return await self.engine.start(self.request(body), user=self.user, client=self.client)
+
+    def request(self, body: dict[str, Any]) -> ChatRequest:
+        """A body as the server reads it."""
         whole = {"id": self.chat_id, "trigger": "submit-message", **body}
-        request = parse_chat_request(whole, RequestLimits())
-        return await self.engine.start(request, user=self.user, client=self.client)
+        return parse_chat_request(whole, RequestLimits())
 
     async def read(self, reader: TurnReader) -> Turn:
         """Read a response as the client does, into the last assistant message."""

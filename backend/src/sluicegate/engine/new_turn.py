@@ -55,11 +55,11 @@ class NewTurn:
             if plan.rewound:
                 await self._rewind(chat, plan.rewound)
             elif plan.closes is not None:
-                opening = await self._close(chat, plan.closes)
+                opening = await self.close(chat, plan.closes)
             key = TurnKey(chat, stamp.turn, fence)
             turn, _ = await asyncio.gather(
                 prepare(parts, Setup(key, stamp, release, opening=opening)),
-                parts.chats.touch(chat, title=_title(content)),
+                parts.chats.touch(chat, title=title_of(content)),
             )
             return await parts.turns.launch(turn, content, major=client.major)
         except BaseException:
@@ -71,7 +71,7 @@ class NewTurn:
         owner = owner_of(stamp_of(exchange.exchange))
         fence = await self._parts.turns.lease(chat, owner)
         try:
-            await self._close(chat, exchange)
+            await self.close(chat, exchange)
         finally:
             await self._parts.turns.release(chat, owner, fence)
 
@@ -83,7 +83,8 @@ class NewTurn:
             raise Unknown("This message is not part of the chat; load the chat again.")
         return question.content.model_copy(deep=True)
 
-    async def _close(self, chat: ChatKey, exchange: RebuiltExchange) -> Sequence[BaseChunk]:
+    async def close(self, chat: ChatKey, exchange: RebuiltExchange) -> Sequence[BaseChunk]:
+        """Supersede what is open; returns what becomes of its cards. The lease must be held."""
         stamp = stamp_of(exchange.exchange)
         await self._parts.ledger.abandon(chat, owners_alive=self._parts.turns.owners())
         await self._parts.closing.close(
@@ -96,7 +97,7 @@ class NewTurn:
         for exchange in rewound:
             rebuilt = log.rebuild(exchange)
             if rebuilt.is_unfinished:
-                await self._close(chat, rebuilt)
+                await self.close(chat, rebuilt)
         await self._parts.runner.rewind_async(
             user_id=chat.user,
             session_id=chat.chat,
@@ -117,6 +118,7 @@ def stamp_of(exchange: Exchange) -> TurnStamp:
     )
 
 
-def _title(content: types.Content) -> str | None:
+def title_of(content: types.Content) -> str | None:
+    """The title of a chat that begins so."""
     text = next((part.text for part in content.parts or [] if part.text), None)
     return " ".join(text.split())[:TITLE_LENGTH] if text else None

@@ -41,6 +41,9 @@ class EngineOptions(BaseModel):
     approval_ttls: dict[str, Seconds] = {}
     """The same by tool name, where a tool wants another span."""
 
+    live_approval_ttl: Seconds = 120.0
+    """The same in a live chat, where somebody is there and the model waits."""
+
     dynamic_gates: tuple[str, ...] = ()
     """Tools that ask although nothing in their declaration or code shows it."""
 
@@ -121,6 +124,12 @@ class EngineOptions(BaseModel):
 
     reader_patience: Seconds = 5.0
     """Seconds that such a reader may let one write wait; then its connection is broken."""
+
+    max_live_chats: Count = 200
+    """Chats that are open live at once in this process; one more is answered 503."""
+
+    max_live_chats_per_user: Count = 5
+    """Chats of one user that are open live at once; one more is answered 429."""
 
     max_text_characters: Count = 100_000
     """Characters of a user's message."""

@@ -21,12 +21,13 @@ from sluicegate.engine.running_turn import RunningTurn
 from sluicegate.engine.turn_gate import TurnGate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.core.release import Release
+    from sluicegate.engine.options import EngineOptions
     from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")
@@ -66,16 +67,12 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
         owner=owner_of(stamp),
         ledger=parts.ledger,
         rows={row.key: row for row in rows},
-        caps=Caps(
-            parts.options.max_requests_per_turn,
-            parts.options.max_requests_per_exchange,
-            parts.options.max_pending_per_chat,
-        ),
+        caps=caps_of(parts.options),
         ttl=parts.approval_ttl,
         files=ResultFiles(parts.files, chat, parts.options.result_limits, parts.models),
         policy=parts.policy,
         new_error_id=new_error_id,
-        report=_report(chat, stamp),
+        report=report_to_log(chat, stamp.turn),
         client_outputs=setup.client_outputs,
         claims=Claims(parts.options.tool_timeout),
         lanes=FastLanes(Pace(parts.options.reader_backlog, parts.options.reader_patience)),
@@ -110,14 +107,21 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
     return turn
 
 
-def _report(chat: ChatKey, stamp: TurnStamp) -> Any:
+def caps_of(options: EngineOptions) -> Caps:
+    """How many approvals may be asked for."""
+    return Caps(
+        options.max_requests_per_turn,
+        options.max_requests_per_exchange,
+        options.max_pending_per_chat,
+    )
+
+
+def report_to_log(chat: ChatKey, turn: str) -> Callable[[str, BaseException], None]:
+    """What tells the log, and it alone, how a tool failed."""
+
     def report(error_id: str, error: BaseException) -> None:
         logger.error(
-            "tool failed chat=%s turn=%s error=%s %s",
-            chat.chat,
-            stamp.turn,
-            error_id,
-            describe(error),
+            "tool failed chat=%s turn=%s error=%s %s", chat.chat, turn, error_id, describe(error)
         )
 
     return report

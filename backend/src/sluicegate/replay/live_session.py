@@ -95,7 +95,8 @@ class ScriptedLiveSession:
             self._ask(_Turn(self._memory.text, self._memory.answered))
 
     async def send(self, *, input: types.LiveClientContent) -> None:
-        """Take typed contents; the last of a turn is answered."""
+        """Take typed contents, which interrupt; the last of a turn is answered."""
+        self._interrupt()
         self._typed += [text for content in input.turns or () if (text := user_text(content))]
         if input.turn_complete:
             self._answer("\n".join(self._typed))
@@ -174,7 +175,9 @@ class ScriptedLiveSession:
         asked = Asked(text=turn.text, number=turn.number, open={})
         self._memory.text, self._memory.answered = turn.text, turn.number + 1
         if turn.heard is not None and self._manners.ways.tells_input:
-            self._ready.extend(heard(turn.heard, response.delta_chars))
+            # ADK: each transcript of a Gemini 3 is a whole one.
+            size = 10_000 if self._manners.waits_for_results else response.delta_chars
+            self._ready.extend(heard(turn.heard, size))
         messages = spoken(response, calls, self._manners.ways)
         self._playing = _Playing(response, messages, asked)
 

@@ -40,7 +40,7 @@ from sluicegate.server.routes import (
 )
 from sluicegate.server.session_cookie import or_by_cookie, session_operations
 from sluicegate.server.settings import load_settings
-from sluicegate.server.sockets import chat_sockets, socket_route
+from sluicegate.server.sockets import chat_sockets, live_sockets, socket_route
 from sluicegate.transports.backlog import Patience
 from sluicegate.transports.incoming import BodyLimits
 from sluicegate.transports.sse import ChatOverSse
@@ -158,11 +158,12 @@ def build(
         keep_alive=settings.keep_alive,
         patience=Patience(settings.reader_backlog, settings.reader_patience),
     )
-    sockets = chat_sockets(settings)
+    sockets, live = chat_sockets(settings), live_sockets(settings)
 
     def cut() -> None:
         sse.cut()
         sockets.cut()
+        live.cut()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -192,6 +193,7 @@ def build(
         routes=[
             *routes(operations, prefix=settings.prefix, authenticate=asked, engine=engine),
             socket_route(f"{settings.prefix}/chat/ws", sockets, authenticate=asked, engine=engine),
+            socket_route(f"{settings.prefix}/live", live, authenticate=asked, engine=engine),
         ],
         middleware=[
             Middleware(

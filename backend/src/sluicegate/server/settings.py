@@ -83,6 +83,15 @@ class Settings(EngineOptions):
     max_frames_burst: Count = 100
     """Messages that a socket may bring at once."""
 
+    max_audio_frame: Seconds = 5.0
+    """Seconds of audio that one message of a live socket may bring."""
+
+    max_audio_ahead: Seconds = 60.0
+    """Seconds by which the audio of a live socket may be faster than it can be spoken."""
+
+    max_audio_frames_per_second: Count = 200
+    """Messages with audio a second that a live socket may bring, in the long run."""
+
     first_frame_timeout: Seconds = 60.0
     """Seconds in which a socket must have brought its first request."""
 

@@ -9,7 +9,9 @@ from starlette.routing import WebSocketRoute
 from sluicegate.errors import Unauthenticated
 from sluicegate.server.authentication import TrustedHeader, anyone_on_this_machine, identify
 from sluicegate.server.session_cookie import with_authorization
+from sluicegate.transports.audio_in import AudioLimits
 from sluicegate.transports.backlog import Patience
+from sluicegate.transports.live_socket import LiveOverSocket
 from sluicegate.transports.socket import SocketLimits
 from sluicegate.transports.websocket import ChatOverWebSocket
 
@@ -102,17 +104,23 @@ def _with_frame_token(connection: HTTPConnection, authorization: str) -> HTTPCon
 
 
 def chat_sockets(settings: Settings) -> ChatOverWebSocket:
-    """Return the endpoint with the limits that are set."""
+    """Return the endpoint for any chat, with the limits that are set."""
     return ChatOverWebSocket(
-        socket=SocketLimits(
-            frame_bytes=settings.max_body_bytes,
-            frames_per_second=settings.max_frames_per_second,
-            burst=settings.max_frames_burst,
-            first_frame=settings.first_frame_timeout,
-            idle=settings.idle_timeout,
-            heartbeat=settings.keep_alive,
-            recheck=settings.recheck_interval,
-            patience=Patience(settings.reader_backlog, settings.reader_patience),
+        socket=_limits(settings),
+        limits=settings.request_limits,
+        own_files=settings.files_url,
+        max_requests=settings.max_requests_per_socket,
+    )
+
+
+def live_sockets(settings: Settings) -> LiveOverSocket:
+    """Return the endpoint for live chats, with the limits that are set."""
+    return LiveOverSocket(
+        socket=_limits(settings),
+        audio=AudioLimits(
+            settings.max_audio_frame,
+            settings.max_audio_ahead,
+            settings.max_audio_frames_per_second,
         ),
         limits=settings.request_limits,
         own_files=settings.files_url,
@@ -120,8 +128,25 @@ def chat_sockets(settings: Settings) -> ChatOverWebSocket:
     )
 
 
+def _limits(settings: Settings) -> SocketLimits:
+    return SocketLimits(
+        frame_bytes=settings.max_body_bytes,
+        frames_per_second=settings.max_frames_per_second,
+        burst=settings.max_frames_burst,
+        first_frame=settings.first_frame_timeout,
+        idle=settings.idle_timeout,
+        heartbeat=settings.keep_alive,
+        recheck=settings.recheck_interval,
+        patience=Patience(settings.reader_backlog, settings.reader_patience),
+    )
+
+
 def socket_route(
-    path: str, sockets: ChatOverWebSocket, *, authenticate: Authenticate, engine: OneEngine
+    path: str,
+    sockets: ChatOverWebSocket | LiveOverSocket,
+    *,
+    authenticate: Authenticate,
+    engine: OneEngine,
 ) -> WebSocketRoute:
     """Return the route; a caller nobody knows is refused before the socket is accepted."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from sluicegate.engine.failures import describe
 from sluicegate.errors import RequestError
@@ -25,27 +25,39 @@ from sluicegate.wire.requests import parse_chat_request
 if TYPE_CHECKING:
     import asyncio
 
-    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.client import Client
     from sluicegate.engine.turn_reader import TurnReader
     from sluicegate.transports.socket import Caller, Socket
     from sluicegate.wire.frames import FrameOut, SendFrame
     from sluicegate.wire.limits import RequestLimits
-
-NAME: Final = "websocket"
-"""What the transport is called in the audit trail."""
+    from sluicegate.wire.requests import ChatRequest
 
 _log: Final = logging.getLogger("sluicegate")
 
 
+class Chats(Protocol):
+    """Who answers the requests of a socket."""
+
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+        """Begin or continue an exchange; raises RequestError."""
+
+    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+        """What the frame asks for from its beginning, or None when there is nothing."""
+
+
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """An open socket, who is behind it, and the requests that are open on it by their ids."""
+    """An open socket, who is behind it, and the requests that are open on it by their ids.
+
+    ``via`` is what the transport is called in the audit trail.
+    """
 
     socket: Socket
-    engine: ChatEngine
+    chats: Chats
     caller: Caller
     limits: RequestLimits
     own_files: str
+    via: str
     requests: dict[str, OpenRequest] = field(default_factory=dict)
 
 
@@ -111,11 +123,11 @@ class OpenRequest:
         user = await opened.caller.user(frame.headers)
         self._is_known = True
         opened.socket.was_used()
-        client = client_of(frame.headers, via=NAME, unsaid="7")
+        client = client_of(frame.headers, via=opened.via, unsaid="7")
         if isinstance(frame, ResumeFrame):
-            return await opened.engine.resume(frame.chat_id, user=user, client=client)
+            return await opened.chats.resume(frame, user=user, client=client)
         request = parse_chat_request(frame.body, opened.limits, own_files=opened.own_files)
-        return await opened.engine.start(request, user=user, client=client)
+        return await opened.chats.start(request, user=user, client=client)
 
     async def _pass_on(self, reader: TurnReader) -> None:
         socket = self._opened.socket

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from starlette.websockets import WebSocketDisconnect
 
@@ -26,13 +26,18 @@ RESTART: Final = 1012
 """The server ends; a client that comes back finds its turns."""
 
 NOT_ACCEPTED: Final = 1003
+BROKEN_DATA: Final = 1007
 POLICY: Final = 1008
 TOO_LARGE: Final = 1009
+FAULT: Final = 1011
 IDLE: Final = 1000
 SIGNED_OUT: Final = 4401
 
 Take: TypeAlias = Callable[[bytes], Awaitable[None]]
 """Takes one text message, in UTF-8."""
+
+Accepted: TypeAlias = Callable[[], Awaitable[None]]
+"""Is called when the socket is open."""
 
 
 class Caller(Protocol):
@@ -109,14 +114,29 @@ class Socket:
         self._code: int | None = None
         self._reason = ""
         self._first_is_missing = True
+        self._take_binary: Take | None = None
 
-    async def run(self, take: Take, *, is_busy: Callable[[], bool]) -> None:
-        """Read messages until either side ends the socket; a busy one is not idle."""
+    async def run(
+        self,
+        take: Take,
+        *,
+        is_busy: Callable[[], bool],
+        accepted: Accepted | None = None,
+        subprotocol: str | None = None,
+        take_binary: Take | None = None,
+    ) -> None:
+        """Read messages until either side ends the socket; a busy one is not idle.
+
+        Without ``take_binary`` a binary message ends it; with one, it says what becomes of it.
+        """
+        self._take_binary = take_binary
         try:
-            await self._websocket.accept()
+            await self._websocket.accept(subprotocol)
         except OSError:
             # Whoever asked for it is gone.
             return
+        if accepted is not None:
+            await accepted()
         reading = asyncio.create_task(self._read(take))
         reading.add_done_callback(lambda _: self._over.set())
         try:
@@ -142,9 +162,17 @@ class Socket:
         """Send a message; waits while the client does not read. After the end it is lost."""
         if self._over.is_set():
             return
+        await self._send(self._websocket.send_text, text)
+
+    async def send_binary(self, data: bytes) -> None:
+        """The same with a binary message."""
+        if not self._over.is_set():
+            await self._send(self._websocket.send_bytes, data)
+
+    async def _send(self, send: Callable[[Any], Awaitable[None]], message: str | bytes) -> None:
         self._heartbeat_at = self._clock() + self._limits.heartbeat
         try:
-            await self._websocket.send_text(text)
+            await send(message)
         except (WebSocketDisconnect, RuntimeError):
             # RuntimeError: the server has closed by itself, for a message that was no WebSocket's.
             self.end(None)
@@ -168,6 +196,10 @@ class Socket:
     async def _read(self, take: Take) -> None:
         while not self._over.is_set():
             message = await self._websocket.receive()
+            binary = message.get("bytes")
+            if self._take_binary is not None and binary is not None:
+                await self._take_binary(binary)
+                continue
             data = self._data_of(message)
             if data is None:
                 return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
 from sluicegate.errors import Malformed, RequestError, Unknown
 from sluicegate.wire import strict_json
@@ -17,11 +17,13 @@ from sluicegate.wire.encoding import encode
 from sluicegate.wire.requests import is_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pydantic import JsonValue
 
     from sluicegate.wire.base_chunk import BaseChunk
+
+Other = TypeVar("Other")
 
 MAX_REQUEST_ID: Final = 128
 """Characters of a ``requestId``."""
@@ -46,11 +48,15 @@ class SendFrame:
 
 @dataclass(frozen=True, slots=True)
 class ResumeFrame:
-    """Asks for the running message of a chat, from its beginning."""
+    """Asks for the running message of a chat, from its beginning.
+
+    ``message_id``, from the body, asks for that one, which may have ended; only live sockets know.
+    """
 
     request_id: str
     headers: Mapping[str, str]
     chat_id: str
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +172,16 @@ def parse_frame(data: bytes) -> FrameIn:
     The chat request in a ``send`` is not judged here, only that it is there to be judged; what a
     client says of itself in ``headers`` has lower-case names.
     """
+    return parse_frame_or(data, lambda _, __: None)
+
+
+def parse_frame_or(
+    data: bytes, other: Callable[[dict[str, Any], str], Other | None]
+) -> FrameIn | Other:
+    """Read one message that may be another frame: ``other`` is given it and its requestId.
+
+    It returns None for what is no frame of its own, and raises RequestError for a bad one.
+    """
     try:
         value = strict_json.loads(data)
     except Malformed as error:
@@ -175,7 +191,7 @@ def parse_frame(data: bytes) -> FrameIn:
         sentence = f"A frame needs a requestId, a string of 1 to {MAX_REQUEST_ID} characters."
         return BadFrame(None, Malformed(sentence), NOT_A_FRAME)
     try:
-        return _frame(value, request_id)
+        return other(value, request_id) or _frame(value, request_id)
     except RequestError as error:
         return BadFrame(request_id, error, NOT_A_FRAME)
 
@@ -188,8 +204,9 @@ def _frame(frame: dict[str, Any], request_id: str) -> FrameIn:
             raise Malformed("The requestId - is the heartbeat's; choose another one.")
         case "resume":
             _check_sequence(frame)
-            _object(frame, "body")
-            return ResumeFrame(request_id, _headers(frame), _chat_id(frame))
+            named = _object(frame, "body").get("messageId")
+            message_id = named if is_id(named) else None
+            return ResumeFrame(request_id, _headers(frame), _chat_id(frame), message_id)
         case "send":
             body = dict(_object(frame, "body"))
             body.update({name: frame[name] for name in _OF_THE_FRAME if name in frame})

@@ -1,0 +1,293 @@
+"""One chat that is open live: the holder of the chat, and what its socket speaks to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from google.adk.events.event import Event
+
+from sluicegate.core.history import resumable
+from sluicegate.engine.answer_turn import AnswerTurn
+from sluicegate.engine.attachments import question_content
+from sluicegate.engine.new_turn import NewTurn, stamp_of, title_of
+from sluicegate.engine.stored_reader import stored
+from sluicegate.engine.turn_setup import Setup
+from sluicegate.errors import Malformed, NotRewindable, TurnRunning, Unavailable
+from sluicegate.live.exchange import LiveExchange, LiveTurn
+from sluicegate.live.lease import LiveLease
+from sluicegate.live.talk import Talk
+from sluicegate.wire.live_frames import TurnFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sluicegate.core.release import Release
+    from sluicegate.core.turn_plan import Answers, ChatLog, NewExchange
+    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.client import Client
+    from sluicegate.engine.running_turn import RunningTurn
+    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.live.hold import Hold
+    from sluicegate.live.out import Out
+    from sluicegate.wire.chunks import BaseChunk
+    from sluicegate.wire.frames import ResumeFrame
+    from sluicegate.wire.requests import ChatRequest
+
+ANOTHER_CHAT: Final = "This socket is open for another chat; open one for this chat."
+NOT_MARKED: Final = "Open the socket with activity=client to mark where speech begins and ends."
+
+
+class LiveChat:
+    """A chat in which one socket speaks and listens; decisions come from everywhere."""
+
+    def __init__(self, engine: ChatEngine, hold: Hold, *, marked_by_client: bool) -> None:
+        """Take a chat whose lease is held. ``marked_by_client``: who says when somebody speaks."""
+        self._engine = engine
+        self._hold = hold
+        self._marked_by_client = marked_by_client
+        self._talk = self._new_talk()
+        self._lease = LiveLease(hold)
+        self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def owner(self) -> str:
+        """Who holds the lease and claims calls."""
+        return self._hold.owner
+
+    @property
+    def out(self) -> Out:
+        """What goes out to the socket beside the answers to its requests."""
+        return self._hold.out
+
+    async def begin(self) -> None:
+        """Begin the run."""
+        await self._start()
+
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+        """Take a request of the socket.
+
+        Raises:
+            RequestError: nothing has changed.
+        """
+        self._check(request.chat_id, user)
+        self._hold.client = client
+        return await self._engine.start(request, user=user, client=client, by=self)
+
+    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+        """The running message from its beginning, or the one that is named (section 7)."""
+        chat_id, message_id = frame.chat_id, frame.message_id
+        self._check(chat_id, user)
+        self._hold.client = client
+        running = self._hold.parts.turns.running(self._hold.chat)
+        if running is not None and message_id in (None, running.stamp.message):
+            return await self._engine.resume(chat_id, user=user, client=client)
+        if message_id is None:
+            return None
+        log = await self._hold.parts.chat_log(self._hold.chat)
+        named = next((e for e in log.exchanges if e.message_id == message_id), None)
+        if named is None:
+            return None
+        rebuilt = log.rebuild(named)
+        fits = resumable(rebuilt, major=client.major)
+        return stored(rebuilt, 0, major=client.major) if fits else None
+
+    def hear(self, pcm: bytes) -> None:
+        """Let the model hear PCM16 at 16 kHz."""
+        if not self._talk.run.is_over:
+            self._talk.run.hear(pcm)
+
+    def see(self, data: bytes, media_type: str) -> None:
+        """Let the model see a picture."""
+        if not self._talk.run.is_over:
+            self._talk.run.see(data, media_type)
+
+    def mark(self, *, begins: bool) -> None:
+        """The client says that the user begins to speak, or has spoken.
+
+        Raises:
+            Malformed: the model listens for that itself.
+        """
+        if not self._marked_by_client:
+            raise Malformed(NOT_MARKED)
+        if not self._talk.run.is_over:
+            self._talk.run.mark(begins=begins)
+
+    def interrupt(self) -> None:
+        """End what the model says; calls at work go on."""
+        self._talk.interrupt()
+
+    async def say(self, plan: NewExchange, release: Release, client: Client) -> TurnReader:
+        """Begin an exchange with a text that came to the socket; what waits is superseded (A5).
+
+        Raises:
+            RequestError: nothing has changed.
+        """
+        hold, parts = self._hold, self._hold.parts
+        if plan.rewound or plan.message is None:
+            raise NotRewindable
+        parts.turns.admit(hold.chat.user)
+        content = await question_content(parts.files, hold.chat, plan.message)
+        async with hold.lock:
+            opening = await self._make_way(plan)
+            talk = self._talk
+            if talk.run.is_over:
+                raise Unavailable
+            exchange = talk.line.made(plan.user_message_id, release, spoken=False)
+            exchange.is_announced = exchange.has_question = True
+            talk.line.exchanges.append(exchange)
+            stamp = exchange.current.stamp
+            setup = Setup(talk.line.key(exchange), stamp, release, opening=opening)
+            try:
+                reader = await talk.line.play(exchange, setup, major=client.major)
+            except BaseException:
+                talk.line.drop(exchange)
+                raise
+            talk.floor.asked(exchange)
+            question = Event(
+                invocation_id=talk.run.invocation,
+                author="user",
+                content=content,
+                custom_metadata=stamp.as_metadata(),
+            )
+            await talk.run.store(question)
+            await parts.chats.touch(hold.chat, title=title_of(content))
+            talk.run.say(content)
+        return reader
+
+    async def go_on(
+        self, log: ChatLog, plan: Answers, release: Release, client: Client, *, own: bool
+    ) -> TurnReader | None:
+        """Let an exchange go on whose calls are all decided; None when nothing waits for that."""
+        async with self._hold.lock:
+            talk = self._talk
+            name = plan.exchange.exchange.message_id
+            known = (each for each in talk.line.exchanges if each.message == name)
+            exchange = next(known, None)
+            if exchange is None or exchange.is_foreign:
+                return await self._go_on_without(log, plan, release, client, own=own)
+            running = talk.line.running(exchange)
+            if running is not None:
+                return await self._hold.parts.turns.reader(running, major=client.major)
+            if exchange.phase != "waits" or len(exchange.to_play) > 1:
+                return None
+            await talk.asks.read()
+            exchange.is_announced = own
+            reader = await talk.going_on.answered(exchange, log, plan, release, major=client.major)
+            if reader is not None:
+                talk.line.flush(exchange)
+                talk.line.announce(exchange)
+            return reader
+
+    async def stop(self) -> None:
+        """Stop the running turn, or supersede what waits."""
+        running = self._hold.parts.turns.running(self._hold.chat)
+        if running is not None:
+            await self._hold.parts.turns.stop(running)
+            return
+        async with self._hold.lock:
+            head = self._talk.line.head
+            if head is not None and head.phase == "waits":
+                await self._close(head)
+                await self._talk.asks.read()
+                await self._talk.line.step()
+
+    async def close(self) -> None:
+        """Let go of the chat: waiting calls go on waiting, claimed ones come to their end."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._let_go())
+        await asyncio.shield(self._closing)
+
+    def _check(self, chat_id: str, user: str) -> None:
+        if (user, chat_id) != (self._hold.chat.user, self._hold.chat.chat):
+            raise Malformed(ANOTHER_CHAT)
+
+    def _new_talk(self) -> Talk:
+        def release() -> Release:
+            return self._engine.release_for(self._hold.client)
+
+        return Talk(self._hold, release=release, marked_by_client=self._marked_by_client)
+
+    async def _start(self) -> None:
+        """Begin to talk; what waits since before goes on waiting, and speech comes after it."""
+        log = await self._hold.parts.chat_log(self._hold.chat)
+        last = log.last()
+        if last is not None and last.is_unfinished:
+            turn = LiveTurn(stamp_of(last.exchange))
+            foreign = LiveExchange(
+                turn, last.exchange.release, spoken=False, phase="waits", is_foreign=True
+            )
+            self._talk.line.exchanges.append(foreign)
+        await self._talk.start()
+
+    async def _make_way(self, plan: NewExchange) -> Sequence[BaseChunk]:
+        """Close what waits, and end what was said meanwhile; returns what becomes of the cards."""
+        head = self._talk.line.head
+        if head is None:
+            return ()
+        if head.phase != "waits":
+            raise TurnRunning("This chat is still being answered; wait or stop it first.")
+        cards = await self._close(head, plan)
+        await self._talk.clear()
+        return cards
+
+    async def _close(
+        self, head: LiveExchange, plan: NewExchange | None = None
+    ) -> Sequence[BaseChunk]:
+        if not head.is_foreign:
+            return await self._talk.going_on.close(head)
+        closes = plan.closes if plan is not None else None
+        if closes is None:
+            closes = (await self._hold.parts.chat_log(self._hold.chat)).last()
+        if closes is None or not closes.is_unfinished:
+            return ()
+        await self._talk.end()
+        cards = await NewTurn(self._hold.parts).close(self._hold.chat, closes)
+        self._talk = self._new_talk()
+        await self._start()
+        return cards
+
+    async def _go_on_without(
+        self, log: ChatLog, plan: Answers, release: Release, client: Client, *, own: bool
+    ) -> TurnReader | None:
+        """Let an exchange go on that waits since before this run: the session is lent to a turn."""
+        if not plan.exchange.is_unfinished:
+            return None
+        if self._talk.line.first() is not None:
+            raise TurnRunning("This chat is still being answered; wait or stop it first.")
+        parts, hold = self._hold.parts, self._hold
+        await self._talk.end()
+        reader: TurnReader | None = None
+        try:
+            await self._lease.lend()
+            reader = await AnswerTurn(parts).start(log, plan, release, client)
+        finally:
+            running = parts.turns.running(hold.chat)
+            if reader is None or running is None:
+                await self._take_back()
+            else:
+                hold.soon(self._take_back_after(running))
+        if reader is not None and not own:
+            exchange = plan.exchange.exchange
+            hold.out.frame(TurnFrame(exchange.message_id, exchange.user_message_id))
+        return reader
+
+    async def _take_back_after(self, running: RunningTurn) -> None:
+        await running.done.wait()
+        async with self._hold.lock:
+            await self._take_back()
+
+    async def _take_back(self) -> None:
+        """Go on with the chat that was lent."""
+        if self._closing is None and await self._lease.take_back():
+            self._talk = self._new_talk()
+            await self._start()
+
+    async def _let_go(self) -> None:
+        hold = self._hold
+        async with hold.lock:
+            if not self._lease.is_lent:
+                await self._talk.end()
+        await hold.idle()
+        hold.parts.turns.holders.remove(hold.chat)
+        await self._lease.give_back()

@@ -1,0 +1,233 @@
+"""A live model's connection, between ADK and the model: it can be cut, and fails without words."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from google.adk.models.base_llm_connection import BaseLlmConnection
+from google.adk.models.llm_response import LlmResponse
+from google.genai import errors, types
+from websockets.exceptions import ConnectionClosed
+
+from sluicegate.engine.discreet_model import ModelFailed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from google.adk.models.base_llm_connection import RealtimeInput
+    from google.adk.models.llm_request import LlmRequest
+
+    from sluicegate.engine.turn_gate import Connecting
+
+STRAGGLING: Final = 2.0
+"""Seconds after a cut in which the model may still say what nobody hears any more."""
+
+_RECONNECTS: Final = (1000, 1006, 1011)
+"""ADK: after errors with these codes it connects again, if the model gave it a handle."""
+
+_END: Final = object()
+
+
+class Listener(Protocol):
+    """Who is told of a connection."""
+
+    def opened(self, connection: LiveConnection) -> None:
+        """The model listens."""
+
+    def going_away(self) -> None:
+        """The model will end the connection; ADK opens the next one."""
+
+    def failed(self, error: Exception) -> None:
+        """The model has failed with this."""
+
+    async def shaped(self, contents: list[types.Content]) -> list[types.Content]:
+        """The contents with the files they refer to, as the model reads them."""
+
+    def is_whole(self, content: types.Content) -> bool:
+        """Whether a content that ADK takes for a part of a message is a whole one."""
+
+    def own_id(self, call_id: str) -> str:
+        """The id of a call in this chat, for the one the model gave it."""
+
+    def models_id(self, call_id: str) -> str:
+        """The other way round."""
+
+
+@asynccontextmanager
+async def listened_to(
+    connected: Callable[[LlmRequest], Connecting], request: LlmRequest, listener: Listener
+) -> AsyncGenerator[BaseLlmConnection, None]:
+    """Connect to the model; whatever it raises has no words of its own."""
+    async with AsyncExitStack() as stack:
+        try:
+            inner = await stack.enter_async_context(connected(request))
+        except Exception as error:  # noqa: BLE001 - whatever a provider raises has words
+            raise _quiet(error, listener) from None
+        connection = LiveConnection(inner, listener)
+        listener.opened(connection)
+        yield connection
+
+
+class LiveConnection(BaseLlmConnection):
+    """Passes on what ADK sends, and what the model says until it is cut."""
+
+    def __init__(self, inner: BaseLlmConnection, listener: Listener) -> None:
+        self._inner = inner
+        self._listener = listener
+        self._incoming: asyncio.Queue[Any] = asyncio.Queue()
+        self._spoken = _Unfinished()
+        self._deaf_until = 0.0
+        self.one_turn = bool(getattr(inner, "_is_gemini_3_x_live", False))
+        """ADK: a Gemini 3 goes on with its turn when the result of a call is there."""
+
+    def cut(self) -> None:
+        """End what the model says: the rest of it is not heard."""
+        for response in self._spoken.whole():
+            self._incoming.put_nowait(response)
+        self._incoming.put_nowait(LlmResponse(interrupted=True))
+        self._deaf_until = asyncio.get_running_loop().time() + STRAGGLING
+
+    async def send_history(self, history: list[types.Content]) -> None:
+        """Pass on the history."""
+        await self._said(self._inner.send_history(await self._shaped(history)))
+
+    async def send_content(self, content: types.Content) -> None:
+        """Pass on a whole content."""
+        await self._send_content(content)
+
+    async def _send_content(self, content: types.Content, *, partial: bool = False) -> None:
+        is_whole = not partial or self._listener.is_whole(content)
+        if is_whole:
+            # What is said from now on answers this.
+            self._deaf_until = 0.0
+        [content] = await self._shaped([self._with_models_ids(content)])
+        await self._said(self._inner._send_content(content, partial=not is_whole))
+
+    async def send_realtime(self, blob: RealtimeInput) -> None:
+        """Pass on audio, a picture or a mark of activity."""
+        if isinstance(blob, types.ActivityStart):
+            self._deaf_until = 0.0
+        await self._said(self._inner.send_realtime(blob))  # type: ignore[arg-type]
+
+    async def receive(self) -> AsyncGenerator[LlmResponse, None]:
+        """What the model says, up to the end of one of the model's own receptions."""
+        hearing = asyncio.create_task(self._hear())
+        try:
+            while (found := await self._incoming.get()) is not _END:
+                if isinstance(found, Exception):
+                    raise _quiet(found, self._listener) from None
+                yield found
+        finally:
+            hearing.cancel()
+            with suppress(asyncio.CancelledError):
+                await hearing
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._inner.close()
+
+    async def _said(self, sending: Any) -> None:
+        try:
+            await sending
+        except Exception as error:  # noqa: BLE001 - ADK would go on without a sender
+            self._incoming.put_nowait(error)
+
+    async def _hear(self) -> None:
+        try:
+            async for response in self._inner.receive():
+                if response.go_away:
+                    self._listener.going_away()
+                if not self._is_lost(response):
+                    self._spoken.note(response)
+                    self._rename(response)
+                    await self._incoming.put(response)
+        except Exception as error:  # noqa: BLE001 - whoever receives raises it
+            await self._incoming.put(error)
+        else:
+            await self._incoming.put(_END)
+
+    def _is_lost(self, response: LlmResponse) -> bool:
+        """Whether nobody hears this any more."""
+        if asyncio.get_running_loop().time() >= self._deaf_until:
+            return False
+        if response.interrupted or response.turn_complete:
+            self._deaf_until = 0.0
+            return True
+        return bool(response.content or response.output_transcription)
+
+    async def _shaped(self, contents: list[types.Content]) -> list[types.Content]:
+        return await self._listener.shaped(contents) if any(map(_refers, contents)) else contents
+
+    def _rename(self, response: LlmResponse) -> None:
+        for part in (response.content and response.content.parts) or ():
+            if part.function_call is not None and part.function_call.id:
+                part.function_call.id = self._listener.own_id(part.function_call.id)
+
+    def _with_models_ids(self, content: types.Content) -> types.Content:
+        """The content with the model's own ids of the calls it answers."""
+        parts = content.parts or []
+        if not any(part.function_response for part in parts):
+            return content
+        fresh = content.model_copy(deep=True)
+        for part in fresh.parts or []:
+            if part.function_response is not None and part.function_response.id:
+                models_id = self._listener.models_id(part.function_response.id)
+                part.function_response.id = models_id
+        return fresh
+
+
+class _Unfinished:
+    """What was said of a text or a transcript whose whole has not come yet."""
+
+    def __init__(self) -> None:
+        self._transcript = ""
+        self._text = ""
+        self._is_thought = False
+
+    def note(self, response: LlmResponse) -> None:
+        said = response.output_transcription
+        if said is not None:
+            self._transcript = "" if said.finished else self._transcript + (said.text or "")
+        parts = (response.content and response.content.parts) or []
+        texts = [part for part in parts if part.text]
+        if not texts:
+            return
+        if not response.partial:
+            self._text = ""
+            return
+        self._text += "".join(part.text or "" for part in texts)
+        self._is_thought = bool(texts[-1].thought)
+
+    def whole(self) -> list[LlmResponse]:
+        """The same as wholes, which are then known."""
+        found: list[LlmResponse] = []
+        if self._text:
+            part = types.Part(text=self._text, thought=self._is_thought or None)
+            content = types.Content(role="model", parts=[part])
+            found.append(LlmResponse(content=content, partial=False))
+        if self._transcript:
+            spoken = types.Transcription(text=self._transcript, finished=True)
+            found.append(LlmResponse(output_transcription=spoken, partial=False))
+        self._text = self._transcript = ""
+        return found
+
+
+def _refers(content: types.Content) -> bool:
+    """Whether a content refers to files."""
+    return any(
+        part.file_data is not None
+        or (part.function_response is not None and part.function_response.parts)
+        for part in content.parts or ()
+    )
+
+
+def _quiet(error: Exception, listener: Listener) -> Exception:
+    """The error as ADK needs it: those after which it connects again stay what they are."""
+    listener.failed(error)
+    if isinstance(error, ConnectionClosed):
+        return error
+    if isinstance(error, errors.APIError) and error.code in _RECONNECTS:
+        return error
+    return ModelFailed(error)

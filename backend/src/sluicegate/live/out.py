@@ -1,0 +1,74 @@
+"""What goes out to a live socket beside the answers to requests; audio among it can be cut."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from sluicegate.errors import RequestError
+    from sluicegate.wire.live_frames import LiveFrameOut
+
+MAX_AUDIO: Final = 16 * 1024 * 1024
+"""Bytes of audio that wait for a client which does not read: over five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The chat is not live any more: what the client is told, and how its socket is closed."""
+
+    error: RequestError
+    close_code: int
+
+
+if TYPE_CHECKING:
+    Piece: TypeAlias = LiveFrameOut | Ended | bytes
+    """A frame, the end, or PCM16 at 24 kHz."""
+
+
+class Out:
+    """A queue with one reader; audio is dropped where nobody plays it."""
+
+    def __init__(self, *, with_audio: bool) -> None:
+        """``with_audio``: somebody plays it."""
+        self.with_audio = with_audio
+        self._pieces: deque[Piece] = deque()
+        self._audio = 0
+        self._more = asyncio.Event()
+
+    @property
+    def behind(self) -> int:
+        """Bytes of audio that have not gone out."""
+        return self._audio
+
+    def frame(self, frame: LiveFrameOut | Ended) -> None:
+        """Send a frame, or say that it was the last one."""
+        self._pieces.append(frame)
+        self._more.set()
+
+    def audio(self, pcm: bytes) -> None:
+        """Send audio; what is too much for the client to take is lost, the newest first."""
+        if self.with_audio and pcm and self._audio + len(pcm) <= MAX_AUDIO:
+            self._audio += len(pcm)
+            self._pieces.append(pcm)
+            self._more.set()
+
+    def cut(self) -> None:
+        """Take back the audio that has not gone out."""
+        self._pieces = deque(piece for piece in self._pieces if not isinstance(piece, bytes))
+        self._audio = 0
+
+    async def pieces(self) -> AsyncIterator[Piece]:
+        """Everything in order, as it comes."""
+        while True:
+            while self._pieces:
+                piece = self._pieces.popleft()
+                if isinstance(piece, bytes):
+                    self._audio -= len(piece)
+                yield piece
+            self._more.clear()
+            await self._more.wait()

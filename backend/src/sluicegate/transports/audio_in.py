@@ -1,0 +1,50 @@
+"""Audio that comes in over a socket: PCM16, 16 kHz, one channel, no faster than it is spoken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sluicegate.transports.socket import BROKEN_DATA, POLICY, TOO_LARGE, Allowance
+from sluicegate.wire.live_frames import BYTES_PER_SECOND
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Fault: TypeAlias = tuple[int, str]
+    """A close code, and its reason."""
+
+
+@dataclass(frozen=True)
+class AudioLimits:
+    """Seconds of audio in one message, and by which audio may run ahead of the clock."""
+
+    message: float
+    ahead: float
+    messages_per_second: int
+
+
+class AudioMeter:
+    """Judges the messages of one socket in order; times are seconds of any one clock."""
+
+    def __init__(self, limits: AudioLimits, *, now: float) -> None:
+        """Begin with nothing ahead of the clock."""
+        self._limits = limits
+        self._played_at = now
+        self._messages = Allowance(
+            5 * limits.messages_per_second, limits.messages_per_second, now=now
+        )
+
+    def fault(self, pcm: bytes, now: float) -> Fault | None:
+        """Return why a message ends the socket; None if it does not."""
+        if not self._messages.take(now):
+            return POLICY, "too_many_frames"
+        if len(pcm) % 2:
+            return BROKEN_DATA, "half_a_sample"
+        seconds = len(pcm) / BYTES_PER_SECOND
+        if seconds > self._limits.message:
+            return TOO_LARGE, "too_much_audio"
+        self._played_at = max(self._played_at, now) + seconds
+        if self._played_at - now > self._limits.ahead + self._limits.message:
+            return POLICY, "audio_too_fast"
+        return None

@@ -1,0 +1,215 @@
+"""One live socket: it opens the chat when it knows who calls, and passes on what both sides say."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sluicegate.engine.client import Client
+from sluicegate.engine.failures import describe
+from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated
+from sluicegate.live.lease import HELD
+from sluicegate.live.opening import open_live
+from sluicegate.live.out import Ended
+from sluicegate.transports.incoming import PARSED_ASIDE
+from sluicegate.transports.socket import FAULT, SIGNED_OUT
+from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, text_of
+from sluicegate.wire.live_frames import (
+    LIVE_ID,
+    ActivityFrame,
+    ImageFrame,
+    InterruptFrame,
+    TurnFrame,
+    live_text_of,
+    parse_live_frame,
+)
+
+if TYPE_CHECKING:
+    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.live.chat import LiveChat
+    from sluicegate.transports.audio_in import AudioMeter
+    from sluicegate.transports.open_request import Opened
+    from sluicegate.transports.socket_requests import SocketRequests
+    from sluicegate.wire.requests import ChatRequest
+
+NAME: Final = "live"
+"""What the transport is called in the audit trail."""
+
+TRY_AGAIN: Final = 1013
+
+_log: Final = logging.getLogger("sluicegate")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a socket was opened for."""
+
+    chat: str
+    with_audio: bool
+    marked_by_client: bool
+
+
+class LiveSession:
+    """The chat of one socket, from the first sign of who calls to the end."""
+
+    def __init__(self, engine: ChatEngine, wish: Wish, meter: AudioMeter) -> None:
+        """Take what the socket was opened for; `bind` says which socket it is."""
+        self._engine = engine
+        self._wish = wish
+        self._meter = meter
+        self._live: LiveChat | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._passing: asyncio.Task[None] | None = None
+        self._announcing: set[asyncio.Task[None]] = set()
+        self._opened: Opened
+        self._requests: SocketRequests
+
+    def bind(self, opened: Opened, requests: SocketRequests) -> None:
+        """Take the socket and its requests."""
+        self._opened, self._requests = opened, requests
+
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+        """Answer a request of the socket."""
+        return await self._chat().start(request, user=user, client=client)
+
+    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+        """Answer a resume of the socket."""
+        return await self._chat().resume(frame, user=user, client=client)
+
+    async def begin(self) -> None:
+        """Open the chat, if it is known already who calls."""
+        try:
+            user = await self._opened.caller.user({})
+        except Unauthenticated:
+            # A frame may bring a token.
+            return
+        self._open(user)
+
+    async def take(self, data: bytes) -> None:
+        """Take one text message."""
+        limit = self._opened.limits.file_bytes
+        if len(data) >= PARSED_ASIDE:
+            frame = await asyncio.to_thread(parse_live_frame, data, max_image=limit)
+        else:
+            frame = parse_live_frame(data, max_image=limit)
+        if self._opening is None and isinstance(frame, SendFrame | ResumeFrame):
+            try:
+                self._open(await self._opened.caller.user(frame.headers))
+            except RequestError as error:
+                await self._requests.refuse(frame.request_id, error)
+                return
+        if isinstance(frame, ActivityFrame | ImageFrame | InterruptFrame):
+            await self._take_live(frame)
+            return
+        if self._opening is not None:
+            await asyncio.wait([self._opening])
+            if self._live is None:
+                return
+        await self._requests.take(frame)
+
+    async def take_audio(self, pcm: bytes) -> None:
+        """Take one binary message."""
+        socket = self._opened.socket
+        fault = self._meter.fault(pcm, asyncio.get_running_loop().time())
+        if fault is not None:
+            socket.end(*fault)
+        elif (live := await self._known()) is not None:
+            socket.was_used()
+            live.hear(pcm)
+
+    async def leave(self) -> None:
+        """The socket has ended: let go of the chat."""
+        self._requests.leave()
+        for task in (self._passing, *self._announcing):
+            if task is not None:
+                task.cancel()
+        if self._opening is not None:
+            await asyncio.wait([self._opening])
+        if self._live is not None:
+            await self._live.close()
+
+    def _chat(self) -> LiveChat:
+        if self._live is None:
+            raise Unauthenticated
+        return self._live
+
+    async def _known(self) -> LiveChat | None:
+        """The chat once it is open; None if it is not, which ends the socket."""
+        if self._opening is None:
+            self._opened.socket.end(SIGNED_OUT, Unauthenticated.code)
+            return None
+        if not self._opening.done():
+            await asyncio.wait([self._opening])
+        return self._live
+
+    async def _take_live(self, frame: ActivityFrame | ImageFrame | InterruptFrame) -> None:
+        live = await self._known()
+        if live is None:
+            return
+        self._opened.socket.was_used()
+        try:
+            match frame:
+                case InterruptFrame():
+                    live.interrupt()
+                case ActivityFrame(begins=begins):
+                    live.mark(begins=begins)
+                case ImageFrame(media_type=media_type, data=data):
+                    live.see(data, media_type)
+        except RequestError as error:
+            await self._requests.refuse(LIVE_ID, error)
+
+    def _open(self, user: str) -> None:
+        self._opening = asyncio.create_task(self._open_for(user))
+
+    async def _open_for(self, user: str) -> None:
+        wish, socket = self._wish, self._opened.socket
+        try:
+            self._live = await open_live(
+                self._engine,
+                wish.chat,
+                user=user,
+                client=Client(7, via=NAME),
+                with_audio=wish.with_audio,
+                marked_by_client=wish.marked_by_client,
+            )
+        except RequestError as error:
+            await self._refuse(error)
+            socket.end(HELD if isinstance(error, HeldElsewhere) else TRY_AGAIN, error.code)
+        except Exception as error:  # noqa: BLE001 - the client is told that it is our fault
+            _log.error("a live chat could not be opened: %s", describe(error))
+            socket.end(FAULT, "internal")
+        else:
+            socket.was_used()
+            self._passing = asyncio.create_task(self._pass_on(self._live))
+
+    async def _pass_on(self, live: LiveChat) -> None:
+        socket = self._opened.socket
+        backlog = socket.watched(lambda: live.out.behind)
+        try:
+            async for piece in live.out.pieces():
+                backlog.begin()
+                if isinstance(piece, bytes):
+                    await socket.send_binary(piece)
+                elif isinstance(piece, Ended):
+                    await self._refuse(piece.error)
+                    socket.end(piece.close_code, piece.error.code)
+                elif isinstance(piece, TurnFrame):
+                    task = asyncio.create_task(self._announce(piece))
+                    self._announcing.add(task)
+                    task.add_done_callback(self._announcing.discard)
+                else:
+                    await socket.send(live_text_of(piece))
+                backlog.end()
+        finally:
+            backlog.close()
+
+    async def _announce(self, turn: TurnFrame) -> None:
+        """Tell of a turn when no request is open: a client reads one answer at a time."""
+        await self._requests.idle()
+        await self._opened.socket.send(live_text_of(turn))
+
+    async def _refuse(self, error: RequestError) -> None:
+        await self._opened.socket.send(text_of(ErrorFrame(LIVE_ID, error.message, error.code)))

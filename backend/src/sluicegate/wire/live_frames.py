@@ -1,0 +1,188 @@
+"""The frames of a live socket beside those of requests; each has the ``requestId`` ``live``.
+
+Stock clients ignore them, since they know no request of that id.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+
+from sluicegate.errors import Malformed, TooLarge
+from sluicegate.wire.frames import parse_frame_or
+
+if TYPE_CHECKING:
+    from sluicegate.wire.frames import FrameIn
+
+LIVE_ID: Final = "live"
+"""The ``requestId`` of every frame here; no request may have it."""
+
+SUBPROTOCOL: Final = "sluicegate.live.v1"
+"""Whoever selects it sends and gets audio as binary messages."""
+
+INPUT_RATE: Final = 16_000
+OUTPUT_RATE: Final = 24_000
+"""Samples a second; a sample is two bytes, little-endian, and there is one channel."""
+
+BYTES_PER_SECOND: Final = 2 * INPUT_RATE
+
+IMAGE_TYPES: Final = ("image/jpeg", "image/png", "image/webp")
+
+ApprovalEnd: TypeAlias = Literal["approved", "denied", "expired", "superseded"]
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityFrame:
+    """The user begins to speak, or has spoken."""
+
+    begins: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptFrame:
+    """The model is to be silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageFrame:
+    """A picture that the model sees."""
+
+    media_type: str
+    data: bytes
+
+
+LiveFrameIn: TypeAlias = ActivityFrame | InterruptFrame | ImageFrame
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyFrame:
+    """The model listens; rates are samples a second."""
+
+    type: ClassVar[str] = "ready"
+    input_rate: int = INPUT_RATE
+    output_rate: int = OUTPUT_RATE
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptFrame:
+    """What was said in a message so far; ``final``: this piece of it will not change."""
+
+    type: ClassVar[str] = "transcript"
+    message_id: str
+    role: Literal["user", "assistant"]
+    text: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFrame:
+    """A turn can be read that no request asked for."""
+
+    type: ClassVar[str] = "turn"
+    message_id: str
+    user_message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalFrame:
+    """An approval was decided."""
+
+    type: ClassVar[str] = "approval"
+    approval_id: str
+    state: ApprovalEnd
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptedFrame:
+    """What was said is cut."""
+
+    type: ClassVar[str] = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCompleteFrame:
+    """The model has said all it had to say."""
+
+    type: ClassVar[str] = "turn-complete"
+
+
+@dataclass(frozen=True, slots=True)
+class GoAwayFrame:
+    """The model will end its connection soon."""
+
+    type: ClassVar[str] = "go-away"
+
+
+LiveFrameOut: TypeAlias = (
+    ReadyFrame
+    | TranscriptFrame
+    | TurnFrame
+    | ApprovalFrame
+    | InterruptedFrame
+    | TurnCompleteFrame
+    | GoAwayFrame
+)
+
+_KEYS: Final = {
+    "input_rate": "inputRate",
+    "output_rate": "outputRate",
+    "message_id": "messageId",
+    "user_message_id": "userMessageId",
+    "approval_id": "approvalId",
+}
+
+
+def live_text_of(frame: LiveFrameOut) -> str:
+    """Return the message that carries a frame; what is None is left out (T6)."""
+    members: dict[str, Any] = {"type": frame.type, "requestId": LIVE_ID}
+    for field in fields(frame):
+        value = getattr(frame, field.name)
+        if value is not None:
+            members[_KEYS.get(field.name, field.name)] = value
+    return json.dumps(members, separators=(",", ":"))
+
+
+def parse_live_frame(data: bytes, *, max_image: int) -> FrameIn | LiveFrameIn:
+    """Read one message of a live socket; ``max_image`` is in bytes."""
+
+    def of_live(frame: dict[str, Any], request_id: str) -> LiveFrameIn | None:
+        return _live_frame(frame, max_image) if request_id == LIVE_ID else None
+
+    return parse_frame_or(data, of_live)
+
+
+def _live_frame(frame: dict[str, Any], max_image: int) -> LiveFrameIn:
+    match frame.get("type"):
+        case "activity-start":
+            return ActivityFrame(begins=True)
+        case "activity-end":
+            return ActivityFrame(begins=False)
+        case "interrupt":
+            return InterruptFrame()
+        case "image":
+            return _image(frame, max_image)
+    raise Malformed(
+        "With the requestId live, the type of a frame must be interrupt, activity-start, "
+        "activity-end or image."
+    )
+
+
+def _image(frame: dict[str, Any], max_image: int) -> ImageFrame:
+    media_type, data = frame.get("mediaType"), frame.get("data")
+    if media_type not in IMAGE_TYPES:
+        raise Malformed(f"The mediaType of an image must be one of {', '.join(IMAGE_TYPES)}.")
+    if not isinstance(data, str) or not data:
+        raise Malformed("The data of an image must be base64.")
+    if len(data) * 3 // 4 > max_image + 2:
+        raise TooLarge(f"An image may have {max_image:,} bytes; send a smaller one.")
+    try:
+        decoded = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise Malformed("The data of an image must be base64.") from None
+    if len(decoded) > max_image:
+        raise TooLarge(f"An image may have {max_image:,} bytes; send a smaller one.")
+    return ImageFrame(media_type, decoded)

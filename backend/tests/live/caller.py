@@ -1,0 +1,182 @@
+"""A person in a live chat, without a socket: speaks, types, answers, and hears what comes."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from array import array
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.live.opening import open_live
+from sluicegate.live.out import Ended
+from sluicegate.wire.frames import ResumeFrame
+from sluicegate.wire.live_frames import INPUT_RATE, TranscriptFrame, TurnFrame
+from sluicegate.wire.messages import comparable
+from tests.engine.talk import Talk, Turn
+
+if TYPE_CHECKING:
+    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.live.chat import LiveChat
+
+PATIENCE = 5.0
+"""Seconds after which a test gives up; nothing waits for as long when it passes."""
+
+SILENCE = bytes(INPUT_RATE * 2)
+"""A second of nothing, after which a model that listens answers."""
+
+
+def tone(hertz: int, seconds: float = 0.2) -> bytes:
+    """A tone as a microphone would bring it."""
+    step = 2 * math.pi * hertz / INPUT_RATE
+    samples = array(
+        "h", (round(12_000 * math.sin(step * n)) for n in range(round(seconds * INPUT_RATE)))
+    )
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return samples.tobytes()
+
+
+@dataclass
+class Caller(Talk):
+    """One live chat of one user; its own requests go to it, ``elsewhere`` they do not."""
+
+    live: LiveChat | None = None
+    frames: list[Any] = field(default_factory=list)
+    audio: bytearray = field(default_factory=bytearray)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def chat(self) -> LiveChat:
+        assert self.live is not None
+        return self.live
+
+    def speak(self, hertz: int = 440) -> None:
+        """Say something, then be silent."""
+        self.chat.hear(tone(hertz))
+        self.chat.hear(SILENCE)
+
+    async def was_taken(self) -> None:
+        """Wait until the model has got all that was said."""
+        queue = self.chat._talk.run._queue._queue
+        for _ in range(1_000):
+            await asyncio.sleep(0)
+            if queue.empty():
+                break
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    async def start(self, body: dict[str, Any]) -> TurnReader:
+        """Send a body through the live chat."""
+        return await self.chat.start(self.request(body), user=self.user, client=self.client)
+
+    async def start_elsewhere(self, body: dict[str, Any]) -> TurnReader:
+        """Send a body as by HTTP."""
+        return await self.engine.start(self.request(body), user=self.user, client=self.client)
+
+    async def until(self, found: Callable[[list[Any]], bool]) -> None:
+        """Wait until the frames are so."""
+        async with asyncio.timeout(PATIENCE):
+            while not found(self.frames):
+                self._news.clear()
+                await self._news.wait()
+
+    async def frame(self, kind: type, count: int = 1) -> Any:
+        """Wait for the so manieth frame of a kind."""
+        await self.until(lambda frames: sum(isinstance(f, kind) for f in frames) >= count)
+        return [f for f in self.frames if isinstance(f, kind)][count - 1]
+
+    async def spoken_turn(self, count: int = 1) -> Turn:
+        """Do with a ``turn`` frame what the client does: insert the question, resume."""
+        frame = await self.frame(TurnFrame, count)
+        said = self.said(frame.user_message_id)
+        if said and not any(m["id"] == frame.user_message_id for m in self.messages):
+            self.messages.append(
+                {
+                    "id": frame.user_message_id,
+                    "role": "user",
+                    "parts": [{"type": "text", "text": text} for text in said.split("\n")],
+                }
+            )
+        return await self.resumed(frame.message_id)
+
+    async def resumed(self, message_id: str) -> Turn:
+        """Resume a message; it takes the place of what is there of it."""
+        self.messages = [m for m in self.messages if m["id"] != message_id]
+        frame = ResumeFrame("r", {}, self.chat_id, message_id)
+        reader = await self.chat.resume(frame, user=self.user, client=self.client)
+        assert reader is not None
+        async with asyncio.timeout(PATIENCE):
+            return await self.read(reader)
+
+    async def chats(self) -> dict[str, Any]:
+        """The stored chat."""
+        return await self.engine.get_chat(self.chat_id, user=self.user)
+
+    def said(self, message_id: str) -> str:
+        """The transcript of a message so far."""
+        texts = [f.text for f in self.frames if _is_of(f, message_id)]
+        return texts[-1] if texts else ""
+
+    async def listen(self) -> None:
+        """Take what comes, for as long as this runs."""
+        async for piece in self.chat.out.pieces():
+            if isinstance(piece, bytes):
+                self.audio.extend(piece)
+            else:
+                self.frames.append(piece)
+            self._news.set()
+
+    @property
+    def ended(self) -> Ended | None:
+        """How the chat ended."""
+        return next((f for f in self.frames if isinstance(f, Ended)), None)
+
+
+def _is_of(frame: object, message_id: str) -> bool:
+    return isinstance(frame, TranscriptFrame) and frame.message_id == message_id
+
+
+@asynccontextmanager
+async def calling(
+    caller: Caller, *, audio: bool = True, by_client: bool = False
+) -> AsyncIterator[Caller]:
+    """Have the chat open live."""
+    caller.live = await open_live(
+        caller.engine,
+        caller.chat_id,
+        user=caller.user,
+        client=caller.client,
+        with_audio=audio,
+        marked_by_client=by_client,
+    )
+    listening = asyncio.create_task(caller.listen())
+    try:
+        yield caller
+    finally:
+        async with asyncio.timeout(PATIENCE):
+            await caller.live.close()
+        listening.cancel()
+
+
+def speaks(text: str, *, hertz: int = 300, **more: Any) -> dict[str, Any]:
+    """A response that is spoken: a tone, and what it says."""
+    spoken = {"role": "model", "text": text}
+    parts = [{"audio": {"tone_hz": hertz, "seconds": 0.1}}, {"transcript": spoken}]
+    return {"parts": parts, **more}
+
+
+async def agree(caller: Caller) -> None:
+    """The message that the client holds, the stored one, and the one sent again are the same."""
+    held = caller.messages[-1]
+    told = [m for m in (await caller.chats())["messages"] if m["id"] == held["id"]]
+    assert [comparable(m) for m in told] == [comparable(held)]
+    again = Caller(
+        caller.engine, caller.release, caller.major, caller.user, caller.chat_id, live=caller.live
+    )
+    if caller.live is not None and not caller.ended:
+        turn = await again.resumed(held["id"])
+        assert comparable(turn.message) == comparable(held)

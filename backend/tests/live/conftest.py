@@ -1,0 +1,7 @@
+"""The engine's own fixtures, and a live chat on them."""
+
+from __future__ import annotations
+
+from tests.engine.conftest import effects, folder, open_engine, open_stage
+
+__all__ = ["effects", "folder", "open_engine", "open_stage"]

@@ -1,0 +1,364 @@
+"""Gated calls in a live run: asked, held, answered in every way, and told as over any transport."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
+
+from sluicegate.errors import AlreadyDecided, Unknown
+from sluicegate.tools import client_tool
+from sluicegate.wire.live_frames import ApprovalFrame, TurnCompleteFrame, TurnFrame
+from sluicegate.wire.messages import comparable
+from tests.engine.stage import Counted, calls, part_of, says, scripted, words
+from tests.engine.talk import Talk, decide
+from tests.live.caller import Caller, agree, calling, speaks
+
+if TYPE_CHECKING:
+    from sluicegate.core.release import Release
+    from tests.engine.stage import Open
+
+RELEASES: list[Release] = ["deferred", "progressive"]
+MODELS = ["scripted", "gemini-3.1-flash-live-preview"]
+
+
+@dataclass
+class Payments:
+    """The tool ``pay``, gated in one of three ways."""
+
+    runs: list[int] = field(default_factory=list)
+
+    def static(self) -> FunctionTool:
+        return FunctionTool(self._pay(), require_confirmation=True)
+
+    def predicate(self) -> FunctionTool:
+        return FunctionTool(self._pay(), require_confirmation=lambda n: n > 2)
+
+    def dynamic(self) -> FunctionTool:
+        async def pay(n: int, tool_context: ToolContext) -> dict[str, Any]:
+            """Pay."""
+            if tool_context.tool_confirmation is None:
+                tool_context.request_confirmation(hint=f"Pay {n}?", payload={"n": n})
+                return {"status": "asked"}
+            assert tool_context.tool_confirmation.payload == {"n": n}
+            self.runs.append(n)
+            return {"paid": n}
+
+        return FunctionTool(pay)
+
+    def _pay(self) -> Callable[..., Any]:
+        async def pay(n: int) -> dict[str, int]:
+            """Pay."""
+            self.runs.append(n)
+            return {"paid": n}
+
+        return pay
+
+
+KINDS = ["static", "predicate", "dynamic"]
+SCRIPT = [calls(("pay", {"n": 3}), text="Let me pay."), says("Done.")]
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("approved", [True, False], ids=["yes", "no"])
+async def test_a_gated_call_waits_for_its_answer(
+    open_stage: Open, kind: str, release: Release, model: str, *, approved: bool
+) -> None:
+    pay = Payments()
+    engine = await open_stage(scripted(SCRIPT, [getattr(pay, kind)()], model=model))
+    async with calling(Caller(engine, release)) as caller:
+        turn = await caller.say("pay")
+        assert turn.finish_reason == "tool-calls"
+        assert [part["input"] for part in caller.pending()] == [{"n": 3}]
+        assert pay.runs == []
+        await agree(caller)
+        turn = await caller.answer(approved=approved, reason=None if approved else "Too much.")
+        assert turn.finish_reason == "stop"
+        assert pay.runs == ([3] if approved else [])
+        part = part_of(turn.message, "pay")
+        assert part["state"] == ("output-available" if approved else "output-denied")
+        assert words(turn.message) == "Let me pay.Done."
+        [frame] = [f for f in caller.frames if isinstance(f, ApprovalFrame)]
+        assert frame.state == ("approved" if approved else "denied")
+        assert frame.reason == (None if approved else "Too much.")
+        await agree(caller)
+    await agree(caller)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_an_approval_appears_from_what_was_spoken(open_stage: Open, release: Release) -> None:
+    pay = Payments()
+    script = [{**SCRIPT[0], "parts": [*speaks("I will.")["parts"], *SCRIPT[0]["parts"][1:]]}]
+    script.append(speaks("It is paid."))
+    engine = await open_stage(scripted(script, [pay.static()]))
+    async with calling(Caller(engine, release)) as caller:
+        caller.speak()
+        asked = await caller.spoken_turn()
+        assert asked.finish_reason == "tool-calls"
+        said = [] if release == "deferred" else ["I will."]
+        assert [p["text"] for p in asked.message["parts"] if p["type"] == "text"] == said
+        turn = await caller.approve()
+        assert pay.runs == [3]
+        assert words(turn.message) == "I will.It is paid."
+        assert len(caller.audio) == 2 * 4800
+        await agree(caller)
+        frame = await caller.frame(TurnFrame)
+        assert caller.said(frame.message_id) == "I will.\nIt is paid."
+        [question, _] = (await caller.chats())["messages"]
+        assert question["id"] == frame.user_message_id
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("release", RELEASES)
+async def test_parallel_calls_are_asked_at_once_and_answered_together(
+    open_stage: Open, release: Release, model: str
+) -> None:
+    pay, look = Payments(), Counted()
+    script = [
+        calls(("pay", {"n": 1}), ("look", {"n": 7}), ("pay", {"n": 2})),
+        says("Both."),
+    ]
+
+    async def look_tool(n: int) -> dict[str, int]:
+        """Look."""
+        look.runs.append(n)
+        return {"seen": n}
+
+    look_tool.__name__ = "look"
+    engine = await open_stage(scripted(script, [pay.static(), look_tool], model=model))
+    async with calling(Caller(engine, release)) as caller:
+        await caller.say("pay")
+        assert [part["input"] for part in caller.pending()] == [{"n": 1}, {"n": 2}]
+        assert look.runs == [7]
+        decide(caller.pending()[0], approved=True)
+        turn = await caller.post_last()
+        assert turn.failed
+        assert "still waiting for: pay" in str(turn.chunks[-1])
+        assert pay.runs == []
+        decide(caller.pending()[0], approved=False)
+        turn = await caller.post_last()
+        assert pay.runs == [1]
+        assert words(turn.message) == "Both."
+        await agree(caller)
+    await agree(caller)
+
+
+async def test_gates_in_sequence_take_one_answer_each(open_stage: Open) -> None:
+    pay = Payments()
+    script = [calls(("pay", {"n": n})) for n in (1, 2, 3)] + [says("All paid.")]
+    engine = await open_stage(scripted(script, [pay.static()]))
+    async with calling(Caller(engine)) as caller:
+        turn = await caller.say("pay")
+        for n in (1, 2, 3):
+            assert turn.finish_reason == "tool-calls"
+            assert len(pay.runs) == n - 1
+            turn = await caller.approve()
+        assert pay.runs == [1, 2, 3]
+        assert words(turn.message) == "All paid."
+        assert turn.finish_reason == "stop"
+        await agree(caller)
+
+
+async def test_the_same_call_after_a_denial_is_refused_without_asking_in_that_exchange_only(
+    open_stage: Open,
+) -> None:
+    pay = Payments()
+    script = [calls(("pay", {"n": 3})), calls(("pay", {"n": 3})), says("As you like.")]
+    engine = await open_stage(scripted(script, [pay.static()]))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        turn = await caller.answer(approved=False)
+        assert turn.finish_reason == "stop"
+        assert pay.runs == []
+        await agree(caller)
+        await caller.say("pay after all")
+        assert len(caller.pending()) == 1
+        await caller.approve()
+        assert pay.runs == [3]
+
+
+async def test_no_more_is_asked_than_the_settings_allow(open_stage: Open) -> None:
+    pay = Payments()
+    script = [calls(*(("pay", {"n": n}) for n in (1, 2, 3))), says("Done.")]
+    options = {"max_requests_per_turn": 2, "max_requests_per_exchange": 2}
+    engine = await open_stage(scripted(script, [pay.static()]), **options)
+    async with calling(Caller(engine)) as caller:
+        for _ in range(2):
+            # The bounds count anew for each exchange, though the run is one.
+            await caller.say("pay")
+            assert len(caller.pending()) == 2
+            await caller.approve()
+        assert pay.runs == [1, 2, 1, 2]
+        await agree(caller)
+
+
+async def test_an_approval_that_nobody_gives_expires_and_the_model_goes_on(
+    open_stage: Open,
+) -> None:
+    pay, ahead = Payments(), [0.0]
+    script = [calls(("pay", {"n": 3})), speaks("Then not.")]
+    engine = await open_stage(scripted(script, [pay.static()]), clock=lambda: ahead[0])
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        [part] = caller.pending()
+        ahead[0] = 119.0
+        assert len(caller.pending()) == 1
+        ahead[0] = 121.0
+        frame = await caller.frame(ApprovalFrame)
+        assert (frame.approval_id, frame.state) == (part["approval"]["id"], "expired")
+        turn = await caller.spoken_turn()
+        assert words(turn.message) == "Then not."
+        part = part_of(turn.message, "pay")
+        assert part["state"] == "output-denied"
+        assert "expired" in part["approval"]["reason"]
+        assert pay.runs == []
+        await agree(caller)
+
+
+async def test_an_answer_by_another_way_is_picked_up_at_once(open_stage: Open) -> None:
+    pay = Payments()
+    engine = await open_stage(scripted([calls(("pay", {"n": 3})), speaks("Paid.")], [pay.static()]))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        page = Talk(engine, chat_id=caller.chat_id, messages=(await caller.chats())["messages"])
+        turn = await page.approve()
+        assert words(turn.message) == "Paid."
+        assert pay.runs == [3]
+        assert (await caller.frame(ApprovalFrame)).state == "approved"
+        own = await caller.spoken_turn()
+        assert comparable(own.message) == comparable(turn.message)
+        assert caller.audio
+        again = await page.post_last()
+        assert again.failed
+        assert pay.runs == [3]
+        decide_again = (await caller.chats())["messages"][-1]
+        part = part_of(decide_again, "pay")
+        part.update(state="approval-responded", approval={**part["approval"], "approved": False})
+        with pytest.raises(AlreadyDecided):
+            await page.post({"message": decide_again, "messageId": decide_again["id"]})
+        await agree(caller)
+
+
+async def test_somebody_elses_answer_is_unknown(open_stage: Open) -> None:
+    pay = Payments()
+    engine = await open_stage(scripted(SCRIPT, [pay.static()]))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        thief = Talk(engine, user="eve", chat_id=caller.chat_id, messages=caller.messages)
+        with pytest.raises(Unknown):
+            await thief.approve()
+        assert pay.runs == []
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_tool_of_the_browser_waits_for_its_output(
+    open_stage: Open, release: Release
+) -> None:
+    schema = {"type": "object", "properties": {}}
+    script = [calls(("locate", {})), says("There you are.")]
+    engine = await open_stage(scripted(script, [client_tool("locate", "Where?", schema)]))
+    async with calling(Caller(engine, release)) as caller:
+        turn = await caller.say("where am I?")
+        assert turn.finish_reason == "tool-calls"
+        part = part_of(turn.message, "locate")
+        part.update(state="output-available", output={"city": "Graz"})
+        turn = await caller.post_last()
+        assert words(turn.message) == "There you are."
+        await agree(caller)
+    await agree(caller)
+
+
+async def test_a_gated_tool_of_the_browser_is_asked_for_then_run_there(open_stage: Open) -> None:
+    schema = {"type": "object", "properties": {}}
+    tool = client_tool("locate", "Where?", schema, require_confirmation=True)
+    engine = await open_stage(scripted([calls(("locate", {})), says("There you are.")], [tool]))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("where am I?")
+        turn = await caller.approve()
+        assert turn.finish_reason == "tool-calls"
+        part = part_of(turn.message, "locate")
+        assert part["state"] == "input-available"
+        part.update(state="output-available", output={"city": "Graz"})
+        turn = await caller.post_last()
+        assert words(turn.message) == "There you are."
+        assert turn.finish_reason == "stop"
+        await agree(caller)
+
+
+async def test_a_yes_may_hold_for_the_rest_of_the_chat(open_stage: Open) -> None:
+    pay = Payments()
+    engine = await open_stage(scripted(SCRIPT, [pay.static()]))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        [part] = caller.pending()
+        decide(part, approved=True)
+        last = caller.messages[-1]
+        body = {"message": last, "messageId": last["id"]}
+        await caller.post({**body, "remember": {part["approval"]["id"]: "chat"}})
+        turn = await caller.say("pay again")
+        assert turn.finish_reason == "stop"
+        assert pay.runs == [3, 3]
+        await agree(caller)
+    await agree(caller)
+
+
+async def test_a_claimed_call_comes_to_its_end_though_the_socket_goes(open_stage: Open) -> None:
+    began, may_end, ended = asyncio.Event(), asyncio.Event(), []
+
+    async def pay(n: int) -> dict[str, int]:
+        """Pay, slowly."""
+        began.set()
+        await may_end.wait()
+        ended.append(n)
+        return {"paid": n}
+
+    tool = FunctionTool(pay, require_confirmation=True)
+    engine = await open_stage(scripted(SCRIPT, [tool]))
+    caller = Caller(engine)
+    async with calling(caller):
+        await caller.say("pay")
+        answering = asyncio.create_task(caller.approve())
+        await began.wait()
+        asyncio.get_running_loop().call_later(0.05, may_end.set)
+    assert ended == [3]
+    await answering
+    stored = await caller.history()
+    assert part_of(stored, "pay")["state"] == "output-available"
+    assert comparable(stored) == comparable(caller.messages[-1])
+
+
+async def test_a_tool_that_takes_too_long_ends_the_turn_and_its_outcome_is_unknown(
+    open_stage: Open,
+) -> None:
+    async def pay(n: int) -> None:
+        """Pay, never."""
+        await asyncio.Event().wait()
+
+    tool = FunctionTool(pay, require_confirmation=True)
+    engine = await open_stage(scripted(SCRIPT, [tool]), tool_timeout=0.05)
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        turn = await caller.approve()
+        assert turn.failed
+        stored = await caller.history()
+        assert "unknown" in part_of(stored, "pay")["errorText"]
+        assert comparable(stored) == comparable(turn.message)
+
+
+async def test_a_model_that_says_nothing_to_a_result_ends_the_turn(open_stage: Open) -> None:
+    pay = Payments()
+    engine = await open_stage(scripted([calls(("pay", {"n": 1})), {"parts": []}], [pay.static()]))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        turn = await caller.approve()
+        assert turn.finish_reason == "stop"
+        assert pay.runs == [1]
+        await caller.frame(TurnCompleteFrame)
+        await agree(caller)

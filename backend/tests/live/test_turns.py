@@ -1,0 +1,409 @@
+"""Live turns without a gate: typed and spoken, whole, interrupted, stopped and failed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.agents.llm_agent import LlmAgent
+
+from sluicegate.core.keys import ChatKey
+from sluicegate.errors import (
+    HeldElsewhere,
+    Malformed,
+    NotRewindable,
+    RequestError,
+    TooManyRequests,
+    TurnRunning,
+    Unavailable,
+)
+from sluicegate.replay import ScriptedModel
+from sluicegate.wire.live_frames import (
+    GoAwayFrame,
+    InterruptedFrame,
+    ReadyFrame,
+    TranscriptFrame,
+    TurnCompleteFrame,
+    TurnFrame,
+)
+from tests.engine.stage import Counted, Steps, calls, says, scripted, words
+from tests.engine.talk import Talk
+from tests.live.caller import Caller, agree, calling, speaks, tone
+
+if TYPE_CHECKING:
+    from sluicegate.core.release import Release
+    from tests.engine.stage import Open
+
+RELEASES: list[Release] = ["deferred", "progressive"]
+MODELS = ["scripted", "gemini-3.1-flash-live-preview"]
+"""Two ways to take turns: a result is answered in a turn of its own, or in the one of its call."""
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_typed_message_is_answered(open_stage: Open, release: Release, model: str) -> None:
+    usage = {"prompt": 12, "output": 9}
+    thought = {"parts": [{"thought": "Greet."}, {"text": "Hello there."}], "usage": usage}
+    engine = await open_stage(scripted([thought], [Counted().tool()], model=model))
+    async with calling(Caller(engine, release)) as caller:
+        turn = await caller.say("hi")
+        assert words(turn.message) == "Hello there."
+        assert [p["text"] for p in turn.message["parts"] if p["type"] == "reasoning"] == ["Greet."]
+        assert turn.finish_reason == "stop"
+        assert turn.message["metadata"]["usage"]["totalTokens"] == 21
+        await agree(caller)
+        second = await caller.say("again")
+        assert second.message["id"] != turn.message["id"]
+        await agree(caller)
+    await agree(caller)
+
+
+async def test_text_is_told_as_it_comes_where_nothing_may_ask(open_stage: Open) -> None:
+    engine = await open_stage(scripted([says("Hello there.", delta_chars=4)]))
+    async with calling(Caller(engine)) as caller:
+        turn = await caller.say("hi")
+    assert turn.types.count("text-delta") == 3
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_spoken_message_is_heard_answered_aloud_and_kept(
+    open_stage: Open, model: str
+) -> None:
+    engine = await open_stage(scripted([speaks("I heard.")], model=model))
+    async with calling(Caller(engine)) as caller:
+        assert await caller.frame(ReadyFrame) == ReadyFrame(16_000, 24_000)
+        caller.speak(440)
+        turn = await caller.spoken_turn()
+        assert words(turn.message) == "I heard."
+        assert len(caller.audio) == 4800
+        await caller.frame(TurnCompleteFrame)
+        [question, answer] = (await caller.chats())["messages"]
+        frame = await caller.frame(TurnFrame)
+        assert (question["id"], answer["id"]) == (frame.user_message_id, frame.message_id)
+        assert question["parts"] == [{"type": "text", "text": "a tone of 440 Hz"}]
+        assert caller.said(question["id"]) == "a tone of 440 Hz"
+        assert caller.said(answer["id"]) == "I heard."
+        assert (await caller.chats())["title"] == "a tone of 440 Hz"
+        await agree(caller)
+        caller.speak(220)
+        second = await caller.spoken_turn(2)
+        assert second.message["id"] != turn.message["id"]
+        assert len((await caller.chats())["messages"]) == 4
+    await agree(caller)
+
+
+async def test_what_was_said_is_transcribed_piece_by_piece_and_the_question_comes_first(
+    open_stage: Open,
+) -> None:
+    engine = await open_stage(scripted([speaks("One two three.", delta_chars=4)]))
+    async with calling(Caller(engine)) as caller:
+        caller.speak()
+        await caller.frame(TurnCompleteFrame)
+    told = [(f.role, f.text, f.final) for f in caller.frames if isinstance(f, TranscriptFrame)]
+    assert told[-5:] == [
+        ("assistant", "One ", False),
+        ("assistant", "One two ", False),
+        ("assistant", "One two thre", False),
+        ("assistant", "One two three.", False),
+        ("assistant", "One two three.", True),
+    ]
+    at = [type(frame) for frame in caller.frames].index(TurnFrame)
+    assert caller.frames[at - 1] == TranscriptFrame(
+        caller.frames[at].user_message_id, "user", "a tone of 440 Hz", final=True
+    )
+
+
+async def test_without_audio_the_spoken_answer_comes_as_text_alone(open_stage: Open) -> None:
+    engine = await open_stage(scripted([speaks("I say so.")]))
+    async with calling(Caller(engine), audio=False) as caller:
+        turn = await caller.say("hi")
+        assert words(turn.message) == "I say so."
+        assert not caller.audio
+        await agree(caller)
+
+
+async def test_the_client_may_mark_where_speech_begins_and_ends(open_stage: Open) -> None:
+    engine = await open_stage(scripted([speaks("Yes?")]))
+    async with calling(Caller(engine), by_client=True) as caller:
+        caller.chat.mark(begins=True)
+        caller.chat.hear(tone(330))
+        caller.chat.mark(begins=False)
+        await caller.spoken_turn()
+        assert (await caller.chats())["title"] == "a tone of 330 Hz"
+
+
+async def test_marks_are_refused_where_the_model_listens_for_speech(open_stage: Open) -> None:
+    engine = await open_stage(scripted([speaks("Yes?")]))
+    async with calling(Caller(engine)) as caller:
+        with pytest.raises(Malformed, match="activity=client"):
+            caller.chat.mark(begins=True)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_tool_that_asks_nobody_runs_in_the_turn(
+    open_stage: Open, release: Release, model: str
+) -> None:
+    pay, look = Counted(), []
+
+    def see(n: int) -> dict[str, int]:
+        """Look, in a thread."""
+        look.append(n)
+        return {"seen": n}
+
+    script = [calls(("see", {"n": 1}), ("see", {"n": 2}), text="I look."), says("Seen.")]
+    engine = await open_stage(scripted(script, [see, pay.tool()], model=model))
+    async with calling(Caller(engine, release)) as caller:
+        turn = await caller.say("look")
+        assert sorted(look) == [1, 2]
+        assert words(turn.message) == "I look.Seen."
+        assert turn.finish_reason == "stop"
+        await agree(caller)
+    await agree(caller)
+
+
+async def test_a_tool_that_fails_is_told_safely_and_the_run_goes_on(open_stage: Open) -> None:
+    async def fail() -> None:
+        """Fail."""
+        raise LookupError("words-of-an-exception")
+
+    engine = await open_stage(scripted([calls(("fail", {})), says("It failed.")], [fail]))
+    async with calling(Caller(engine)) as caller:
+        turn = await caller.say("go")
+        assert words(turn.message) == "It failed."
+        [part] = [p for p in turn.message["parts"] if p["type"] == "tool-fail"]
+        assert part["state"] == "output-error"
+        assert "words-of-an-exception" not in str(await caller.chats())
+        await agree(caller)
+
+
+async def test_an_agent_hands_over_to_another(open_stage: Open) -> None:
+    script = {
+        "scenarios": [
+            {
+                "match": ".",
+                "agent": "front",
+                "responses": [calls(("transfer_to_agent", {"agent_name": "back"}))],
+            },
+            {"match": ".", "agent": "back", "responses": [says("Back here.")]},
+        ]
+    }
+    model = ScriptedModel.from_data(script, root="front")
+    back = LlmAgent(name="back", model=model, tools=[Counted().tool()])
+    front = LlmAgent(name="front", model=model, sub_agents=[back])
+    engine = await open_stage(front)
+    async with calling(Caller(engine)) as caller:
+        turn = await caller.say("hi")
+        assert words(turn.message) == "Back here."
+        await agree(caller)
+
+
+async def held_back(open_stage: Open, **more: Any) -> tuple[Caller, Steps]:
+    """A chat with a model that speaks only as far as it is allowed to."""
+    steps = Steps()
+    script = [speaks("One two three four.", delta_chars=4, **more), says("Next.")]
+    engine = await open_stage(scripted(script, sleep=steps))
+    return Caller(engine), steps
+
+
+async def test_interrupting_cuts_the_voice_and_keeps_what_was_said(open_stage: Open) -> None:
+    caller, steps = await held_back(open_stage)
+    async with calling(caller):
+        caller.speak()
+        steps.go(5)
+        await caller.until(lambda _: "One two " in [getattr(f, "text", "") for f in caller.frames])
+        before = len(caller.audio)
+        caller.chat.interrupt()
+        await caller.frame(InterruptedFrame)
+        turn = await caller.spoken_turn()
+        assert words(turn.message).startswith("One two ")
+        assert "four" not in words(turn.message)
+        assert turn.finish_reason == "other"
+        await agree(caller)
+        steps.go()
+        second = await caller.say("and then?")
+        assert words(second.message) == "One two three four."
+        await agree(caller)
+    assert before
+
+
+async def test_speaking_into_an_answer_interrupts_it(open_stage: Open) -> None:
+    caller, steps = await held_back(open_stage)
+    async with calling(caller):
+        caller.speak()
+        steps.go(5)
+        await caller.until(lambda _: "One two " in [getattr(f, "text", "") for f in caller.frames])
+        caller.speak(220)
+        await caller.was_taken()
+        steps.go(1)
+        await caller.frame(InterruptedFrame)
+        first = await caller.spoken_turn()
+        assert words(first.message).startswith("One two ")
+        steps.go()
+        second = await caller.spoken_turn(2)
+        assert words(second.message) == "One two three four."
+        assert len((await caller.chats())["messages"]) == 4
+        await agree(caller)
+
+
+async def test_stopping_ends_the_turn_and_the_chat_goes_on(open_stage: Open) -> None:
+    caller, steps = await held_back(open_stage, hang=False)
+    async with calling(caller):
+        asking = asyncio.create_task(caller.say("hi"))
+        steps.go(5)
+        await caller.until(lambda _: "One two " in [getattr(f, "text", "") for f in caller.frames])
+        await caller.engine.stop(caller.chat_id, user=caller.user)
+        turn = await asking
+        assert turn.finish_reason == "other"
+        assert words(turn.message).startswith("One two ")
+        await agree(caller)
+        steps.go()
+        assert words((await caller.say("go on")).message) == "One two three four."
+
+
+async def test_a_call_at_work_is_dropped_by_a_stop(open_stage: Open) -> None:
+    began = asyncio.Event()
+
+    async def wait() -> None:
+        """Take for ever."""
+        began.set()
+        await asyncio.Event().wait()
+
+    script = {"wait": [calls(("wait", {}))], "hi": [says("Hello.")]}
+    engine = await open_stage(scripted(script, [wait, Counted().tool()]))
+    async with calling(Caller(engine)) as caller:
+        asking = asyncio.create_task(caller.say("wait"))
+        await began.wait()
+        await engine.stop(caller.chat_id, user=caller.user)
+        turn = await asking
+        [part] = [p for p in turn.message["parts"] if p["type"] == "tool-wait"]
+        assert part["state"] == "output-error"
+        await agree(caller)
+        assert words((await caller.say("hi")).message) == "Hello."
+
+
+async def test_a_text_beside_a_running_answer_is_refused(open_stage: Open) -> None:
+    caller, steps = await held_back(open_stage)
+    async with calling(caller):
+        asking = asyncio.create_task(caller.say("hi"))
+        await steps.reached(1)
+        with pytest.raises(TurnRunning):
+            await caller.start({"message": question("no")})
+        with pytest.raises(HeldElsewhere):
+            await caller.start_elsewhere({"message": question("no")})
+        steps.go()
+        assert (await asking).finish_reason == "stop"
+
+
+def question(text: str, name: str = "user-x") -> dict[str, Any]:
+    return {"id": name, "role": "user", "parts": [{"type": "text", "text": text}]}
+
+
+async def test_the_chat_is_this_sockets_alone(open_stage: Open) -> None:
+    engine = await open_stage(scripted([says("Hello.")]))
+    async with calling(Caller(engine)) as caller:
+        other = Caller(engine, chat_id=caller.chat_id)
+        with pytest.raises(HeldElsewhere):
+            async with calling(other):
+                pass
+        with pytest.raises(HeldElsewhere):
+            await caller.start_elsewhere({"message": question("no")})
+        with pytest.raises(TurnRunning, match="live"):
+            await engine.delete_chat(caller.chat_id, user=caller.user)
+        assert words((await caller.say("hi")).message) == "Hello."
+    assert words((await Talk(engine, chat_id=caller.chat_id).say("hi")).message) == "Hello."
+
+
+async def test_a_chat_goes_from_text_to_voice_and_back(open_stage: Open) -> None:
+    script = {"hi": [says("Hello.")], "tone": [speaks("I heard.")]}
+    engine = await open_stage(scripted(script))
+    caller = Caller(engine)
+    reader = await caller.start_elsewhere({"message": question("hi", "user-1")})
+    await caller.read(reader)
+    async with calling(caller):
+        caller.speak()
+        await caller.spoken_turn()
+    reader = await caller.start_elsewhere({"message": question("hi", "user-2")})
+    await caller.read(reader)
+    assert [words(m) for m in (await caller.chats())["messages"]] == [
+        "hi",
+        "Hello.",
+        "a tone of 440 Hz",
+        "I heard.",
+        "hi",
+        "Hello.",
+    ]
+
+
+async def test_what_was_said_live_is_not_run_again(open_stage: Open) -> None:
+    engine = await open_stage(scripted([speaks("I heard.")]))
+    async with calling(Caller(engine)) as caller:
+        caller.speak()
+        turn = await caller.spoken_turn()
+        again = {
+            "trigger": "regenerate-message",
+            "messageId": turn.message["id"],
+            "message": caller.messages[0],
+        }
+        with pytest.raises(NotRewindable):
+            await caller.start(again)
+    with pytest.raises(NotRewindable):
+        await caller.start_elsewhere(again)
+    assert len((await caller.chats())["messages"]) == 2
+
+
+async def test_a_model_that_goes_away_is_connected_to_again(open_stage: Open) -> None:
+    script = [says("One.", go_away=True)]
+    engine = await open_stage(scripted(script))
+    async with calling(Caller(engine)) as caller:
+        assert words((await caller.say("hi")).message) == "One."
+        await caller.frame(GoAwayFrame)
+        await caller.frame(ReadyFrame, 2)
+        assert words((await caller.say("again")).message) == "One."
+        assert len((await caller.chats())["messages"]) == 4
+
+
+async def test_a_model_that_fails_ends_the_turn_and_the_chat_in_one_sentence_each(
+    open_stage: Open,
+) -> None:
+    broken = {"parts": [], "error": {"code": 500, "message": "words-of-a-provider"}}
+    engine = await open_stage(scripted([broken]))
+    async with calling(Caller(engine)) as caller:
+        turn = await caller.say("hi")
+        assert turn.failed
+        await caller.until(lambda _: caller.ended is not None)
+        assert caller.ended is not None
+        assert caller.ended.close_code == 1011
+        with pytest.raises(Unavailable):
+            await caller.start({"message": question("once more")})
+    assert "words-of-a-provider" not in str(turn.chunks) + str(caller.frames)
+    key = ChatKey(engine.parts.app, caller.user, caller.chat_id)
+    assert "words-of-a-provider" not in str(await engine.parts.log.load(key))
+
+
+@pytest.mark.parametrize("limit", [{"max_live_chats": 1}, {"max_live_chats_per_user": 1}])
+async def test_one_chat_too_many_is_not_opened(open_stage: Open, limit: dict[str, int]) -> None:
+    engine = await open_stage(scripted([says("Hello.")]), **limit)
+    async with calling(Caller(engine)):
+        with pytest.raises((Unavailable, TooManyRequests)) as caught:
+            async with calling(Caller(engine)):
+                pass
+        assert isinstance(caught.value, RequestError)
+        assert caught.value.retry_after
+    async with calling(Caller(engine)) as caller:
+        assert words((await caller.say("hi")).message) == "Hello."
+
+
+async def test_a_chat_that_is_closed_in_an_answer_keeps_what_was_said(open_stage: Open) -> None:
+    caller, steps = await held_back(open_stage)
+    async with calling(caller):
+        caller.speak()
+        steps.go(5)
+        await caller.until(lambda _: "One two " in [getattr(f, "text", "") for f in caller.frames])
+    [_, answer] = (await caller.chats())["messages"]
+    assert words(answer).startswith("One two ")
+    steps.go()
+    reader = await caller.start_elsewhere({"message": question("and now?")})
+    await caller.read(reader)
+    assert len((await caller.chats())["messages"]) == 4
