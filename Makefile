@@ -1,5 +1,6 @@
 # Every task of the project. `make` lists them; each works on its own, in any order, any number of times.
 PYTHON ?= python3
+BENCH ?= .bench/result
 BIN := .venv/bin
 NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" npm
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
@@ -74,8 +75,9 @@ golden: setup-node ## write the recorded conversations in e2e/goldens anew
 mutants: setup ## break each promise once and see that a test notices; takes half an hour
 	$(BIN)/python backend/tests/mutants/run.py
 
-bench: setup-browser ## measure the server beside its peers, one table, and the page
-	$(BIN)/python backend/bench
+bench: setup-browser ## measure the server beside its peers (a table, JSON, a picture), and the page
+	@mkdir -p "$(dir $(BENCH))"
+	$(BIN)/python backend/bench --json "$(BENCH).json" --picture "$(BENCH).svg"
 	$(NPM) run --silent bench --workspace frontend/app
 
 format: setup-node ## format everything and mend what can be mended without thought
@@ -87,4 +89,5 @@ lock: setup-node ## write the lock files anew, with the newest versions the rang
 	$(COMPILE) --upgrade --group bootstrap -o bootstrap.lock
 	$(COMPILE) --upgrade --group node -o node.lock
 	$(COMPILE) --upgrade pyproject.toml --group dev -o requirements.lock
+	$(COMPILE) --upgrade backend/bench/peers.in -o backend/bench/peers.lock
 	$(NPM) update --package-lock-only

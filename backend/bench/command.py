@@ -11,20 +11,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.client import BenchError
-from bench.peers import PEERS
+from bench.crowd import MANY, measure_crowd, measure_memory
+from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
+from bench.peers import FLOOR, PEERS, SOCKET, SSE
 from bench.pending import measure_pending
+from bench.picture import picture
 from bench.report import Report
 from bench.rounds import measure
-from bench.script import write_script
-from bench.server_process import ServerProcess, own_server
+from bench.server_process import ServerProcess, own_server, sluicegate
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Callable, Container, Sequence
 
-    from bench.pending import Pending
+    from bench.peers import Peer
 
+    Start = Callable[[Sequence[str], str], ServerProcess]
+
+CROWD: Final = "crowd"
+MEMORY: Final = "memory"
+GROWTH: Final = "growth"
 PENDING: Final = "pending"
-NAMES: Final = (*(peer.name for peer in PEERS), PENDING)
+START: Final = "start"
+NAMES: Final = (*(peer.name for peer in PEERS), CROWD, MEMORY, GROWTH, PENDING, START)
 
 
 class Size(NamedTuple):
@@ -33,10 +41,14 @@ class Size(NamedTuple):
     rounds: int
     deltas: int
     approvals: int
+    streams: tuple[int, ...]
+    seconds: int
+    lengths: tuple[int, ...]
+    repeats: int
 
 
-FULL: Final = Size(rounds=7, deltas=2_000, approvals=1_000)
-SHORT: Final = Size(rounds=1, deltas=50, approvals=5)
+FULL: Final = Size(9, 2_000, 1_000, (1, 10, 50, 200), 4, (10, 100, 1_000, 5_000), 5)
+SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,13 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     size = SHORT if chosen.short else FULL
     try:
         with tempfile.TemporaryDirectory() as folder:
-            report = _run(Path(folder), size, set(chosen.only.split(",")))
+            report = _run(Path(folder), size, _names(chosen))
     except BenchError as error:
         print(error, file=sys.stderr)
         return 1
     print(report.table())
     if chosen.json is not None:
-        chosen.json.write_text(json.dumps(report.json(), indent=2) + "\n", "utf-8")
+        chosen.json.write_text(json.dumps(report.json(), indent=1) + "\n", "utf-8")
+    if chosen.picture is not None:
+        chosen.picture.write_text(picture(report), "utf-8")
     return 0
 
 
@@ -60,44 +74,88 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--short",
         action="store_true",
-        help="few deltas, one round: shows that the benchmark works, measures nothing",
+        help="few deltas, few rows, one round: shows that the benchmark works, measures nothing",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every sample there, too")
-    parser.add_argument(
-        "--only", default=",".join(NAMES), metavar="NAME,...", help=f"of {', '.join(NAMES)}"
-    )
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the table as SVG")
+    parser.add_argument("--only", metavar="NAME,...", help=f"of {', '.join(NAMES)}")
     chosen = parser.parse_args(arguments)
-    unknown = set(chosen.only.split(",")) - set(NAMES)
+    unknown = set(chosen.only.split(",") if chosen.only else ()) - set(NAMES)
     if unknown:
         parser.error(f"there is nothing to measure that is called {min(unknown)}")
     return chosen
 
 
+def _names(chosen: argparse.Namespace) -> set[str]:
+    if chosen.only:
+        return set(chosen.only.split(","))
+    return {FLOOR, SSE, SOCKET} if chosen.short else set(NAMES)
+
+
 def _run(folder: Path, size: Size, names: Container[str]) -> Report:
-    script = folder / "script.json"
-    write_script(script, deltas=size.deltas)
-    environment = {"BENCH_SCRIPT": str(script), "BENCH_DELTAS": str(size.deltas)}
-    peers = [peer for peer in PEERS if peer.name in names]
-    commands = dict.fromkeys(peer.command for peer in peers)
-    pending: Pending | None = None
-    _say("starting the servers")
+    report = Report(rounds=size.rounds, deltas=size.deltas)
+    variables = {"BENCH_DELTAS": str(size.deltas)}
     with contextlib.ExitStack() as running:
 
         def started(command: Sequence[str], name: str) -> ServerProcess:
-            return running.enter_context(ServerProcess(command, folder / name, environment))
+            return running.enter_context(ServerProcess(command, folder / name, variables))
 
-        waiting = started(own_server("approvals"), PENDING) if PENDING in names else None
-        servers = {
-            command: started(command, f"server-{number}") for number, command in enumerate(commands)
-        }
-        for server in servers.values():
-            server.address()
-        samples = measure(peers, servers, rounds=size.rounds, deltas=size.deltas, progress=_say)
-        if waiting is not None:
+        _measure_peers(report, size, names, started)
+    with contextlib.ExitStack() as running:
+
+        def started_again(command: Sequence[str], name: str) -> ServerProcess:
+            return running.enter_context(ServerProcess(command, folder / name, variables))
+
+        _measure_rest(report, size, names, started_again)
+    if START in names:
+        _say("starting again and again")
+        report.start["import"] = measure_import(rounds=size.repeats)
+        report.start["first answer"] = measure_start(folder, rounds=size.repeats)
+    return report
+
+
+def _measure_peers(report: Report, size: Size, names: Container[str], started: Start) -> None:
+    _say("starting the servers")
+    commands: dict[tuple[str, ...], ServerProcess] = {}
+    servers: dict[str, ServerProcess] = {}
+    peers: list[Peer] = []
+    for peer in PEERS:
+        command = peer.start() if peer.name in names else None
+        if command is None:
+            if peer.name in names:
+                report.missing.append(peer.title)
+            continue
+        if command not in commands:
+            commands[command] = started(command, f"server-{len(commands)}")
+        servers[peer.name] = commands[command]
+        peers.append(peer)
+    for server in commands.values():
+        server.address()
+    report.titles = {peer.name: peer.title for peer in peers}
+    report.samples = measure(peers, servers, rounds=size.rounds, deltas=size.deltas, progress=_say)
+
+
+def _measure_rest(report: Report, size: Size, names: Container[str], started: Start) -> None:
+    if CROWD in names or MEMORY in names:
+        server = started(sluicegate("free", *MANY), CROWD)
+        if CROWD in names:
+            for streams in size.streams:
+                _say(f"{streams} streams at once")
+                found = measure_crowd(server, streams=streams, seconds=size.seconds)
+                report.crowds.append(found)
+        if MEMORY in names:
+            report.memory = measure_memory(server, streams=max(size.streams))
+    if GROWTH in names or PENDING in names:
+        server = started(own_server("approvals"), GROWTH)
+        if GROWTH in names:
+            _say("long conversations, and approvals one after the other")
+            report.turns = measure_turns(server, lengths=list(size.lengths), rounds=size.repeats)
+            for people in (1, 8):
+                count = max(2, size.approvals // 10)
+                report.approvals[people] = measure_approvals(server, count=count, people=people)
+        if PENDING in names:
             _say(f"opening {2 * size.approvals} approvals")
-            pending = measure_pending(waiting, count=size.approvals)
-    titles = {peer.name: peer.title for peer in peers}
-    return Report(titles, samples, pending, size.rounds, size.deltas)
+            report.pending = measure_pending(server, count=size.approvals)
 
 
 def _say(words: str) -> None:

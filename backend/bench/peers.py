@@ -7,9 +7,11 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from bench import environment
 from bench.client import BenchError, Exchange, post
-from bench.script import DELTA
+from bench.script import DELTA, SLOW_DELTAS
 from bench.server_process import own_server, sluicegate
+from bench.socket_client import ask_over_socket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -20,33 +22,42 @@ if TYPE_CHECKING:
 
 FLOOR: Final = "floor"
 RUNNER: Final = "runner"
-ALONE: Final = "runner_alone"
+SSE: Final = "sse"
+SOCKET: Final = "socket"
+GATED: Final = ("gated_6", "gated_7")
+OURS: Final = (SSE, "sse_off", SOCKET, "socket_off", *GATED)
 ADK: Final = "adk"
-FREE: Final = "free"
-PROGRESSIVE: Final = "gated_progressive"
-PREVIEW: Final = "gated_preview"
+AI_SDK: Final = "ai_sdk"
+PYDANTIC_AI: Final = "pydantic_ai"
+AG_UI: Final = "ag_ui"
+VERCEL: Final = "vercel_ai"
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """One row of the table; rows with the same command share a process."""
+    """One row of the table; rows with the same command share a process.
+
+    ``start`` gives the command, None where the machine cannot run it. ``is_held``: its text comes
+    in one piece at the end, so that only the whole answer can be timed.
+    """
 
     name: str
     title: str
-    command: tuple[str, ...]
+    start: Callable[[], tuple[str, ...] | None]
     ask: Ask
     deltas: Callable[[bytes], int]
     """Counts the deltas in a body; raises BenchError when one is not what the script says."""
+    is_held: bool = False
 
 
-def chat_body(chat: str, text: str) -> dict[str, Any]:
-    """Return what ``DefaultChatTransport`` posts for the first message of a chat."""
-    message = {
-        "id": f"message-{chat}",
+def chat_body(chat: str, text: str, *, message: str = "message") -> dict[str, Any]:
+    """Return what ``DefaultChatTransport`` posts for a message of a chat."""
+    said = {
+        "id": f"{message}-{chat}",
         "role": "user",
         "parts": [{"type": "text", "text": text}],
     }
-    return {"id": chat, "messages": [message], "trigger": "submit-message"}
+    return {"id": chat, "messages": [said], "trigger": "submit-message"}
 
 
 def chunks(body: bytes) -> Iterator[dict[str, Any]]:
@@ -67,11 +78,9 @@ class _Chat:
         return post(address, self.path, chat_body(secrets.token_hex(8), text), self.headers)
 
 
-def _ask_alone(address: Address, text: str) -> Exchange:
-    """Run without a stream; the server itself took the times."""
-    answer = post(address, "/alone", chat_body("alone", text))
-    taken = json.loads(answer.body)
-    return Exchange(answer.body, taken["first"], taken["last"], answer.cpu)
+def _ask_socket(address: Address, text: str) -> Exchange:
+    frame = {"type": "send", "requestId": "r", **chat_body(secrets.token_hex(8), text)}
+    return ask_over_socket(address, "/api/chat/ws", frame)
 
 
 def _ask_adk(address: Address, text: str) -> Exchange:
@@ -86,6 +95,19 @@ def _ask_adk(address: Address, text: str) -> Exchange:
     return post(address, "/run_sse", body)
 
 
+def _ask_ag_ui(address: Address, text: str) -> Exchange:
+    body = {
+        "threadId": secrets.token_hex(8),
+        "runId": secrets.token_hex(8),
+        "messages": [{"id": "message", "role": "user", "content": text}],
+        "state": {},
+        "tools": [],
+        "context": [],
+        "forwardedProps": {},
+    }
+    return post(address, "/agent", body)
+
+
 def _chat_deltas(body: bytes) -> int:
     found = list(chunks(body))
     if not found or found[-1]["type"] != "finish":
@@ -93,9 +115,30 @@ def _chat_deltas(body: bytes) -> int:
     return _counted(chunk["delta"] for chunk in found if chunk["type"] == "text-delta")
 
 
+def _socket_deltas(body: bytes) -> int:
+    frames = [json.loads(line) for line in body.splitlines()]
+    found = [frame["chunk"] for frame in frames if frame["type"] == "chunk"]
+    if not found or found[-1]["type"] != "finish":
+        raise BenchError(f"The request has no good end: {body[-500:]!r}.")
+    return _counted(chunk["delta"] for chunk in found if chunk["type"] == "text-delta")
+
+
+def _held_deltas(body: bytes) -> int:
+    """Held text comes in one piece: how many deltas it is made of."""
+    text = "".join(chunk["delta"] for chunk in chunks(body) if chunk["type"] == "text-delta")
+    return _counted(text[at : at + len(DELTA)] for at in range(0, len(text), len(DELTA)))
+
+
 def _adk_deltas(body: bytes) -> int:
     events = [event for event in chunks(body) if event.get("partial")]
     return _counted(event["content"]["parts"][0]["text"] for event in events)
+
+
+def _ag_ui_deltas(body: bytes) -> int:
+    found = list(chunks(body))
+    if not found or found[-1]["type"] != "RUN_FINISHED":
+        raise BenchError(f"The run has no good end: {body[-500:]!r}.")
+    return _counted(each["delta"] for each in found if each["type"] == "TEXT_MESSAGE_CONTENT")
 
 
 def _counted(deltas: Iterator[str]) -> int:
@@ -105,46 +148,68 @@ def _counted(deltas: Iterator[str]) -> int:
     return len(texts)
 
 
-def _wish(release: str) -> _Chat:
-    return _Chat({"x-ai-sdk": "7", "x-release": release})
+def _own(kind: str) -> Callable[[], tuple[str, ...]]:
+    return lambda: tuple(own_server(kind))
 
+
+def _ours(agent: str, *options: str) -> Callable[[], tuple[str, ...]]:
+    return lambda: tuple(sluicegate(agent, *options))
+
+
+def _peer(kind: str) -> Callable[[], tuple[str, ...]]:
+    return lambda: (environment.peers_python(), "-m", "bench.serve", kind)
+
+
+def _vercel() -> tuple[str, ...] | None:
+    python = environment.newer_python()
+    return None if python is None else (python, "-m", "bench.serve", "vercel_ai_peer")
+
+
+def _on_node() -> tuple[str, ...] | None:
+    found = environment.node()
+    if found is None:
+        return None
+    binary, package = found
+    script = environment.ROOT / "backend" / "bench" / "servers" / "ai_sdk.mjs"
+    return (binary, str(script), package, DELTA, str(SLOW_DELTAS))
+
+
+_SEVEN: Final = {"x-ai-sdk": "7"}
+_OFF: Final = ("env:SLUICEGATE_FAST_LANE=off",)
 
 PEERS: Final = (
-    Peer(FLOOR, "bare Starlette generator", (*own_server("floor"),), _Chat(), _chat_deltas),
+    Peer(FLOOR, "bare Starlette generator", _own("floor"), _Chat(), _chat_deltas),
+    Peer(SSE, "sluicegate, SSE", _ours("free"), _Chat(_SEVEN), _chat_deltas),
+    Peer("sse_off", "sluicegate, SSE, lane off", _ours("free", *_OFF), _Chat(_SEVEN), _chat_deltas),
+    Peer(SOCKET, "sluicegate, WebSocket", _ours("free"), _ask_socket, _socket_deltas),
     Peer(
-        ALONE,
-        "Runner.run_async, nothing sent",
-        (*own_server("runner"),),
-        _ask_alone,
-        lambda body: int(json.loads(body)["deltas"]),
+        "socket_off",
+        "sluicegate, WebSocket, lane off",
+        _ours("free", *_OFF),
+        _ask_socket,
+        _socket_deltas,
     ),
+    *(
+        Peer(
+            f"gated_{major}",
+            f"sluicegate, gated, deferred, AI SDK {major}",
+            _ours("gated"),
+            _Chat({"x-ai-sdk": major}),
+            _held_deltas,
+            is_held=True,
+        )
+        for major in "67"
+    ),
+    Peer(RUNNER, "Runner.run_async in that generator", _own("runner"), _Chat(), _chat_deltas),
+    Peer(ADK, "google-adk /run_sse", _own("adk"), _ask_adk, _adk_deltas),
     Peer(
-        RUNNER,
-        "Runner.run_async in that generator",
-        (*own_server("runner"),),
+        PYDANTIC_AI,
+        "pydantic-ai VercelAIAdapter",
+        _peer("pydantic_ai_peer"),
         _Chat(),
         _chat_deltas,
     ),
-    Peer(
-        FREE,
-        "sluicegate, agent without gates",
-        (*sluicegate("free"),),
-        _Chat({"x-ai-sdk": "7"}),
-        _chat_deltas,
-    ),
-    Peer(
-        PROGRESSIVE,
-        "sluicegate, gated, progressive",
-        (*sluicegate("gated"),),
-        _wish("progressive"),
-        _chat_deltas,
-    ),
-    Peer(
-        PREVIEW,
-        "sluicegate, gated, preview",
-        (*sluicegate("gated"),),
-        _wish("preview"),
-        _chat_deltas,
-    ),
-    Peer(ADK, "google-adk /run_sse", (*own_server("adk"),), _ask_adk, _adk_deltas),
+    Peer(AG_UI, "ag-ui-adk", _peer("ag_ui_peer"), _ask_ag_ui, _ag_ui_deltas),
+    Peer(VERCEL, "Vercel's ai for Python", _vercel, _Chat(), _chat_deltas),
+    Peer(AI_SDK, "AI SDK 7 on Node", _on_node, _Chat(), _chat_deltas),
 )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING, Final
 
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from bench.script import ASK, DELTA, SLOW, SLOW_DELTAS
+from bench.script import ASK, DELTA, pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -29,14 +28,6 @@ class PreparedModel(BaseLlm):
     """
 
     model: str = "prepared"
-    _fast: list[LlmResponse]
-    _slow: list[LlmResponse]
-
-    def model_post_init(self, context: object) -> None:
-        """Make the answers."""
-        super().model_post_init(context)
-        self._fast = [_said(DELTA, partial=True)] * int(os.environ["BENCH_DELTAS"])
-        self._slow = self._fast[:1] * SLOW_DELTAS
 
     async def generate_content_async(
         self,
@@ -48,14 +39,11 @@ class PreparedModel(BaseLlm):
         if text == ASK and not _is_answered(llm_request):
             yield LlmResponse(content=types.ModelContent([types.Part(function_call=_TRANSFER)]))
             return
-        partials = self._slow if text == SLOW else self._fast
-        seconds = 0.001 if text == SLOW else 0
-        if text == ASK:
-            partials = partials[:1]
-        for partial in partials:
+        count, seconds = pieces_of(text)
+        for _ in range(count):
             await asyncio.sleep(seconds)
-            yield partial
-        yield _said(DELTA * len(partials))
+            yield _PARTIAL
+        yield _said(DELTA * count)
 
 
 def _said(text: str, *, partial: bool | None = None) -> LlmResponse:
@@ -63,6 +51,9 @@ def _said(text: str, *, partial: bool | None = None) -> LlmResponse:
     return LlmResponse(
         content=types.ModelContent([types.Part(text=text)]), partial=partial, finish_reason=reason
     )
+
+
+_PARTIAL: Final = _said(DELTA, partial=True)
 
 
 def _last_text(request: LlmRequest) -> str:

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import statistics
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from bench.peers import ALONE, FLOOR, FREE, PREVIEW, PROGRESSIVE, RUNNER
+from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from bench.crowd import Crowd
     from bench.pending import Pending
     from bench.rounds import Samples
 
-DELTA_BUDGET: Final = 25e-6
-"""Seconds per delta that the server may add to ``Runner.run_async``."""
-FIRST_BUDGET: Final = 5e-3
-"""Seconds to the first delta that it may add."""
-
-_OURS: Final = (FREE, PROGRESSIVE, PREVIEW)
-_BASES: Final = {
-    ALONE: "to Runner.run_async alone, so with all of HTTP",
-    RUNNER: "to Runner.run_async in the bare generator",
-}
+AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
+"""How many times the floor a row may cost."""
+FASTER: Final = {AI_SDK: 1.6, PYDANTIC_AI: 4.0, ADK: 4.0, AG_UI: 7.0}
+"""How many times as long as ours over SSE a peer should take."""
+GAP: Final = (50, 30e-3)
+"""At so many streams, the seconds between two deltas that 99 of 100 keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,108 +45,126 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(statistics.median(values), min(values), max(values))
 
 
-class Added(NamedTuple):
-    """What the server adds: per delta, to the first delta, and per delta of its own work."""
-
-    per_delta: Spread
-    first_delta: Spread
-    work: Spread | None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Report:
-    """Everything that one run has measured."""
+    """Everything that one run has measured; times are seconds.
 
-    titles: Mapping[str, str]
-    samples: Mapping[str, Samples]
-    pending: Pending | None
+    ``turns`` by events of the session, ``approvals`` a second by people at once, ``memory`` in KiB
+    for each open stream. ``missing`` are rows that this machine cannot run.
+    """
+
     rounds: int
     deltas: int
+    titles: dict[str, str] = field(default_factory=dict)
+    samples: dict[str, Samples] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    crowds: list[Crowd] = field(default_factory=list)
+    memory: float | None = None
+    turns: dict[int, float] = field(default_factory=dict)
+    approvals: dict[int, float] = field(default_factory=dict)
+    start: dict[str, float] = field(default_factory=dict)
+    pending: Pending | None = None
 
-    def added(self, name: str, base: str) -> Added:
-        """Return what a row adds to another, round by round."""
-        ours, theirs = self.samples[name], self.samples[base]
-        return Added(
-            _difference(ours.per_delta, theirs.per_delta),
-            _difference(ours.first_delta, theirs.first_delta),
-            _difference(ours.server, theirs.server) if ours.server and theirs.server else None,
-        )
+    def per_delta(self, name: str) -> Spread:
+        """Return the spread of a row."""
+        return spread(self.samples[name].per_delta)
+
+    def ratio(self, name: str, base: str) -> Spread | None:
+        """Return how many times as long a row takes as another, round by round."""
+        if name not in self.samples or base not in self.samples:
+            return None
+        pairs = zip(self.samples[name].per_delta, self.samples[base].per_delta, strict=True)
+        return spread([mine / other for mine, other in pairs])
+
+    def first_added(self) -> float | None:
+        """Return how much later than at the floor the first delta comes, in the median."""
+        if SSE not in self.samples or FLOOR not in self.samples:
+            return None
+        pairs = zip(self.samples[SSE].first_delta, self.samples[FLOOR].first_delta, strict=True)
+        return statistics.median(mine - other for mine, other in pairs)
 
     def table(self) -> str:
         """Return the table that is printed."""
         return "\n".join(self._lines())
 
     def json(self) -> dict[str, Any]:
-        """Return all samples in seconds, what follows from them, and where they were taken."""
+        """Return all samples, what follows from them, and where they were taken."""
         return {
-            "format": 1,
-            "python": platform.python_version(),
-            "google_adk": version("google-adk"),
+            "format": 2,
+            "machine": machine(),
             "rounds": self.rounds,
             "deltas": self.deltas,
-            "peers": {name: asdict(found) for name, found in self.samples.items()},
-            "added": {
-                name: {base: self._added_json(name, base) for base in self._bases()}
-                for name in self._ours()
-            },
-            "budget": {"per_delta": DELTA_BUDGET, "first_delta": FIRST_BUDGET},
+            "rows": {name: asdict(found) for name, found in self.samples.items()},
+            "missing": self.missing,
+            "to_floor": {name: self._median(name, FLOOR) for name in self.samples},
+            "to_ours": {name: self._median(name, SSE) for name in self.samples},
+            "first_delta_over_floor": self.first_added(),
+            "crowds": [asdict(crowd) for crowd in self.crowds],
+            "kib_per_stream": self.memory,
+            "seconds_per_turn": self.turns,
+            "approvals_per_second": self.approvals,
+            "start": self.start,
             "pending": self._pending_json(),
         }
+
+    def _median(self, name: str, base: str) -> float | None:
+        found = self.ratio(name, base)
+        return None if found is None else found.median
 
     def _pending_json(self) -> dict[str, Any] | None:
         if self.pending is None:
             return None
         return {**asdict(self.pending), "kib_per_thousand": self.pending.kib_per_thousand}
 
-    def _bases(self) -> list[str]:
-        return [name for name in _BASES if name in self.samples]
-
-    def _ours(self) -> list[str]:
-        return [name for name in _OURS if name in self.samples]
-
-    def _added_json(self, name: str, base: str) -> dict[str, Any]:
-        per_delta, first, work = self.added(name, base)
-        return {
-            "per_delta": per_delta.median,
-            "first_delta": first.median,
-            "server": None if work is None else work.median,
-            "within": per_delta.median <= DELTA_BUDGET and first.median <= FIRST_BUDGET,
-        }
-
     def _lines(self) -> Iterator[str]:
         yield (
             f"{self.deltas:,} deltas of 20 bytes, median of {self.rounds} (lowest - highest); "
-            f"Python {platform.python_version()}, google-adk {version('google-adk')}"
+            f"{', '.join(machine().values())}"
         )
         yield ""
-        yield f"{'':37}{'µs per delta':28}{'x floor':10}{'of work':10}first delta ms"
+        yield f"{'':41}{'µs per delta':28}{'x floor':10}{'of work':10}first delta ms"
         for name, found in self.samples.items():
-            per_delta, first = spread(found.per_delta), spread(found.first_delta)
             work = spread(found.server) if found.server else None
+            to_floor = self._median(name, FLOOR)
             yield (
-                f"{self.titles[name]:36}{per_delta.text(1e6):28}"
-                f"{self._to_floor(per_delta.median):8}{_plain(work):10}{first.text(1e3)}"
+                f"{self.titles[name]:40}{self.per_delta(name).text(1e6):28}"
+                f"{_number(to_floor):10}{_number(None if work is None else work.median * 1e6):10}"
+                f"{spread(found.first_delta).text(1e3)}"
             )
-        for base in self._bases():
-            yield ""
-            yield f"What the server adds {_BASES[base]} (budget 25 µs and 5 ms)"
-            yield from (self._against_budget(name, base) for name in self._ours())
+        for title in self.missing:
+            yield f"{title:40}   not on this machine"
         yield ""
-        yield from self._idle()
+        yield from self._verdicts()
+        yield from self._many()
+        yield from self._long()
 
-    def _to_floor(self, per_delta: float) -> str:
-        floor = spread(self.samples[FLOOR].per_delta).median if FLOOR in self.samples else 0.0
-        return f"{per_delta / floor:7.1f}" if floor else ""
+    def _verdicts(self) -> Iterator[str]:
+        for name, most in AT_MOST.items():
+            found = self._median(name, FLOOR)
+            if found is not None:
+                yield f"{self.titles[name]}: {found:.1f} x the floor (at most {most})"
+        for name, least in FASTER.items():
+            found = self._median(name, SSE)
+            if found is not None:
+                yield f"{self.titles[name]} takes {found:.1f} x as long (at least {least})"
 
-    def _against_budget(self, name: str, base: str) -> str:
-        per_delta, first, work = self.added(name, base)
-        return (
-            f"{self.titles[name]:36}{per_delta.text(1e6):28}"
-            f"{_verdict(per_delta.median, DELTA_BUDGET):8}{_plain(work):10}"
-            f"{first.text(1e3):27}{_verdict(first.median, FIRST_BUDGET)}"
-        )
+    def _many(self) -> Iterator[str]:
+        for crowd in self.crowds:
+            work = "" if crowd.work is None else f", {crowd.work * 1e6:.0f} µs of work per delta"
+            yield (
+                f"{crowd.streams:4} streams at 100 deltas/s: gap p50 {crowd.p50 * 1e3:.1f} ms, "
+                f"p99 {crowd.p99 * 1e3:.1f} ms, worst {crowd.worst * 1e3:.0f} ms{work}"
+            )
+        if self.memory is not None:
+            yield f"An open stream: {self.memory:.0f} KiB of memory"
 
-    def _idle(self) -> Iterator[str]:
+    def _long(self) -> Iterator[str]:
+        for events, seconds in self.turns.items():
+            yield f"A turn in a session of {events:,} events: {seconds * 1e3:.0f} ms"
+        for people, rate in self.approvals.items():
+            yield f"Approvals, {people} at once: {rate:.1f} a second"
+        for what, seconds in self.start.items():
+            yield f"Cold start, {what}: {seconds * 1e3:.0f} ms"
         found = self.pending
         if found is not None:
             yield (
@@ -156,18 +172,26 @@ class Report:
                 f"({found.kib_per_thousand:,.0f} KiB per 1,000), "
                 f"{found.tasks} tasks, {found.sockets} sockets"
             )
-        if FLOOR in self.samples:
-            client = spread(self.samples[FLOOR].client)
-            yield f"The client's own work at the floor: {client.text(1e6).strip()} µs per delta"
 
 
-def _difference(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
-    return spread([mine - other for mine, other in zip(ours, theirs, strict=True)])
+def machine() -> dict[str, str]:
+    """Return where the numbers were taken."""
+    return {
+        "processor": f"{os.cpu_count()} x {_processor()}",
+        "system": f"{platform.system()} {platform.release()}",
+        "python": f"Python {platform.python_version()}",
+        "google_adk": f"google-adk {version('google-adk')}",
+    }
 
 
-def _plain(microseconds: Spread | None) -> str:
-    return f"{microseconds.median * 1e6:8.1f}" if microseconds is not None else ""
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as told:
+            names = [line.partition(":")[2] for line in told if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0].strip() if names else platform.machine()
 
 
-def _verdict(value: float, budget: float) -> str:
-    return "within" if value <= budget else "over"
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:7.1f}"

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Samples:
     """What was measured of one peer, one value a round, in seconds.
 
-    ``per_delta`` and ``whole`` come from the answer without waits, ``first_delta`` from the model
+    ``per_delta`` and ``whole`` come from the answer without waits; where the text is held back,
+    ``per_delta`` is a share of the whole. ``first_delta`` from the model
     that awaits a millisecond before each delta. ``client`` is this process's own work per delta,
     ``server`` that of the server's event loop over the whole answer, where the system tells it: it
     counts work and no waiting, so other programs hardly disturb it.
@@ -44,7 +45,7 @@ class Server(Protocol):
 
 def measure(
     peers: Sequence[Peer],
-    servers: Mapping[tuple[str, ...], Server],
+    servers: Mapping[str, Server],
     *,
     rounds: int,
     deltas: int,
@@ -61,7 +62,7 @@ def measure(
         # Every peer is once the first after each other one.
         turned = number % len(peers) if peers else 0
         for peer in (*peers[turned:], *peers[:turned]):
-            found = _once(peer, servers[peer.command], deltas)
+            found = _once(peer, servers[peer.name], deltas)
             if number:
                 _add(samples[peer.name], found)
     return samples
@@ -78,8 +79,9 @@ def _once(peer: Peer, server: Server, deltas: int) -> Samples:
             raise BenchError(f"{peer.title} sent {sent} deltas, not {expected}.")
     if fast.first is None or slow.first is None:
         raise BenchError(f"{peer.title} sent its deltas in no shape that could be timed.")
+    streamed = fast.last / deltas if peer.is_held else (fast.last - fast.first) / (deltas - 1)
     return Samples(
-        per_delta=[(fast.last - fast.first) / (deltas - 1)],
+        per_delta=[streamed],
         whole=[fast.last],
         first_delta=[slow.first],
         client=[fast.cpu / deltas],

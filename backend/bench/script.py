@@ -1,39 +1,34 @@
-"""What the model says in every server: the user's text is the name of what is measured."""
+"""What is said to every server, and what it answers."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+import os
+from typing import Final
 
 DELTA: Final = "a delta of 20 bytes "
 FAST: Final = "fast"
-"""Deltas without a wait: what one delta costs."""
+"""Deltas without a wait, ``BENCH_DELTAS`` of them: what one delta costs."""
 SLOW: Final = "slow"
 """A model that awaits a millisecond before each delta: when the first one arrives."""
 SLOW_DELTAS: Final = 50
 ASK: Final = "ask"
-"""A call of the gated tool."""
+"""A call of the gated tool, then one delta."""
+STEADY: Final = "steady"
+"""``steady RATE SECONDS``: so many deltas a second, for so many seconds."""
+ENDLESS: Final = "endless"
+"""One delta after an hour."""
+SHORT: Final = "short"
+"""Five deltas without a wait: what a turn costs besides its deltas."""
 
 
-def write_script(path: Path, *, deltas: int) -> None:
-    """Write the scenario file that all agents play."""
-    path.write_text(json.dumps(_scenarios(deltas)), "utf-8")
-
-
-def _scenarios(deltas: int) -> dict[str, Any]:
-    slow = _text(SLOW_DELTAS) | {"wait_ms": 1, "delay_ms": 1}
-    call = {"parts": [{"call": {"name": "transfer", "args": {"amount": 5}}}]}
-    return {
-        "scenarios": [
-            {"match": f"^{FAST}$", "responses": [_text(deltas)]},
-            {"match": f"^{SLOW}$", "responses": [slow]},
-            {"match": f"^{ASK}$", "responses": [call, _text(1)]},
-        ]
-    }
-
-
-def _text(deltas: int) -> dict[str, Any]:
-    return {"parts": [{"text": DELTA * deltas}], "delta_chars": len(DELTA)}
+def pieces_of(text: str) -> tuple[int, float]:
+    """How many deltas a text is answered with, and the seconds before each."""
+    if text == SLOW:
+        return SLOW_DELTAS, 0.001
+    if text.startswith(STEADY):
+        _, per_second, seconds = text.split()
+        return int(per_second) * int(seconds), 1 / int(per_second)
+    if text == ENDLESS:
+        return 2, 3600.0
+    counts = {ASK: 1, SHORT: 5}
+    return counts.get(text) or int(os.environ["BENCH_DELTAS"]), 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _BACKEND: Final = Path(__file__).parent.parent
-_PATH: Final = os.pathsep.join((str(_BACKEND), str(_BACKEND / "src")))
+PATH: Final = os.pathsep.join((str(_BACKEND), str(_BACKEND / "src")))
 """The benchmark and the package beside it, wherever another copy is installed."""
 _URL: Final = re.compile(r"http://[\w.\[\]:-]+:[1-9]\d*")
 _START_SECONDS: Final = 90.0
@@ -47,7 +47,7 @@ class ServerProcess:
             self._process = subprocess.Popen(
                 command,
                 cwd=folder,
-                env={**os.environ, "PYTHONPATH": _PATH, **_UNHURRIED, **environment},
+                env={**os.environ, "PYTHONPATH": PATH, **_UNHURRIED, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -75,7 +75,7 @@ class ServerProcess:
                 parts = urlsplit(found[0])
                 self._address = Address(parts.hostname or "", parts.port or 0)
                 return self._address
-            time.sleep(0.05)
+            time.sleep(0.01)
         raise BenchError(f"{' '.join(self._command)} did not start:\n{self.said()}")
 
     def said(self) -> str:
@@ -121,8 +121,13 @@ def own_server(kind: str) -> list[str]:
     return [sys.executable, "-m", "bench.serve", kind]
 
 
-def sluicegate(agent: str) -> list[str]:
-    """Return the command that serves one of the benchmark's agents as users do."""
+def sluicegate(agent: str, *options: str) -> list[str]:
+    """Return the command that serves one of the benchmark's agents as users do.
+
+    An option ``env:NAME=VALUE`` sets a variable of its environment.
+    """
     target = _BACKEND / "bench" / "agents" / agent / "agent.py"
     binary = Path(sys.executable).with_name("sluicegate")
-    return [str(binary), "serve", f"{target}:root_agent", "--port", "0"]
+    variables = [option.removeprefix("env:") for option in options if option.startswith("env:")]
+    before = ["env", *variables] if variables else []
+    return [*before, str(binary), "serve", f"{target}:root_agent", "--port", "0"]

@@ -1,11 +1,15 @@
-"""This server around the gated agent, and beside it ``/held``: what the process holds."""
+"""This server around the gated agent; ``/held`` says what it holds, ``/fill`` makes chats long."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
+import json
 import os
+import sqlite3
 import stat
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -15,6 +19,10 @@ from starlette.routing import Mount, Route
 from bench.agents.gated.agent import root_agent
 from sluicegate import create_app
 
+_DATABASE = ".sluicegate/sluicegate.db"
+_APART = 10
+"""Seconds from one exchange to the next."""
+
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
@@ -22,13 +30,46 @@ if TYPE_CHECKING:
 
 def build() -> ASGIApp:
     """Return the application."""
-    return Starlette(routes=[Route("/held", held), Mount("/", create_app(root_agent))])
+    served = create_app(root_agent, max_turns_per_user=1000)
+    return Starlette(
+        routes=[
+            Route("/held", held),
+            Route("/fill", fill, methods=["POST"]),
+            Mount("/", served),
+        ],
+    )
 
 
 async def held(_: Request) -> JSONResponse:
     """Answer ``{tasks, sockets}``, counted after a collection of garbage."""
     gc.collect()
     return JSONResponse({"tasks": len(asyncio.all_tasks()), "sockets": _sockets()})
+
+
+async def fill(request: Request) -> JSONResponse:
+    """Repeat the first exchange of a chat until it has so many events."""
+    body = await request.json()
+    with contextlib.closing(sqlite3.connect(_DATABASE, timeout=30)) as database, database:
+        asked = "SELECT * FROM events WHERE session_id = ? ORDER BY timestamp"
+        first = database.execute(asked, (body["chat"],)).fetchall()
+        for copy in range(1, body["events"] // len(first)):
+            for row in first:
+                database.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?)", _again(row, copy))
+    return JSONResponse({})
+
+
+def _again(row: tuple[str, ...], copy: int) -> tuple[str, ...]:
+    """The same event in an earlier exchange, each name with a number more."""
+    name, app, user, chat, invocation, moment, data = row
+    found = json.loads(data)["custom_metadata"]["sluicegate"]
+    for old in (name, invocation, found["message"], found["turn"], found["userMessage"]):
+        data = data.replace(f'"{old}"', f'"{old}-{copy}"')
+    event = json.loads(data)
+    event["timestamp"] -= _APART * copy
+    when = datetime.fromisoformat(moment) - timedelta(seconds=_APART * copy)
+    stored = when.isoformat(" ", timespec="microseconds")
+    names = (f"{name}-{copy}", app, user, chat, f"{invocation}-{copy}")
+    return (*names, stored, json.dumps(event))
 
 
 def _sockets() -> int:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from bench.script import DELTA, FAST, SLOW_DELTAS
+from bench.script import DELTA, pieces_of
 from bench.servers.frames import AFTER, BEFORE, delta_frame, user_text
 from sluicegate.wire.sse import HEADERS
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 
 
 def build() -> ASGIApp:
-    """Return the application; like the scripted model it lets the loop run before each delta."""
-    deltas = int(os.environ["BENCH_DELTAS"])
+    """Return the application; like the prepared model it lets the loop run before each delta."""
     delta = delta_frame(DELTA)
 
     async def frames(count: int, seconds: float) -> AsyncGenerator[bytes]:
@@ -36,8 +34,7 @@ def build() -> ASGIApp:
             yield written
 
     async def chat(request: Request) -> StreamingResponse:
-        fast = await user_text(request) == FAST
-        body = frames(deltas, 0) if fast else frames(SLOW_DELTAS, 0.001)
-        return StreamingResponse(body, headers=HEADERS)
+        text = await user_text(request)
+        return StreamingResponse(frames(*pieces_of(text)), headers=HEADERS)
 
     return Starlette(routes=[Route("/api/chat", chat, methods=["POST"])])

@@ -6,7 +6,6 @@ It runs on the server's own kind of database, so that what the server adds is th
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import TYPE_CHECKING
 
 from google.adk.agents._streaming_mode import StreamingMode
@@ -15,7 +14,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.genai import types
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, StreamingResponse
+from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from bench.agents.free.agent import root_agent
@@ -52,14 +51,6 @@ class _Endpoints:
         """Stream a run in the AI SDK's frames."""
         return StreamingResponse(self._frames(await user_text(request)), headers=HEADERS)
 
-    async def alone(self, request: Request) -> JSONResponse:
-        """Drain a run, send nothing of it, and answer with its times in seconds."""
-        text = await user_text(request)
-        began = time.perf_counter()
-        times = [time.perf_counter() - began async for _ in self._deltas(text)]
-        last = time.perf_counter() - began
-        return JSONResponse({"deltas": len(times), "first": times[0], "last": last})
-
     async def _frames(self, text: str) -> AsyncGenerator[bytes]:
         for written in BEFORE:
             yield written
@@ -87,7 +78,6 @@ def build() -> ASGIApp:
     return Starlette(
         routes=[
             Route("/api/chat", endpoints.chat, methods=["POST"]),
-            Route("/alone", endpoints.alone, methods=["POST"]),
         ],
         lifespan=endpoints.lifespan,
     )

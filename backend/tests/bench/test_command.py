@@ -10,18 +10,30 @@ import pytest
 from bench.command import main
 
 
-def test_the_short_form_prints_a_table_and_writes_json(
+def test_the_short_form_prints_a_table_and_writes_json_and_a_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written, drawn = tmp_path / "bench.json", tmp_path / "bench.svg"
+
+    assert main(["--short", "--json", str(written), "--picture", str(drawn)]) == 0
+
+    printed = capsys.readouterr().out
+    assert "50 deltas of 20 bytes, median of 1" in printed
+    document = json.loads(written.read_text("utf-8"))
+    for name in ("floor", "sse", "socket"):
+        assert len(document["rows"][name]["per_delta"]) == 1
+    assert drawn.read_text("utf-8").startswith("<svg ")
+
+
+def test_approvals_that_wait_hold_nothing_of_the_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = tmp_path / "bench.json"
 
-    assert main(["--short", "--only", "floor,pending", "--json", str(written)]) == 0
+    assert main(["--short", "--only", "pending", "--json", str(written)]) == 0
 
-    printed = capsys.readouterr().out
-    assert "50 deltas of 20 bytes, median of 1" in printed
-    assert "5 idle pending approvals" in printed
+    assert "5 idle pending approvals" in capsys.readouterr().out
     document = json.loads(written.read_text("utf-8"))
-    assert len(document["peers"]["floor"]["per_delta"]) == 1
     # S2-R18: what waits is in the stores; nothing of the process waits with it.
     assert (document["pending"]["tasks"], document["pending"]["sockets"]) == (0, 0)
 

@@ -1,13 +1,15 @@
-"""The numbers that are printed."""
+"""The numbers that are printed and drawn."""
 
 from __future__ import annotations
 
-import re
+from xml.etree import ElementTree
 
 import pytest
 
-from bench.peers import ALONE, FLOOR, FREE, PEERS, RUNNER
+from bench.crowd import Crowd
+from bench.peers import AG_UI, AI_SDK, FLOOR, PEERS, SOCKET, SSE
 from bench.pending import Pending
+from bench.picture import picture
 from bench.report import Report, Spread, spread
 from bench.rounds import Samples
 
@@ -23,57 +25,92 @@ def _report(**per_delta: list[float]) -> Report:
             client=[1e-6] * 3,
             server=[value / 2 for value in values],
         )
-    pending = Pending(count=500, resident_kib=250, tasks=0, sockets=0)
-    return Report({peer.name: peer.title for peer in PEERS}, samples, pending, 3, 2_000)
+    return Report(
+        rounds=3,
+        deltas=2_000,
+        titles={peer.name: peer.title for peer in PEERS},
+        samples=samples,
+        missing=["somebody else"],
+        crowds=[Crowd(50, 10e-3, 12.5e-3, 20e-3, 30e-6)],
+        memory=40.0,
+        turns={1_000: 0.1},
+        approvals={1: 20.0},
+        start={"import": 0.05},
+        pending=Pending(count=500, resident_kib=250, tasks=0, sockets=0),
+    )
 
 
 def test_a_spread_is_the_median_and_the_ends() -> None:
     assert spread([3.0, 1.0, 10.0]) == Spread(3.0, 1.0, 10.0)
 
 
-def test_what_is_added_is_the_difference_within_each_round() -> None:
-    report = _report(**{FREE: [110e-6, 220e-6, 130e-6], RUNNER: [100e-6, 200e-6, 100e-6]})
+def test_a_ratio_is_taken_within_each_round() -> None:
+    report = _report(**{SSE: [16.0, 48.0, 24.0], FLOOR: [16.0, 16.0, 12.0]})
 
-    per_delta, first, work = report.added(FREE, RUNNER)
-
-    assert per_delta.median == pytest.approx(20e-6)
-    assert (per_delta.lowest, per_delta.highest) == pytest.approx((10e-6, 30e-6))
-    assert first.median == pytest.approx(2e-3)
-    assert work is not None
-    assert work.median == pytest.approx(10e-6)
+    assert report.ratio(SSE, FLOOR) == Spread(2.0, 1.0, 3.0)
 
 
-@pytest.mark.parametrize(
-    ("ours", "words"),
-    [(124e-6, ["within", "within"]), (126e-6, ["over", "within"]), (151e-6, ["over", "over"])],
-)
-def test_the_table_says_whether_the_budget_is_kept(ours: float, words: list[str]) -> None:
-    table = _report(**{FREE: [ours] * 3}).table()
+def test_a_row_that_was_not_measured_has_no_ratio() -> None:
+    assert Report(rounds=1, deltas=1).ratio(SSE, FLOOR) is None
+    assert Report(rounds=1, deltas=1).first_added() is None
 
-    added = table[table.index("What the server adds") :].splitlines()[1]
-    assert "agent without gates" in added
-    assert re.findall("within|over", added) == words
+
+def test_the_first_delta_is_compared_with_that_of_the_floor() -> None:
+    report = _report(**{SSE: [50e-6] * 3, FLOOR: [10e-6] * 3})
+
+    assert report.first_added() == pytest.approx(4e-3)
 
 
 def test_the_table_has_a_row_for_every_peer_with_its_ratio_to_the_floor() -> None:
-    lines = _report(**{FLOOR: [10e-6] * 3, FREE: [150e-6] * 3}).table().splitlines()
+    lines = _report(**{FLOOR: [10e-6] * 3, SOCKET: [150e-6] * 3}).table().splitlines()
 
     for peer in PEERS:
         rows = [line for line in lines if line.startswith(peer.title)]
         assert rows, peer.title
-    ours = next(line for line in lines if line.startswith("sluicegate, agent without gates"))
+    ours = next(line for line in lines if line.startswith("sluicegate, WebSocket"))
     assert " 15.0 " in ours
     assert "150.0 (150.0 - 150.0)" in ours
 
 
-def test_idle_approvals_are_told_per_thousand() -> None:
-    assert "250 KiB of memory (500 KiB per 1,000), 0 tasks, 0 sockets" in _report().table()
+@pytest.mark.parametrize(
+    "words",
+    [
+        "sluicegate, SSE: 2.0 x the floor (at most 3.5)",
+        "AI SDK 7 on Node takes 4.0 x as long (at least 1.6)",
+        "ag-ui-adk takes 20.0 x as long (at least 7.0)",
+        "somebody else                              not on this machine",
+        "  50 streams at 100 deltas/s: gap p50 10.0 ms, p99 12.5 ms, worst 20 ms, 30 µs of work",
+        "An open stream: 40 KiB of memory",
+        "A turn in a session of 1,000 events: 100 ms",
+        "Approvals, 1 at once: 20.0 a second",
+        "Cold start, import: 50 ms",
+        "250 KiB of memory (500 KiB per 1,000), 0 tasks, 0 sockets",
+    ],
+)
+def test_the_table_tells_what_was_reached(words: str) -> None:
+    report = _report(
+        **{FLOOR: [10e-6] * 3, SSE: [20e-6] * 3, AI_SDK: [80e-6] * 3, AG_UI: [400e-6] * 3}
+    )
+    assert words in report.table()
 
 
-def test_the_json_holds_every_sample_and_the_verdicts() -> None:
-    document = _report(**{FREE: [120e-6, 130e-6, 140e-6]}).json()
+def test_the_json_holds_every_sample_and_where_it_was_taken() -> None:
+    document = _report(**{SSE: [120e-6, 130e-6, 140e-6]}).json()
 
-    assert document["peers"][FREE]["per_delta"] == [120e-6, 130e-6, 140e-6]
-    assert document["added"][FREE][ALONE]["per_delta"] == pytest.approx(30e-6)
-    assert document["added"][FREE][ALONE]["within"] is False
+    assert document["rows"][SSE]["per_delta"] == [120e-6, 130e-6, 140e-6]
+    assert document["to_floor"][SSE] == pytest.approx(1.3)
+    assert document["to_ours"][SSE] == 1.0
     assert document["pending"]["kib_per_thousand"] == 500
+    assert document["machine"]["python"].startswith("Python 3.")
+
+
+def test_the_picture_has_a_bar_for_every_row_as_long_as_its_number() -> None:
+    drawn = ElementTree.fromstring(picture(_report(**{FLOOR: [10e-6] * 3})))
+
+    space = "{http://www.w3.org/2000/svg}"
+    bars = [float(each.attrib["width"]) for each in drawn.iter(f"{space}rect")][1:]
+    texts = [each.text or "" for each in drawn.iter(f"{space}text")]
+    assert len(bars) == len(PEERS)
+    assert bars[0] == pytest.approx(bars[1] / 10, rel=0.05)
+    assert all(peer.title in texts for peer in PEERS)
+    assert "10.0 (1.0 x)" in texts

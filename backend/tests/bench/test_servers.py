@@ -13,10 +13,10 @@ from typing import NamedTuple
 import pytest
 import uvicorn
 
-from bench.client import Address
-from bench.peers import ADK, ALONE, PEERS, RUNNER
+from bench.client import Address, get_json, post
+from bench.peers import ADK, PEERS, RUNNER, chat_body
 from bench.rounds import measure
-from bench.script import write_script
+from bench.script import SHORT
 
 
 class InThisProcess(NamedTuple):
@@ -36,8 +36,7 @@ def serve(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], InThisProcess]]:
     """Serve one of the benchmark's servers, each on a port of its own, until the test ends."""
-    write_script(tmp_path / "script.json", deltas=50)
-    monkeypatch.setenv("BENCH_SCRIPT", str(tmp_path / "script.json"))
+    monkeypatch.setenv("BENCH_DELTAS", "50")
     monkeypatch.chdir(tmp_path)
     with contextlib.ExitStack() as running:
 
@@ -58,21 +57,26 @@ def _end(server: uvicorn.Server, thread: threading.Thread) -> None:
     thread.join()
 
 
-@pytest.mark.parametrize(("kind", "names"), [("runner", {RUNNER, ALONE}), ("adk", {ADK})])
+@pytest.mark.parametrize(("kind", "name"), [("runner", RUNNER), ("adk", ADK)])
 def test_the_peer_streams_what_the_script_says(
-    serve: Callable[[str], InThisProcess], kind: str, names: set[str]
+    serve: Callable[[str], InThisProcess], kind: str, name: str
 ) -> None:
-    peers = [peer for peer in PEERS if peer.name in names]
-    server = serve(kind)
+    [peer] = [peer for peer in PEERS if peer.name == name]
+    servers = {name: serve(kind)}
 
-    samples = measure(
-        peers,
-        {peer.command: server for peer in peers},
-        rounds=1,
-        deltas=50,
-        progress=lambda _: None,
-    )
+    [found] = measure([peer], servers, rounds=1, deltas=50, progress=lambda _: None).values()
 
-    assert samples.keys() == names
-    assert all(found.first_delta[0] > 0 for found in samples.values())
-    assert all(found.server == [] for found in samples.values())
+    assert found.first_delta[0] > 0
+    assert found.server == []
+
+
+def test_a_chat_is_made_as_long_as_is_asked(serve: Callable[[str], InThisProcess]) -> None:
+    address = serve("approvals").address()
+    post(address, "/api/chat", chat_body("long", SHORT))
+
+    post(address, "/fill", {"chat": "long", "events": 12})
+
+    stored = get_json(address, "/api/chats/long")["messages"]
+    assert [message["role"] for message in stored] == ["user", "assistant"] * 4
+    answer = post(address, "/api/chat", chat_body("long", SHORT, message="later"))
+    assert b'"finish"' in answer.body

@@ -1,0 +1,86 @@
+"""How a turn grows with its conversation, how many approvals a second, how long a start takes."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from bench.client import BenchError, get_json, post
+from bench.peers import chat_body, chunks
+from bench.script import ASK, SHORT
+from bench.server_process import PATH, ServerProcess, sluicegate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_IMPORT = (
+    "import time; began = time.perf_counter(); import sluicegate; "
+    "print(time.perf_counter() - began)"
+)
+
+
+def measure_turns(server: ServerProcess, *, lengths: list[int], rounds: int) -> dict[int, float]:
+    """Return the seconds of a whole turn in sessions of so many events."""
+    address, taken = server.address(), {}
+    for length in lengths:
+        samples = []
+        for number in range(rounds):
+            chat = f"long-{length}-{number}"
+            post(address, "/api/chat", chat_body(chat, SHORT))
+            post(address, "/fill", {"chat": chat, "events": length})
+            began = time.perf_counter()
+            post(address, "/api/chat", chat_body(chat, SHORT, message="later"))
+            samples.append(time.perf_counter() - began)
+        taken[length] = statistics.median(samples)
+    return taken
+
+
+def measure_approvals(server: ServerProcess, *, count: int, people: int) -> float:
+    """Return approvals a second: each is a question, a yes, and the tool's answer."""
+    began = time.perf_counter()
+    with ThreadPoolExecutor(people) as pool:
+        for done in [pool.submit(_approve, server) for _ in range(count)]:
+            done.result()
+    return count / (time.perf_counter() - began)
+
+
+def _approve(server: ServerProcess) -> None:
+    address, headers, chat = server.address(), {"x-ai-sdk": "7"}, secrets.token_hex(8)
+    asked = list(chunks(post(address, "/api/chat", chat_body(chat, ASK), headers).body))
+    message: dict[str, Any] = get_json(address, f"/api/chats/{chat}")["messages"][-1]
+    for part in message["parts"]:
+        if part.get("state") == "approval-requested":
+            part["state"] = "approval-responded"
+            part["approval"] = {**part["approval"], "approved": True}
+    body = {"id": chat, "message": message, "messageId": message["id"]}
+    answer = post(address, "/api/chat", {**body, "trigger": "submit-message"}, headers)
+    last = list(chunks(answer.body))
+    if not asked or last[-1].get("finishReason") != "stop":
+        raise BenchError(f"An approval did not end well: {answer.body[-500:]!r}.")
+
+
+def measure_import(*, rounds: int) -> float:
+    """Return the seconds in which ``import sluicegate`` is done, without Python's own start."""
+    command = [sys.executable, "-c", _IMPORT]
+    environment = {**os.environ, "PYTHONPATH": PATH}
+    return statistics.median(
+        float(subprocess.run(command, capture_output=True, check=True, env=environment).stdout)
+        for _ in range(rounds)
+    )
+
+
+def measure_start(folder: Path, *, rounds: int) -> float:
+    """Return the seconds from the command to the answer to a first request."""
+    samples = []
+    for number in range(rounds):
+        began = time.perf_counter()
+        with ServerProcess(sluicegate("free"), folder / f"start-{number}", {}) as server:
+            get_json(server.address(), "/api/chats")
+            samples.append(time.perf_counter() - began)
+    return statistics.median(samples)
