@@ -30,6 +30,7 @@ BAD_USE: Final = 2
 FAILED: Final = 1
 """It could not be done."""
 
+WORKER_PORT: Final = 8001
 _INTERRUPTED: Final = 130
 _TARGET: Final = "package.module:root_agent, path/agent.py:root_agent, or an ADK agent folder"
 
@@ -74,6 +75,7 @@ def _parser() -> Parser:
         "--paced", action="store_true", help="leave the recorded pauses between chunks"
     )
     add_options(replay, REPLAYING)
+    _add_worker(commands.add_parser("worker", help="serve the functions of a file as tools"))
     audit = commands.add_parser("audit", help="print who approved what, and what came of it")
     add_options(audit, ("sessions",))
     audit.add_argument("--chat", metavar="ID", help="this chat alone")
@@ -89,13 +91,31 @@ def _parser() -> Parser:
     return parser
 
 
+def _add_worker(worker: argparse.ArgumentParser) -> None:
+    worker.add_argument("file", metavar="FILE", help="a Python file; its public functions are it")
+    worker.add_argument("--name", metavar="NAME", help="what the worker is called (the file's)")
+    worker.add_argument("--token", metavar="FILE", help="the credential that callers must bring")
+    worker.add_argument("--register", metavar="URL", help="the server at which it registers")
+    worker.add_argument("--url", metavar="URL", help="where that server reaches it (as bound)")
+    add_options(worker, ("host", "port", "log_level", "log_format"))
+
+
 def _run(arguments: argparse.Namespace) -> int:
     given = given_options(arguments)
+    if arguments.command == "worker":
+        # The server that calls it has the usual port.
+        given.setdefault("port", WORKER_PORT)
     settings = load_settings(os.environ, given, {field: FLAGS[field] for field in given})
     if arguments.command == "audit":
         module = importlib.import_module("sluicegate.server.audit")
         return int(module.audit(settings.sessions, arguments, sys.stdout))
     with logging_to_stderr(settings):
+        if arguments.command == "worker":
+            importlib.import_module("sluicegate.tools.worker_calls").require_mcp()
+            worker = importlib.import_module("sluicegate.server.worker")
+            return int(
+                worker.work(arguments.file, worker.worker_options(arguments, settings), settings)
+            )
         # ADK takes seconds to import; what needs none of it has been answered by now.
         commands = importlib.import_module("sluicegate.server.commands")
         if arguments.command == "replay":

@@ -3,6 +3,7 @@
 from sluicegate.tools.approval import Approval, GatedCall, Policy, approval_of
 from sluicegate.tools.client_tools import ClientTool, client_tool
 from sluicegate.tools.gated import GateTerms, gated, terms_of
+from sluicegate.tools.worker_calls import WorkerCall, worker_call
 
 __all__ = [
     "Approval",
@@ -10,8 +11,10 @@ __all__ = [
     "GateTerms",
     "GatedCall",
     "Policy",
+    "WorkerCall",
     "approval_of",
     "client_tool",
     "gated",
     "terms_of",
+    "worker_call",
 ]

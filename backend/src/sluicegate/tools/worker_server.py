@@ -1,0 +1,136 @@
+"""A worker's side of MCP: lists the functions of a file and runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import json
+import logging
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from mcp import types as mcp
+from mcp.server.lowlevel.server import Server
+from opentelemetry import context as trace_context
+from opentelemetry import propagate
+from pydantic_core import to_jsonable_python
+
+from sluicegate import __version__
+from sluicegate.errors import ToolError
+from sluicegate.tools.worker_calls import CURRENT_CALL, ERROR_KEY, call_in
+from sluicegate.tools.worker_results import as_mcp
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+    from sluicegate.tools.worker_functions import WorkerFunction
+
+logger = logging.getLogger("sluicegate")
+
+
+def worker_server(name: str, functions: Sequence[WorkerFunction]) -> Server[Any, Any]:
+    """Return an MCP server with one tool per function."""
+    server: Server[Any, Any] = Server(name, version=__version__)
+    by_name = {function.name: function for function in functions}
+    listed = [
+        mcp.Tool(name=each.name, description=each.description, inputSchema=each.schema)
+        for each in functions
+    ]
+
+    async def list_tools(_: mcp.ListToolsRequest) -> mcp.ServerResult:
+        return mcp.ServerResult(mcp.ListToolsResult(tools=listed))
+
+    async def call_tool(request: mcp.CallToolRequest) -> mcp.ServerResult:
+        asked = request.params
+        context = server.request_context
+        given: dict[str, Any] = {} if asked.meta is None else asked.meta.model_dump()
+        token = given.get("progressToken")
+
+        async def report(number: int, text: str) -> None:
+            if token is not None:
+                await context.session.send_progress_notification(
+                    token, number, message=text, related_request_id=str(context.request_id)
+                )
+
+        function = by_name.get(asked.name)
+        if function is None:
+            return mcp.ServerResult(_failed(f"There is no tool {asked.name!r}."))
+        with _known(given):
+            return mcp.ServerResult(await _answer(function, asked.arguments or {}, report))
+
+    server.request_handlers[mcp.ListToolsRequest] = list_tools
+    server.request_handlers[mcp.CallToolRequest] = call_tool
+    return server
+
+
+async def _answer(
+    function: WorkerFunction,
+    arguments: dict[str, Any],
+    report: Callable[[int, str], Awaitable[None]],
+) -> mcp.CallToolResult:
+    """Run a function; what it raises stays in this process's log (S1-R38)."""
+    call = CURRENT_CALL.get()
+    try:
+        read = function.read(arguments)
+        async with asyncio.timeout(None if call is None else call.seconds):
+            value = await _value(function, read, report)
+            return await asyncio.to_thread(as_mcp, value)
+    except ToolError as error:
+        return _failed(error.message)
+    except Exception as error:
+        error_id = secrets.token_hex(4)
+        logger.exception(
+            "tool %s failed error=%s call=%s", function.name, error_id, call.id if call else "-"
+        )
+        name = type(error).__name__
+        return _failed(f"The tool failed: {name} (error {error_id}).", error=error_id)
+
+
+async def _value(
+    function: WorkerFunction,
+    arguments: dict[str, Any],
+    report: Callable[[int, str], Awaitable[None]],
+) -> Any:
+    """What the function returns; of a generator the last value, those before it are progress."""
+    if inspect.isasyncgenfunction(function.call):
+        last: Any = None
+        number = 0
+        async with contextlib.aclosing(function.call(**arguments)) as values:
+            async for value in values:
+                if number:
+                    await report(number, _text(last))
+                number += 1
+                last = value
+        return last
+    if inspect.iscoroutinefunction(function.call):
+        return await function.call(**arguments)
+    return await asyncio.to_thread(function.call, **arguments)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(to_jsonable_python(value, inf_nan_mode="null"), ensure_ascii=False)
+    except (ValueError, TypeError):
+        return type(value).__name__
+
+
+def _failed(sentence: str, *, error: str | None = None) -> mcp.CallToolResult:
+    meta = None if error is None else {ERROR_KEY: error}
+    text = mcp.TextContent(type="text", text=sentence)
+    return mcp.CallToolResult(content=[text], isError=True, _meta=meta)
+
+
+@contextlib.contextmanager
+def _known(meta: dict[str, Any]) -> Iterator[None]:
+    """Let the function know its call, and its spans belong to the server's trace (S1-R42)."""
+    call = CURRENT_CALL.set(call_in(meta))
+    carrier = {name: text for name, text in meta.items() if isinstance(text, str)}
+    trace = trace_context.attach(propagate.extract(carrier))
+    try:
+        yield
+    finally:
+        trace_context.detach(trace)
+        CURRENT_CALL.reset(call)
