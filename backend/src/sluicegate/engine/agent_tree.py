@@ -23,7 +23,7 @@ from sluicegate.errors import ConfigurationError
 from sluicegate.tools.gated import PLAIN_TERMS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.plugins.base_plugin import BasePlugin
@@ -62,6 +62,8 @@ class AgentSurvey:
     gates: list[GateFinding]
     _facts: Mapping[tuple[str, str], ToolFacts] = field(repr=False)
     _by_name: Mapping[str, ToolFacts] = field(repr=False)
+    late: Callable[[str], ToolFacts | None] | None = None
+    """Facts of tools that come and go while the server runs, by name."""
 
     def terms(self, name: str) -> GateTerms:
         """What the author of a tool of that name said of its approvals."""
@@ -79,6 +81,8 @@ class AgentSurvey:
         toolset that could not be listed.
         """
         found = self._facts.get((author, name)) or self._by_name.get(name)
+        if found is None and self.late is not None:
+            found = self.late(name)
         if found is not None:
             return found
         return _UNSEEN if author in self.unlisted else _FREE

@@ -18,6 +18,7 @@ Count: TypeAlias = Annotated[int, Field(ge=1)]
 
 _PREFIX: Final = r"^(/[A-Za-z0-9._~-]+)*$"
 _FILE_TYPE: Final = r"^[a-z0-9]+/(\*|[a-z0-9][a-z0-9!#$&^_.+-]*)$"
+_WORKER: Final = r"^([A-Za-z][A-Za-z0-9-]{0,31}=)?https?://[^\s,]+$"
 _PUBLIC_URL: Final = r"^https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~-]+)*$"
 
 
@@ -52,6 +53,27 @@ class EngineOptions(BaseModel):
 
     client_tools: tuple[str, ...] = ()
     """Long-running tools whose output the page brings."""
+
+    workers: tuple[Annotated[str, Field(pattern=_WORKER)], ...] = ()
+    """Remote tool workers: ``NAME=URL`` each, or the URL alone for one named ``worker``."""
+
+    worker_tokens: str | None = None
+    """A file with the credentials for these workers: a line each, ``NAME TOKEN``."""
+
+    worker_registrations: str | None = None
+    """A file with those who may register as a worker: a line each, ``sha256:HEX NAME``."""
+
+    worker_lease: Seconds = 30.0
+    """Seconds after which a registered worker is forgotten unless it registers again."""
+
+    worker_timeout: Seconds = 30.0
+    """Seconds in which a worker must have run a call."""
+
+    worker_tools: tuple[str, ...] = ()
+    """The tools of workers that may be used, ``<worker>_<tool>`` each; without any, all of them."""
+
+    ungated_worker_tools: tuple[str, ...] = ()
+    """Tools of workers that ask nobody, ``<worker>_<tool>`` each."""
 
     linger: Seconds = 60.0
     """Seconds an ungated turn outlives its last reader."""

@@ -26,6 +26,7 @@ from sluicegate.engine.gate_plugin import GatePlugin
 from sluicegate.engine.listeners import unheard_agents
 from sluicegate.engine.model_files import ModelFiles
 from sluicegate.engine.refusals import refusals
+from sluicegate.engine.remote_workers import attach, open_workers
 from sluicegate.engine.session_log import SessionLog
 from sluicegate.engine.tape import TapedSessions
 from sluicegate.engine.turns import Turns
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from sluicegate.stores.approval_ports import Grants, Waiting
     from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
     from sluicegate.tools.approval import Policy
+    from sluicegate.tools.workers import WorkerRegistry
 
 logger = logging.getLogger("sluicegate")
 PROCESS = secrets.token_hex(8)
@@ -84,6 +86,7 @@ class EngineParts:
     turns: Turns
     tape: Tape | None = None
     policy: Policy | None = None
+    workers: WorkerRegistry | None = None
     warned: set[str] = field(default_factory=set)
 
     async def chat_log(self, chat: ChatKey) -> ChatLog:
@@ -186,6 +189,7 @@ async def open_parts(
         raise ConfigurationError(refused[0])
     artifacts = open_artifacts(options.artifacts)
     files = ChatFiles(artifacts, options.file_types, options.max_file_bytes)
+    workers = open_workers(options, found)
     models = ModelFiles(
         files,
         Capabilities.load(options.model_table),
@@ -200,6 +204,9 @@ async def open_parts(
         client_tools=options.client_tools,
         wrap_model=lambda model: discreet(models.around(model)),
     )
+    if workers is not None:
+        found = attach(app, workers, found, options)
+        await workers.refresh()
     # A tape holds every event as ADK told it, partial ones too.
     if options.fast_lane == "auto" and tape is None:
         plugin.unheard = unheard_agents(app, plugin)
@@ -240,6 +247,7 @@ async def open_parts(
         turns=Turns(runner, streams, leases, log, closing, options),
         tape=tape,
         policy=policy,
+        workers=workers,
     )
 
 

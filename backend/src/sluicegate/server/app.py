@@ -41,6 +41,7 @@ from sluicegate.server.routes import (
 from sluicegate.server.session_cookie import or_by_cookie, session_operations
 from sluicegate.server.settings import load_settings
 from sluicegate.server.sockets import chat_sockets, live_sockets, socket_route
+from sluicegate.server.workers import Registrations, worker_operations
 from sluicegate.transports.backlog import Patience
 from sluicegate.transports.incoming import BodyLimits
 from sluicegate.transports.sse import ChatOverSse
@@ -182,6 +183,7 @@ def build(
         *approval_operations(body),
         *session_operations(asked),
         *oauth_operations(settings),
+        *worker_operations(Registrations(settings, engine)),
         *probe_operations(engine),
     ]
     if settings.page:

@@ -32,6 +32,16 @@ OPTIONS: Final = (
     Option("--artifacts", "artifacts", "URL", "where files lie (file:PATH)"),
     Option("--model", "model", "NAME", "a model id in place of every model of the agent"),
     Option("--model-script", "model_script", "FILE", "a script in place of every model"),
+    Option("--worker", "workers", "[NAME=]URL", "a remote tool worker; repeatable", several=True),
+    Option(
+        "--worker-tokens", "worker_tokens", "FILE", "the credentials for these workers: NAME TOKEN"
+    ),
+    Option(
+        "--worker-registrations",
+        "worker_registrations",
+        "FILE",
+        "who may register as a worker: sha256:HEX NAME",
+    ),
     Option("--release", "release", "WHEN", "deferred, preview or progressive (deferred)"),
     Option(
         "--release-fixed",

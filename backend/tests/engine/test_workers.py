@@ -1,0 +1,351 @@
+"""Tools of real worker processes in a turn (S1-R24 to S1-R28, S1-R32 to S1-R42)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluicegate.errors import ConfigurationError
+from sluicegate.wire.chunks import ToolOutputAvailableChunk
+from sluicegate.wire.messages import comparable, is_tool_part
+from tests.engine.stage import Open, Prompts, Responses, calls, part_of, says, scripted, words
+from tests.engine.talk import Talk, Turn
+from tests.tools.worker_process import Nursery, WorkerProcess
+
+Start = Callable[..., Awaitable[WorkerProcess]]
+FREE = ("shop_slow", "shop_ordered", "shop_broken", "shop_refuses", "shop_counting", "shop_whoami")
+TOKEN = "a-token-of-some-length"
+FEWER = '''"""Another version of the tools."""
+
+
+def pay(n: str) -> str:
+    """Pay in words."""
+    return n
+'''
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    made = Nursery(tmp_path_factory.mktemp("workers"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shared_effects(nursery: Nursery) -> Path:
+    path = nursery.folder / "effects"
+    path.touch()
+    return path
+
+
+@pytest.fixture(scope="module")
+def worker(nursery: Nursery, shared_effects: Path) -> WorkerProcess:
+    """A worker for the tests that leave it as it is."""
+    return nursery.start(effects=shared_effects)
+
+
+@pytest.fixture
+def start(nursery: Nursery, effects: Path) -> Start:
+    """Start workers that the test may do anything to."""
+
+    async def begun(*options: str, **more: Any) -> WorkerProcess:
+        return await asyncio.to_thread(nursery.start, *options, effects=effects, **more)
+
+    return begun
+
+
+async def talk_with(
+    open_stage: Open, url: str, script: Responses, prompts: Prompts | None = None, **options: Any
+) -> Talk:
+    agent = scripted(script, before_model_callback=prompts)
+    options = {"ungated_worker_tools": FREE, **options}
+    return Talk(await open_stage(agent, workers=(f"shop={url}",), **options))
+
+
+def tool_parts(turn: Turn) -> list[dict[str, Any]]:
+    return [part for part in turn.message["parts"] if is_tool_part(part)]
+
+
+def lines(effects: Path) -> list[str]:
+    return effects.read_text().split("\n")[:-1]
+
+
+async def line_in(effects: Path, wanted: str) -> None:
+    """Wait until the tools have noted a line."""
+    async with asyncio.timeout(10):
+        while wanted not in lines(effects):  # noqa: ASYNC110 - it is another process
+            await asyncio.sleep(0.01)
+
+
+async def test_a_remote_tool_asks_and_runs_after_a_yes(
+    open_stage: Open, worker: WorkerProcess, shared_effects: Path
+) -> None:
+    prompts = Prompts()
+    script = [calls(("shop_pay", {"n": 41})), says("done")]
+    talk = await talk_with(open_stage, worker.url, script, prompts)
+    await talk.say("pay")
+    assert "pay 41" not in lines(shared_effects)
+    turn = await talk.approve()
+    assert lines(shared_effects).count("pay 41") == 1
+    part = part_of(turn.message, "shop_pay")
+    assert (part["state"], part["output"]) == ("output-available", {"paid": 41, "to": "nobody"})
+    assert prompts.results == {"shop_pay": {"paid": 41, "to": "nobody"}}
+    assert part["toolMetadata"] == {"worker": "shop"}
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+async def test_a_no_keeps_a_remote_tool_from_running(
+    open_stage: Open, worker: WorkerProcess, shared_effects: Path
+) -> None:
+    script = [calls(("shop_pay", {"n": 42})), says("as you like")]
+    talk = await talk_with(open_stage, worker.url, script)
+    await talk.say("pay")
+    turn = await talk.answer(approved=False, reason="too much")
+    assert part_of(turn.message, "shop_pay")["state"] == "output-denied"
+    assert "pay 42" not in lines(shared_effects)
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "sentence"),
+    [
+        ("shop_pay", {"n": "much"}, "Not run: the arguments do not fit: n: 'much' is not of type"),
+        ("shop_pay", {}, "Not run: the arguments do not fit: arguments: 'n' is a required"),
+        ("shop_pay", {"n": 1, "m": 2}, "Not run: the arguments do not fit: arguments: Additional"),
+        ("shop_refuses", {}, "The shop is closed on Sundays."),
+        ("shop_broken", {}, "The tool failed: ValueError (error "),
+    ],
+)
+async def test_a_call_that_fails_ends_in_one_safe_sentence(
+    open_stage: Open, worker: WorkerProcess, tool: str, args: dict[str, Any], sentence: str
+) -> None:
+    prompts = Prompts()
+    talk = await talk_with(open_stage, worker.url, [calls((tool, args)), says("oh")], prompts)
+    turn = await talk.say("go")
+    part = part_of(turn.message, tool)
+    assert part["state"] == "output-error"
+    assert part["errorText"].startswith(sentence)
+    assert words(turn.message) == "oh"
+    assert "hunter2" not in str(turn.chunks)
+    if tool == "shop_broken":
+        error = part["errorText"].partition("(error ")[2].removesuffix(").")
+        log = worker.log.read_text()
+        assert f"error={error}" in log
+        assert "worker_tools.py" in log
+
+
+async def test_parallel_calls_of_one_tool_keep_their_order_and_ids(
+    open_stage: Open, worker: WorkerProcess
+) -> None:
+    prompts = Prompts()
+    asked = [("shop_ordered", {"n": n}) for n in (1, 2, 3)]
+    talk = await talk_with(open_stage, worker.url, [calls(*asked), says("done")], prompts)
+    turn = await talk.say("go")
+    found = [(part["input"]["n"], part["output"]["result"]) for part in tool_parts(turn)]
+    assert found == [(n, f"number {n}") for n in (1, 2, 3)]
+    answers = [p.function_response for c in prompts.contents[-1] for p in c.parts or []]
+    said = [each.response for each in answers if each is not None]
+    assert said == [{"result": f"number {n}"} for n in (1, 2, 3)]
+
+
+async def test_a_call_brings_the_user_the_key_and_who_approved(
+    open_stage: Open, worker: WorkerProcess
+) -> None:
+    script = [calls(("shop_whoami", {}), ("shop_whoami", {})), says("done")]
+    talk = await talk_with(open_stage, worker.url, script, ungated_worker_tools=())
+    await talk.say("who?")
+    turn = await talk.approve()
+    one, two = (part["output"] for part in tool_parts(turn))
+    assert (one["user"], one["decided_by"], one["chat"]) == ("ann", "ann", talk.chat_id)
+    assert (len(one["key"]), one["key"] != two["key"], one["id"] != two["id"]) == (64, True, True)
+    assert (one["seconds"], one["is_repeated"]) == (30.0, False)
+
+
+async def test_files_of_a_worker_are_stored_and_shown_as_files(
+    open_stage: Open, worker: WorkerProcess
+) -> None:
+    prompts = Prompts()
+    talk = await talk_with(
+        open_stage, worker.url, [calls(("shop_picture", {})), says("nice")], prompts
+    )
+    await talk.say("draw")
+    turn = await talk.approve()
+    files = [part for part in turn.message["parts"] if part["type"] == "file"]
+    assert [part["mediaType"] for part in files] == ["image/png", "application/pdf"]
+    assert "iVBOR" not in str(turn.chunks)
+    assert "iVBOR" not in str(prompts.results)
+    assert comparable(await talk.history()) == comparable(turn.message)
+
+
+async def test_what_a_generator_says_on_its_way_is_preliminary(
+    open_stage: Open, worker: WorkerProcess
+) -> None:
+    script = [calls(("shop_counting", {"n": 3})), says("done")]
+    talk = await talk_with(open_stage, worker.url, script)
+    talk.release = "progressive"
+    turn = await talk.say("count")
+    outputs = [c for c in turn.chunks if isinstance(c, ToolOutputAvailableChunk)]
+    shown = [chunk.output for chunk in outputs if chunk.preliminary]
+    assert shown == ["at 0", "at 1", "at 2"]
+    assert outputs[-1].output == {"result": '{"at": true}'}
+
+
+async def test_a_killed_worker_ends_its_call_and_no_other(
+    open_stage: Open, worker: WorkerProcess, start: Start, effects: Path
+) -> None:
+    other = await start()
+    script = [calls(("shop_ordered", {"n": 0}), ("late_slow", {"n": 1})), says("so be it")]
+    engine = await open_stage(
+        scripted(script),
+        workers=(f"shop={worker.url}", f"late={other.url}"),
+        ungated_worker_tools=("late_slow", "shop_ordered"),
+    )
+    talk = Talk(engine)
+    saying = asyncio.create_task(talk.say("go"))
+    await line_in(effects, "slow 1")
+    other.kill()
+    async with asyncio.timeout(10):
+        turn = await saying
+    assert part_of(turn.message, "shop_ordered")["output"] == {"result": "number 0"}
+    lost = part_of(turn.message, "late_slow")
+    assert lost["errorText"] == (
+        "The connection to the worker late broke in the call; whether it took effect is not known."
+    )
+    assert words(turn.message) == "so be it"
+
+
+async def test_a_tool_that_went_while_its_approval_was_open_is_not_run(
+    open_stage: Open, start: Start, effects: Path
+) -> None:
+    worker = await start()
+    talk = await talk_with(
+        open_stage, worker.url, [calls(("shop_pay", {"n": 1})), says("pity")] * 2
+    )
+    await talk.say("pay")
+    worker.kill()
+    turn = await talk.approve()
+    assert part_of(turn.message, "shop_pay")["errorText"] == (
+        "Not run: the tool shop_pay is no longer there."
+    )
+    assert words(turn.message) == "pity"
+    assert (lines(effects), turn.failed) == ([], False)
+
+
+async def test_a_tool_that_came_back_before_the_yes_runs(
+    open_stage: Open, start: Start, effects: Path
+) -> None:
+    worker = await start()
+    talk = await talk_with(open_stage, worker.url, [calls(("shop_pay", {"n": 1})), says("done")])
+    await talk.say("pay")
+    worker.kill()
+    await start(port=worker.port)
+    turn = await talk.approve()
+    assert part_of(turn.message, "shop_pay")["state"] == "output-available"
+    assert lines(effects) == ["pay 1"]
+
+
+async def test_arguments_that_a_new_version_does_not_take_are_not_run(
+    open_stage: Open, start: Start, effects: Path, tmp_path: Path
+) -> None:
+    worker = await start()
+    talk = await talk_with(open_stage, worker.url, [calls(("shop_pay", {"n": 1})), says("pity")])
+    await talk.say("pay")
+    worker.kill()
+    (tmp_path / "fewer.py").write_text(FEWER)
+    await start(port=worker.port, file=tmp_path / "fewer.py")
+    turn = await talk.approve()
+    assert part_of(turn.message, "shop_pay")["errorText"].startswith(
+        "Not run: the arguments do not fit: n: 1 is not of type 'string'"
+    )
+    assert (words(turn.message), lines(effects), turn.failed) == ("pity", [], False)
+
+
+async def test_a_call_that_takes_too_long_is_cancelled_at_the_worker(
+    open_stage: Open, start: Start, effects: Path
+) -> None:
+    worker = await start()
+    talk = await talk_with(
+        open_stage, worker.url, [calls(("shop_slow", {"n": 1})), says("oh")], worker_timeout=0.5
+    )
+    turn = await talk.say("go")
+    assert part_of(turn.message, "shop_slow")["errorText"] == (
+        "The worker shop did not answer within 0.5 s; whether it took effect is not known."
+    )
+    await line_in(effects, "cancelled 1")
+
+
+async def test_a_stop_is_passed_on_to_the_worker(
+    open_stage: Open, worker: WorkerProcess, shared_effects: Path
+) -> None:
+    talk = await talk_with(open_stage, worker.url, [calls(("shop_slow", {"n": 2})), says("oh")])
+    saying = asyncio.create_task(talk.say("go"))
+    await line_in(shared_effects, "slow 2")
+    await talk.engine.stop(talk.chat_id, user=talk.user)
+    async with asyncio.timeout(10):
+        await saying
+    await line_in(shared_effects, "cancelled 2")
+
+
+async def test_a_worker_that_is_down_at_the_start_comes_later(
+    open_stage: Open, start: Start, effects: Path
+) -> None:
+    gone = await start()
+    gone.kill()
+    prompts = Prompts()
+    script = [says("nothing yet"), calls(("shop_pay", {"n": 3})), says("done")]
+    talk = await talk_with(open_stage, gone.url, script, prompts)
+    assert talk.engine.survey.may_gate
+    await talk.say("hello")
+    await start(port=gone.port)
+    agent = talk.engine.parts.runner.app.root_agent
+    [toolset] = getattr(agent, "tools")  # noqa: B009
+    assert "shop_pay" in {tool.name for tool in await toolset.get_tools(None)}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "offered"),
+    [(f"shop {TOKEN}\n", True), ("shop another-token-of-some-length\n", False), (None, False)],
+)
+async def test_a_worker_is_asked_with_its_own_credential(
+    open_stage: Open, start: Start, tmp_path: Path, tokens: str | None, offered: bool
+) -> None:
+    (tmp_path / "token").write_text(f"{TOKEN}\n")
+    worker = await start("--token", str(tmp_path / "token"))
+    options: dict[str, Any] = {}
+    if tokens is not None:
+        (tmp_path / "tokens").write_text(f"# workers\n{tokens}")
+        options["worker_tokens"] = str(tmp_path / "tokens")
+    talk = await talk_with(open_stage, worker.url, [says("hello")], **options)
+    assert talk.engine.parts.workers is not None
+    assert bool(talk.engine.parts.workers.tools()) is offered
+
+
+async def test_only_tools_that_the_server_names_are_offered(
+    open_stage: Open, worker: WorkerProcess
+) -> None:
+    talk = await talk_with(open_stage, worker.url, [says("hi")], worker_tools=("shop_pay",))
+    assert talk.engine.parts.workers is not None
+    assert [tool.name for tool in talk.engine.parts.workers.tools()] == ["shop_pay"]
+
+
+async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_agent(
+    open_stage: Open, worker: WorkerProcess
+) -> None:
+    def shop_pay(n: int) -> str:
+        """The agent's own."""
+        return f"own {n}"
+
+    script = [calls(("shop_pay", {"n": 1})), says("done")]
+    engine = await open_stage(scripted(script, [shop_pay]), workers=(f"shop={worker.url}",))
+    turn = await Talk(engine).say("pay")
+    assert part_of(turn.message, "shop_pay")["output"] == {"result": "own 1"}
+    assert engine.parts.workers is not None
+    assert engine.parts.workers.tools() == []
+
+
+async def test_two_workers_of_one_name_are_refused_at_the_start(open_stage: Open) -> None:
+    with pytest.raises(ConfigurationError, match="Two workers are named 'worker'"):
+        await open_stage(scripted([says("hi")]), workers=("http://a/mcp", "http://b/mcp"))

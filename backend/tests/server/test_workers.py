@@ -1,0 +1,136 @@
+"""Workers that register over HTTP, from the first call to the end of the lease (S1-R23, S1-R35)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from sluicegate.server.cli import main
+from tests.engine.stage import calls, says, scripted
+from tests.server.page import Page, served
+from tests.tools.worker_process import Nursery, WorkerProcess
+
+TOKEN = "a-token-of-some-length"
+OTHER = "another-token-of-some-length"
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
+    nursery = Nursery(tmp_path_factory.mktemp("workers"))
+    (nursery.folder / "token").write_text(TOKEN)
+    (nursery.folder / "effects").touch()
+    options = ("--token", str(nursery.folder / "token"))
+    yield nursery.start(*options, effects=nursery.folder / "effects")
+    nursery.close()
+
+
+def known(folder: Path) -> str:
+    file = folder / "workers.txt"
+    named = {"shop": TOKEN, "late": OTHER}
+    lines = [f"sha256:{hashlib.sha256(t.encode()).hexdigest()} {n}" for n, t in named.items()]
+    file.write_text("\n".join(lines))
+    return str(file)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+async def test_a_registered_tool_is_asked_for_run_and_gone_with_its_worker(
+    tmp_path: Path, worker: WorkerProcess
+) -> None:
+    agent = scripted([calls(("shop_pay", {"n": 7})), says("done")])
+    async with served(agent, tmp_path, worker_registrations=known(tmp_path)) as http:
+        body = {"name": "shop", "url": worker.url}
+        for _ in range(2):
+            answer = await http.post("/api/workers", json=body, headers=bearer(TOKEN))
+            assert answer.status_code == 200
+            assert answer.json()["lease"] == 30
+            assert "shop_pay" in answer.json()["tools"]
+        page = Page(http)
+        read = await page.say("pay")
+        assert "tool-approval-request" in [chunk["type"] for chunk in read]
+        read = await page.answer()
+        outputs = [c["output"] for c in read if c["type"] == "tool-output-available"]
+        assert outputs == [{"paid": 7, "to": "nobody"}]
+        assert (await http.delete("/api/workers/late", headers=bearer(TOKEN))).status_code == 404
+        assert (await http.delete("/api/workers/shop", headers=bearer(TOKEN))).status_code == 204
+        assert (await http.delete("/api/workers/shop", headers=bearer(TOKEN))).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status", "sentence"),
+    [
+        ({}, {}, 401, "credential is not known"),
+        (bearer("no-such-token-is-known"), {}, 401, "credential is not known"),
+        (bearer(OTHER), {"name": "shop", "url": "http://127.0.0.1/"}, 401, "another worker's"),
+        (bearer(TOKEN), {"name": "shop"}, 400, "a name and a url"),
+        (bearer(TOKEN), {"name": "shop", "url": 3}, 400, "are texts"),
+        (bearer(TOKEN), [1], 400, "a name and a url"),
+        (bearer(TOKEN), {"name": "shop", "url": "file:///etc/passwd"}, 400, "no http or https"),
+        (bearer(TOKEN), {"name": "shop", "url": "http://127.0.0.1:9/"}, 400, "cannot be reached"),
+    ],
+)
+async def test_a_registration_that_cannot_be_taken_changes_nothing(
+    tmp_path: Path, headers: dict[str, str], body: Any, status: int, sentence: str
+) -> None:
+    agent = scripted([says("hi")])
+    async with served(agent, tmp_path, worker_registrations=known(tmp_path)) as http:
+        answer = await http.post("/api/workers", json=body, headers=headers)
+        assert answer.status_code == status
+        assert sentence in answer.text
+        assert (await http.delete("/api/workers/shop", headers=bearer(TOKEN))).status_code == 404
+
+
+async def test_a_server_that_takes_no_registrations_says_so(tmp_path: Path) -> None:
+    async with served(scripted([says("hi")]), tmp_path) as http:
+        answer = await http.post("/api/workers", json={}, headers=bearer(TOKEN))
+        assert (answer.status_code, "--worker-registrations" in answer.text) == (401, True)
+
+
+async def test_a_worker_lets_nobody_in_without_its_credential(worker: WorkerProcess) -> None:
+    async with httpx.AsyncClient() as http:
+        for headers in ({}, bearer("a-guess-of-some-length")):
+            assert (await http.post(worker.url, headers=headers)).status_code == 401
+        assert (await http.get(f"{worker.url}/elsewhere")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["nothing.py"], "The file nothing.py is not there"),
+        (["tools.py", "--host", "0.0.0.0"], "Without --token only loopback addresses are served"),
+        (["tools.py", "--register", "http://x"], "A registration needs a credential"),
+        (["tools.py", "--token", "none"], "The token file none cannot be read"),
+        (["tools.py", "--token", "short"], "at least 16"),
+        (["tools.py", "--name", "a_b"], "cannot be a worker's"),
+    ],
+)
+def test_a_worker_that_cannot_start_says_why_in_one_sentence(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tools.py").write_text('def a():\n    "A."\n')
+    (tmp_path / "short").write_text("abc")
+    assert main(["worker", *options]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
+async def test_a_running_event_loop_is_left_clean(tmp_path: Path, worker: WorkerProcess) -> None:
+    agent = scripted([says("hi")])
+    before = len(asyncio.all_tasks())
+    async with served(agent, tmp_path, workers=(f"shop={worker.url}",)):
+        pass
+    assert len(asyncio.all_tasks()) == before

@@ -1,0 +1,179 @@
+"""The registry of workers: names, batches, leases, and what they declare (S1-R23, S1-R29)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import types as mcp
+
+from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, ToolError
+from sluicegate.tools import workers
+from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteTerms, remote_tools
+from sluicegate.tools.worker_calls import WorkerCall, call_in
+from sluicegate.tools.worker_link import WorkerLink
+from sluicegate.tools.worker_names import LONGEST, full_name
+from sluicegate.tools.worker_results import as_mcp, from_mcp
+from sluicegate.tools.workers import WorkerRegistry
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
+TOKEN = "a-token-of-some-length"
+LINK = WorkerLink("shop", "http://shop/mcp", lambda: None)
+
+
+def tool(name: str = "pay", **more: Any) -> mcp.Tool:
+    return mcp.Tool(**{"name": name, "description": "Pay.", "inputSchema": SCHEMA, **more})
+
+
+@dataclass
+class Shop:
+    """What stands in for the network: what is listed at which address."""
+
+    listed: dict[str, list[mcp.Tool]] = field(default_factory=dict)
+    now: float = 100.0
+
+    async def tools(self, link: WorkerLink, seconds: float) -> list[mcp.Tool]:
+        if link.url not in self.listed:
+            raise ToolError(f"The worker {link.name} cannot be reached; nothing ran.")
+        return self.listed[link.url]
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
+    made = Shop({"http://one/mcp": [tool()], "http://two/mcp": [tool()]})
+
+    async def tools(link: WorkerLink, seconds: float) -> list[mcp.Tool]:
+        return await made.tools(link, seconds)
+
+    monkeypatch.setattr(workers.WorkerLink, "tools", tools)
+    return made
+
+
+@pytest.fixture
+def registry(shop: Shop) -> WorkerRegistry:
+    return WorkerRegistry(RemoteTerms(), lease=30, taken=["own"], clock=lambda: shop.now)
+
+
+async def test_a_lease_is_renewed_or_runs_out(shop: Shop, registry: WorkerRegistry) -> None:
+    for _ in range(2):
+        assert await registry.register("shop", "http://one/mcp", TOKEN) == ["shop_pay"]
+        shop.now += 29
+        assert [each.name for each in registry.tools()] == ["shop_pay"]
+    shop.now += 1
+    assert registry.tools() == []
+    assert registry.find("shop_pay") is None
+    assert not await registry.remove("shop")
+
+
+async def test_a_worker_that_leaves_takes_its_tools_along(registry: WorkerRegistry) -> None:
+    await registry.register("shop", "http://one/mcp", TOKEN)
+    assert await registry.remove("shop")
+    assert registry.tools() == []
+
+
+async def test_a_second_worker_of_a_name_waits_until_the_first_is_dead(
+    shop: Shop, registry: WorkerRegistry
+) -> None:
+    await registry.register("shop", "http://one/mcp", TOKEN)
+    with pytest.raises(HeldElsewhere, match="at another address and answers"):
+        await registry.register("shop", "http://two/mcp", TOKEN)
+    del shop.listed["http://one/mcp"]
+    assert await registry.register("shop", "http://two/mcp", TOKEN) == ["shop_pay"]
+
+
+async def test_nobody_registers_under_a_name_of_the_configuration(
+    registry: WorkerRegistry,
+) -> None:
+    registry.add("shop", "http://two/mcp", lambda: None)
+    with pytest.raises(HeldElsewhere, match="configuration has a worker named shop"):
+        await registry.register("shop", "http://one/mcp", TOKEN)
+    assert not await registry.remove("shop")
+
+
+@pytest.mark.parametrize(
+    ("listed", "sentence"),
+    [
+        ([tool(), tool()], "There are two tools named 'shop_pay'."),
+        ([tool(), tool("a.b")], "is not a letter followed by"),
+        ([tool("x" * 63)], "longer than 64 characters"),
+        ([tool(description=None)], "has no description"),
+        ([tool(inputSchema={"type": "array"})], "is no object"),
+        ([tool(inputSchema={**SCHEMA, "required": 3})], "is no JSON schema"),
+        ([tool(inputSchema={**SCHEMA, "x": "y" * 70_000})], "very long"),
+        ([tool(_meta={f"k{n}": 1 for n in range(33)})], "more than 32 entries"),
+        ([tool(_meta={"k": "v" * 4096})], "4096 bytes"),
+    ],
+)
+async def test_a_batch_is_taken_as_a_whole_or_not_at_all(
+    shop: Shop, registry: WorkerRegistry, listed: list[mcp.Tool], sentence: str
+) -> None:
+    shop.listed["http://one/mcp"] = [tool("good"), *listed]
+    with pytest.raises(Malformed, match=sentence):
+        await registry.register("shop", "http://one/mcp", TOKEN)
+    assert registry.tools() == []
+    registry.add("shop", "http://one/mcp", lambda: None)
+    await registry.refresh()
+    assert registry.tools() == []
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://x/", "http://", "http://u:p@x/", "http://x:99999/", "javascript:1", "\x00", ""]
+)
+async def test_an_address_that_is_none_is_refused(registry: WorkerRegistry, url: str) -> None:
+    with pytest.raises(Malformed, match="no http or https URL"):
+        await registry.register("shop", url, TOKEN)
+
+
+def test_nothing_that_a_worker_declares_makes_a_tool_free() -> None:
+    safe = mcp.ToolAnnotations(readOnlyHint=True, destructiveHint=False, idempotentHint=True)
+    meta = {"require_confirmation": False, "gated": False, "sluicegate": {"ungated": True}}
+    for names, gated in ((frozenset[str](), True), (frozenset({"shop_pay"}), False)):
+        terms = RemoteTerms(ungated=names)
+        declared = tool(annotations=safe, title="Only looks", _meta=meta)
+        [made] = remote_tools(LINK, [declared], terms, frozenset())
+        assert isinstance(made, GatedRemoteTool) is gated
+        assert made.custom_metadata == {"toolMetadata": {"worker": "shop"}}
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_names_are_put_together_or_refused(worker: str, name: str) -> None:
+    try:
+        full = full_name(worker, name)
+    except ConfigurationError:
+        return
+    assert len(full) <= LONGEST
+    assert full.isascii()
+    assert full.partition("_") == (worker, "_", name)
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+    )
+)
+def test_any_metadata_of_a_call_is_read_or_nothing(said: Any) -> None:
+    assert call_in({"sluicegate/call": said}) is None
+
+
+def test_a_call_is_read_as_it_was_said() -> None:
+    call = WorkerCall("c1", "ann", "app", "chat", "k" * 64, 2.5, "bob", is_repeated=True)
+    assert call_in(call.as_meta()) == call
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
+        lambda x: st.lists(x, max_size=4) | st.dictionaries(st.text(), x, max_size=4),
+        max_leaves=10,
+    )
+)
+def test_any_result_is_sent_and_read_or_refused_in_one_sentence(value: Any) -> None:
+    try:
+        result = as_mcp(value)
+    except ToolError:
+        return
+    copied = mcp.CallToolResult.model_validate_json(result.model_dump_json(by_alias=True))
+    assert isinstance(from_mcp(copied), dict)
