@@ -24,6 +24,7 @@ import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
+from sqlalchemy import Connection
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.core.ledger import ApprovalState
@@ -93,11 +94,15 @@ AGENT = LlmAgent(
 
 
 class _NoPool:
-    def __init__(self, *_: object, **__: object) -> None:
-        """Stand where a pool of threads stands; the loop runs what is given to it."""
+    """Stands where a pool of threads stands; the loop runs what is given to it."""
 
-    def shutdown(self) -> None:
-        """Nothing runs."""
+    def __init__(self, *_: object, **__: object) -> None: ...
+    def shutdown(self) -> None: ...
+
+
+def _begin_at_once(lane: Any, connection: Connection, _: object) -> None:
+    """Waiting stops the loop, on which the transaction waits that is in the way."""
+    connection.exec_driver_sql(lane._begin)
 
 
 async def _execute(_: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -118,6 +123,7 @@ def seeded(choose: random.Random) -> Iterator[Open]:
         patch.setattr(connection, "__await__", lambda self: self._connect().__await__())
         patch.setattr(connection, "stop", lambda _self: None)
         patch.setattr("sluicegate.stores.lane.ThreadPoolExecutor", _NoPool)
+        patch.setattr("sluicegate.stores.lane.Lane._wait_to_begin", _begin_at_once)
         patch.setattr("sluicegate.stores.sqlite.FileLock", still.lock)
         for module in (sqlite3, sqlite3.dbapi2):
             patch.setattr(module, "connect", still.connect)

@@ -11,7 +11,7 @@ from tests.faults import seeded_world
 from tests.faults.seeded_world import World
 
 PARTS = 4
-SEEDS = int(os.environ.get("SLUICEGATE_SEEDS", "48"))
+SEEDS = int(os.environ.get("SLUICEGATE_SEEDS", "32"))
 FIRST = int(os.environ.get("SLUICEGATE_FIRST_SEED", "0"))
 
 
