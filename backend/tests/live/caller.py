@@ -69,6 +69,14 @@ class Caller(Talk):
         for _ in range(10):
             await asyncio.sleep(0)
 
+    async def asked(self) -> None:
+        """Wait until a call waits for a person."""
+        async with asyncio.timeout(PATIENCE):
+            for _ in range(1_000_000):
+                await asyncio.sleep(0)
+                if self.chat._talk.asks._waiting:
+                    return
+
     async def start(self, body: dict[str, Any]) -> TurnReader:
         """Send a body through the live chat."""
         return await self.chat.start(self.request(body), user=self.user, client=self.client)

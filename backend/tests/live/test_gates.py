@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
 from sluicegate.errors import AlreadyDecided, Unknown
+from sluicegate.replay import ScriptedModel
 from sluicegate.tools import client_tool
+from sluicegate.wire.chunks import ToolApprovalRequestChunk
 from sluicegate.wire.live_frames import ApprovalFrame, TurnCompleteFrame, TurnFrame
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
@@ -361,4 +366,77 @@ async def test_a_model_that_says_nothing_to_a_result_ends_the_turn(open_stage: O
         assert turn.finish_reason == "stop"
         assert pay.runs == [1]
         await caller.frame(TurnCompleteFrame)
+        await agree(caller)
+
+
+async def test_a_call_is_run_with_the_arguments_that_were_approved(open_stage: Open) -> None:
+    pay = Payments()
+    engine = await open_stage(scripted(SCRIPT, [pay.static()]))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        [part] = caller.pending()
+        decide(part, approved=True)
+        last = caller.messages[-1]
+        edits = {part["approval"]["id"]: {"n": 2}}
+        turn = await caller.post({"message": last, "messageId": last["id"], "edits": edits})
+        assert pay.runs == [2]
+        assert part_of(turn.message, "pay")["state"] == "output-available"
+        await agree(caller)
+
+
+async def test_a_tool_asks_with_its_words_and_what_it_needs(open_stage: Open) -> None:
+    pay = Payments()
+    engine = await open_stage(scripted(SCRIPT, [pay.dynamic()]))
+    async with calling(Caller(engine)) as caller:
+        turn = await caller.say("pay")
+        [request] = [c for c in turn.chunks if isinstance(c, ToolApprovalRequestChunk)]
+        assert request.reason == "Pay 3?"
+        assert request.approval_descriptor is not None
+        deadline = datetime.fromisoformat(str(request.approval_descriptor["expiresAt"]))
+        assert 100 < deadline.timestamp() - time.time() <= 120
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_tool_that_asked_and_then_fails_is_told_safely(
+    open_stage: Open, *, approved: bool
+) -> None:
+    async def pay(n: int, tool_context: ToolContext) -> dict[str, Any]:
+        """Pay."""
+        if tool_context.tool_confirmation is None:
+            tool_context.request_confirmation(hint="?")
+            return {}
+        raise LookupError("words-of-an-exception")
+
+    engine = await open_stage(scripted(SCRIPT, [pay]))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        turn = await caller.answer(approved=approved)
+        state = part_of(turn.message, "pay")["state"]
+        assert state == ("output-error" if approved else "output-denied")
+        assert "words-of-an-exception" not in str(await caller.chats())
+        assert words(turn.message) == "Let me pay.Done."
+        await agree(caller)
+
+
+async def test_a_subagent_asks_and_goes_on(open_stage: Open) -> None:
+    pay = Payments()
+    script = {
+        "scenarios": [
+            {
+                "match": ".",
+                "agent": "front",
+                "responses": [calls(("transfer_to_agent", {"agent_name": "back"}))],
+            },
+            {"match": ".", "agent": "back", "responses": SCRIPT},
+        ]
+    }
+    model = ScriptedModel.from_data(script, root="front")
+    back = LlmAgent(name="back", model=model, tools=[pay.static()])
+    engine = await open_stage(LlmAgent(name="front", model=model, sub_agents=[back]))
+    async with calling(Caller(engine)) as caller:
+        turn = await caller.say("pay")
+        assert turn.finish_reason == "tool-calls"
+        turn = await caller.approve()
+        assert pay.runs == [3]
+        assert words(turn.message) == "Let me pay.Done."
         await agree(caller)

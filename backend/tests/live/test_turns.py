@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -33,6 +34,7 @@ from tests.live.caller import Caller, agree, calling, speaks, tone
 
 if TYPE_CHECKING:
     from sluicegate.core.release import Release
+    from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
 
 RELEASES: list[Release] = ["deferred", "progressive"]
@@ -407,3 +409,46 @@ async def test_a_chat_that_is_closed_in_an_answer_keeps_what_was_said(open_stage
     reader = await caller.start_elsewhere({"message": question("and now?")})
     await caller.read(reader)
     assert len((await caller.chats())["messages"]) == 4
+
+
+async def test_a_file_of_the_message_reaches_the_model_and_the_history(open_stage: Open) -> None:
+    engine = await open_stage(scripted([says("I see.")], model="gemini-2.5-flash"))
+    picture = base64.b64encode(bytes.fromhex(PIXEL)).decode()
+    part = {"type": "file", "mediaType": "image/png", "url": f"data:image/png;base64,{picture}"}
+    message: UIMessage = {
+        "id": "user-1",
+        "role": "user",
+        "parts": [part, {"type": "text", "text": "What is it?"}],
+    }
+    async with calling(Caller(engine)) as caller:
+        heard: list[Any] = []
+        connection = caller.chat._talk.run.connection
+        assert connection is not None
+        sent = connection._inner._send_content
+
+        async def listen(content: Any, *, partial: bool = False) -> None:
+            heard.append(content)
+            await sent(content, partial=partial)
+
+        connection._inner._send_content = listen  # type: ignore[method-assign]
+        caller.messages.append(message)
+        turn = await caller.post({"message": message})
+        assert words(turn.message) == "I see."
+        [stored, _] = (await caller.chats())["messages"]
+        assert [p["type"] for p in stored["parts"]] == ["file", "text"]
+        await agree(caller)
+    assert [bool(p.inline_data) for p in heard[0].parts] != [False, False]
+
+
+async def test_a_picture_is_shown_to_the_model(open_stage: Open) -> None:
+    engine = await open_stage(scripted([says("I see.")]))
+    async with calling(Caller(engine)) as caller:
+        caller.chat.see(bytes.fromhex(PIXEL), "image/png")
+        assert words((await caller.say("What is it?")).message) == "I see."
+        await agree(caller)
+
+
+PIXEL = (
+    "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
+    "1f15c4890000000d49444154789c6360000000000200015e221bc30000000049454e44ae426082"
+)

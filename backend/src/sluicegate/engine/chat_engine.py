@@ -115,7 +115,7 @@ class ChatEngine:
         chat = self._key(user, request.chat_id)
         release = self.release_for(client)
         self._rate.take(user)
-        async with self._lock(chat):
+        async with self.alone(chat):
             running = self._parts.turns.running(chat)
             held = self._parts.turns.holders.of(chat)
             message = request.user_message
@@ -167,7 +167,7 @@ class ChatEngine:
             return
         running = self._parts.turns.running(chat)
         if running is None:
-            async with self._lock(chat):
+            async with self.alone(chat):
                 # One that was being prepared runs by now.
                 running = self._parts.turns.running(chat)
                 if running is None:
@@ -204,7 +204,7 @@ class ChatEngine:
             TurnRunning: it is being answered.
         """
         chat = self._key(user, chat_id)
-        async with self._lock(chat):
+        async with self.alone(chat):
             turns = self._parts.turns
             if turns.running(chat) is not None:
                 raise TurnRunning("This chat is still being answered; wait or stop it first.")
@@ -285,7 +285,7 @@ class ChatEngine:
     def _key(self, user: str, chat_id: str) -> ChatKey:
         return ChatKey(self._parts.app, user, chat_id)
 
-    def _lock(self, chat: ChatKey) -> asyncio.Lock:
+    def alone(self, chat: ChatKey) -> asyncio.Lock:
         """One request at a time decides what a chat runs next; who holds or awaits it keeps it."""
         return self._locks.setdefault(chat, asyncio.Lock())
 

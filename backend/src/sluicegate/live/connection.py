@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 STRAGGLING: Final = 2.0
 """Seconds after a cut in which the model may still say what nobody hears any more."""
 
+ASKED: Final = "I have asked the user to allow this, and am waiting for the answer."
+LISTENING: Final = "I am listening."
+"""What the model has said last, when somebody comes back to a chat in which it had not."""
+
 _RECONNECTS: Final = (1000, 1006, 1011)
 """ADK: after errors with these codes it connects again, if the model gave it a handle."""
 
@@ -32,6 +36,10 @@ _END: Final = object()
 
 class Listener(Protocol):
     """Who is told of a connection."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether no connection of the run was before."""
 
     def opened(self, connection: LiveConnection) -> None:
         """The model listens."""
@@ -65,7 +73,7 @@ async def listened_to(
             inner = await stack.enter_async_context(connected(request))
         except Exception as error:  # noqa: BLE001 - whatever a provider raises has words
             raise _quiet(error, listener) from None
-        connection = LiveConnection(inner, listener)
+        connection = LiveConnection(inner, listener, is_first=listener.is_first)
         listener.opened(connection)
         yield connection
 
@@ -73,7 +81,11 @@ async def listened_to(
 class LiveConnection(BaseLlmConnection):
     """Passes on what ADK sends, and what the model says until it is cut."""
 
-    def __init__(self, inner: BaseLlmConnection, listener: Listener) -> None:
+    def __init__(
+        self, inner: BaseLlmConnection, listener: Listener, *, is_first: bool = True
+    ) -> None:
+        """``is_first``: no connection of the run was before it."""
+        self._is_first = is_first
         self._inner = inner
         self._listener = listener
         self._incoming: asyncio.Queue[Any] = asyncio.Queue()
@@ -90,7 +102,14 @@ class LiveConnection(BaseLlmConnection):
         self._deaf_until = asyncio.get_running_loop().time() + STRAGGLING
 
     async def send_history(self, history: list[types.Content]) -> None:
-        """Pass on the history."""
+        """Pass on the history; who has just come has not asked anything yet."""
+        last = history[-1] if history else None
+        if self._is_first and last is not None and last.role == "user":
+            # ADK: it has the model answer a history that ends with the user, or with a result, and
+            # the placeholder of a call that waits is one.
+            words = ASKED if _answers(last) else LISTENING
+            text = types.Part(text=words)
+            history = [*history, types.Content(role="model", parts=[text])]
         await self._said(self._inner.send_history(await self._shaped(history)))
 
     async def send_content(self, content: types.Content) -> None:
@@ -212,6 +231,10 @@ class _Unfinished:
             found.append(LlmResponse(output_transcription=spoken, partial=False))
         self._text = self._transcript = ""
         return found
+
+
+def _answers(content: types.Content) -> bool:
+    return any(part.function_response is not None for part in content.parts or ())
 
 
 def _refers(content: types.Content) -> bool:

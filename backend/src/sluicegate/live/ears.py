@@ -35,6 +35,11 @@ class Ears:
         self._model = model
         self._name = name
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the run has not been connected before."""
+        return self._run.connection is None
+
     def opened(self, connection: LiveConnection) -> None:
         """The model listens."""
         self._run.opened(connection)

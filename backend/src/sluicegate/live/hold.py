@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from sluicegate.core.keys import ChatKey
     from sluicegate.engine.client import Client
@@ -26,6 +26,8 @@ class Hold:
     fence: int
     client: Client
     out: Out
+    alone: Callable[[], asyncio.Lock]
+    """The lock under which requests of the chat are decided; it is taken before `lock`."""
     run: LiveRun | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Whoever decides what is told next has it."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.gate import NOT_FINISHED
 from sluicegate.core.keys import TurnKey
+from sluicegate.core.signals import Settled
 from sluicegate.engine.closing import Closing
 from sluicegate.engine.failures import describe
 from sluicegate.engine.session_log import Closed
@@ -179,9 +180,13 @@ class Line:
         log = parts.log if run.is_over else run.log
         stamp, invocation = turn.stamp, run.invocation
         await log.append_unfinished(chat, turn.translator.unfinished(), invocation, stamp)
+        # What is cut ends first: its step is told together with what was asked in it (D2).
+        cut = _cut_calls(turn)
+        await log.append_closings(chat, cut, invocation, stamp)
+        ended = turn.gate.feed_all([Settled(call.state.call.id, NOT_FINISHED) for call in cut])
+        await turn.emit(ended)
         closing = Closing(parts.ledger, log, parts.survey.terms)
         told = await closing.close(chat, turn.gate, invocation, stamp, reason=ENDED[end])
-        await log.append_closings(chat, _cut_calls(turn), invocation, stamp)
         exchange.calls.clear()
         exchange.is_done = True
         self.floor.leave(exchange)

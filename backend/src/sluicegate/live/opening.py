@@ -42,7 +42,8 @@ async def open_live(
     _admit(parts, user)
     owner = f"{PROCESS}:live-{secrets.token_hex(8)}"
     fence = await parts.turns.lease(chat, owner)
-    hold = Hold(parts, chat, owner, fence, client, Out(with_audio=with_audio))
+    out = Out(with_audio=with_audio)
+    hold = Hold(parts, chat, owner, fence, client, out, lambda: engine.alone(chat))
     try:
         if await parts.log.load(chat) is None:
             await parts.log.create(chat)

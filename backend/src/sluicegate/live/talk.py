@@ -189,7 +189,8 @@ class Talk:
 
     async def _look(self) -> None:
         """Somebody may have decided elsewhere, or nobody in time."""
-        async with self._hold.lock:
+        # Whoever decides here goes on by their own request.
+        async with self._hold.alone(), self._hold.lock:
             head = self.line.head
             if head is None or head.phase != "waits" or head.is_foreign:
                 return

@@ -1,0 +1,352 @@
+"""While a person thinks: the conversation goes on, the socket may go, others may answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sluicegate.errors import Superseded, TurnRunning
+from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnCompleteFrame, TurnFrame
+from sluicegate.wire.messages import comparable
+from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted, words
+from tests.engine.talk import Talk, decide
+from tests.live.caller import Caller, agree, calling, speaks
+
+if TYPE_CHECKING:
+    from sluicegate.core.release import Release
+    from tests.engine.stage import Open
+
+RELEASES: list[Release] = ["deferred", "progressive"]
+SCRIPT = {
+    "pay": [calls(("pay", {"n": 3}), text="Let me pay."), says("It is paid.")],
+    "220": [speaks("The time is ten.")],
+    "330": [calls(("pay", {"n": 4})), speaks("Paid too.")],
+    ".": [says("Hello.")],
+}
+
+
+def stage(pay: Counted, **more: Any) -> Any:
+    return scripted(SCRIPT, [pay.tool()], **more)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_what_is_said_meanwhile_becomes_a_message_of_its_own_afterwards(
+    open_stage: Open, release: Release
+) -> None:
+    pay = Counted()
+    engine = await open_stage(stage(pay))
+    async with calling(Caller(engine, release)) as caller:
+        await caller.say("pay")
+        caller.speak(220)
+        await caller.frame(TurnCompleteFrame, 2)
+        # It is heard and answered aloud at once, and nothing of it is told yet.
+        assert caller.audio
+        assert not [f for f in caller.frames if isinstance(f, TranscriptFrame | TurnFrame)]
+        assert len((await caller.chats())["messages"]) == 2
+        assert (await caller.chats())["status"] == "waiting"
+        turn = await caller.approve()
+        assert pay.runs == [3]
+        assert words(turn.message) == "Let me pay.It is paid."
+        assert "time" not in words(turn.message)
+        first = turn.message
+        spoken = await caller.spoken_turn()
+        assert words(spoken.message) == "The time is ten."
+        await agree(caller)
+        messages = (await caller.chats())["messages"]
+        assert [words(m) for m in messages] == [
+            "pay",
+            "Let me pay.It is paid.",
+            "a tone of 220 Hz",
+            "The time is ten.",
+        ]
+        assert comparable(messages[1]) == comparable(first)
+        assert (await caller.say("hi")).finish_reason == "stop"
+    assert len((await caller.chats())["messages"]) == 6
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_question_asked_meanwhile_is_shown_once_the_first_is_answered(
+    open_stage: Open, release: Release
+) -> None:
+    pay = Counted()
+    engine = await open_stage(stage(pay))
+    async with calling(Caller(engine, release)) as caller:
+        await caller.say("pay")
+        caller.speak(330)
+        await caller.frame(TurnCompleteFrame, 2)
+        assert len((await caller.chats())["messages"]) == 2
+        await caller.approve()
+        assert pay.runs == [3]
+        spoken = await caller.spoken_turn()
+        assert spoken.finish_reason == "tool-calls"
+        turn = await caller.approve()
+        assert pay.runs == [3, 4]
+        assert words(turn.message) == "Paid too."
+        await agree(caller)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_a_text_supersedes_what_waits(open_stage: Open, release: Release) -> None:
+    pay = Counted()
+    engine = await open_stage(stage(pay))
+    async with calling(Caller(engine, release)) as caller:
+        await caller.say("pay")
+        [part] = caller.pending()
+        old = dict(caller.messages[-1])
+        caller.speak(220)
+        await caller.frame(TurnCompleteFrame, 2)
+        turn = await caller.say("hi")
+        assert words(turn.message) == "Hello."
+        [card] = [c for c in turn.chunks if getattr(c, "type", "") == "data-approval"]
+        assert card.data["approvalId"] == part["approval"]["id"]  # type: ignore[attr-defined]
+        assert pay.runs == []
+        await agree(caller)
+        messages = (await caller.chats())["messages"]
+        assert [words(m) for m in messages][-4:] == [
+            "a tone of 220 Hz",
+            "The time is ten.",
+            "hi",
+            "Hello.",
+        ]
+        assert part_of(messages[1], "pay")["state"] == "output-denied"
+        decide(part, approved=True)
+        with pytest.raises(Superseded):
+            await caller.post({"message": {**old, "parts": [part]}, "messageId": old["id"]})
+
+
+async def test_a_stop_supersedes_what_waits(open_stage: Open) -> None:
+    pay = Counted()
+    engine = await open_stage(stage(pay))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        await engine.stop(caller.chat_id, user=caller.user)
+        assert (await caller.frame(ApprovalFrame)).state == "superseded"
+        assert (await caller.chats())["status"] == "ready"
+        assert part_of(await caller.history(), "pay")["state"] == "output-denied"
+        assert words((await caller.say("hi")).message) == "Hello."
+    assert pay.runs == []
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("spoken", [False, True], ids=["typed", "spoken"])
+async def test_the_socket_goes_and_the_answer_comes_by_another_way(
+    open_stage: Open, release: Release, *, spoken: bool
+) -> None:
+    pay, prompts = Counted(), Prompts()
+    engine = await open_stage(
+        scripted(
+            {"440|pay": [calls(("pay", {"n": 3}), text="Let me pay."), says("It is paid.")]},
+            [pay.tool()],
+            before_model_callback=prompts,
+        )
+    )
+    caller = Caller(engine, release)
+    async with calling(caller):
+        if spoken:
+            caller.speak()
+            await caller.spoken_turn()
+        else:
+            await caller.say("pay")
+    assert (await caller.chats())["status"] == "waiting"
+    page = Talk(engine, release, chat_id=caller.chat_id)
+    page.messages = (await caller.chats())["messages"]
+    turn = await page.approve()
+    assert pay.runs == [3]
+    # The model is told of its own call and of its result.
+    assert prompts.results["pay"] == {"paid": 3}
+    assert words(turn.message) == "Let me pay.It is paid."
+    assert comparable(await page.history()) == comparable(turn.message)
+    again = await page.post_last()
+    assert again.failed
+    assert pay.runs == [3]
+
+
+async def test_what_was_said_while_it_waited_is_shown_when_it_is_answered_later(
+    open_stage: Open,
+) -> None:
+    pay = Counted()
+    engine = await open_stage(stage(pay))
+    caller = Caller(engine)
+    async with calling(caller):
+        await caller.say("pay")
+        caller.speak(220)
+        await caller.frame(TurnCompleteFrame, 2)
+    page = Talk(engine, chat_id=caller.chat_id)
+    page.messages = (await caller.chats())["messages"]
+    assert len(page.messages) == 2
+    await page.approve()
+    assert pay.runs == [3]
+    assert [words(m) for m in (await caller.chats())["messages"]][1:] == [
+        "Let me pay.It is paid.",
+        "a tone of 220 Hz",
+        "The time is ten.",
+    ]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("begun_live", [True, False], ids=["live", "page"])
+async def test_what_waits_since_before_is_answered_in_a_new_live_chat(
+    open_stage: Open, release: Release, *, begun_live: bool
+) -> None:
+    pay = Counted()
+    engine = await open_stage(stage(pay))
+    before = Caller(engine, release)
+    if begun_live:
+        async with calling(before):
+            await before.say("pay")
+    else:
+        page = Talk(engine, release, chat_id=before.chat_id)
+        await page.say("pay")
+        before.messages = page.messages
+    caller = Caller(engine, release, chat_id=before.chat_id, messages=before.messages)
+    async with calling(caller):
+        caller.speak(220)
+        await caller.frame(TurnCompleteFrame)
+        assert not [f for f in caller.frames if isinstance(f, TurnFrame)]
+        turn = await caller.approve()
+        assert pay.runs == [3]
+        assert words(turn.message) == "Let me pay.It is paid."
+        await agree(caller)
+        # The live run goes on after the turn that the session was lent to.
+        caller.speak(220)
+        spoken = await caller.spoken_turn()
+        assert words(spoken.message) == "The time is ten."
+        assert words((await caller.say("hi")).message) == "Hello."
+        await agree(caller)
+
+
+async def test_a_text_in_a_new_live_chat_supersedes_what_waits_since_before(
+    open_stage: Open,
+) -> None:
+    pay = Counted()
+    engine = await open_stage(stage(pay))
+    page = Talk(engine)
+    await page.say("pay")
+    caller = Caller(engine, chat_id=page.chat_id, messages=page.messages)
+    async with calling(caller):
+        turn = await caller.say("hi")
+        assert words(turn.message) == "Hello."
+        assert any(getattr(c, "type", "") == "data-approval" for c in turn.chunks)
+        await agree(caller)
+        assert words((await caller.say("hi")).message) == "Hello."
+    assert part_of((await caller.chats())["messages"][1], "pay")["state"] == "output-denied"
+    assert pay.runs == []
+
+
+async def test_a_stop_in_a_new_live_chat_supersedes_what_waits_since_before(
+    open_stage: Open,
+) -> None:
+    engine = await open_stage(stage(Counted()))
+    page = Talk(engine)
+    await page.say("pay")
+    async with calling(Caller(engine, chat_id=page.chat_id)) as caller:
+        await engine.stop(caller.chat_id, user=caller.user)
+        assert (await caller.chats())["status"] == "ready"
+        assert words((await caller.say("hi")).message) == "Hello."
+
+
+async def test_an_answer_to_what_waits_since_before_is_taken_from_elsewhere(
+    open_stage: Open,
+) -> None:
+    pay = Counted()
+    engine = await open_stage(stage(pay))
+    page = Talk(engine)
+    await page.say("pay")
+    async with calling(Caller(engine, chat_id=page.chat_id)) as caller:
+        turn = await page.approve()
+        assert words(turn.message) == "Let me pay.It is paid."
+        assert pay.runs == [3]
+        frame = await caller.frame(TurnFrame)
+        assert frame.message_id == turn.message["id"]
+        caller.messages = page.messages[:1]
+        own = await caller.spoken_turn()
+        assert comparable(own.message) == comparable(turn.message)
+        assert words((await caller.say("hi")).message) == "Hello."
+
+
+async def test_a_restarted_server_knows_what_waits(open_engine: Any) -> None:
+    pay = Counted()
+    async with open_engine(stage(pay)) as engine:
+        caller = Caller(engine)
+        async with calling(caller):
+            await caller.say("pay")
+            caller.speak(220)
+            await caller.frame(TurnCompleteFrame, 2)
+    async with open_engine(stage(pay)) as engine:
+        page = Talk(engine, chat_id=caller.chat_id, messages=caller.messages)
+        assert comparable(await page.history()) == comparable(caller.messages[-1])
+        turn = await page.approve()
+        assert words(turn.message) == "Let me pay.It is paid."
+        assert pay.runs == [3]
+        messages = (await engine.get_chat(page.chat_id, user=page.user))["messages"]
+        assert len(messages) == 4
+
+
+async def test_the_same_answer_twice_at_once_runs_the_call_once(open_stage: Open) -> None:
+    pay = Counted()
+    engine = await open_stage(stage(pay))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        pages = [Talk(engine, chat_id=caller.chat_id) for _ in range(5)]
+        for page in pages:
+            page.messages = (await caller.chats())["messages"]
+        turns = await asyncio.gather(*(page.approve() for page in pages), caller.approve())
+        assert pay.runs == [3]
+        whole = [turn for turn in turns if not turn.failed]
+        assert {words(turn.message) for turn in whole} == {"Let me pay.It is paid."}
+        assert len(whole) == len(turns)
+
+
+async def test_what_waits_beside_a_running_answer_holds_new_text_back(open_stage: Open) -> None:
+    held = asyncio.Event()
+
+    async def look() -> str:
+        """Look for long."""
+        await held.wait()
+        return "seen"
+
+    script = [calls(("pay", {"n": 3}), ("look", {})), says("Done.")]
+    pay = Counted()
+    engine = await open_stage(scripted(script, [pay.tool(), look]))
+    async with calling(Caller(engine)) as caller:
+        asking = asyncio.create_task(caller.say("go"))
+        await caller.frame(TurnCompleteFrame)
+        with pytest.raises(TurnRunning):
+            await caller.start(
+                {"message": {"id": "u", "role": "user", "parts": [{"type": "text", "text": "x"}]}}
+            )
+        held.set()
+        turn = await asking
+        assert turn.finish_reason == "tool-calls"
+        await caller.approve()
+        assert pay.runs == [3]
+        await agree(caller)
+
+
+async def test_the_socket_goes_while_one_call_waits_and_another_is_at_work(
+    open_stage: Open,
+) -> None:
+    began = asyncio.Event()
+
+    async def look() -> str:
+        """Look for ever."""
+        began.set()
+        await asyncio.Event().wait()
+        return "seen"
+
+    script = [calls(("pay", {"n": 3}), ("look", {})), says("Done.")]
+    pay = Counted()
+    engine = await open_stage(scripted(script, [pay.tool(), look]))
+    caller = Caller(engine)
+    async with calling(caller):
+        asking = asyncio.create_task(caller.say("go"))
+        await began.wait()
+        await caller.asked()
+    assert (await asking).finish_reason == "tool-calls"
+    page = Talk(engine, chat_id=caller.chat_id, messages=caller.messages)
+    turn = await page.approve()
+    assert pay.runs == [3]
+    assert part_of(turn.message, "look")["errorText"] == "This call did not finish."
+    assert comparable(await page.history()) == comparable(turn.message)
