@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from google.genai import types
+from opentelemetry import trace
 
 from sluicegate.errors import ToolError
 from sluicegate.tools import worker_call
@@ -83,3 +84,8 @@ async def counting(n: int) -> AsyncIterator[str]:
     for number in range(n):
         yield f"at {number}"
     yield json.dumps({"at": time.time() > 0})
+
+
+def traced() -> str:
+    """Tell the trace that the call belongs to."""
+    return format(trace.get_current_span().get_span_context().trace_id, "032x")

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluicegate.engine.chat_engine import ChatEngine
@@ -15,25 +10,6 @@ from sluicegate.server.logs import logging_to_stderr
 from sluicegate.server.settings import Settings
 from tests.agents.conformance_agent import SECRET
 from tests.engine.talk import Talk
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-EXPORTER = InMemorySpanExporter()
-
-
-@pytest.fixture
-def spans() -> Iterator[InMemorySpanExporter]:
-    """What tracing would export of a test."""
-    provider = trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
-        provider = TracerProvider()
-        trace.set_tracer_provider(provider)
-    processor = SimpleSpanProcessor(EXPORTER)
-    provider.add_span_processor(processor)
-    EXPORTER.clear()
-    yield EXPORTER
-    EXPORTER.clear()
 
 
 @pytest.mark.parametrize("log_level", ["info", "debug"])

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.tools import worker_calls
 from sluicegate.wire.chunks import ToolOutputAvailableChunk
 from sluicegate.wire.messages import comparable, is_tool_part
 from tests.engine.stage import Open, Prompts, Responses, calls, part_of, says, scripted, words
@@ -234,6 +236,18 @@ async def test_a_tool_that_went_while_its_approval_was_open_is_not_run(
     assert (lines(effects), turn.failed) == ([], False)
 
 
+async def test_without_a_stand_in_adk_ends_the_run_when_a_tool_has_gone(
+    open_stage: Open, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = await start()
+    talk = await talk_with(open_stage, worker.url, [calls(("shop_pay", {"n": 1})), says("pity")])
+    await talk.say("pay")
+    worker.kill()
+    assert talk.engine.parts.workers is not None
+    monkeypatch.setattr(talk.engine.parts.workers, "may_be_gone", lambda name: False)
+    assert (await talk.approve()).failed
+
+
 async def test_a_tool_that_came_back_before_the_yes_runs(
     open_stage: Open, start: Start, effects: Path
 ) -> None:
@@ -344,6 +358,25 @@ async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_agent(
     assert part_of(turn.message, "shop_pay")["output"] == {"result": "own 1"}
     assert engine.parts.workers is not None
     assert engine.parts.workers.tools() == []
+
+
+async def test_a_worker_goes_on_with_the_trace_of_its_call(
+    open_stage: Open, worker: WorkerProcess, spans: InMemorySpanExporter
+) -> None:
+    script = [calls(("shop_traced", {})), says("done")]
+    talk = await talk_with(open_stage, worker.url, script, ungated_worker_tools=("shop_traced",))
+    turn = await talk.say("go")
+    made = {span.context.trace_id for span in spans.get_finished_spans() if span.context}
+    told = part_of(turn.message, "shop_traced")["output"]["result"]
+    assert int(told, 16) in made
+
+
+async def test_without_the_package_a_sentence_says_what_to_install(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_calls, "find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match=r"install sluicegate\[workers\]\."):
+        await open_stage(scripted([says("hi")]), workers=("http://a/mcp",))
 
 
 async def test_two_workers_of_one_name_are_refused_at_the_start(open_stage: Open) -> None:

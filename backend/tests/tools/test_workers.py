@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from mcp import types as mcp
 
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, ToolError
-from sluicegate.tools import workers
 from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteTerms, remote_tools
 from sluicegate.tools.worker_calls import WorkerCall, call_in
 from sluicegate.tools.worker_link import WorkerLink
@@ -48,7 +47,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     async def tools(link: WorkerLink, seconds: float) -> list[mcp.Tool]:
         return await made.tools(link, seconds)
 
-    monkeypatch.setattr(workers.WorkerLink, "tools", tools)
+    monkeypatch.setattr(WorkerLink, "tools", tools)
     return made
 
 
