@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
+import re
+import signal
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +25,42 @@ OTHER = "another-token-of-some-length"
 
 
 @pytest.fixture(scope="module")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerProcess]:
-    nursery = Nursery(tmp_path_factory.mktemp("workers"))
-    (nursery.folder / "token").write_text(TOKEN)
-    (nursery.folder / "effects").touch()
-    options = ("--token", str(nursery.folder / "token"))
-    yield nursery.start(*options, effects=nursery.folder / "effects")
-    nursery.close()
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    made = Nursery(tmp_path_factory.mktemp("workers"))
+    (made.folder / "token").write_text(TOKEN)
+    (made.folder / "effects").touch()
+    yield made
+    made.close()
+
+
+def start(nursery: Nursery, *options: str) -> WorkerProcess:
+    token = str(nursery.folder / "token")
+    return nursery.start("--token", token, *options, effects=nursery.folder / "effects")
+
+
+@pytest.fixture(scope="module")
+def worker(nursery: Nursery) -> WorkerProcess:
+    return start(nursery)
+
+
+@dataclass
+class Registrar:
+    """A server that notes who registers, and grants a short lease."""
+
+    asked: asyncio.Queue[tuple[str, str]] = field(default_factory=asyncio.Queue)
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = re.search(r"content-length: (\d+)", head.lower())
+        body = await reader.readexactly(int(length[1])) if length else b""
+        assert f"Bearer {TOKEN}" in head
+        self.asked.put_nowait((head.partition(" HTTP")[0], body.decode()))
+        said = b'{"lease": 0.3}'
+        close = b"content-length: 14\r\nconnection: close\r\n\r\n"
+        writer.write(b"HTTP/1.1 200 OK\r\n" + close + said)
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
 
 
 def known(folder: Path) -> str:
@@ -86,6 +119,21 @@ async def test_a_registration_that_cannot_be_taken_changes_nothing(
         assert answer.status_code == status
         assert sentence in answer.text
         assert (await http.delete("/api/workers/shop", headers=bearer(TOKEN))).status_code == 404
+
+
+async def test_a_worker_renews_its_lease_and_says_when_it_leaves(nursery: Nursery) -> None:
+    registrar = Registrar()
+    async with await asyncio.start_server(registrar, "127.0.0.1", 0) as server, asyncio.timeout(20):
+        port = server.sockets[0].getsockname()[1]
+        own = ("--register", f"http://127.0.0.1:{port}")
+        worker = await asyncio.to_thread(start, nursery, *own)
+        for _ in range(3):
+            asked, body = await registrar.asked.get()
+            assert asked == "POST /api/workers"
+            assert json.loads(body) == {"name": "shop", "url": worker.url}
+        await asyncio.to_thread(worker.kill, signal.SIGTERM)
+        while asked != "DELETE /api/workers/shop":
+            asked, _ = await registrar.asked.get()
 
 
 async def test_a_server_that_takes_no_registrations_says_so(tmp_path: Path) -> None:

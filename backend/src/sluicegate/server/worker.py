@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.access import is_loopback_name
 from sluicegate.server.authentication import bearer_token
-from sluicegate.server.serving import bind, url_of
+from sluicegate.server.serving import Server, bind, url_of
 from sluicegate.tools.worker_functions import load_functions
 from sluicegate.tools.worker_names import is_worker_name
 from sluicegate.tools.worker_server import worker_server
@@ -100,13 +100,16 @@ def work(file: str, options: WorkerOptions, settings: Settings) -> int:
         ws="none",
         timeout_graceful_shutdown=settings.shutdown_timeout,
     )
-    server = uvicorn.Server(config)
+
+    def ready() -> None:
+        names = ", ".join(function.name for function in functions)
+        sys.stdout.write(f"sluicegate worker {options.name} offers {names} at {own}{PATH}\n")
+        sys.stdout.flush()
+
+    server = Server(config, cut=lambda: None, ready=ready)
 
     async def serve() -> None:
         async with manager.run(), _registered(options, options.url or f"{own}{PATH}"):
-            names = ", ".join(function.name for function in functions)
-            sys.stdout.write(f"sluicegate worker {options.name} offers {names} at {own}{PATH}\n")
-            sys.stdout.flush()
             await server.serve(sockets=[listener])
 
     try:
