@@ -192,7 +192,8 @@ export class Conversation {
     });
     const chat = kit.chat({
       id: this.chatId,
-      ...this.#wayPast(recorder),
+      // A chat is live on one socket alone; who only reads comes another way.
+      ...this.#wayPast(recorder, this.combination.transport !== "live"),
       messages: kit.resumesLoaded ? messages : messages.filter(({ role }) => role === "user"),
     });
     await chat.resumeStream();
@@ -244,9 +245,9 @@ export class Conversation {
   }
 
   /** The way of a client to the server, on which a recorder sees everything. */
-  #wayPast(recorder: Recorder): Omit<ChatOptions, "id"> {
+  #wayPast(recorder: Recorder, maySocket = true): Omit<ChatOptions, "id"> {
     const { chatId, headers } = this;
-    const { transport } = this.combination;
+    const transport = maySocket ? this.combination.transport : undefined;
     return {
       api: `${this.place.url}/api/chat`,
       headers,

@@ -11,8 +11,11 @@ export type Version = "6" | "6-floor" | "7" | "7-floor";
 
 export type Status = "submitted" | "streaming" | "ready" | "error";
 
-/** The stock socket transport, which AI SDK 7 alone brings, or the client package's own. */
-export type SocketTransport = "websocket" | "bidi";
+/**
+ * The stock socket transport, which AI SDK 7 alone brings, or the client package's own: over the
+ * same socket, or over the one on which a chat may also be spoken.
+ */
+export type SocketTransport = "websocket" | "bidi" | "live";
 
 /** What the stories use of the AI SDK's `Chat`; its real types differ between the majors. */
 export interface ChatLike {
@@ -108,19 +111,20 @@ function kit(version: Version, client: Client): Kit {
       messages,
       ...options
     }) {
+      const kept = {
+        kind: "bidi",
+        api,
+        major: version.startsWith("6") ? 6 : 7,
+        headers,
+        body,
+        ...(webSocket && { webSocket }),
+        ...(patience && { patience }),
+      } as const;
       const transport = {
         http: () => new Transport({ api, headers, body, fetch }),
         websocket: () => new SocketTransport({ url: `${api}/ws`, headers, body, webSocket }),
-        bidi: () =>
-          createChatTransport({
-            kind: "bidi",
-            api,
-            major: version.startsWith("6") ? 6 : 7,
-            headers,
-            body,
-            ...(webSocket && { webSocket }),
-            ...(patience && { patience }),
-          }),
+        bidi: () => createChatTransport(kept),
+        live: () => createChatTransport({ ...kept, live: { chatId: options.id } }),
       }[kind ?? "http"]();
       return new Chat({ ...options, transport, ...(messages && { messages: [...messages] }) });
     },

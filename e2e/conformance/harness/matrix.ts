@@ -75,6 +75,14 @@ const OVER_BIDI: readonly Combination[] = [
   { ...BIDI, version: "6", release: "progressive", rule: "stock+tool-calls" },
 ];
 
+const LIVE = { style: "call", transport: "live" } as const;
+
+/** The same transport on the socket on which a chat may also be spoken. */
+const OVER_LIVE: readonly Combination[] = [
+  { ...LIVE, version: "7", release: "deferred", rule: "stock+tool-calls" },
+  { ...LIVE, version: "6", release: "progressive", rule: "stock" },
+];
+
 /** The client's own rule, which sends for pages and people alike: every release and style once. */
 const SAFE: readonly Combination[] = [
   { version: "7", release: "preview", style: "call", rule: "safe" },
@@ -93,6 +101,7 @@ export const EVERYWHERE: readonly Combination[] = [
   ]),
   ...overSockets(STOCK_RULES),
   ...OVER_BIDI,
+  ...OVER_LIVE,
   ...SAFE,
 ];
 

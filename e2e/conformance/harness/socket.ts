@@ -13,7 +13,8 @@ const STATUSES: Readonly<Record<string, number>> = {
   unavailable: 503,
 };
 
-const HEARTBEAT = "-";
+/** Frames that belong to no request: heartbeats, and what a live socket tells. */
+const OF_NOBODY = new Set(["-", "live"]);
 
 interface Frame {
   readonly type?: unknown;
@@ -58,7 +59,7 @@ export class SocketTurns {
     const frame = JSON.parse(text) as Frame;
     const requestId = String(frame.requestId);
     const kept = this.#turns.get(requestId);
-    if (requestId === HEARTBEAT || kept === undefined) return;
+    if (OF_NOBODY.has(requestId) || kept === undefined) return;
     const { turn, faults } = kept;
     if (turn.ended) faults.push(`a frame after the end: ${text}`);
     switch (frame.type) {
@@ -136,21 +137,23 @@ export function recordedSocket(
   return class extends WebSocket {
     readonly #turns = new SocketTurns(recorder);
 
-    constructor(url: string | URL) {
-      // Node.js takes headers where a browser takes protocols.
-      super(url, { headers } as unknown as string[]);
+    constructor(url: string | URL, protocols?: string | string[]) {
+      // Node.js takes headers, and protocols among them, where a browser takes protocols alone.
+      super(url, { headers, ...(protocols && { protocols }) } as unknown as string[]);
       const open = sockets.get(chatId) ?? new Set();
       sockets.set(chatId, open.add(this));
-      this.addEventListener("message", ({ data }) => this.#turns.came(String(data)));
+      this.addEventListener("message", ({ data }) => {
+        if (typeof data === "string") this.#turns.came(data);
+      });
       this.addEventListener("close", () => {
         open.delete(this);
         this.#turns.closed();
       });
     }
 
-    override send(text: string): void {
-      this.#turns.sent(text);
-      super.send(text);
+    override send(said: string | ArrayBuffer): void {
+      if (typeof said === "string") this.#turns.sent(said);
+      super.send(said);
     }
   };
 }

@@ -39,7 +39,10 @@ export class Talk extends Conversation {
     user?: string;
     combination?: Combination;
   }): Talk {
-    const { place, combination, chatId, user } = this;
+    const { place, chatId, user } = this;
+    const { transport, ...rest } = this.combination;
+    // A chat is live in one tab alone; the others go another way.
+    const combination = transport === "live" ? rest : this.combination;
     const earlier = [...this.earlier, ...this.recorder.posts];
     const tab = new Talk({ place, combination, chatId, user, earlier, ...options });
     tab.#quiet = this.#quiet;
