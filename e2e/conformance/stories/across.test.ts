@@ -3,11 +3,13 @@ import type { Combination } from "../harness/matrix.ts";
 import { story } from "../harness/story.ts";
 
 const KINDS = [undefined, "websocket", "bidi"] as const;
+/** A live run takes answers from everywhere while its socket is open. */
+const FROM = [...KINDS, "live"] as const;
 const CHAT = { style: "call", rule: "stock" } as const;
 
-/** The clients that can leave for a transport from each other one; AI SDK 6 has two of them. */
+/** The clients that can leave for a transport from each other one; AI SDK 6 has no stock socket. */
 function leavingFor(to: SocketTransport | undefined): Combination[] {
-  return KINDS.filter((from) => from !== to).flatMap((from) =>
+  return FROM.filter((from) => from !== to).flatMap((from) =>
     (["6", "7"] as const)
       .filter((version) => version === "7" || (from !== "websocket" && to !== "websocket"))
       .flatMap((version) =>
@@ -41,6 +43,8 @@ for (const to of KINDS) {
           ["update", "output-denied"],
         ],
         effects: { search: 1 },
+        // Nothing holds a live model back until a reader has come.
+        resumes: talk.combination.transport !== "live",
       });
     },
   );

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { inSequence } from "../harness/matrix.ts";
+import { inSequence, NOT_LIVE } from "../harness/matrix.ts";
 import { calls } from "../harness/messages.ts";
 import { story } from "../harness/story.ts";
 
@@ -22,22 +22,26 @@ story("a tool that nobody has", { posts: 1 }, async (talk) => {
   });
 });
 
-story("a model that fails at once", { posts: 1 }, async (talk) => {
+story("a model that fails at once", { posts: 1, combinations: NOT_LIVE }, async (talk) => {
   talk.say("story:model_fails");
   await talk.ends({ status: "error" });
   expect(talk.chat.error?.message).toMatch(/\S/);
 });
 
-story("a model that fails after an approved call", { posts: inSequence(1) }, async (talk) => {
-  talk.say("story:model_fails_later");
-  await talk.waitsFor("pay");
-  await talk.approve("pay");
-  await talk.ends({
-    calls: [["pay", "output-available"]],
-    effects: { pay: 1 },
-    status: "error",
-  });
-});
+story(
+  "a model that fails after an approved call",
+  { posts: inSequence(1), combinations: NOT_LIVE },
+  async (talk) => {
+    talk.say("story:model_fails_later");
+    await talk.waitsFor("pay");
+    await talk.approve("pay");
+    await talk.ends({
+      calls: [["pay", "output-available"]],
+      effects: { pay: 1 },
+      status: "error",
+    });
+  },
+);
 
 story(
   "a model that has nothing to say after an approved call",

@@ -214,6 +214,20 @@ describe("a voice that cannot begin says why and lets go", () => {
     expect(sockets.all).toHaveLength(1);
   });
 
+  test("where the live run fails at once", async () => {
+    const sockets = new FakeSockets();
+    const voice = live(sockets);
+    const failed = { errorText: "The model failed; id 1.", code: "internal" };
+    sockets.opened = (socket) => {
+      socket.accept();
+      socket.say({ type: "error", requestId: "live", ...failed });
+      socket.end(1011);
+    };
+
+    await expect(voice.start()).rejects.toThrow("The model failed; id 1.");
+    expect(voice.state()).toMatchObject({ status: "off", error: { code: "internal" } });
+  });
+
   test("where it was stopped meanwhile", async () => {
     const sockets = new FakeSockets();
     const voice = live(sockets);
@@ -226,6 +240,15 @@ describe("a voice that cannot begin says why and lets go", () => {
     expect(voice.state().status).toBe("off");
     expect(audio.contexts.every(({ state }) => state === "closed")).toBe(true);
   });
+});
+
+test("a voice goes on when a frame of it was refused, and says so until it is well again", async () => {
+  const { voice, sockets } = await on();
+  const refused = { errorText: "That is no picture.", code: "malformed" };
+  sockets.last.say({ type: "error", requestId: "live", ...refused });
+  expect(voice.state()).toMatchObject({ status: "on", error: { message: "That is no picture." } });
+  sockets.last.say(READY);
+  expect(voice.state()).toMatchObject({ status: "on", error: undefined });
 });
 
 test("a voice goes on when its connection breaks, and ends when the server refuses", async () => {

@@ -9,7 +9,7 @@ export interface VoiceState {
   readonly isMuted: boolean;
   /** Whether the agent is to be heard. */
   readonly isSpeaking: boolean;
-  /** Why it ended by itself or could not begin. */
+  /** What went wrong last: why it ended or could not begin, or what the server complains of. */
   readonly error: Error | undefined;
 }
 
@@ -133,7 +133,14 @@ export class Voice {
     return new Promise((resolve, reject) => {
       this.#ears.push(
         () => reject(new Error("The voice was stopped.")),
-        line.on("ready", resolve),
+        line.on("ready", (rates) => {
+          resolve(rates);
+          this.#set({ error: undefined });
+        }),
+        line.on("error", (error) => {
+          reject(error);
+          this.#set({ error });
+        }),
         line.on("refused", (error) => {
           reject(error);
           if (this.#state.status === "on") void this.#end(error);

@@ -161,6 +161,31 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
     expect(texts(chat)).toBe("Half");
   });
 
+  test.each([
+    { title: "before its first chunk", begun: 0, text: "" },
+    { title: "in the middle", begun: HALF.length, text: "Half done." },
+  ])("ends with what the server said when the live run failed $title", async (row) => {
+    const sockets = new FakeSockets();
+    const parts = [{ type: "step-start" }, { type: "text", text: "Half done.", state: "done" }];
+    const stored = async () => ({ status: "ready", messages: [{ id: "m1", parts }] });
+    const { chat } = make(sockets, { stored: stored as never });
+    const failed = { errorText: "The model failed; id 1.", code: "internal" };
+    sockets.heard = (socket, { type, requestId }) => {
+      if (type === "resume") socket.say({ type: "no-active", requestId });
+      if (type !== "send") return;
+      socket.chunks(requestId, HALF.slice(0, row.begun));
+      socket.say({ type: "error", requestId: "live", ...failed });
+      socket.end(1011);
+    };
+    void chat.sendMessage({ text: "Go." });
+    await vi.advanceTimersByTimeAsync(1_000);
+
+    const { error } = chat as unknown as { error: Error };
+    expect([chat.status, error.message]).toEqual(["error", "The model failed; id 1."]);
+    expect(texts(chat)).toBe(row.text);
+    expect(sockets.frames.filter(({ type }) => type === "send")).toHaveLength(1);
+  });
+
   test("takes back what the stored message does not hold, where the major can", async () => {
     const sockets = new FakeSockets();
     const parts = [

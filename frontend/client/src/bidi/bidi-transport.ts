@@ -51,6 +51,8 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
   readonly #requests: Requests;
   readonly #listeners = new Listeners();
   #isLive = false;
+  /** What the server has said of the live run last, on the present connection. */
+  #complaint: Error | undefined;
 
   constructor(options: BidiOptions) {
     this.#options = options;
@@ -177,16 +179,18 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
   }
 
   #opened(): void {
+    this.#complaint = undefined;
     this.#listeners.tell("connection", "open");
     this.#requests.connected();
   }
 
   #lost(): void {
-    this.#requests.lost();
+    this.#requests.lost(this.#complaint);
     this.#listeners.tell("connection", "lost");
   }
 
-  #failed(error: Error): void {
+  #failed(failure: Error): void {
+    const error = this.#complaint ?? failure;
     this.#isLive = false;
     this.#requests.fail(error);
     this.#listeners.tell("refused", error);
@@ -212,6 +216,8 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
   #live(frame: Frame): void {
     const { type, requestId: _, ...told } = frame;
     if (isLiveEvent(type)) this.#listeners.tell(type, told as never);
-    else if (type === "error") this.#listeners.tell("refused", errorOf(frame));
+    if (type !== "error") return;
+    this.#complaint = errorOf(frame);
+    this.#listeners.tell("error", this.#complaint);
   }
 }

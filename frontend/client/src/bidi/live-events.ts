@@ -29,6 +29,8 @@ export interface LiveEvents {
   "go-away": object;
   /** PCM16, little-endian, mono, at the `outputRate` of `ready`. */
   audio: ArrayBuffer;
+  /** A frame was refused, or the live run has ended; the connection is sought again if it goes. */
+  error: Error;
   /** Whether the connection is there. */
   connection: "open" | "lost";
   /** The connection is refused or cannot be made, and is not sought any more. */

@@ -39,6 +39,8 @@ export class OpenRequest {
   /** Whether it was asked for on an earlier connection. */
   wasAsked = false;
   isOpen = true;
+  /** What the server said when the connection went. */
+  reason: Error | undefined;
   sequence = -1;
   timer: ReturnType<typeof setTimeout> | undefined;
   readonly #init: RequestInit;
@@ -74,7 +76,8 @@ export class OpenRequest {
   }
 
   /** Forget the connection that is lost. */
-  lost(): void {
+  lost(reason: Error | undefined): void {
+    this.reason = reason;
     this.requestId = undefined;
     this.sequence = -1;
     clearTimeout(this.timer);
@@ -91,6 +94,7 @@ export class OpenRequest {
   }
 
   accepted(): void {
+    this.reason = undefined;
     this.#respond(this.chunks);
   }
 
@@ -112,6 +116,11 @@ export class OpenRequest {
     const needed = new CatchUp(this.have).settle(message.parts, major);
     if (needed === undefined) return false;
     for (const each of needed) this.#controller.enqueue(each);
+    if (this.reason !== undefined) {
+      this.#controller.enqueue({ type: "error", errorText: this.reason.message });
+      this.end();
+      return true;
+    }
     const { metadata: messageMetadata } = message;
     this.#controller.enqueue({
       type: "finish",

@@ -62,9 +62,12 @@ export class Requests {
     }
   }
 
-  /** The connection is lost; what was asked for is resumed on the next one. */
-  lost(): void {
-    for (const request of this.#open) request.lost();
+  /**
+   * The connection is lost; what was asked for is resumed on the next one. If it is over by then,
+   * it has ended for that reason, where there is one.
+   */
+  lost(reason: Error | undefined): void {
+    for (const request of this.#open) request.lost(reason);
   }
 
   fail(error: Error): void {
@@ -147,6 +150,8 @@ export class Requests {
     if (request.kind === "resume" && !request.hasBegun) {
       this.#open.delete(request);
       request.endWithNothing();
+    } else if (!request.hasBegun && request.reason !== undefined) {
+      this.#fail(request, request.reason);
     } else if (!request.hasBegun) {
       // The same message and the same answers again run nothing a second time (A4).
       request.sequence = -1;

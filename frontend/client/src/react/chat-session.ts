@@ -1,6 +1,6 @@
 import { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
-import { type SpokenTurn, Voice } from "../audio/voice.ts";
+import { Voice } from "../audio/voice.ts";
 import { ClientToolRuns, openCalls } from "../client-tools.ts";
 import { closedApproval, withClosedApproval, withDecidedApproval } from "../closed-cards.ts";
 import type { ChatMessage } from "../messages.ts";
@@ -12,7 +12,7 @@ import { type Staged, StagedDecisions } from "../staged-decisions.ts";
 import { loadChat, type StoredChat } from "../stored-chat.ts";
 import { Connection } from "./connection.ts";
 import type { SluiceChatOptions } from "./options.ts";
-import { withSpoken, withTranscript } from "./spoken.ts";
+import { SpokenTurns } from "./spoken.ts";
 
 /** A request that the server refused, after which the chat was loaded anew. */
 export interface Refusal<Message> {
@@ -69,13 +69,18 @@ export class ChatSession<Message extends UIMessage> {
       taken: (sent) => this.#taken(sent as readonly ChatMessage[]),
       idle: () => this.#runOpenCalls(),
     });
+    const spoken = new SpokenTurns<Message>({
+      change: (change) => this.#change(change),
+      rest: () => this.#rest(),
+      resume: (messageId) => this.chat.resumeStream({ body: { messageId } }),
+    });
     this.voice = new Voice({
       transport: () => this.#connection.live(),
       worklets: () => this.#options.worklets,
       constraints: () => this.#options.microphone,
-      onTurn: (turn) => void this.#answerTo(turn),
+      onTurn: (turn) => void spoken.answer(turn),
       onTranscript: (transcript) => {
-        this.#change((shown) => withTranscript(shown, transcript));
+        spoken.hear(transcript);
         this.#options.onTranscript?.(transcript);
       },
     });
@@ -256,13 +261,6 @@ export class ChatSession<Message extends UIMessage> {
         void this.chat.addToolOutput({ tool: toolName, toolCallId, ...outcome } as never);
       });
     });
-  }
-
-  /** A spoken message has no request of its own; a resume brings its answer. */
-  async #answerTo({ messageId, userMessageId, text }: SpokenTurn): Promise<void> {
-    await this.#rest();
-    this.#change((shown) => withSpoken(shown, { id: userMessageId, text }));
-    await this.chat.resumeStream({ body: { messageId } });
   }
 
   /** Wait until the response has ended, or leave it when that takes too long. */

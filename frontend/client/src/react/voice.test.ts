@@ -67,6 +67,18 @@ test("a spoken message and its answer stand in the chat", async () => {
   expect(sockets.last.url).toBe("ws://page/api/live?chat=chat");
 });
 
+test("what was heard late stands before its answer, and what was never said does not", async () => {
+  const { page, sockets } = await speaking(turn(ANSWER));
+  await page.does(() => sockets.last.say(SPOKEN));
+  await page.shows(() => expect(page.text).toBe("Done."));
+  expect(page.chat.messages.map(({ id }) => id)).toEqual(["m1"]);
+  await page.does(() => sockets.last.say(said("Pay", false)));
+  await page.does(() => sockets.last.say(said("Pay five.", true)));
+
+  expect(page.chat.messages.map(({ id }) => id)).toEqual(["u1", "m1"]);
+  expect(page.chat.messages[0]?.parts).toEqual([{ type: "text", text: "Pay five." }]);
+});
+
 test.each([
   { state: "approved", shown: "approval-responded", approved: true },
   { state: "denied", shown: "approval-responded", approved: false },
