@@ -8,7 +8,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend typescript conformance scenarios mutants bench format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend typescript conformance scenarios smoke mutants bench format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -36,10 +36,11 @@ demo: setup ## serve the demo agent and its page on http://127.0.0.1:8000
 	@$(BIN)/sluicegate demo
 
 wheel: setup page ## build the wheel, with the page inside
+	@rm -f dist/*.whl
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python
 	@ls dist/*.whl
 
-test: static types imports backend typescript conformance scenarios ## every check and every test
+test: static types imports backend typescript conformance scenarios smoke ## every check and every test
 
 static: setup ## formatting and lint of the Python code, tidiness of the tree
 	$(BIN)/ruff format --check .
@@ -71,6 +72,10 @@ golden: setup-node ## write the recorded conversations in e2e/goldens anew
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	GOLDEN_DIR="$$folder" $(NPM) run --silent golden && \
 	$(BIN)/python scripts/golden.py "$$folder" e2e/goldens
+
+smoke: setup-browser wheel ## the wheel alone, in an environment without anything of this tree
+	@sh scripts/wheel_environment.sh
+	@SLUICEGATE_COMMAND="$(CURDIR)/build/wheel/bin/sluicegate" $(NPM) run --silent scenarios -- approvals --grep "over sse.*(approved payment|whole group)"
 
 mutants: setup ## break each promise once and see that a test notices; takes half an hour
 	$(BIN)/python backend/tests/mutants/run.py

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, defineConfig, devices } from "@playwright/test";
+import { microphoneFile } from "./e2e/scenarios/microphone.ts";
 
 const unpacked = join(import.meta.dirname, ".venv", "chromium");
 
@@ -23,6 +24,8 @@ if (executablePath?.startsWith(unpacked)) {
   process.env.FONTCONFIG_PATH = join(unpacked, "fonts");
 }
 
+const launchOptions = executablePath ? { executablePath } : {};
+
 export default defineConfig({
   testDir: "e2e/scenarios",
   forbidOnly: true,
@@ -36,7 +39,25 @@ export default defineConfig({
     trace: "retain-on-failure",
     // What draws videos comes with Playwright's own browser only.
     video: executablePath ? "off" : "retain-on-failure",
-    launchOptions: executablePath ? { executablePath } : {},
+    launchOptions,
   },
-  projects: [{ name: "chromium", use: devices["Desktop Chrome"] }],
+  projects: [
+    { name: "chromium", testIgnore: /voice/, use: devices["Desktop Chrome"] },
+    {
+      name: "voice",
+      testMatch: /voice/,
+      use: {
+        ...devices["Desktop Chrome"],
+        launchOptions: {
+          ...launchOptions,
+          args: [
+            "--autoplay-policy=no-user-gesture-required",
+            "--use-fake-device-for-media-stream",
+            "--use-fake-ui-for-media-stream",
+            `--use-file-for-fake-audio-capture=${microphoneFile(440)}%noloop`,
+          ],
+        },
+      },
+    },
+  ],
 });

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _MARK: Final = DELTA.encode()
+_LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
 _PIECE: Final = 256 * 1024
 
 
@@ -78,7 +79,7 @@ def _exchange(address: Address, request: bytes) -> Exchange:
 def _timed(connection: socket.socket, request: bytes) -> Exchange:
     pieces: list[bytes] = []
     first: float | None = None
-    beginning = b""
+    beginning = tail = b""
     worked, began = time.thread_time(), time.perf_counter()
     connection.sendall(request)
     while piece := connection.recv(_PIECE):
@@ -87,6 +88,10 @@ def _timed(connection: socket.socket, request: bytes) -> Exchange:
             beginning += piece
             if _MARK in beginning:
                 first = time.perf_counter() - began
+        # Some keep the connection although they were asked to close it.
+        tail = tail[-len(_LAST_CHUNK) :] + piece
+        if tail.endswith(_LAST_CHUNK):
+            break
     last = time.perf_counter() - began
     return Exchange(content(b"".join(pieces)), first, last, time.thread_time() - worked)
 

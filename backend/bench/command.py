@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from bench.approval_cost import measure_costs
 from bench.client import BenchError
 from bench.crowd import MANY, measure_crowd, measure_memory
 from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
@@ -32,7 +33,8 @@ MEMORY: Final = "memory"
 GROWTH: Final = "growth"
 PENDING: Final = "pending"
 START: Final = "start"
-NAMES: Final = (*(peer.name for peer in PEERS), CROWD, MEMORY, GROWTH, PENDING, START)
+LEDGER: Final = "ledger"
+NAMES: Final = (*(peer.name for peer in PEERS), CROWD, MEMORY, GROWTH, PENDING, START, LEDGER)
 
 
 class Size(NamedTuple):
@@ -111,6 +113,9 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         _say("starting again and again")
         report.start["import"] = measure_import(rounds=size.repeats)
         report.start["first answer"] = measure_start(folder, rounds=size.repeats)
+    if LEDGER in names:
+        _say("approvals on either database")
+        report.costs = measure_costs(folder, count=max(2, size.approvals // 5))
     return report
 
 

@@ -14,6 +14,7 @@ from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from bench.approval_cost import ApprovalCost
     from bench.crowd import Crowd
     from bench.pending import Pending
     from bench.rounds import Samples
@@ -64,6 +65,7 @@ class Report:
     approvals: dict[int, float] = field(default_factory=dict)
     start: dict[str, float] = field(default_factory=dict)
     pending: Pending | None = None
+    costs: list[ApprovalCost] = field(default_factory=list)
 
     def per_delta(self, name: str) -> Spread:
         """Return the spread of a row."""
@@ -105,6 +107,7 @@ class Report:
             "approvals_per_second": self.approvals,
             "start": self.start,
             "pending": self._pending_json(),
+            "ledger": [{**asdict(cost), "median": cost.median} for cost in self.costs],
         }
 
     def _median(self, name: str, base: str) -> float | None:
@@ -165,6 +168,11 @@ class Report:
             yield f"Approvals, {people} at once: {rate:.1f} a second"
         for what, seconds in self.start.items():
             yield f"Cold start, {what}: {seconds * 1e3:.0f} ms"
+        for cost in self.costs:
+            yield (
+                f"Ledger and lease per approval, {cost.store}: {spread(cost.seconds).text(1e3)} ms "
+                f"(at most {cost.budget * 1e3:.0f})"
+            )
         found = self.pending
         if found is not None:
             yield (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +56,36 @@ def test_importing_the_package_imports_nothing_else_of_weight() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[] True\n"
+
+
+def room(name: str) -> str:
+    """An import of every module of a room."""
+    folder = Path(sluicegate.__file__).parent / name
+    return ", ".join(f"sluicegate.{name}.{path.stem}" for path in sorted(folder.glob("[!_]*.py")))
+
+
+WEIGHT = {
+    "wire": (room("wire"), {"google", "starlette", "sqlalchemy", "uvicorn", "anyio", "asyncio"}),
+    # The validator of changed arguments is the one module of core that is imported when needed.
+    "core": (
+        room("core").replace("sluicegate.core.argument_schema, ", ""),
+        {"google", "starlette", "sqlalchemy", "uvicorn", "anyio", "jsonschema"},
+    ),
+    "what serve imports": (
+        "sluicegate.server.commands, sluicegate.server.app, sluicegate.server.serving",
+        {"asyncpg", "jsonschema", "litellm", "mcp", "PIL", "redis"},
+    ),
+}
+
+
+@pytest.mark.parametrize("part", WEIGHT)
+def test_nothing_is_imported_that_is_not_needed(part: str) -> None:
+    modules, heavy = WEIGHT[part]
+    program = (
+        f"import sys, {modules}; "
+        f"print(sorted({heavy!r} & {{name.partition('.')[0] for name in sys.modules}}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"

@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
-const COMMAND = join(import.meta.dirname, "../../.venv/bin/sluicegate");
+const COMMAND =
+  process.env.SLUICEGATE_COMMAND ?? join(import.meta.dirname, "../../.venv/bin/sluicegate");
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
@@ -42,7 +43,8 @@ export class DemoServer {
     const effects = join(this.folder, "effects");
     const child = spawn(COMMAND, ["demo", "--port", String(this.port), ...this.options], {
       cwd: this.folder,
-      env: { ...process.env, SLUICEGATE_EFFECTS: effects },
+      // Nothing but Python is in its reach, as on a machine without Node.
+      env: { ...process.env, PATH: dirname(COMMAND), SLUICEGATE_EFFECTS: effects },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#process = child;

@@ -38,6 +38,22 @@ def test_approvals_that_wait_hold_nothing_of_the_process(
     assert (document["pending"]["tasks"], document["pending"]["sockets"]) == (0, 0)
 
 
+def test_what_ledger_and_lease_add_to_an_approval_is_a_row_for_each_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "bench.json"
+
+    assert main(["--short", "--only", "ledger", "--json", str(written)]) == 0
+
+    rows = [line for line in capsys.readouterr().out.splitlines() if "per approval" in line]
+    costs = json.loads(written.read_text("utf-8"))["ledger"]
+    assert [cost["store"] for cost in costs] == ["SQLite", "PostgreSQL"]
+    assert [cost["budget"] for cost in costs] == [0.003, 0.005]
+    for row, cost in zip(rows, costs, strict=True):
+        assert cost["store"] in row
+        assert 0 < min(cost["seconds"]) <= cost["median"] <= max(cost["seconds"])
+
+
 def test_a_name_that_is_not_measured_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--only", "floor,nobody"])

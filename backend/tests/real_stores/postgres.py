@@ -37,9 +37,12 @@ _SETTINGS: Final = {
 class Postgres:
     """One cluster in one folder; it keeps its port over restarts."""
 
-    def __init__(self, folder: Path, *, port: int | None = None) -> None:
-        """Take the folder of a cluster, existing or not."""
+    def __init__(self, folder: Path, *, port: int | None = None, is_durable: bool = False) -> None:
+        """Take the folder of a cluster, existing or not; a durable one bears a power cut."""
         self.folder = folder
+        self._settings = {
+            name: value for name, value in _SETTINGS.items() if not is_durable or value != "off"
+        }
         self.port = port or free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -71,7 +74,7 @@ class Postgres:
 
     def start(self) -> None:
         """Start the server and wait until it lets somebody in."""
-        options = [f"--{name}={value}" for name, value in _SETTINGS.items()]
+        options = [f"--{name}={value}" for name, value in self._settings.items()]
         with (self.folder.parent / f"{self.folder.name}.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [

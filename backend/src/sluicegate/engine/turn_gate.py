@@ -216,6 +216,9 @@ class TurnGate:
         # A node of a Workflow is asked about by its place, and its calls are not shown otherwise.
         if not terms_of(call.tool).rememberable or context.node is not None:
             return None
+        # Only a yes to the same tool can have been remembered, so most calls need not be looked up.
+        if not any(row.answer and row.tool == call.tool.name for row in self.rows.values()):
+            return None
         arguments = json_safe(call.arguments)
         new = NewApproval(
             key=CallKey(*self.chat, context.invocation_id, call.name),

@@ -29,6 +29,8 @@ REVOKED: Final = "revoked"
 
 _PAGE: Final = 1_000
 _C = AUDIT.c
+_NOTE: Final = insert(AUDIT)
+"""The same each time: to compile a statement takes longer than to run it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,13 @@ def note_rows(
     connection: Connection, rows: Sequence[ApprovalRow], now: ColumnElement[float]
 ) -> None:
     """Note the states that calls have come into, in the transaction that brought them there."""
-    if rows:
-        connection.execute(insert(AUDIT).values([_of_row(row) | {"at": now} for row in rows]))
+    entries = [_of_row(row) for row in rows]
+    if any(entry["at"] is None for entry in entries):
+        # That an owner is gone is noticed, it has no moment of its own.
+        noticed = connection.scalar(select(now))
+        entries = [{**entry, "at": entry["at"] or noticed} for entry in entries]
+    if entries:
+        connection.execute(_NOTE, entries)
 
 
 def note_grant(
@@ -106,6 +113,7 @@ def _of_row(row: ApprovalRow) -> dict[str, Any]:
         reason = str(row.outcome.get("error") or "") or None
     return {
         **row.key._asdict(),
+        "at": _moment(row),
         "approval_id": row.approval_id,
         "tool": row.tool,
         "action": row.state,
@@ -114,6 +122,20 @@ def _of_row(row: ApprovalRow) -> dict[str, Any]:
         "reason": reason,
         "args_hash": row.args_hash if row.edits is None else hash_arguments(row.edits),
     }
+
+
+def _moment(row: ApprovalRow) -> float | None:
+    """When a row came into its state, by the database's clock."""
+    match row.state:
+        case "requested":
+            return row.requested_at
+        case "approved" | "denied":
+            return row.decided_at
+        case "executing":
+            return row.claimed_at
+        case "unknown":
+            return None
+    return row.finished_at
 
 
 async def read_audit(url: str, wanted: AuditFilter) -> AsyncIterator[AuditEntry]:

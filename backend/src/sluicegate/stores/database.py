@@ -115,6 +115,10 @@ class Database:
         """Return the database's clock as an SQL expression, seconds since the epoch."""
         return DatabaseSeconds() + literal(self._clock_offset())
 
+    def clock(self) -> dict[str, float]:
+        """What binds the clock of statements that are made once (`NOW`)."""
+        return {"clock_ahead": self._clock_offset()}
+
     def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
         """Return an INSERT that knows ON CONFLICT, in the database's dialect."""
         return _INSERTS[self.sessions.dialect.name](table)

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import and_, case, func, or_, select, tuple_, update
+from sqlalchemy import and_, func, select, tuple_, update
 
 from sluicegate.core.ledger import ApprovalRow, sources
 from sluicegate.errors import StoreError
 from sluicegate.stores.approval_rows import KEY, is_row, of_chat, row_of, to_json
 from sluicegate.stores.audit import note_rows
 from sluicegate.stores.grants import find_grant, remember
+from sluicegate.stores.ledger_statements import (
+    ANSWER,
+    CLAIM,
+    CLAIM_AGAIN,
+    EXECUTED,
+    FAILED,
+    NEW,
+    ROW,
+    ROW_LOCKED,
+    ROWS,
+    key_values,
+)
 from sluicegate.stores.schema import APPROVALS
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from pydantic import JsonValue
-    from sqlalchemy import ColumnElement, Connection, Update
+    from sqlalchemy import ColumnElement, Connection, Executable, Update
 
     from sluicegate.core.keys import CallKey, ChatKey
     from sluicegate.core.ledger import ApprovalState, Decision, NewApproval
@@ -38,6 +50,8 @@ class DatabaseLedger:
     def __init__(self, database: Database) -> None:
         """Take the database whose tables are there."""
         self._database = database
+        insert = database.insert(APPROVALS).values(NEW)
+        self._insert = insert.on_conflict_do_nothing().returning(APPROVALS)
 
     async def request(self, new: Sequence[NewApproval]) -> None:
         """Remember requests; those that are known already stay as they are."""
@@ -53,18 +67,22 @@ class DatabaseLedger:
         requests = _without_contradictions(decisions)
 
         def record(connection: Connection) -> dict[CallKey, ApprovalRow]:
-            self._remember(connection, list(requests.values()))
             # The rows stay locked from here, so what is judged is what is changed.
             rows = _select(connection, requests, is_locked=True)
+            if len(rows) < len(requests):
+                self._remember(connection, [requests[key] for key in requests if key not in rows])
+                rows = _select(connection, requests, is_locked=True)
             if any(rows[key].args_hash != new.args_hash for key, new in requests.items()):
                 raise StoreError("a decision was made on other arguments than were requested")
             if any(_has_lost(decision, rows[decision.request.key]) for decision in decisions):
                 return rows
             for decision in decisions:
-                for row in self._change(connection, self._answer(decision, by, via)):
+                values = _answer(decision, by, via)
+                for row in self._made(connection, ANSWER, decision.request.key, values):
+                    rows[row.key] = row
                     if decision.is_remembered and row.state == "approved":
                         remember(connection, self._database, row)
-            return _select(connection, requests)
+            return rows
 
         rows = await self._database.write(record)
         return [rows[decision.request.key] for decision in decisions]
@@ -116,14 +134,11 @@ class DatabaseLedger:
         self, key: CallKey, *, owner: str, args_hash: str, is_again: bool = False
     ) -> ApprovalRow | None:
         """Move an approved call to ``executing``."""
-        ready = _C.state == ("unknown" if is_again else "approved")
-        its = and_(is_row(key), _C.args_hash == args_hash, ready)
-        statement = self._move("executing", its).values(
-            owner=owner, claimed_at=self._database.now()
-        )
+        claim = CLAIM_AGAIN if is_again else CLAIM
+        values = {"its_args_hash": args_hash, "new_owner": owner}
 
         def move(connection: Connection) -> ApprovalRow | None:
-            if self._change(connection, statement):
+            if self._made(connection, claim, key, values):
                 return None
             rows = _select(connection, [key])
             if key not in rows:
@@ -136,11 +151,13 @@ class DatabaseLedger:
         self, key: CallKey, *, owner: str, state: Literal["executed", "failed"], outcome: JsonValue
     ) -> bool:
         """Store the outcome of a claimed call, also when the caller is cancelled meanwhile."""
-        is_mine = _C.owner == owner
-        knows = or_(is_mine, _C.state == "unknown") if state == "executed" else is_mine
-        statement = self._end(state, and_(is_row(key), knows)).values(outcome=to_json(outcome))
-        changed = await self._database.write(partial(self._change, by=statement), is_lasting=True)
-        return bool(changed)
+        statement = EXECUTED if state == "executed" else FAILED
+        values = {"its_owner": owner, "new_outcome": to_json(outcome)}
+
+        def store(connection: Connection) -> bool:
+            return bool(self._made(connection, statement, key, values))
+
+        return await self._database.write(store, is_lasting=True)
 
     async def refuse(self, key: CallKey, reason: str) -> bool:
         """Close an approved call that policy forbids."""
@@ -161,10 +178,9 @@ class DatabaseLedger:
 
     async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
         """Return every row of a chat, oldest request first."""
-        statement = select(APPROVALS).where(of_chat(chat)).order_by(_C.requested_at, *KEY)
 
         def find(connection: Connection) -> list[ApprovalRow]:
-            return [row_of(row) for row in connection.execute(statement)]
+            return [row_of(row) for row in connection.execute(ROWS, key_values(chat))]
 
         return await self._database.read(find)
 
@@ -190,48 +206,44 @@ class DatabaseLedger:
 
     def _remember(self, connection: Connection, new: Sequence[NewApproval]) -> bool:
         """Add requests that are not known; whether there was one."""
-        now = self._database.now()
+        added = []
         # In the order of the keys, so that two transactions never wait for each other.
-        values = [
-            {
-                **request.key._asdict(),
-                "approval_id": request.approval_id,
-                "tool": request.tool,
-                "args_hash": request.args_hash,
-                "requested_at": now,
-                "deadline": now + request.ttl,
-                "state": "requested",
-                "arguments": to_json(request.arguments),
-                "hint": request.hint,
+        for request in sorted(new, key=lambda request: request.key):
+            values = {
+                "its_args_hash": request.args_hash,
+                "new_approval_id": request.approval_id,
+                "new_tool": request.tool,
+                "new_ttl": request.ttl,
+                "new_arguments": to_json(request.arguments),
+                "new_hint": request.hint,
             }
-            for request in sorted(new, key=lambda request: request.key)
-        ]
-        statement = self._database.insert(APPROVALS).values(values).on_conflict_do_nothing()
-        added = [row_of(row) for row in connection.execute(statement.returning(APPROVALS))]
-        note_rows(connection, added, now)
+            added += self._executed(connection, self._insert, request.key, values)
+        note_rows(connection, added, self._database.now())
         return bool(added)
+
+    def _made(
+        self, connection: Connection, move: Update, key: CallKey, values: Mapping[str, Any]
+    ) -> list[ApprovalRow]:
+        """Make a move of one call and note it in the trail (A10); returns the row if it changed."""
+        rows = self._executed(connection, move, key, values)
+        note_rows(connection, rows, self._database.now())
+        return rows
+
+    def _executed(
+        self,
+        connection: Connection,
+        statement: Executable,
+        key: CallKey,
+        values: Mapping[str, Any],
+    ) -> list[ApprovalRow]:
+        bound = {**key_values(key), **self._database.clock(), **values}
+        return [row_of(row) for row in connection.execute(statement, bound)]
 
     def _change(self, connection: Connection, by: Update) -> list[ApprovalRow]:
         """Make a move and note it in the trail (A10); returns the rows that changed."""
         rows = [row_of(row) for row in connection.execute(by.returning(APPROVALS))]
         note_rows(connection, rows, self._database.now())
         return sorted(rows, key=lambda row: (row.requested_at, row.key))
-
-    def _answer(self, decision: Decision, by: str, via: str) -> Update:
-        """Judge one answer by the database's clock; late answers are kept and do nothing."""
-        now = self._database.now()
-        in_time: ApprovalState = "approved" if decision.approved else "denied"
-        is_late = _C.deadline <= now
-        return self._move(in_time, is_row(decision.request.key)).values(
-            state=case((is_late, "expired"), else_=in_time),
-            answer=decision.approved,
-            reason=decision.reason,
-            decided_by=by,
-            via=via or None,
-            edits=None if decision.edits is None else to_json(decision.edits),
-            decided_at=now,
-            finished_at=case((is_late, now), else_=None if decision.approved else now),
-        )
 
     def _end(self, target: ApprovalState, where: ColumnElement[bool]) -> Update:
         return self._move(target, where).values(finished_at=self._database.now())
@@ -245,11 +257,20 @@ class DatabaseLedger:
 def _select(
     connection: Connection, keys: Iterable[CallKey], *, is_locked: bool = False
 ) -> dict[CallKey, ApprovalRow]:
-    statement = select(APPROVALS).where(tuple_(*KEY).in_(list(keys))).order_by(*KEY)
-    if is_locked:
-        statement = statement.with_for_update()
-    rows = [row_of(row) for row in connection.execute(statement)]
-    return {row.key: row for row in rows}
+    statement = ROW_LOCKED if is_locked else ROW
+    found = (connection.execute(statement, key_values(key)).one_or_none() for key in sorted(keys))
+    return {row.key: row for row in (row_of(each) for each in found if each is not None)}
+
+
+def _answer(decision: Decision, by: str, via: str) -> dict[str, Any]:
+    return {
+        "new_state": "approved" if decision.approved else "denied",
+        "new_answer": decision.approved,
+        "new_reason": decision.reason,
+        "new_decided_by": by,
+        "new_via": via or None,
+        "new_edits": None if decision.edits is None else to_json(decision.edits),
+    }
 
 
 def _refusal(reason: str) -> str:

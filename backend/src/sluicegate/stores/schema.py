@@ -17,6 +17,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    bindparam,
     delete,
     event,
     func,
@@ -174,6 +175,10 @@ def _sqlite_seconds(_element: DatabaseSeconds, _compiler: SQLCompiler, **_option
 @compiles(DatabaseSeconds, "postgresql")
 def _postgresql_seconds(_element: DatabaseSeconds, _compiler: SQLCompiler, **_options: Any) -> str:
     return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
+
+
+NOW: Final = DatabaseSeconds() + bindparam("clock_ahead", type_=Double)
+"""The same as a part of statements that are made once; `Database.clock` binds it."""
 
 
 def create_tables(connection: Connection) -> None:
