@@ -36,16 +36,18 @@ def die() -> None:
 def plant(point: str) -> None:
     """Make the process die at the point."""
     if point == "decided":
-        _before(AnswerTurn, "start")
+        before(AnswerTurn, "start")
     elif point == "claimed":
         _after(DatabaseLedger, "claim")
     elif point == "effect":
-        _before(DatabaseLedger, "finish")
+        before(DatabaseLedger, "finish")
     elif point == "outcome":
         _after(DatabaseLedger, "finish")
 
 
-def _before(owner: type, name: str) -> None:
+def before(owner: type, name: str) -> None:
+    """Die in place of calling a method."""
+
     async def dying(*_: Any, **__: Any) -> None:
         die()
 

@@ -30,11 +30,13 @@ EXPECTED = {
 """Effects after the restart, and the state in which the call ends."""
 
 
-async def killed(database: Path, point: str, *agent: str) -> list[Any]:
+async def killed(
+    database: Path, point: str, *agent: str, module: str = "dying_server"
+) -> list[Any]:
     """Let a server approve a call and die; returns the messages its client holds."""
     dying = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "tests.faults.dying_server", str(database), "chat", point, *agent),
+        *("-m", f"tests.faults.{module}", str(database), "chat", point, *agent),
         cwd=BACKEND,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -44,19 +46,27 @@ async def killed(database: Path, point: str, *agent: str) -> list[Any]:
     return messages
 
 
-@pytest.mark.parametrize("point", EXPECTED)
+WAYS = [
+    *(("dying_server", point) for point in EXPECTED),
+    *(("dying_live", point) for point in ("pending", "decided", "effect")),
+]
+"""Over which transport a server dies, and where; what follows is the same."""
+
+
+@pytest.mark.parametrize(("module", "point"), WAYS)
 async def test_a_killed_server_never_runs_a_call_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, point: str
 ) -> None:
     effects = tmp_path / "effects"
     effects.touch()
     monkeypatch.setenv("SLUICEGATE_EFFECTS", str(effects))
     database = tmp_path / "chats.db"
-    printed = await killed(database, point)
+    printed = await killed(database, point, module=module)
     options = EngineOptions(sessions=f"sqlite+aiosqlite:///{database}")
     engine = await ChatEngine.open(root_agent, options)
     try:
         talk = Talk(engine, chat_id="chat", messages=printed)
+        # What was said live while it waited is shown when it is answered.
         stored = await talk.history()
         [card] = [part for part in stored["parts"] if "approval" in part]
         awaited = "approval-requested" if point == "pending" else "approval-responded"
@@ -65,7 +75,9 @@ async def test_a_killed_server_never_runs_a_call_twice(
             decide(talk.pending()[0], approved=True)
         turn = await talk.post_last()
         assert not turn.failed
-        stored = await talk.history()
+        told = (await engine.get_chat("chat", user=talk.user))["messages"]
+        assert len(told) == (4 if module == "dying_live" else 2)
+        stored = told[1]
         assert comparable(stored) == comparable(talk.messages[-1])
     finally:
         await engine.close()

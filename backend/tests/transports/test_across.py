@@ -26,8 +26,9 @@ from tests.transports.socket_client import chunks as framed
 Chunk: TypeAlias = dict[str, Any]
 Message: TypeAlias = dict[str, Any]
 
-SSE, SOCKET = "sse", "socket"
+SSE, SOCKET, LIVE = "sse", "socket", "live"
 PAIRS = [(SSE, SOCKET), (SOCKET, SSE), (SOCKET, SOCKET)]
+LIVE_PAIRS = [(LIVE, SSE), (SSE, LIVE), (LIVE, SOCKET), (SOCKET, LIVE), (LIVE, LIVE)]
 HEADERS = {"x-ai-sdk": "7"}
 
 
@@ -45,21 +46,31 @@ class Tab:
         if transport == SSE:
             async with over_socket(self._address, headers=HEADERS) as http:
                 return chunks((await http.post("/api/chat", json=body)).text)
-        async with self.socket() as client:
+        async with self.socket(transport) as client:
             return framed(await client.asks({"type": "send", "requestId": "r1"} | body))
 
     async def resume(self, transport: str) -> list[Chunk]:
         if transport == SSE:
             async with over_socket(self._address, headers=HEADERS) as http:
                 return chunks((await http.get("/api/chat/c1/stream")).text)
-        async with self.socket() as client:
+        async with self.socket(transport) as client:
             frames = await client.asks({"type": "resume", "requestId": "r1", "id": "c1"})
             return framed(frames)
 
     @contextlib.asynccontextmanager
-    async def socket(self) -> AsyncIterator[SocketClient]:
-        async with opened(self._address) as client:
+    async def socket(self, transport: str = SOCKET) -> AsyncIterator[SocketClient]:
+        path = "/api/live?chat=c1" if transport == LIVE else "/api/chat/ws"
+        async with opened(self._address, path) as client:
             yield client
+        if transport == LIVE:
+            await self._is_let_go()
+
+    async def _is_let_go(self) -> None:
+        """Wait until the live chat that was open is not held any more."""
+        holders = self._engine.parts.turns.holders
+        async with asyncio.timeout(PATIENCE):
+            while holders.of(self._engine._key(LOCAL_USER, "c1")) is not None:
+                await self.history()
 
     async def has_readers(self, count: int) -> None:
         """Wait until a turn runs that so many read; a request passes between two looks."""
@@ -125,7 +136,7 @@ def said(told: list[Chunk]) -> str:
 
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
-@pytest.mark.parametrize(("first", "second"), PAIRS)
+@pytest.mark.parametrize(("first", "second"), [*PAIRS, *LIVE_PAIRS])
 async def test_an_exchange_begins_on_one_transport_and_ends_on_another(
     open_tab: Open, effects: Path, first: str, second: str, release: str
 ) -> None:
@@ -144,7 +155,7 @@ async def test_an_exchange_begins_on_one_transport_and_ends_on_another(
     assert (len(history["messages"]), history["status"]) == (2, "ready")
 
 
-@pytest.mark.parametrize(("first", "second"), PAIRS)
+@pytest.mark.parametrize(("first", "second"), [*PAIRS, (LIVE, SSE), (LIVE, SOCKET)])
 async def test_a_turn_begun_on_one_transport_is_resumed_on_another(
     open_tab: Open, first: str, second: str
 ) -> None:

@@ -1,0 +1,45 @@
+"""A process that approves a gated call in a live chat and kills itself at a named point of it.
+
+Run as ``python -m tests.faults.dying_live DATABASE CHAT POINT``; prints the message that the client
+holds when the process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.options import EngineOptions
+from sluicegate.live.going_on import GoingOn
+from sluicegate.wire.live_frames import TurnCompleteFrame
+from tests.agents.conformance_agent import root_agent
+from tests.engine.talk import decide
+from tests.faults.dying_server import before, die, plant
+from tests.live.caller import Caller, calling
+
+
+async def main(database: str, chat: str, point: str) -> None:
+    """Ask, say something while it waits, answer, die."""
+    url = f"sqlite+aiosqlite:///{database}"
+    engine = await ChatEngine.open(root_agent, EngineOptions(sessions=url))
+    async with calling(Caller(engine, chat_id=chat)) as caller:
+        await caller.say("story:approval")
+        caller.speak()
+        await caller.frame(TurnCompleteFrame, 2)
+        if point != "pending":
+            decide(caller.pending()[0], approved=True)
+        sys.stdout.write(json.dumps(caller.messages))
+        sys.stdout.flush()
+        if point == "pending":
+            die()
+        if point == "decided":
+            before(GoingOn, "answered")
+        else:
+            plant(point)
+        await caller.post_last()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:4]))

@@ -1,0 +1,74 @@
+"""A client of ``/api/live`` that says what a test likes, and keeps frames and audio apart."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from sluicegate.wire.live_frames import SUBPROTOCOL
+from tests.server.exchange import PATIENCE
+from tests.transports.socket_client import Frame, SocketClient, opened
+
+
+class LiveClient(SocketClient):
+    """One open live socket."""
+
+    audio = b""
+
+    async def next(self, request_id: str = "r1") -> Frame:
+        """The next frame of a request; audio is kept, as are the frames of others."""
+        async with asyncio.timeout(PATIENCE):
+            for index, frame in enumerate(self.unheard):
+                if frame["requestId"] == request_id:
+                    return self.unheard.pop(index)
+            while True:
+                received = await self._receive()
+                if received is None:
+                    continue
+                if received["requestId"] == request_id:
+                    return received
+                self.unheard.append(received)
+
+    async def live(self, kind: str) -> Frame:
+        """The next live frame of a type; those before it are dropped."""
+        while (frame := await self.next("live"))["type"] != kind:
+            pass
+        return frame
+
+    async def first_audio(self) -> bytes:
+        """Wait for a piece of audio."""
+        async with asyncio.timeout(PATIENCE):
+            while not self.audio:
+                frame = await self._receive()
+                if frame is not None:
+                    self.unheard.append(frame)
+        return self.audio
+
+    async def _receive(self) -> Frame | None:
+        message = await self.connection.recv()
+        if isinstance(message, bytes):
+            self.audio += message
+            return None
+        return dict(json.loads(message))
+
+
+@contextlib.asynccontextmanager
+async def opened_live(
+    address: tuple[str, int],
+    chat: str = "c1",
+    *,
+    audio: bool = True,
+    more: str = "",
+    **options: Any,
+) -> AsyncIterator[LiveClient]:
+    """A live socket to a server, which listens by then."""
+    if audio:
+        options["subprotocols"] = [SUBPROTOCOL]
+    path = f"/api/live?chat={chat}{more}"
+    async with opened(address, path, **options) as plain:
+        client = LiveClient(plain.connection)
+        await client.live("ready")
+        yield client

@@ -1,0 +1,343 @@
+"""The live socket over a real connection: what goes in, what comes out, what ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import itertools
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from google.adk.agents.llm_agent import LlmAgent
+from websockets.exceptions import InvalidStatus
+
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.server.app import build, engine_of
+from sluicegate.server.authentication import LOCAL_USER
+from sluicegate.server.settings import Settings
+from sluicegate.wire.live_frames import SUBPROTOCOL
+from tests.engine.stage import Counted, calls, says, scripted
+from tests.live.caller import SILENCE, speaks, tone
+from tests.server.exchange import PATIENCE, chunks, over_socket, serving, user_message
+from tests.transports.live_client import LiveClient, opened_live
+from tests.transports.socket_client import chunks as framed
+from tests.transports.socket_client import opened, resume_frame, send_frame
+
+Address = tuple[str, int]
+SCRIPT = {
+    "pay": [calls(("pay", {"n": 3})), speaks("It is paid.")],
+    "440": [speaks("I heard.")],
+    "long": [speaks("Listen.", wait_ms=100_000)],
+    ".": [says("Hello.")],
+}
+PAY = Counted()
+NUMBERS = itertools.count()
+INTERRUPT = '{"type":"interrupt","requestId":"live"}'
+
+
+def agent() -> LlmAgent:
+    return scripted(SCRIPT, [PAY.tool()])
+
+
+@contextlib.asynccontextmanager
+async def server(folder: Path, **settings: Any) -> AsyncIterator[tuple[Address, ChatEngine]]:
+    """A real server of the scripted agent."""
+    url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
+    chosen = Settings(port=0, sessions=url, artifacts=f"file:{folder}/files", **settings)
+    application = build(engine_of(agent(), chosen), chosen)
+    async with (
+        application.app.router.lifespan_context(application.app),
+        serving(application, chosen) as address,
+    ):
+        yield address, await application.engine.get()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
+    """One server for all tests that need no settings; each has a chat of its own."""
+    async with server(tmp_path_factory.mktemp("live")) as found:
+        yield found
+
+
+@pytest.fixture
+def address(shared: Any) -> Address:
+    found: Address = shared[0]
+    return found
+
+
+@pytest.fixture
+def chat() -> str:
+    return f"chat-{next(NUMBERS)}"
+
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_a_typed_message_is_answered_as_over_the_other_socket(
+    address: Address, chat: str
+) -> None:
+    async with opened_live(address, chat) as client:
+        frames = await client.asks(send_frame(chat=chat))
+    assert [chunk["type"] for chunk in framed(frames)] == [
+        "start",
+        "start-step",
+        "text-start",
+        "text-delta",
+        "text-end",
+        "finish-step",
+        "finish",
+    ]
+    assert frames[-1] == {"type": "end", "requestId": "r1"}
+
+
+async def test_the_subprotocol_is_echoed_and_ready_says_the_rates(address: Address) -> None:
+    path = "/api/live?chat=rates"
+    async with opened(address, path, subprotocols=["other", SUBPROTOCOL]) as client:
+        assert client.connection.subprotocol == SUBPROTOCOL
+        assert await client.next("live") == {
+            "type": "ready",
+            "requestId": "live",
+            "inputRate": 16_000,
+            "outputRate": 24_000,
+        }
+
+
+async def test_what_is_spoken_is_answered_aloud_and_read_by_a_resume(
+    address: Address, chat: str
+) -> None:
+    async with opened_live(address, chat) as client:
+        for start in range(0, len(tone(440)), 640):
+            await client.say(tone(440)[start : start + 640])
+        await client.say(SILENCE)
+        heard = await client.live("transcript")
+        while not heard["final"]:
+            heard = await client.live("transcript")
+        assert (heard["role"], heard["text"]) == ("user", "a tone of 440 Hz")
+        turn = await client.live("turn")
+        assert turn["userMessageId"] == heard["messageId"]
+        resume = {**resume_frame(chat=chat), "body": {"messageId": turn["messageId"]}}
+        frames = await client.asks(resume)
+        assert frames[0] == {"type": "start", "requestId": "r1"}
+        told = framed(frames)
+        assert told[0] == {"type": "start", "messageId": turn["messageId"]}
+        assert "".join(c["delta"] for c in told if c["type"] == "text-delta") == "I heard."
+        await client.live("turn-complete")
+        assert len(client.audio) == 4800
+
+
+async def test_a_turn_is_told_of_when_no_request_is_open(address: Address, chat: str) -> None:
+    async with opened_live(address, chat) as client:
+        await client.asks(send_frame(text="pay", chat=chat))
+        async with over_socket(address, headers={"x-ai-sdk": "7"}) as http:
+            stored = (await http.get(f"/api/chats/{chat}")).json()["messages"][-1]
+            [part] = [p for p in stored["parts"] if p["type"] == "tool-pay"]
+            part["state"] = "approval-responded"
+            part["approval"] = {**part["approval"], "approved": True}
+            answer = {"id": chat, "message": stored, "messageId": stored["id"]}
+            before = len(PAY.runs)
+            told = chunks((await http.post("/api/chat", json=answer)).text)
+        assert told[-1]["finishReason"] == "stop"
+        assert len(PAY.runs) == before + 1
+        approval = await client.live("approval")
+        assert approval == {
+            "type": "approval",
+            "requestId": "live",
+            "approvalId": part["approval"]["id"],
+            "state": "approved",
+        }
+        turn = await client.live("turn")
+        assert turn["messageId"] == stored["id"]
+
+
+async def test_a_second_socket_is_told_that_the_chat_is_held_and_the_first_goes_on(
+    address: Address, chat: str
+) -> None:
+    async with opened_live(address, chat) as client:
+        async with opened(address, f"/api/live?chat={chat}") as second:
+            error = await second.next("live")
+            assert (error["type"], error["code"]) == ("error", "held_elsewhere")
+            assert await second.closes() == (4409, "held_elsewhere")
+        async with over_socket(address) as http:
+            body = {"id": chat, "message": user_message()}
+            refused = await http.post("/api/chat", json=body)
+            assert (refused.status_code, refused.headers["x-error-code"]) == (
+                409,
+                "held_elsewhere",
+            )
+        assert (await client.asks(send_frame(chat=chat)))[-1]["type"] == "end"
+
+
+@pytest.mark.parametrize("query", ["", "?chat=", "?chat=a%2Fb", "?chat=c1&activity=both"])
+async def test_an_address_that_names_no_chat_is_refused_before_the_socket_is_accepted(
+    address: Address, query: str
+) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        async with opened(address, f"/api/live{query}"):
+            pass
+    assert refused.value.response.status_code == 400
+    assert refused.value.response.headers["x-error-code"] == "malformed"
+
+
+BAD_FRAMES: dict[str, tuple[Any, str, str]] = {
+    "another chat, send": (send_frame(chat="elsewhere"), "r1", "malformed"),
+    "another chat, resume": (resume_frame(chat="elsewhere"), "r1", "malformed"),
+    "an unknown type": ({"type": "ping", "requestId": "r1"}, "r1", "malformed"),
+    "an unknown live type": ({"type": "ping", "requestId": "live"}, "live", "malformed"),
+    "a live id for a send": ({**send_frame(), "requestId": "live"}, "live", "malformed"),
+    "a mark": ({"type": "activity-start", "requestId": "live"}, "live", "malformed"),
+    "an image of no type": (
+        {"type": "image", "requestId": "live", "mediaType": "text/html", "data": "AAAA"},
+        "live",
+        "malformed",
+    ),
+    "an image without data": (
+        {"type": "image", "requestId": "live", "mediaType": "image/png"},
+        "live",
+        "malformed",
+    ),
+    "an image that is no base64": (
+        {"type": "image", "requestId": "live", "mediaType": "image/png", "data": "a b"},
+        "live",
+        "malformed",
+    ),
+    "messages that are none": ({**send_frame(), "messages": "no"}, "r1", "malformed"),
+    "a resume of nothing": (resume_frame(), "r1", ""),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FRAMES)
+async def test_a_wrong_frame_is_answered_and_harms_nothing(
+    address: Address, chat: str, case: str
+) -> None:
+    frame, request_id, code = BAD_FRAMES[case]
+    if frame.get("id") == "c1":
+        frame = {**frame, "id": chat}
+    async with opened_live(address, chat) as client:
+        await client.say(frame)
+        answer = await client.next(request_id)
+        assert answer["type"] == ("error" if code else "no-active")
+        assert answer.get("code", "") == code
+        assert (await client.asks(send_frame("r2", chat=chat)))[-1]["type"] == "end"
+
+
+BAD_MESSAGES: dict[str, tuple[list[str | bytes], tuple[int, str]]] = {
+    "no JSON": (["{"], (1007, "malformed")),
+    "no object": (["[]"], (1008, "malformed")),
+    "no requestId": (['{"type":"send"}'], (1008, "malformed")),
+    "half a sample": ([b"\0" * 641], (1007, "half_a_sample")),
+    "ten seconds at once": ([bytes(320_000)], (1009, "too_much_audio")),
+    "more than five seconds": ([bytes(160_002)], (1009, "too_much_audio")),
+    "a minute faster than it is spoken": ([bytes(160_000)] * 14, (1008, "audio_too_fast")),
+    "a flood of frames": (
+        ['{"type":"interrupt","requestId":"live"}'] * 200,
+        (1008, "too_many_frames"),
+    ),
+    "a flood of audio": ([b"\0\0"] * 2000, (1008, "too_many_frames")),
+}
+
+
+@pytest.mark.parametrize("case", BAD_MESSAGES)
+async def test_a_message_that_nobody_can_answer_ends_the_socket_and_not_the_chat(
+    address: Address, chat: str, case: str
+) -> None:
+    messages, ends = BAD_MESSAGES[case]
+    async with opened_live(address, chat) as client:
+        await client.say(*messages)
+        assert await client.closes() == ends
+    await is_let_go(address, chat)
+    async with opened_live(address, chat) as client:
+        assert (await client.asks(send_frame(chat=chat)))[-1]["type"] == "end"
+
+
+async def is_let_go(address: Address, chat: str) -> None:
+    """Wait until no socket holds a chat."""
+    async with asyncio.timeout(PATIENCE), over_socket(address) as http:
+        body = {"id": chat, "message": user_message("Hi", message_id="let-go")}
+        while (await http.post("/api/chat", json=body)).status_code == 409:
+            pass
+
+
+async def test_five_seconds_in_a_message_and_a_minute_ahead_are_heard(
+    address: Address, chat: str
+) -> None:
+    async with opened_live(address, chat) as client:
+        await client.say(*[bytes(160_000)] * 12)
+        assert (await client.asks(send_frame(chat=chat)))[-1]["type"] == "end"
+
+
+async def test_audio_is_refused_where_it_was_not_asked_for(address: Address, chat: str) -> None:
+    async with opened_live(address, chat, audio=False) as client:
+        await client.say(bytes(640))
+        assert await client.closes() == (1003, "text_only")
+
+
+async def test_marks_pictures_and_interruptions_are_taken(address: Address, chat: str) -> None:
+    async with opened_live(address, chat, more="&activity=client") as client:
+        picture = base64.b64encode(b"picture").decode()
+        await client.say(
+            {"type": "image", "requestId": "live", "mediaType": "image/jpeg", "data": picture},
+            {"type": "activity-start", "requestId": "live"},
+            tone(440),
+            {"type": "activity-end", "requestId": "live"},
+        )
+        await client.first_audio()
+        await client.live("turn-complete")
+        await client.say(send_frame(text="long", chat=chat))
+        await client.next()
+        await client.say({"type": "interrupt", "requestId": "live"})
+        assert (await client.live("interrupted"))["type"] == "interrupted"
+        assert (await client.all())[-1]["type"] == "end"
+
+
+async def test_an_image_of_the_limit_is_taken_and_one_byte_more_is_not(tmp_path: Path) -> None:
+    async with server(tmp_path, max_file_bytes=9) as (address, _), opened_live(address) as client:
+        for size, is_taken in ((9, True), (10, False)):
+            data = base64.b64encode(bytes(size)).decode()
+            await client.say(
+                {"type": "image", "requestId": "live", "mediaType": "image/png", "data": data}
+            )
+            if not is_taken:
+                assert (await client.next("live"))["code"] == "too_large"
+        assert (await client.asks(send_frame()))[-1]["type"] == "end"
+
+
+async def test_a_silent_socket_gets_heartbeats_and_is_closed_when_idle(tmp_path: Path) -> None:
+    settings = {"keep_alive": 0.05, "idle_timeout": 0.3}
+    async with server(tmp_path, **settings) as (address, _), opened_live(address) as client:
+        assert await client.next("-") == {"type": "heartbeat", "requestId": "-"}
+        assert await client.closes() == (1000, "idle")
+
+
+async def test_a_server_that_ends_says_so_and_what_waits_goes_on_waiting(tmp_path: Path) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        async with server(tmp_path) as (address, _):
+            client = await stack.enter_async_context(opened(address, "/api/live?chat=c1"))
+            assert (await client.asks(send_frame(text="pay")))[-1]["type"] == "end"
+            closing = asyncio.create_task(client.closes())
+        assert (await closing)[0] == 1012
+    async with server(tmp_path) as (_, engine):
+        assert (await engine.get_chat("c1", user=LOCAL_USER))["status"] == "waiting"
+
+
+async def test_a_token_in_the_first_frame_says_who_calls(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"sha256:{hashlib.sha256(b'token-ada').hexdigest()} ada\n")
+    settings = {"auth": f"bearer:{tokens}"}
+    async with server(tmp_path, **settings) as (address, engine):
+        path = "/api/live?chat=c1"
+        async with opened(address, path, subprotocols=[SUBPROTOCOL]) as client:
+            [error] = await client.asks(send_frame("no"))
+            assert error["code"] == "unauthenticated"
+            headers = {"authorization": "Bearer token-ada"}
+            live = LiveClient(client.connection)
+            frames = await live.asks({**send_frame("yes"), "headers": headers})
+            assert frames[-1]["type"] == "end"
+        assert (await engine.get_chat("c1", user="ada"))["status"] == "ready"
+        async with opened(address, path, subprotocols=[SUBPROTOCOL]) as client:
+            await client.say(bytes(640))
+            assert (await client.closes())[0] == 4401
