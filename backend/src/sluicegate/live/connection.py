@@ -96,10 +96,14 @@ class LiveConnection(BaseLlmConnection):
 
     def cut(self) -> None:
         """End what the model says: the rest of it is not heard."""
-        for response in self._spoken.whole():
+        self.end_what_was_said(self)
+        self._deaf_until = asyncio.get_running_loop().time() + STRAGGLING
+
+    def end_what_was_said(self, before: LiveConnection) -> None:
+        """End what the model has begun to say, on this connection or the one before it."""
+        for response in before._spoken.whole():
             self._incoming.put_nowait(response)
         self._incoming.put_nowait(LlmResponse(interrupted=True))
-        self._deaf_until = asyncio.get_running_loop().time() + STRAGGLING
 
     async def send_history(self, history: list[types.Content]) -> None:
         """Pass on the history; who has just come has not asked anything yet."""

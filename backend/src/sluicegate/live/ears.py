@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Listening:
     """What is called when the model listens, and when it will go away."""
 
-    ready: Callable[[LiveConnection], None]
+    ready: Callable[[LiveConnection, LiveConnection | None], None]
+    """Takes the connection, and the one before it."""
     going_away: Callable[[], None]
 
 
@@ -42,8 +43,9 @@ class Ears:
 
     def opened(self, connection: LiveConnection) -> None:
         """The model listens."""
+        before = self._run.connection
         self._run.opened(connection)
-        self._listening.ready(connection)
+        self._listening.ready(connection, before)
 
     def going_away(self) -> None:
         """The model will end the connection."""

@@ -99,6 +99,17 @@ class Floor:
             self.leave(ended)
         return ended
 
+    def anew(self) -> bool:
+        """The model listens on another connection; whether an answer was lost with the last one.
+
+        An answer that is still owed, or that waits for results, is given on the new one.
+        """
+        lost, self.speaking, self._trails = self.speaking, None, False
+        if lost is None or lost.calls or lost in self._owed:
+            return False
+        self.speaking = lost
+        return True
+
     def give_up(self) -> LiveExchange | None:
         """Take the first answer that is owed for given; whose that was."""
         self.is_doubtful = False

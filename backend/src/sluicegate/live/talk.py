@@ -203,8 +203,10 @@ class Talk:
             self.line.flush(head)
             self.line.announce(head)
 
-    def _ready(self, connection: LiveConnection) -> None:
+    def _ready(self, connection: LiveConnection, before: LiveConnection | None) -> None:
         self.floor.one_turn = connection.one_turn
+        if before is not None and self.floor.anew():
+            connection.end_what_was_said(before)
         self._hold.out.frame(ReadyFrame())
 
     def _going_away(self) -> None:
