@@ -112,6 +112,8 @@ class Postgres:
             os.kill(pid, number)
 
     def _end(self, number: int) -> None:
+        if self._process is not None:
+            self.thaw()
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(number)

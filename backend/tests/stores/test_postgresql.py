@@ -109,13 +109,14 @@ async def test_a_server_that_is_killed_is_unavailable_and_works_again(own_server
 async def test_a_server_that_does_not_answer_is_told_in_time(
     own_server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sluicegate.stores.postgresql.ANSWER_SECONDS", 0.2)
     database = await Database.open(own_server.url())
     ledger = DatabaseLedger(database)
     await approve(ledger)
     own_server.freeze()
-    with pytest.raises(StoreUnavailable, match="does not answer"):
-        await ledger.claim(key(), owner="me", args_hash="hash")
+    with monkeypatch.context() as patched:
+        patched.setattr("sluicegate.stores.postgresql.ANSWER_SECONDS", 0.2)
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            await ledger.claim(key(), owner="me", args_hash="hash")
     own_server.thaw()
     # The claim may have arrived; what counts is that its owner was not told that it won.
     row = await ledger.claim(key(), owner="other", args_hash="hash")
