@@ -8,7 +8,7 @@ from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import Decision, NewApproval
 
 if TYPE_CHECKING:
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.base import Leases, Ledger
 
 CHAT = ChatKey("app", "ann", "chat-1")
 TTL = 60.0
@@ -49,3 +49,7 @@ async def approve(ledger: Ledger, call: str = "call-1") -> None:
 async def claim(ledger: Ledger, call: str = "call-1", owner: str = "me") -> None:
     await approve(ledger, call)
     assert await ledger.claim(key(call), owner=owner, args_hash="hash") is None
+
+
+async def holder(leases: Leases, chat: ChatKey = CHAT) -> str | None:
+    return (await leases.state(chat)).holder

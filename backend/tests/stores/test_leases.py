@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sluicegate.core.keys import ChatKey
-from tests.stores.builders import CHAT
+from sluicegate.stores.base import LeaseState
+from tests.stores.builders import CHAT, holder
 
 if TYPE_CHECKING:
     from sluicegate.stores.base import Leases
@@ -21,7 +22,7 @@ async def test_a_held_lease_is_given_to_nobody(leases: Leases) -> None:
     assert await leases.acquire(CHAT, owner="me", ttl=TTL) == 1
     assert await leases.acquire(CHAT, owner="you", ttl=TTL) is None
     assert await leases.acquire(CHAT, owner="me", ttl=TTL) is None
-    assert await leases.holder(CHAT) == "me"
+    assert await holder(leases, CHAT) == "me"
 
 
 async def test_one_of_twenty_contenders_wins(leases: Leases, clock: Clock) -> None:
@@ -29,7 +30,7 @@ async def test_one_of_twenty_contenders_wins(leases: Leases, clock: Clock) -> No
         attempts = (leases.acquire(CHAT, owner=f"o{n}", ttl=TTL) for n in range(20))
         fences = await asyncio.gather(*attempts)
         assert [found for found in fences if found is not None] == [fence]
-        assert await leases.holder(CHAT) == f"o{fences.index(fence)}"
+        assert await holder(leases, CHAT) == f"o{fences.index(fence)}"
         clock.ahead += TTL + 1
 
 
@@ -37,7 +38,7 @@ async def test_every_chat_has_its_own(leases: Leases) -> None:
     keys = [CHAT, ChatKey("app", "bob", "chat-1"), ChatKey("other", "ann", "chat-1")]
     assert [await leases.acquire(key, owner="me", ttl=TTL) for key in keys] == [1, 1, 1]
     await leases.release(CHAT, owner="me", fence=1)
-    assert [await leases.holder(key) for key in keys] == [None, "me", "me"]
+    assert [await holder(leases, key) for key in keys] == [None, "me", "me"]
 
 
 async def test_an_expired_lease_is_taken_over_with_a_higher_fence(
@@ -45,19 +46,19 @@ async def test_an_expired_lease_is_taken_over_with_a_higher_fence(
 ) -> None:
     first = await leases.acquire(CHAT, owner="me", ttl=TTL)
     clock.ahead = TTL + 1
-    assert await leases.holder(CHAT) is None
+    assert await holder(leases, CHAT) is None
     second = await leases.acquire(CHAT, owner="you", ttl=TTL)
     assert (first, second) == (1, 2)
     assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
     await leases.release(CHAT, owner="me", fence=1)
-    assert await leases.holder(CHAT) == "you"
+    assert await holder(leases, CHAT) == "you"
 
 
 async def test_an_expired_lease_cannot_be_renewed(leases: Leases, clock: Clock) -> None:
     await leases.acquire(CHAT, owner="me", ttl=TTL)
     clock.ahead = TTL + 1
     assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
-    assert await leases.holder(CHAT) is None
+    assert await holder(leases, CHAT) is None
 
 
 async def test_a_renewed_lease_counts_from_the_renewal(leases: Leases, clock: Clock) -> None:
@@ -65,10 +66,10 @@ async def test_a_renewed_lease_counts_from_the_renewal(leases: Leases, clock: Cl
     clock.ahead = TTL - 1
     assert await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
     clock.ahead = 2 * TTL - 2
-    assert await leases.holder(CHAT) == "me"
+    assert await holder(leases, CHAT) == "me"
     assert await leases.acquire(CHAT, owner="you", ttl=TTL) is None
     clock.ahead = 2 * TTL
-    assert await leases.holder(CHAT) is None
+    assert await holder(leases, CHAT) is None
 
 
 @pytest.mark.parametrize(("owner", "fence"), [("you", 1), ("me", 2), ("me", 0)])
@@ -76,14 +77,14 @@ async def test_only_owner_and_fence_together_hold(leases: Leases, owner: str, fe
     await leases.acquire(CHAT, owner="me", ttl=TTL)
     assert not await leases.renew(CHAT, owner=owner, fence=fence, ttl=TTL)
     await leases.release(CHAT, owner=owner, fence=fence)
-    assert await leases.holder(CHAT) == "me"
+    assert await holder(leases, CHAT) == "me"
 
 
 async def test_a_released_lease_is_free_and_its_fence_goes_on(leases: Leases) -> None:
     await leases.acquire(CHAT, owner="me", ttl=TTL)
     await leases.release(CHAT, owner="me", fence=1)
     await leases.release(CHAT, owner="me", fence=1)
-    assert await leases.holder(CHAT) is None
+    assert await holder(leases, CHAT) is None
     assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
     assert await leases.acquire(CHAT, owner="me", ttl=TTL) == 2
 
@@ -93,11 +94,50 @@ async def test_leases_of_an_earlier_process_can_be_voided(leases: Leases) -> Non
     await leases.acquire(CHAT, owner="before", ttl=TTL)
     await leases.acquire(other, owner="before", ttl=TTL)
     await leases.void_all()
-    assert [await leases.holder(chat) for chat in (CHAT, other)] == [None, None]
+    assert [await holder(leases, chat) for chat in (CHAT, other)] == [None, None]
     assert await leases.acquire(CHAT, owner="now", ttl=TTL) == 2
 
 
 async def test_nobody_holds_a_chat_that_never_was(leases: Leases) -> None:
-    assert await leases.holder(CHAT) is None
+    assert await holder(leases, CHAT) is None
     assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
     await leases.release(CHAT, owner="me", fence=1)
+
+
+async def test_the_state_of_a_lease_tells_its_fence_when_nobody_holds_it(leases: Leases) -> None:
+    assert await leases.state(CHAT) == LeaseState()
+    await leases.acquire(CHAT, owner="me", ttl=TTL)
+    assert await leases.state(CHAT) == LeaseState(1, "me")
+    await leases.release(CHAT, owner="me", fence=1)
+    assert await leases.state(CHAT) == LeaseState(1)
+
+
+async def test_states_are_told_of_every_chat_that_is_asked_for(leases: Leases) -> None:
+    keys = [CHAT, ChatKey("app", "bob", "chat-1"), ChatKey("other", "ann", "chat-1")]
+    for chat in keys[:2]:
+        await leases.acquire(chat, owner=chat.user, ttl=TTL)
+    assert await leases.states(keys) == {
+        keys[0]: LeaseState(1, "ann"),
+        keys[1]: LeaseState(1, "bob"),
+        keys[2]: LeaseState(),
+    }
+    assert await leases.states([]) == {}
+
+
+async def test_a_holder_is_asked_to_stop_and_says_when_it_has(leases: Leases, clock: Clock) -> None:
+    await leases.ask_to_stop(CHAT, fence=1)
+    assert await leases.state(CHAT) == LeaseState()
+    await leases.acquire(CHAT, owner="me", ttl=TTL)
+    await leases.ask_to_stop(CHAT, fence=2)
+    assert not (await leases.state(CHAT)).wants_stop
+    await leases.ask_to_stop(CHAT, fence=1)
+    assert await leases.state(CHAT) == LeaseState(1, "me", wants_stop=True)
+    await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
+    assert (await leases.state(CHAT)).wants_stop
+    await leases.has_stopped(CHAT, fence=1)
+    assert await leases.state(CHAT) == LeaseState(1, "me")
+    await leases.ask_to_stop(CHAT, fence=1)
+    clock.ahead = TTL + 1
+    assert await leases.state(CHAT) == LeaseState(1)
+    await leases.acquire(CHAT, owner="you", ttl=TTL)
+    assert await leases.state(CHAT) == LeaseState(2, "you")

@@ -19,7 +19,7 @@ from sluicegate.errors import ConfigurationError
 from sluicegate.stores.database import Database
 from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
-from tests.stores.builders import CHAT, approve, key
+from tests.stores.builders import CHAT, approve, holder, key
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -66,7 +66,7 @@ async def test_two_processes_never_win_the_same_lease_or_claim(database_url: str
     stored = {row.key.call: row.owner for row in await ledger.rows(CHAT)}
     assert [stored[call] for call in calls] == [winner["claim"] for winner in winners]
     for call, winner in zip(calls, winners, strict=True):
-        assert await leases.holder(CHAT._replace(chat=call)) == winner["lease"]
+        assert await holder(leases, CHAT._replace(chat=call)) == winner["lease"]
     await database.close()
 
 

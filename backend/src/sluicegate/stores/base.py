@@ -9,7 +9,7 @@ from sluicegate.errors import StoreError
 from sluicegate.wire.encoded import EncodedChunk, encoded
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Collection, Container, Sequence
 
     from pydantic import JsonValue
 
@@ -215,6 +215,18 @@ class Ledger(Protocol):
         """Return how many requests wait, by chat id; chats without any are left out."""
 
 
+@dataclass(frozen=True, slots=True)
+class LeaseState:
+    """The lease of a chat as it is: nobody has ever held it where ``fence`` is 0.
+
+    ``holder`` is who holds it now; ``wants_stop``: somebody asked the holder to stop what it runs.
+    """
+
+    fence: int = 0
+    holder: str | None = None
+    wants_stop: bool = False
+
+
 class Leases(Protocol):
     """One writer per chat (A2). Times to live are seconds, by the database's clock."""
 
@@ -230,8 +242,17 @@ class Leases(Protocol):
     async def release(self, chat: ChatKey, *, owner: str, fence: int) -> None:
         """Give the lease back; nothing happens when it is lost already."""
 
-    async def holder(self, chat: ChatKey) -> str | None:
-        """Return the owner who holds the lease now."""
+    async def state(self, chat: ChatKey) -> LeaseState:
+        """Return the lease as it is now."""
+
+    async def states(self, chats: Collection[ChatKey]) -> dict[ChatKey, LeaseState]:
+        """Return the leases of several chats, each of which is there."""
+
+    async def ask_to_stop(self, chat: ChatKey, *, fence: int) -> None:
+        """Ask the holder with this fence to stop what it runs; it looks every second."""
+
+    async def has_stopped(self, chat: ChatKey, *, fence: int) -> None:
+        """Tell those who asked that it was done."""
 
     async def void_all(self) -> None:
         """End every lease; only for a process that is alone on its database, at its start."""

@@ -5,14 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, select, update
+from sqlalchemy import and_, select, tuple_, update
 
+from sluicegate.core.keys import ChatKey
+from sluicegate.stores.base import LeaseState
 from sluicegate.stores.schema import LEASES
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy import ColumnElement, Connection, Update
 
-    from sluicegate.core.keys import ChatKey
     from sluicegate.stores.database import Database
 
 _C = LEASES.c
@@ -36,7 +39,12 @@ class DatabaseLeases:
         )
         statement = first.on_conflict_do_update(
             index_elements=[_C.app, _C.user, _C.chat],
-            set_={"owner": owner, "fence": _C.fence + 1, "until": now + ttl},
+            set_={
+                "owner": owner,
+                "fence": _C.fence + 1,
+                "until": now + ttl,
+                "wants_stop": None,
+            },
             where=_C.until <= now,
         ).returning(_C.fence)
         return await self._database.write(lambda connection: connection.scalar(statement))
@@ -52,10 +60,38 @@ class DatabaseLeases:
         statement = _held_by(chat, owner, fence).values(until=0.0)
         await self._database.write(partial(_rows_changed, by=statement), is_lasting=True)
 
-    async def holder(self, chat: ChatKey) -> str | None:
-        """Return the owner who holds the lease now."""
-        statement = select(_C.owner).where(_of(chat), _C.until > self._database.now())
-        return await self._database.read(lambda connection: connection.scalar(statement))
+    async def state(self, chat: ChatKey) -> LeaseState:
+        """Return the lease as it is now."""
+        return (await self.states([chat]))[chat]
+
+    async def states(self, chats: Collection[ChatKey]) -> dict[ChatKey, LeaseState]:
+        """Return the leases of several chats, each of which is there."""
+        is_held = (_C.until > self._database.now()).label("is_held")
+        names = tuple_(_C.app, _C.user, _C.chat)
+        statement = select(LEASES, is_held).where(names.in_(list(chats)))
+
+        def find(connection: Connection) -> dict[ChatKey, LeaseState]:
+            return {
+                ChatKey(row.app, row.user, row.chat): LeaseState(
+                    row.fence,
+                    row.owner if row.is_held else None,
+                    bool(row.is_held and row.wants_stop),
+                )
+                for row in connection.execute(statement)
+            }
+
+        found = await self._database.read(find) if chats else {}
+        return {chat: found.get(chat, LeaseState()) for chat in chats}
+
+    async def ask_to_stop(self, chat: ChatKey, *, fence: int) -> None:
+        """Ask the holder with this fence to stop what it runs."""
+        statement = update(LEASES).where(_of(chat), _C.fence == fence).values(wants_stop=True)
+        await self._database.write(partial(_rows_changed, by=statement))
+
+    async def has_stopped(self, chat: ChatKey, *, fence: int) -> None:
+        """Tell those who asked that it was done."""
+        statement = update(LEASES).where(_of(chat), _C.fence == fence).values(wants_stop=None)
+        await self._database.write(partial(_rows_changed, by=statement))
 
     async def void_all(self) -> None:
         """End every lease."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.sql.compiler import SQLCompiler
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 """Grows with every table, column or index that is added."""
 
 _LOCK: Final = 0x5105_19A7_E000
@@ -138,6 +138,7 @@ LEASES: Final = Table(
     Column("owner", Text, nullable=False),
     Column("fence", BigInteger, nullable=False),
     Column("until", Double, nullable=False),
+    Column("wants_stop", Boolean),
 )
 
 CHATS: Final = Table(
