@@ -141,3 +141,17 @@ async def test_a_holder_is_asked_to_stop_and_says_when_it_has(leases: Leases, cl
     assert await leases.state(CHAT) == LeaseState(1)
     await leases.acquire(CHAT, owner="you", ttl=TTL)
     assert await leases.state(CHAT) == LeaseState(2, "you")
+
+
+async def test_a_holder_learns_that_somebody_reads_along(leases: Leases, clock: Clock) -> None:
+    await leases.acquire(CHAT, owner="me", ttl=100.0)
+    await leases.note_reader(CHAT, fence=2, ttl=TTL)
+    assert not (await leases.state(CHAT)).is_read
+    await leases.note_reader(CHAT, fence=1, ttl=TTL)
+    assert await leases.state(CHAT) == LeaseState(1, "me", is_read=True)
+    clock.ahead = TTL + 1
+    assert await leases.state(CHAT) == LeaseState(1, "me")
+    await leases.note_reader(CHAT, fence=1, ttl=TTL)
+    await leases.release(CHAT, owner="me", fence=1)
+    await leases.acquire(CHAT, owner="you", ttl=TTL)
+    assert await leases.state(CHAT) == LeaseState(2, "you")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from google.adk.sessions.database_session_service import DatabaseSessionService
 from sqlalchemy import text
 
 from sluicegate.errors import ConfigurationError, StoreUnavailable
@@ -178,3 +179,20 @@ async def test_a_pool_that_is_used_up_makes_nobody_wait_for_ever(
         await connection.close()
     assert await DatabaseLedger(database).rows(CHAT) == []
     await database.close()
+
+
+async def test_adk_makes_its_tables_once_for_processes_that_start_at_once(
+    postgresql_url: str,
+) -> None:
+    databases = await asyncio.gather(*(Database.open(postgresql_url) for _ in range(6)))
+    services = [DatabaseSessionService(db_engine=database.sessions) for database in databases]
+    await asyncio.gather(
+        *(
+            database.prepare(service)
+            for database, service in zip(databases, services, strict=True)
+        )
+    )
+    for number, service in enumerate(services):
+        await service.create_session(app_name="app", user_id="ann", session_id=f"chat-{number}")
+    for database in databases:
+        await database.close()

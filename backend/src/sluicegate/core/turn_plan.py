@@ -45,6 +45,7 @@ class ChatLog:
     """The stored conversation: exchanges, oldest first, and ledger rows by approval id.
 
     ``is_new``: the chat has no session yet. ``limits`` bound what is read of a browser's outputs.
+    ``fence`` is that of the chat's last holder, where other processes may write to it.
     """
 
     chat: ChatKey
@@ -53,6 +54,7 @@ class ChatLog:
     rebuild: Callable[[Exchange], RebuiltExchange]
     is_new: bool = False
     limits: RequestLimits = DEFAULT_LIMITS
+    fence: int | None = None
 
     def last(self) -> RebuiltExchange | None:
         """The newest exchange, rebuilt."""

@@ -68,7 +68,7 @@ class AnswerTurn:
         parts.turns.admit(chat.user)
         stamp = next_stamp(plan, new_turn_id(), model=parts.model)
         owner = owner_of(stamp)
-        fence = await parts.turns.lease(chat, owner)
+        fence = await parts.turns.lease(chat, owner, after=log.fence)
         try:
             await parts.log.append_replies(chat, told.appended, stamp)
             key = TurnKey(chat, stamp.turn, fence)

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any, Self
-from weakref import WeakValueDictionary
 
-from sluicegate.core.history import for_reader, resumable
 from sluicegate.core.keys import ChatKey
-from sluicegate.core.turn_plan import (
-    Answers,
-    ChatLog,
-    NewExchange,
-    Repeat,
-    check_winners,
-    plan_turn,
-    still_open,
-)
-from sluicegate.engine.answer_turn import AnswerTurn
 from sluicegate.engine.approvals import Approvals
 from sluicegate.engine.attachments import shown
 from sluicegate.engine.chat_listing import list_of_chats, whole_chat
-from sluicegate.engine.new_turn import NewTurn
+from sluicegate.engine.chat_requests import ChatRequests
 from sluicegate.engine.parts import EngineParts, open_parts
 from sluicegate.engine.rates import TOO_MANY_MESSAGES, Rate
-from sluicegate.engine.stored_reader import not_yet, repeated, stored
-from sluicegate.errors import HeldElsewhere, Malformed, TurnRunning, Unknown
-from sluicegate.wire.chunks import StartChunk
+from sluicegate.errors import Malformed, TurnRunning, Unknown
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
     from google.adk.agents.base_agent import BaseAgent
@@ -41,7 +27,6 @@ if TYPE_CHECKING:
     from sluicegate.engine.client import Client
     from sluicegate.engine.holder import Holder
     from sluicegate.engine.options import EngineOptions
-    from sluicegate.engine.running_turn import RunningTurn
     from sluicegate.engine.tape import Tape
     from sluicegate.engine.turn_reader import TurnReader
     from sluicegate.tools.approval import Policy
@@ -55,9 +40,7 @@ class ChatEngine:
 
     def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
-        self._locks: WeakValueDictionary[ChatKey, asyncio.Lock] = WeakValueDictionary()
-        self._new = NewTurn(parts)
-        self._answer = AnswerTurn(parts)
+        self._requests = ChatRequests(parts)
         self.survey: AgentSurvey = parts.survey
         self.approvals = Approvals(parts, self.start)
         self._rate = Rate(parts.options.max_messages_per_minute, TOO_MANY_MESSAGES)
@@ -115,67 +98,15 @@ class ChatEngine:
         chat = self._key(user, request.chat_id)
         release = self.release_for(client)
         self._rate.take(user)
-        async with self.alone(chat):
-            running = self._parts.turns.running(chat)
-            held = self._parts.turns.holders.of(chat)
-            message = request.user_message
-            if running is not None and message is not None:
-                if message.id != running.stamp.user_message or request.message_id is not None:
-                    if held is not by:
-                        raise HeldElsewhere(OPEN_LIVE)
-                    raise TurnRunning("This chat is still being answered; wait or stop it first.")
-                reader = await self._from_the_beginning(running, client)
-                if reader is not None:
-                    return reader
-                await running.done.wait()
-            log = await self._parts.chat_log(chat)
-            plan = plan_turn(request, log)
-            match plan:
-                case NewExchange() if held is not None:
-                    if held is not by:
-                        raise HeldElsewhere(OPEN_LIVE)
-                    return await held.say(plan, release, client)
-                case NewExchange():
-                    return await self._new.start(chat, plan, release, client)
-                case Repeat(exchange=exchange):
-                    return stored(exchange, 0, major=client.major)
-                case Answers():
-                    return await self._answers(log, plan, release, client, by)
+        return await self._requests.start(request, chat, release, client, by)
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
         """The running message from its beginning, or None when nothing runs (section 7)."""
-        running = self._parts.turns.running(self._key(user, chat_id))
-        return None if running is None else await self._from_the_beginning(running, client)
-
-    async def _from_the_beginning(self, running: RunningTurn, client: Client) -> TurnReader | None:
-        """A reader of all turns of the exchange; None for a client that cannot take them."""
-        rebuilt = running.before
-        if not _takes(running, client) or (
-            rebuilt is not None and not resumable(rebuilt, major=client.major)
-        ):
-            return None
-        start = StartChunk(message_id=running.stamp.message)
-        prefix = for_reader(running.prefix, major=client.major)
-        return await self._parts.turns.reader(running, major=client.major, head=[start, *prefix])
+        return await self._requests.resume(self._key(user, chat_id), client)
 
     async def stop(self, chat_id: str, *, user: str) -> None:
         """Stop the running turn, or supersede what waits; nothing to stop is fine."""
-        chat = self._key(user, chat_id)
-        held = self._parts.turns.holders.of(chat)
-        if held is not None:
-            await held.stop()
-            return
-        running = self._parts.turns.running(chat)
-        if running is None:
-            async with self.alone(chat):
-                # One that was being prepared runs by now.
-                running = self._parts.turns.running(chat)
-                if running is None:
-                    last = (await self._parts.chat_log(chat)).last()
-                    if last is not None and last.is_unfinished:
-                        await self._new.close_waiting(chat, last)
-                    return
-        await self._parts.turns.stop(running)
+        await self._requests.stop(self._key(user, chat_id))
 
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None
@@ -204,20 +135,25 @@ class ChatEngine:
             TurnRunning: it is being answered.
         """
         chat = self._key(user, chat_id)
+        turns = self._parts.turns
         async with self.alone(chat):
-            turns = self._parts.turns
-            if turns.running(chat) is not None:
+            place = await self._parts.elsewhere.place(chat)
+            if turns.running(chat) is not None or place.away is not None:
                 raise TurnRunning("This chat is still being answered; wait or stop it first.")
             if turns.holders.of(chat) is not None:
                 raise TurnRunning("This chat is open live; close it there first.")
-            if not await self._parts.chats.delete(chat):
-                raise Unknown("There is no such chat.")
-            await self._parts.log.delete(chat)
-            await self._parts.files.delete_all(chat)
-            await self._parts.grants.forget(chat)
-            rows = await self._parts.ledger.rows(chat)
-            await self._parts.ledger.supersede([row.key for row in rows])
-            await self._parts.ledger.forget(chat)
+            async with turns.leases.holding(chat, after=place.fence):
+                await self._delete(chat)
+
+    async def _delete(self, chat: ChatKey) -> None:
+        if not await self._parts.chats.delete(chat):
+            raise Unknown("There is no such chat.")
+        await self._parts.log.delete(chat)
+        await self._parts.files.delete_all(chat)
+        await self._parts.grants.forget(chat)
+        rows = await self._parts.ledger.rows(chat)
+        await self._parts.ledger.supersede([row.key for row in rows])
+        await self._parts.ledger.forget(chat)
 
     async def save_file(
         self, chat_id: str, data: bytes, media_type: str, *, title: str | None, user: str
@@ -235,43 +171,6 @@ class ChatEngine:
         """The bytes and media type of a file of the chat; raises Unknown."""
         return await self._parts.files.read(self._key(user, chat_id), name)
 
-    async def _answers(
-        self, log: ChatLog, plan: Answers, release: Release, client: Client, by: Holder | None
-    ) -> TurnReader:
-        chat = log.chat
-        if plan.decisions:
-            rows = await self._answer.decide(plan.decisions, by=chat.user, via=client.via)
-            check_winners(plan.decisions, rows)
-        running = self._parts.turns.running(chat)
-        if running is not None:
-            if not plan.decisions and _takes(running, client):
-                return await self._parts.turns.reader(running, major=client.major)
-            await running.done.wait()
-        fresh, plan = await self._afresh(chat, plan)
-        waiting = still_open(plan)
-        if waiting and await self._parts.ledger.expire(chat):
-            # What nobody answered in time holds nothing back any more (A5).
-            fresh, plan = await self._afresh(chat, plan)
-            waiting = still_open(plan)
-        if waiting:
-            return not_yet(plan, [s.call.id for s in waiting], major=client.major)
-        held = self._parts.turns.holders.of(chat)
-        if held is None:
-            reader = await self._answer.start(fresh, plan, release, client)
-        else:
-            reader = await held.go_on(fresh, plan, release, client, own=held is by)
-        if reader is not None:
-            return reader
-        return repeated(plan, major=client.major)
-
-    async def _afresh(self, chat: ChatKey, plan: Answers) -> tuple[ChatLog, Answers]:
-        """The same plan on the conversation as it is now."""
-        log = await self._parts.chat_log(chat)
-        message_id = plan.exchange.exchange.message_id
-        exchange = next(e for e in log.exchanges if e.message_id == message_id)
-        rebuilt = log.rebuild(exchange)
-        return log, Answers(rebuilt, plan.posted, plan.decisions, plan.repeats, plan.outputs)
-
     def release_for(self, client: Client) -> Release:
         """The release a client gets; raises Malformed if its wish is refused (section 5)."""
         options = self._parts.options
@@ -287,9 +186,4 @@ class ChatEngine:
 
     def alone(self, chat: ChatKey) -> asyncio.Lock:
         """One request at a time decides what a chat runs next; who holds or awaits it keeps it."""
-        return self._locks.setdefault(chat, asyncio.Lock())
-
-
-def _takes(running: RunningTurn, client: Client) -> bool:
-    """Whether chunks of a running turn fit a client: a 6 client cannot take text back (D4)."""
-    return client.major == 7 or not running.is_previewed
+        return self._requests.lock(chat)

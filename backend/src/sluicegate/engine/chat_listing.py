@@ -37,9 +37,12 @@ async def whole_chat(parts: EngineParts, chat: ChatKey) -> dict[str, Any]:
     entry = await parts.chats.get(chat)
     if entry is None:
         raise Unknown("There is no such chat.")
-    log = await parts.chat_log(chat)
+    place = await parts.elsewhere.place(chat)
+    log = await parts.chat_log(chat, place)
     rebuilt = [log.rebuild(exchange) for exchange in log.exchanges]
     running = parts.turns.running(chat) is not None
+    if place.away is not None and rebuilt:
+        running = place.away.is_running(rebuilt[-1].exchange.message_id, last=True)
     waiting = bool(rebuilt) and rebuilt[-1].is_waiting
     status = "running" if running else "waiting" if waiting else "ready"
     files_url = parts.files_url(chat)

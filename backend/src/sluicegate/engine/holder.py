@@ -66,6 +66,10 @@ class Holders:
         """Who holds that chat."""
         return self._by_chat.get(chat)
 
+    def chats(self) -> list[ChatKey]:
+        """The chats that are held."""
+        return list(self._by_chat)
+
     def add(self, chat: ChatKey, holder: Holder) -> None:
         """Name the one who has the chat's lease from now on."""
         self._by_chat[chat] = holder

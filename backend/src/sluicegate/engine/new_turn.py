@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.release import Release
-    from sluicegate.core.turn_plan import NewExchange
+    from sluicegate.core.turn_plan import ChatLog, NewExchange
     from sluicegate.engine.client import Client
     from sluicegate.engine.parts import EngineParts
     from sluicegate.engine.turn_reader import TurnReader
@@ -35,19 +35,19 @@ class NewTurn:
         self._parts = parts
 
     async def start(
-        self, chat: ChatKey, plan: NewExchange, release: Release, client: Client
+        self, log: ChatLog, plan: NewExchange, release: Release, client: Client
     ) -> TurnReader:
         """Run a user's message; what was open before is superseded (A5).
 
         Raises:
             RequestError: the chat or the server is busy; nothing has changed.
         """
-        parts = self._parts
+        parts, chat = self._parts, log.chat
         parts.turns.admit(chat.user)
         stamp = parts.stamp(plan.user_message_id, release)
         content = await self._content(chat, plan)
         owner = owner_of(stamp)
-        fence = await parts.turns.lease(chat, owner)
+        fence = await parts.turns.lease(chat, owner, after=log.fence)
         try:
             if plan.is_first:
                 await parts.log.create(chat)
@@ -66,14 +66,18 @@ class NewTurn:
             await asyncio.shield(parts.turns.release(chat, owner, fence))
             raise
 
-    async def close_waiting(self, chat: ChatKey, exchange: RebuiltExchange) -> None:
-        """Stop an exchange that waits: its open approvals are superseded (section 7)."""
+    async def close_waiting(self, log: ChatLog, exchange: RebuiltExchange) -> None:
+        """Stop an exchange that waits: its open approvals are superseded (section 7).
+
+        Raises:
+            HeldElsewhere: somebody writes to the chat, or has written since it was read.
+        """
         owner = owner_of(stamp_of(exchange.exchange))
-        fence = await self._parts.turns.lease(chat, owner)
+        fence = await self._parts.turns.lease(log.chat, owner, after=log.fence)
         try:
-            await self.close(chat, exchange)
+            await self.close(log.chat, exchange)
         finally:
-            await self._parts.turns.release(chat, owner, fence)
+            await self._parts.turns.release(log.chat, owner, fence)
 
     async def _content(self, chat: ChatKey, plan: NewExchange) -> types.Content:
         if plan.message is not None:

@@ -126,6 +126,9 @@ class EngineOptions(BaseModel):
     tool_timeout: Seconds = 60.0
     """Seconds a gated tool may run."""
 
+    lease_ttl: Seconds = 15.0
+    """Seconds after which a process that does not answer loses the chats that it runs (A2)."""
+
     held_bytes: Count = 4 * 1024 * 1024
     """Bytes of text and results that may be held for one exchange (D5)."""
 

@@ -21,6 +21,7 @@ from sluicegate.engine.app_copy import build_app
 from sluicegate.engine.chat_files import ChatFiles
 from sluicegate.engine.closing import Closing
 from sluicegate.engine.discreet_model import discreet
+from sluicegate.engine.elsewhere import ALONE, Elsewhere, Place
 from sluicegate.engine.file_cache import FileCache
 from sluicegate.engine.gate_plugin import GatePlugin
 from sluicegate.engine.listeners import unheard_agents
@@ -30,6 +31,7 @@ from sluicegate.engine.remote_workers import attach, open_workers
 from sluicegate.engine.session_log import SessionLog
 from sluicegate.engine.tape import TapedSessions
 from sluicegate.engine.turns import Turns
+from sluicegate.engine.watch import Watch
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
 from sluicegate.media.capabilities import Capabilities
 from sluicegate.stores.artifacts import open_artifacts
@@ -84,29 +86,39 @@ class EngineParts:
     models: ModelFiles
     closing: Closing
     turns: Turns
+    elsewhere: Elsewhere
+    watch: Watch
     tape: Tape | None = None
     policy: Policy | None = None
     workers: WorkerRegistry | None = None
     warned: set[str] = field(default_factory=set)
 
-    async def chat_log(self, chat: ChatKey) -> ChatLog:
-        """The stored conversation, as it is now."""
+    async def chat_log(self, chat: ChatKey, place: Place = ALONE) -> ChatLog:
+        """The stored conversation as it is now; ``place`` was looked up before."""
         session = await self.log.load(chat)
         found = exchanges(session.events) if session is not None else []
         rows = {row.approval_id: row for row in await self.ledger.rows(chat)}
         running = self.turns.running(chat)
         files_url = self.files_url(chat)
+        last = found[-1] if found else None
+
+        def goes_on(exchange: Exchange) -> bool:
+            if running is not None:
+                return running.stamp.message == exchange.message_id
+            away = place.away
+            return away is not None and away.is_running(exchange.message_id, last=exchange is last)
 
         def rebuilt(exchange: Exchange) -> RebuiltExchange:
-            goes_on = running is not None and running.stamp.message == exchange.message_id
-            return rebuild(exchange, rows, self.survey, files_url=files_url, running=goes_on)
+            return rebuild(
+                exchange, rows, self.survey, files_url=files_url, running=goes_on(exchange)
+            )
 
         def is_over(exchange: Exchange) -> bool:
-            goes_on = running is not None and running.stamp.message == exchange.message_id
-            return not goes_on and not rebuilt(exchange).is_unfinished
+            return not goes_on(exchange) and not rebuilt(exchange).is_unfinished
 
         found = in_view(found, is_over)
-        return ChatLog(chat, found, rows, rebuilt, session is None, self.options.request_limits)
+        limits = self.options.request_limits
+        return ChatLog(chat, found, rows, rebuilt, session is None, limits, place.fence)
 
     def files_url(self, chat: ChatKey) -> str:
         """Where files of the chat are fetched; absolute when the public address is known."""
@@ -149,6 +161,7 @@ class EngineParts:
 
     async def close(self) -> None:
         """Close the agent's toolsets and the stores."""
+        await self.watch.aclose()
         await self.runner.close()
         await self.streams.aclose()
         await self.database.close()
@@ -221,12 +234,23 @@ async def open_parts(
         if tape is None
         else TapedSessions(tape, db_engine=database.sessions)
     )
+    try:
+        await database.prepare(sessions)
+    except BaseException:
+        await streams.aclose()
+        await database.close()
+        raise
     runner = Runner(app=app, session_service=sessions, artifact_service=artifacts)
     ledger, leases = DatabaseLedger(database), DatabaseLeases(database)
     if database.is_exclusive:
         await leases.void_all()
     log = SessionLog(sessions)
     closing = Closing(ledger, log, found.terms)
+    turns = Turns(runner, streams, leases, log, closing, options)
+    elsewhere = Elsewhere(leases, streams, turns.is_here, alone=database.is_exclusive)
+    watch = Watch(turns, elsewhere, leases, streams)
+    if not database.is_exclusive:
+        watch.begin()
     return EngineParts(
         app=app.name,
         model=_model_name(app.root_agent),
@@ -244,7 +268,9 @@ async def open_parts(
         files=files,
         models=models,
         closing=closing,
-        turns=Turns(runner, streams, leases, log, closing, options),
+        turns=turns,
+        elsewhere=elsewhere,
+        watch=watch,
         tape=tape,
         policy=policy,
         workers=workers,

@@ -8,10 +8,9 @@ import logging
 import time
 from typing import TYPE_CHECKING, Literal
 
-from google.adk.agents._streaming_mode import StreamingMode
-from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
-from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
-
+from sluicegate.engine.about_turn import AboutTurn
+from sluicegate.engine.adk_run import events_of
+from sluicegate.engine.chat_leases import IN_USE, ChatLeases
 from sluicegate.engine.failures import describe
 from sluicegate.engine.holder import Holders
 from sluicegate.engine.rates import TOO_MANY_TURNS, Rate
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sluicegate")
 LEASE_TTL = 15.0
-TELEMETRY = TelemetryConfig(capture_message_content=ContentCapturingMode.NO_CONTENT)
-"""ADK writes texts and arguments into its spans unless it is told not to."""
 LEASE_RENEWAL = 5.0
 ENDED: dict[End, str] = {"failed": "the turn failed.", "stopped": "the turn was stopped."}
 """Why a call that was open did not run."""
@@ -59,7 +56,7 @@ class Turns:
     ) -> None:
         self._runner = runner
         self._streams = streams
-        self._leases = leases
+        self.leases = ChatLeases(leases, options.lease_ttl)
         self._log = log
         self._closing = closing
         self._options = options
@@ -72,6 +69,14 @@ class Turns:
     def running(self, chat: ChatKey) -> RunningTurn | None:
         """The turn of that chat, if one runs here."""
         return self._running.get(chat)
+
+    def chats(self) -> list[ChatKey]:
+        """The chats whose leases are held here."""
+        return [*self._running, *self.holders.chats()]
+
+    def is_here(self, chat: ChatKey) -> bool:
+        """Whether this process runs a turn of that chat, or holds it otherwise."""
+        return chat in self._running or self.holders.of(chat) is not None
 
     def owners(self) -> set[str]:
         """Owners of claims that may still come to an end."""
@@ -93,26 +98,24 @@ class Turns:
             )
         self._rate.take(user)
 
-    async def lease(self, chat: ChatKey, owner: str) -> int:
+    async def lease(self, chat: ChatKey, owner: str, *, after: int | None = None) -> int:
         """Take the chat's lease (A2).
 
         Raises:
-            HeldElsewhere: somebody else writes to this chat.
+            HeldElsewhere: somebody else writes to this chat, or has written since ``after``.
         """
-        fence = await self._leases.acquire(chat, owner=owner, ttl=LEASE_TTL)
-        if fence is None:
-            raise HeldElsewhere("This chat is in use elsewhere; try again in a moment.")
-        return fence
+        return await self.leases.take(chat, owner, after=after)
 
     async def release(self, chat: ChatKey, owner: str, fence: int) -> None:
         """Give the lease back."""
-        await self._leases.release(chat, owner=owner, fence=fence)
+        await self.leases.give_back(chat, owner, fence)
 
     async def launch(
         self, turn: RunningTurn, message: types.Content | None, *, major: Literal[6, 7]
     ) -> TurnReader:
         """Start the turn and return its first reader; the lease goes over to the turn."""
-        return await self.lead(turn, self._events(turn, message), None, major=major)
+        events = events_of(self._runner, turn, message, self._options.max_model_calls)
+        return await self.lead(turn, events, None, major=major)
 
     async def lead(
         self,
@@ -126,9 +129,10 @@ class Turns:
 
         Without a course the turn has the chat's lease, and nothing else writes to its session.
         """
-        turn.writer = await self._streams.open(turn.key)
+        about = AboutTurn.of(turn).text() if self._streams.is_shared else ""
+        turn.writer = await self._streams.open(turn.key, about=about)
         if turn.writer is None:
-            raise HeldElsewhere("This chat is in use elsewhere; try again in a moment.")
+            raise HeldElsewhere(IN_USE)
         self._running[turn.chat] = turn
         reader = await self.reader(turn, major=major)
         task = asyncio.create_task(self._lead(turn, events, course))
@@ -182,9 +186,16 @@ class Turns:
         if turn.turn_gate.claims:
             self._linger(turn, seconds)
             return
-        task = asyncio.create_task(self.stop(turn))
+        task = asyncio.create_task(self._stop_unless_read(turn, seconds))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _stop_unless_read(self, turn: RunningTurn, seconds: float) -> None:
+        """Stop a turn that nobody reads here, unless another process has readers of it."""
+        if self._streams.is_shared and await self.leases.is_read_elsewhere(turn.chat):
+            self._linger(turn, seconds)
+            return
+        await self.stop(turn)
 
     async def _lead(
         self, turn: RunningTurn, events: AsyncIterator[Event] | None, course: Course | None
@@ -202,10 +213,7 @@ class Turns:
             await self._end_broken(turn, error)
         finally:
             watchdog.cancel()
-            if renewal is not None:
-                renewal.cancel()
-                await self._give_back(turn)
-            await self._let_go(turn)
+            await self._let_go(turn, renewal)
             logger.info(
                 "turn %s chat=%s turn=%s user=%s error=%s seconds=%.3f",
                 end,
@@ -219,17 +227,17 @@ class Turns:
             if course is not None:
                 course.left(turn)
 
-    async def _give_back(self, turn: RunningTurn) -> None:
-        try:
-            await self._leases.release(turn.chat, owner=turn.turn_gate.owner, fence=turn.key.fence)
-        except StoreError:
-            logger.warning("the lease was not given back chat=%s", turn.chat.chat)
-
-    async def _let_go(self, turn: RunningTurn) -> None:
+    async def _let_go(self, turn: RunningTurn, renewal: asyncio.Task[None] | None) -> None:
         if turn.lingering is not None:
             turn.lingering.cancel()
         await turn.rest()
+        if turn.writer is not None:
+            await turn.writer.conclude()
+        if renewal is not None:
+            renewal.cancel()
+            await self.leases.give_back(turn.chat, turn.turn_gate.owner, turn.key.fence)
         del self._running[turn.chat]
+        # Who has read the response to its end may ask for the next turn.
         if turn.writer is not None:
             await turn.writer.close()
         turn.done.set()
@@ -250,25 +258,6 @@ class Turns:
         except StoreError:
             logger.warning("the end of a turn was not written chat=%s", turn.chat.chat)
 
-    def _events(
-        self, turn: RunningTurn, message: types.Content | None
-    ) -> AsyncIterator[Event] | None:
-        if message is None:
-            return None
-        return self._runner.run_async(
-            user_id=turn.chat.user,
-            session_id=turn.chat.chat,
-            new_message=message,
-            run_config=RunConfig(
-                streaming_mode=StreamingMode.SSE,
-                max_llm_calls=self._options.max_model_calls,
-                custom_metadata=turn.stamp.as_metadata(),
-                tool_thread_pool_config=ToolThreadPoolConfig(),
-                telemetry=TELEMETRY,
-            ),
-            abort_signal=turn.abort,
-        )
-
     async def _seal(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
         """Write down what ADK does not: the text that was shown, the cards that are closed."""
         claims = turn.turn_gate.claims
@@ -286,15 +275,5 @@ class Turns:
         )
 
     async def _renew(self, turn: RunningTurn) -> None:
-        while True:
-            await asyncio.sleep(LEASE_RENEWAL)
-            try:
-                held = await self._leases.renew(
-                    turn.chat, owner=turn.turn_gate.owner, fence=turn.key.fence, ttl=LEASE_TTL
-                )
-            except StoreError:
-                logger.warning("a lease was not renewed, trying again chat=%s", turn.chat.chat)
-                continue
-            if not held:
-                turn.fail("The server lost this chat to another one; load the chat again.")
-                return
+        await self.leases.keep(turn.chat, turn.turn_gate.owner, turn.key.fence)
+        turn.fail("The server lost this chat to another one; load the chat again.")

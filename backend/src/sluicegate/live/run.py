@@ -14,9 +14,9 @@ from google.genai import types
 
 from sluicegate.core.exchanges import ASIDE, METADATA_KEY
 from sluicegate.core.gate import NOT_FINISHED
+from sluicegate.engine.adk_run import TELEMETRY
 from sluicegate.engine.session_log import SessionLog
 from sluicegate.engine.turn_gate import CURRENT
-from sluicegate.engine.turns import TELEMETRY
 from sluicegate.errors import StoreError
 from sluicegate.live.connection import listened_to
 from sluicegate.live.ears import Ears

@@ -55,6 +55,13 @@ class StreamWriter(Protocol):
                 chunk cannot be encoded.
         """
 
+    async def conclude(self) -> None:
+        """Let other processes know that this was the last chunk; readers here are not told yet.
+
+        It comes before the lease is given back: who then finds neither an end nor a holder knows
+        that this process is gone.
+        """
+
     async def close(self) -> None:
         """End the turn; readers that hold it still get all of it. A second call does nothing."""
 
@@ -115,6 +122,12 @@ class StreamStore(Protocol):
     @property
     def is_shared(self) -> bool:
         """Whether other processes find here what this one writes."""
+
+    def followed(self) -> Collection[TurnKey]:
+        """Return the turns that are read here and written by other processes."""
+
+    async def give_up(self, turn: TurnKey, last: BaseChunk) -> None:
+        """End a followed turn with a last chunk: its writer is gone."""
 
     async def check(self) -> bool:
         """Return whether the store can be asked."""
@@ -219,12 +232,14 @@ class Ledger(Protocol):
 class LeaseState:
     """The lease of a chat as it is: nobody has ever held it where ``fence`` is 0.
 
-    ``holder`` is who holds it now; ``wants_stop``: somebody asked the holder to stop what it runs.
+    ``holder`` is who holds it now; ``wants_stop``: somebody asked the holder to stop what it runs;
+    ``is_read``: another process has readers of what the holder runs.
     """
 
     fence: int = 0
     holder: str | None = None
     wants_stop: bool = False
+    is_read: bool = False
 
 
 class Leases(Protocol):
@@ -253,6 +268,9 @@ class Leases(Protocol):
 
     async def has_stopped(self, chat: ChatKey, *, fence: int) -> None:
         """Tell those who asked that it was done."""
+
+    async def note_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
+        """Tell the holder with this fence that somebody reads along, for ``ttl`` from now."""
 
     async def void_all(self) -> None:
         """End every lease; only for a process that is alone on its database, at its start."""

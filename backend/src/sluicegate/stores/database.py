@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from sqlalchemy import literal, make_url
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
 from sluicegate.stores.schema import DatabaseSeconds, create_tables
@@ -16,7 +16,9 @@ from sluicegate.stores.sqlite import SqliteFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
 
+    from google.adk.sessions.database_session_service import DatabaseSessionService
     from sqlalchemy import URL, ColumnElement, Connection, Table
     from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -45,6 +47,9 @@ class Transactions(Protocol):
     @property
     def is_exclusive(self) -> bool:
         """Whether no other process can be on this database."""
+
+    def making_tables(self) -> AbstractAsyncContextManager[None]:
+        """Keep other processes from making tables meanwhile."""
 
     async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""
@@ -110,6 +115,21 @@ class Database:
             await database.close()
             raise
         return database
+
+    async def prepare(self, sessions: DatabaseSessionService) -> None:
+        """Have ADK make its tables before anything else uses them.
+
+        Raises:
+            ConfigurationError: it cannot, or they are those of another version.
+        """
+        # ADK: the first calls of two processes make the tables at once, and one of them fails.
+        try:
+            async with self._transactions.making_tables():
+                await sessions.prepare_tables()
+        except (SQLAlchemyError, OSError, StoreError) as error:
+            raise ConfigurationError(
+                f"ADK's tables cannot be made in the sessions' database ({type(error).__name__})."
+            ) from error
 
     def now(self) -> ColumnElement[float]:
         """Return the database's clock as an SQL expression, seconds since the epoch."""

@@ -44,6 +44,7 @@ class DatabaseLeases:
                 "fence": _C.fence + 1,
                 "until": now + ttl,
                 "wants_stop": None,
+                "read_until": None,
             },
             where=_C.until <= now,
         ).returning(_C.fence)
@@ -66,9 +67,11 @@ class DatabaseLeases:
 
     async def states(self, chats: Collection[ChatKey]) -> dict[ChatKey, LeaseState]:
         """Return the leases of several chats, each of which is there."""
-        is_held = (_C.until > self._database.now()).label("is_held")
+        now = self._database.now()
+        is_held = (_C.until > now).label("is_held")
+        is_read = (_C.read_until > now).label("is_read")
         names = tuple_(_C.app, _C.user, _C.chat)
-        statement = select(LEASES, is_held).where(names.in_(list(chats)))
+        statement = select(LEASES, is_held, is_read).where(names.in_(list(chats)))
 
         def find(connection: Connection) -> dict[ChatKey, LeaseState]:
             return {
@@ -76,6 +79,7 @@ class DatabaseLeases:
                     row.fence,
                     row.owner if row.is_held else None,
                     bool(row.is_held and row.wants_stop),
+                    bool(row.is_held and row.is_read),
                 )
                 for row in connection.execute(statement)
             }
@@ -91,6 +95,12 @@ class DatabaseLeases:
     async def has_stopped(self, chat: ChatKey, *, fence: int) -> None:
         """Tell those who asked that it was done."""
         statement = update(LEASES).where(_of(chat), _C.fence == fence).values(wants_stop=None)
+        await self._database.write(partial(_rows_changed, by=statement))
+
+    async def note_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
+        """Tell the holder with this fence that somebody reads along."""
+        until = self._database.now() + ttl
+        statement = update(LEASES).where(_of(chat), _C.fence == fence).values(read_until=until)
         await self._database.write(partial(_rows_changed, by=statement))
 
     async def void_all(self) -> None:

@@ -11,7 +11,7 @@ from sluicegate.errors import StoreError
 from sluicegate.stores.base import BATCH_BYTES, StreamFull, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.wire.chunks import BaseChunk
@@ -47,6 +47,13 @@ class MemoryStreamStore:
         return self._turns.get(chat)
 
     is_shared: Final = False
+
+    def followed(self) -> Collection[TurnKey]:
+        """Return nothing: no other process writes here."""
+        return ()
+
+    async def give_up(self, turn: TurnKey, last: BaseChunk) -> None:
+        """Do nothing: nothing is followed."""
 
     async def check(self) -> bool:
         """Return True: memory is there."""
@@ -110,6 +117,9 @@ class _Turn:
         chunks.append(entry)
         if self._waiting:
             self._wake()
+
+    async def conclude(self) -> None:
+        """Do nothing: there is nobody else."""
 
     async def close(self) -> None:
         """End the turn."""

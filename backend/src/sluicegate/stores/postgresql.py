@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import asyncpg
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
 from sluicegate.stores.lane import words_of
-from sluicegate.stores.schema import DatabaseSeconds
+from sluicegate.stores.schema import LOCK, DatabaseSeconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine
 
     from sqlalchemy import URL, Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -92,6 +93,13 @@ class PostgresServer:
                 f"{abs(now - after):.1f} seconds apart; set both by the same time server."
             )
         return server
+
+    @asynccontextmanager
+    async def making_tables(self) -> AsyncIterator[None]:
+        """Keep other processes from making tables meanwhile."""
+        async with self._own.begin() as connection:
+            await connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
+            yield
 
     async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 3
 """Grows with every table, column or index that is added."""
 
-_LOCK: Final = 0x5105_19A7_E000
+LOCK: Final = 0x5105_19A7_E000
 """The name of PostgreSQL's advisory lock under which tables are made."""
 
 METADATA: Final = MetaData()
@@ -139,6 +139,7 @@ LEASES: Final = Table(
     Column("fence", BigInteger, nullable=False),
     Column("until", Double, nullable=False),
     Column("wants_stop", Boolean),
+    Column("read_until", Double),
 )
 
 CHATS: Final = Table(
@@ -193,7 +194,7 @@ def create_tables(connection: Connection) -> None:
     """
     if connection.dialect.name == "postgresql":
         # Servers that start at once take turns, or the second CREATE TABLE fails.
-        connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+        connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
     if _stored_version(connection) == SCHEMA_VERSION:
         return
     there = inspect(connection)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
@@ -18,6 +19,7 @@ from sluicegate.stores.lane import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
 
     from sqlalchemy import Connection, Engine
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -67,6 +69,10 @@ class SqliteFile:
     def is_exclusive(self) -> bool:
         """Whether no other process can be on this file."""
         return self._lock is not None
+
+    def making_tables(self) -> AbstractAsyncContextManager[None]:
+        """Do nothing: writers of a file take turns."""
+        return nullcontext()
 
     async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""

@@ -26,8 +26,11 @@ from sluicegate.stores.valkey_entries import ABOUT, TURN, Top, key_of
 from sluicegate.stores.valkey_reader import BLOCK_SECONDS, TurnFollower
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sluicegate.core.keys import ChatKey
     from sluicegate.stores.base import OpenStream, StreamWriter
+    from sluicegate.wire.chunks import BaseChunk
 
 SECONDS: Final = 1.0
 """How long a connection or a command may take."""
@@ -115,6 +118,14 @@ class ValkeyStreamStore:
             return await self._follower.follow(turn, top.head, head[ABOUT].decode())
         except (RedisError, OSError):
             return None
+
+    def followed(self) -> Collection[TurnKey]:
+        """Return the turns that are read here and written by other processes."""
+        return self._follower.turns
+
+    async def give_up(self, turn: TurnKey, last: BaseChunk) -> None:
+        """End a followed turn with a last chunk: its writer is gone."""
+        await self._follower.end(turn, last)
 
     async def check(self) -> bool:
         """Return whether the server answers."""

@@ -62,6 +62,7 @@ class CopiedTurn:
         self._first: Position | None = None
         """Where the head is on the server, once it is there."""
         self._is_fenced_off = False
+        self._concluded = asyncio.Event()
         self._copying: asyncio.Task[None] | None = None
         self._deadline: float | None = None
 
@@ -90,20 +91,31 @@ class CopiedTurn:
         """Add the next chunk."""
         await self._writer.append(chunk)
 
-    async def close(self) -> None:
-        """End the turn; readers elsewhere learn of it before this returns, if the server is up."""
+    async def conclude(self) -> None:
+        """Write the end; readers elsewhere learn of it before this returns, if the server is up."""
         if self._deadline is None:
-            self._deadline = asyncio.get_running_loop().time() + GIVE_UP_SECONDS
-        await self._writer.close()
+            self._deadline = _now() + GIVE_UP_SECONDS
+        self._concluded.set()
         if self._copying is not None:
             await asyncio.wait([self._copying], timeout=CLOSE_SECONDS)
 
+    async def close(self) -> None:
+        """End the turn."""
+        if not self._concluded.is_set():
+            await self.conclude()
+        await self._writer.close()
+
     async def _copy(self, reader: StreamReader) -> None:
         sent = 0
+        concluded = asyncio.ensure_future(self._concluded.wait())
         following = asyncio.ensure_future(anext(reader, None))
         try:
             while not self._is_fenced_off:
-                await asyncio.wait([following], timeout=RENEWAL_SECONDS)
+                await asyncio.wait(
+                    [following, concluded],
+                    timeout=RENEWAL_SECONDS,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
                 entries: list[dict[Any, Any]] = []
                 if following.done():
                     batch = following.result()
@@ -111,11 +123,14 @@ class CopiedTurn:
                         break
                     entries = [fields_of(chunk) for chunk in batch]
                     following = asyncio.ensure_future(anext(reader, None))
+                elif concluded.done() and not reader.behind:
+                    break
                 await self._deliver(sent, entries)
                 sent += len(entries)
             await self._deliver(sent, [{END: b"1"}])
         finally:
             following.cancel()
+            concluded.cancel()
             await reader.aclose()
 
     async def _deliver(self, sent: int, entries: Sequence[dict[Any, Any]]) -> None:

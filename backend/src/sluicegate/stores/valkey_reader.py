@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.keys import TurnKey
     from sluicegate.stores.base import OpenStream, StreamWriter
+    from sluicegate.wire.chunks import BaseChunk
 
 BLOCK_SECONDS: Final = 5.0
 """How long one question to the server waits for an answer."""
@@ -78,14 +79,28 @@ class TurnFollower:
         try:
             await self._wake()
         except (RedisError, OSError):
-            await self._end(turn)
+            await self.end(turn)
             raise
         return mirror.stream
+
+    @property
+    def turns(self) -> list[TurnKey]:
+        """The turns that are followed."""
+        return list(self._mirrors)
+
+    async def end(self, turn: TurnKey, last: BaseChunk | None = None) -> None:
+        """Follow a turn no more; its readers get a last chunk, or come to an early end."""
+        mirror = self._mirrors.pop(turn, None)
+        if mirror is None:
+            return
+        if last is not None:
+            await mirror.writer.append(last)
+        await mirror.writer.close()
 
     async def aclose(self) -> None:
         """Follow nothing any more; whoever reads comes to an early end."""
         for turn in list(self._mirrors):
-            await self._end(turn)
+            await self.end(turn)
         # The client may swallow a cancellation while it connects, so the connection goes too.
         if self._task is not None:
             self._task.cancel()
@@ -114,7 +129,7 @@ class TurnFollower:
                 if loop.time() - heard > PATIENCE_SECONDS:
                     logger.warning("the stream server does not answer; readers are let go")
                     for turn in list(self._mirrors):
-                        await self._end(turn)
+                        await self.end(turn)
                     return
                 await asyncio.sleep(_PAUSE)
                 continue
@@ -140,7 +155,7 @@ class TurnFollower:
             # A gap: the server has lost something, or another turn has begun.
             goes_on = there == mirror.last.later() and of == mirror.head.number
             if not goes_on or is_end(fields) or not await self._append(mirror, fields):
-                await self._end(turn)
+                await self.end(turn)
             mirror.last = there
 
     async def _append(self, mirror: _Mirror, fields: Mapping[bytes, bytes]) -> bool:
@@ -150,8 +165,3 @@ class TurnFollower:
             # A newer version may write what this one does not know.
             return False
         return True
-
-    async def _end(self, turn: TurnKey) -> None:
-        mirror = self._mirrors.pop(turn, None)
-        if mirror is not None:
-            await mirror.writer.close()

@@ -1,0 +1,391 @@
+"""Two processes on one PostgreSQL database, with streams on Valkey or without (A2)."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sluicegate.engine import chat_requests, watch
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.client import Client
+from sluicegate.engine.options import EngineOptions
+from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, TurnRunning, Unknown
+from sluicegate.wire.messages import comparable
+from sluicegate.wire.reducer import reduce_chunks
+from tests.engine.stage import Counted, HeldTool, Steps, calls, part_of, read, says, scripted, words
+from tests.engine.talk import Talk, decide
+from tests.real_stores.databases import flush, fresh_database
+from tests.real_stores.postgres import Postgres
+from tests.real_stores.valkey import Valkey
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+
+    from sluicegate.engine.turn_reader import TurnReader
+
+    Open = Callable[..., Coroutine[Any, Any, tuple[ChatEngine, ChatEngine]]]
+
+
+@pytest.fixture(params=["shared streams", "streams of their own"])
+def streams_url(request: pytest.FixtureRequest) -> str:
+    if request.param != "shared streams":
+        return "memory"
+    valkey: Valkey = request.getfixturevalue("valkey")
+    return valkey.url()
+
+
+@pytest.fixture
+async def open_replicas(
+    postgres: Postgres, streams_url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Open]:
+    """Opens two engines that might as well be two processes."""
+    if streams_url != "memory":
+        await flush(request.getfixturevalue("valkey"))
+    async with AsyncExitStack() as stack:
+        sessions = await stack.enter_async_context(fresh_database(postgres))
+
+        async def opened(target: Any, **options: Any) -> tuple[ChatEngine, ChatEngine]:
+            made = EngineOptions(
+                sessions=sessions,
+                streams=streams_url,
+                artifacts=f"file:{tmp_path}/artifacts",
+                **options,
+            )
+            engines = [await ChatEngine.open(target, made) for _ in range(2)]
+            for engine in engines:
+                stack.push_async_callback(engine.close)
+            return engines[0], engines[1]
+
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "SECONDS", 0.02)
+
+
+is_shared = pytest.mark.parametrize("streams_url", ["shared streams"], indirect=True)
+
+
+@dataclass
+class Anywhere(Talk):
+    """A person whose requests come to the one replica and the other in turn."""
+
+    other: ChatEngine | None = None
+
+    async def start(self, body: dict[str, Any]) -> TurnReader:
+        assert self.other is not None
+        self.engine, self.other = self.other, self.engine
+        return await super().start(body)
+
+
+def at(talk: Talk, engine: ChatEngine) -> Talk:
+    """The same page, with its requests going to another replica."""
+    messages = copy.deepcopy(talk.messages)
+    return Talk(engine, talk.release, talk.major, talk.user, talk.chat_id, messages)
+
+
+async def both_tell(talk: Talk, *engines: ChatEngine) -> None:
+    """Every replica tells the message that the page holds."""
+    for engine in engines:
+        assert comparable(await at(talk, engine).history()) == comparable(talk.messages[-1])
+
+
+@pytest.mark.parametrize("release", ["deferred", "progressive"])
+async def test_any_replica_answers_any_request(open_replicas: Open, release: Any) -> None:
+    counted = Counted()
+    script = [
+        calls(("pay", {"n": 1})),
+        calls(("pay", {"n": 2}), ("pay", {"n": 3})),
+        says("All is paid."),
+    ]
+    one, two = await open_replicas(scripted(script, [counted.tool()]))
+    talk = Anywhere(one, release, other=two)
+    turn = await talk.say("pay")
+    while talk.pending():
+        for part in talk.pending():
+            decide(part, approved=True)
+        turn = await talk.post_last()
+    assert turn.finish_reason == "stop"
+    assert sorted(counted.runs) == [1, 2, 3]
+    assert words(talk.messages[-1]) == "All is paid."
+    await both_tell(talk, one, two)
+
+
+async def test_cards_of_one_step_may_be_answered_at_two_replicas(open_replicas: Open) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("Done.")]
+    one, two = await open_replicas(scripted(script, [counted.tool()]))
+    talk = Talk(one)
+    await talk.say("pay")
+    elsewhere = at(talk, two)
+    decide(talk.pending()[0], approved=True)
+    early = await talk.post_last()
+    assert early.failed
+    assert counted.runs == []
+    decide(elsewhere.pending()[1], approved=False)
+    turn = await elsewhere.post_last()
+    assert turn.finish_reason == "stop"
+    assert counted.runs == [1]
+    assert await at(talk, one).history() == await at(talk, two).history()
+
+
+async def test_one_answer_at_two_replicas_at_once_runs_once(open_replicas: Open) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1})), says("Done.")]
+    one, two = await open_replicas(scripted(script, [counted.tool()]))
+    for number in range(1, 6):
+        talk = Talk(one)
+        await talk.say("pay")
+        decide(talk.pending()[0], approved=True)
+        tabs = [at(talk, one), at(talk, two)]
+        turns = await asyncio.gather(*(tab.post_last() for tab in tabs))
+        assert counted.runs == [1] * number
+        assert any(turn.finish_reason == "stop" for turn in turns)
+        for tab, turn in zip(tabs, turns, strict=True):
+            assert not turn.failed
+            await both_tell(tab, one, two)
+
+
+async def test_of_two_opposite_answers_one_counts(open_replicas: Open) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1})), says("Done.")]
+    one, two = await open_replicas(scripted(script, [counted.tool()]))
+    asked = Talk(one)
+    await asked.say("pay")
+    tabs = [at(asked, one), at(asked, two)]
+    for tab, approved in zip(tabs, (True, False), strict=True):
+        tab.messages = [dict(message) for message in asked.messages]  # type: ignore[misc]
+        tab.messages[-1] = {
+            **asked.messages[-1],
+            "parts": [*map(dict, asked.messages[-1]["parts"])],
+        }
+        decide(tab.pending()[0], approved=approved)
+    yes, no = await asyncio.gather(*(tab.post_last() for tab in tabs), return_exceptions=True)
+    lost = [each for each in (yes, no) if isinstance(each, BaseException)]
+    assert [type(error) for error in lost] == [AlreadyDecided]
+    assert counted.runs == ([1] if isinstance(no, AlreadyDecided) else [])
+
+
+async def test_one_question_at_two_replicas_at_once_is_asked_once(open_replicas: Open) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1})), says("Hello there.")]
+    one, two = await open_replicas(scripted(script, [counted.tool(gated=False)]))
+    for number in range(1, 6):
+        talk = Talk(one)
+        readers = await asyncio.gather(
+            *(at(talk, engine).start(_question("hello")) for engine in (one, two))
+        )
+        answers = [reduce_chunks(await read(reader)) for reader in readers]
+        assert counted.runs == [1] * number
+        assert comparable(answers[0]) == comparable(answers[1])
+        for engine in (one, two):
+            chat = await engine.get_chat(talk.chat_id, user="ann")
+            assert [m["role"] for m in chat["messages"]] == ["user", "assistant"]
+
+
+@is_shared
+@pytest.mark.parametrize("major", [6, 7])
+async def test_a_turn_of_one_replica_is_read_live_from_the_other(
+    open_replicas: Open, major: Any
+) -> None:
+    steps = Steps()
+    script = [says("one two three four five", delta_chars=4)]
+    one, two = await open_replicas(scripted(script, sleep=steps))
+    talk = Talk(one, "progressive", major)
+    reader = await talk.start(_question("count"))
+    steps.go(3)
+    await steps.reached(3)
+    resumed = await two.resume(talk.chat_id, user="ann", client=talk.client)
+    assert resumed is not None
+    assert (await two.get_chat(talk.chat_id, user="ann"))["status"] == "running"
+    steps.go()
+    here, there = await asyncio.gather(read(reader), read(resumed))
+    assert [chunk.model_dump() for chunk in here] == [chunk.model_dump() for chunk in there]
+    assert words(reduce_chunks(there)) == "one two three four five"
+    assert await two.resume(talk.chat_id, user="ann", client=talk.client) is None
+
+
+@is_shared
+async def test_who_resumes_elsewhere_gets_the_whole_message(open_replicas: Open) -> None:
+    steps, counted = Steps(), Counted()
+    script = [calls(("pay", {"n": 1}), text="I pay."), says("It is paid, all of it.")]
+    one, two = await open_replicas(scripted(script, [counted.tool()], sleep=steps))
+    steps.go(2)
+    talk = Talk(one, "progressive")
+    await talk.say("pay")
+    decide(talk.pending()[0], approved=True)
+    reader = await talk.start({"message": talk.messages[-1], "messageId": talk.messages[-1]["id"]})
+    resumed = await two.resume(talk.chat_id, user="ann", client=talk.client)
+    assert resumed is not None
+    steps.go()
+    talk.take(await read(reader))
+    whole = reduce_chunks(await read(resumed))
+    assert comparable(whole) == comparable(talk.messages[-1])
+    assert part_of(whole, "pay")["state"] == "output-available"
+
+
+@pytest.mark.parametrize("streams_url", ["streams of their own"], indirect=True)
+async def test_without_shared_streams_history_serves(open_replicas: Open) -> None:
+    steps = Steps()
+    one, two = await open_replicas(scripted([says("one two three")], sleep=steps))
+    talk = Talk(one, "progressive")
+    reader = await talk.start(_question("count"))
+    await steps.reached(1)
+    assert await two.resume(talk.chat_id, user="ann", client=talk.client) is None
+    assert (await two.get_chat(talk.chat_id, user="ann"))["status"] == "running"
+    steps.go()
+    await read(reader)
+    assert (await two.get_chat(talk.chat_id, user="ann"))["status"] == "ready"
+    assert words(await at(talk, two).history()) == "one two three"
+
+
+async def test_new_text_is_refused_while_another_replica_answers(
+    open_replicas: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = Steps()
+    one, two = await open_replicas(scripted([says("one two three")], sleep=steps))
+    talk = Talk(one)
+    reader = await talk.start(_question("count"))
+    await steps.reached(1)
+    monkeypatch.setattr(chat_requests, "HELD_PATIENCE", 0.05)
+    with pytest.raises(HeldElsewhere):
+        await at(talk, two).start(_question("something else"))
+    with pytest.raises(TurnRunning):
+        await two.delete_chat(talk.chat_id, user="ann")
+    monkeypatch.undo()
+    waiting = asyncio.create_task(at(talk, two).start(_question("and then")))
+    steps.go()
+    await read(reader)
+    await read(await waiting)
+    chat = await one.get_chat(talk.chat_id, user="ann")
+    assert len(chat["messages"]) == 4
+
+
+async def test_a_stop_reaches_the_replica_that_runs_the_turn(open_replicas: Open) -> None:
+    steps = Steps()
+    one, two = await open_replicas(scripted([says("one two three", delta_chars=2)], sleep=steps))
+    talk = Talk(one, "progressive")
+    reading = asyncio.create_task(read(await talk.start(_question("count"))))
+    steps.go(2)
+    await steps.reached(3)
+    await asyncio.wait_for(two.stop(talk.chat_id, user="ann"), 2)
+    chunks = await reading
+    assert chunks[-1].finish_reason == "other"  # type: ignore[attr-defined]
+    assert (await two.get_chat(talk.chat_id, user="ann"))["status"] == "ready"
+    talk.take(chunks)
+    await both_tell(talk, one, two)
+
+
+async def test_a_stop_from_elsewhere_waits_for_the_claimed_call(open_replicas: Open) -> None:
+    held = HeldTool()
+    script = [calls(("hold", {"n": 1})), says("Done.")]
+    one, two = await open_replicas(scripted(script, [held.tool(require_confirmation=True)]))
+    talk = Talk(one)
+    await talk.say("hold")
+    decide(talk.pending()[0], approved=True)
+    reading = asyncio.create_task(talk.post_last())
+    await held.began.wait()
+    stopping = asyncio.create_task(two.stop(talk.chat_id, user="ann"))
+    done, _ = await asyncio.wait([stopping], timeout=0.2)
+    assert not done
+    held.may_end.set()
+    await stopping
+    turn = await reading
+    assert held.ended == 1
+    assert part_of(turn.message, "hold")["state"] == "output-available"
+    await both_tell(talk, one, two)
+
+
+async def test_a_stop_from_elsewhere_closes_cards_that_wait(open_replicas: Open) -> None:
+    counted = Counted()
+    one, two = await open_replicas(scripted([calls(("pay", {"n": 1}))], [counted.tool()]))
+    talk = Talk(one)
+    await talk.say("pay")
+    await two.stop(talk.chat_id, user="ann")
+    for engine in (one, two):
+        message = await at(talk, engine).history()
+        assert part_of(message, "pay")["state"] == "output-denied"
+
+
+@is_shared
+async def test_a_reader_elsewhere_keeps_a_turn_going(open_replicas: Open) -> None:
+    steps = Steps()
+    script = [says("one two three", delta_chars=4)]
+    one, two = await open_replicas(scripted(script, sleep=steps), linger=0.05, abort_grace=0.05)
+    talk = Talk(one, "progressive")
+    reader = await talk.start(_question("count"))
+    steps.go(1)
+    await steps.reached(1)
+    resumed = await two.resume(talk.chat_id, user="ann", client=talk.client)
+    assert resumed is not None
+    await reader.aclose()
+    await asyncio.sleep(0.3)  # longer than the turn would outlive its last reader
+    steps.go()
+    assert words(reduce_chunks(await read(resumed))) == "one two three"
+
+
+@is_shared
+async def test_a_turn_whose_process_is_gone_ends_with_an_error(
+    open_replicas: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = Steps()
+    script = [says("one two three", delta_chars=4)]
+    one, two = await open_replicas(scripted(script, sleep=steps), lease_ttl=0.4)
+    talk = Talk(one, "progressive")
+    reader = await talk.start(_question("count"))
+    steps.go(1)
+    await steps.reached(2)
+    resumed = await two.resume(talk.chat_id, user="ann", client=talk.client)
+    assert resumed is not None
+
+    async def never(*_: Any, **__: Any) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    monkeypatch.setattr(one.parts.leases, "renew", never, raising=False)
+    chunks = await asyncio.wait_for(read(resumed), 5)
+    assert "was lost (error" in chunks[-1].error_text  # type: ignore[attr-defined]
+    assert await two.resume(talk.chat_id, user="ann", client=talk.client) is None
+    steps.go()
+    await read(reader)
+
+
+async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: Open) -> None:
+    steps = Steps()
+    one, two = await open_replicas(
+        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=0.3
+    )
+    talk = Talk(one, "progressive")
+    reader = await talk.start(_question("count"))
+    steps.go(1)
+    await steps.reached(2)
+    await two.parts.leases.void_all()
+    turn = talk.take(await read(reader))
+    assert turn.failed
+    assert "lost this chat" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
+
+
+async def test_chats_of_others_stay_unknown_everywhere(open_replicas: Open) -> None:
+    one, two = await open_replicas(scripted([says("Hello.")]))
+    talk = Talk(one)
+    await talk.say("hello")
+    with pytest.raises(Unknown):
+        await two.get_chat(talk.chat_id, user="bob")
+    assert await two.resume(talk.chat_id, user="bob", client=Client(7)) is None
+    with pytest.raises(RequestError):
+        await two.delete_chat(talk.chat_id, user="bob")
+    await two.delete_chat(talk.chat_id, user="ann")
+    with pytest.raises(Unknown):
+        await one.get_chat(talk.chat_id, user="ann")
+
+
+def _question(text: str) -> dict[str, Any]:
+    parts = [{"type": "text", "text": text}]
+    return {"message": {"id": "user-" + text.replace(" ", "-"), "role": "user", "parts": parts}}
