@@ -116,7 +116,7 @@ def rebuild(
         signals = with_remembered(signals, rebuilt.gate, remembered)
         answers: list[Signal] = [signal for signal in signals if isinstance(signal, Answered)]
         others: list[Signal] = [s for s in signals if not isinstance(s, Answered | Failed)]
-        turn.answers.extend(rebuilt.gate.feed_all(answers))
+        _tell(turn, rebuilt.gate.feed_all(answers))
         turn.chunks.extend(rebuilt.gate.feed_all(others))
     if rebuilt.turns:
         rebuilt.turns[-1].chunks.extend(
@@ -124,6 +124,14 @@ def rebuild(
         )
         _end(rebuilt, rows, running=running)
     return rebuilt
+
+
+def _tell(turn: RebuiltTurn, answers: list[BaseChunk]) -> None:
+    """Add answers: those to questions of the same turn, which was cut, come after them."""
+    asked = {c.approval_id for c in turn.chunks if isinstance(c, ToolApprovalRequestChunk)}
+    for chunk in answers:
+        is_own = isinstance(chunk, ToolApprovalResponseChunk) and chunk.approval_id in asked
+        (turn.chunks if is_own else turn.answers).append(chunk)
 
 
 def _turn_of(rebuilt: RebuiltExchange, event: Event) -> RebuiltTurn:
