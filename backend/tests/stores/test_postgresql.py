@@ -168,7 +168,7 @@ async def waiting(database: Database) -> int:
 async def test_a_pool_that_is_used_up_makes_nobody_wait_for_ever(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sluicegate.stores.postgresql.CONNECT_SECONDS", 0.05)
+    monkeypatch.setattr("sluicegate.stores.postgresql.POOL_SECONDS", 0.05)
     database = await Database.open(postgresql_url)
     server = database._transactions
     assert isinstance(server, PostgresServer)
@@ -187,10 +187,7 @@ async def test_adk_makes_its_tables_once_for_processes_that_start_at_once(
     databases = await asyncio.gather(*(Database.open(postgresql_url) for _ in range(6)))
     services = [DatabaseSessionService(db_engine=database.sessions) for database in databases]
     await asyncio.gather(
-        *(
-            database.prepare(service)
-            for database, service in zip(databases, services, strict=True)
-        )
+        *(database.prepare(service) for database, service in zip(databases, services, strict=True))
     )
     for number, service in enumerate(services):
         await service.create_session(app_name="app", user_id="ann", session_id=f"chat-{number}")

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from sluicegate.tools.approval import Policy
     from sluicegate.wire.requests import ChatRequest
 
-OPEN_LIVE = "This chat is open live elsewhere; write there, or close it first."
-
 
 class ChatEngine:
     """One agent, its stores and its running turns; the same for every transport."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
-from sluicegate.core.history import for_reader, resumable
 from sluicegate.core.turn_plan import (
     Answers,
     ChatLog,
@@ -21,8 +20,8 @@ from sluicegate.engine.answer_turn import AnswerTurn
 from sluicegate.engine.elsewhere import ALONE, Pauses, Place
 from sluicegate.engine.new_turn import NewTurn
 from sluicegate.engine.stored_reader import not_yet, repeated, stored
+from sluicegate.engine.turns import takes
 from sluicegate.errors import HeldElsewhere, TurnRunning
-from sluicegate.wire.chunks import StartChunk
 
 if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from sluicegate.engine.elsewhere import Away
     from sluicegate.engine.holder import Holder
     from sluicegate.engine.parts import EngineParts
-    from sluicegate.engine.running_turn import RunningTurn
     from sluicegate.engine.turn_reader import TurnReader
     from sluicegate.wire.requests import ChatRequest
 
@@ -86,7 +84,7 @@ class ChatRequests:
         """The running message from its beginning, or None when nothing runs (section 7)."""
         running = self._parts.turns.running(chat)
         if running is not None:
-            return await self._from_the_beginning(running, client)
+            return await self._parts.turns.whole(running, client.major)
         pause = Pauses(_STREAM_PATIENCE)
         while True:
             away = (await self._parts.elsewhere.place(chat)).away
@@ -137,7 +135,7 @@ class ChatRequests:
             if self._parts.turns.holders.of(chat) is not by:
                 raise HeldElsewhere(OPEN_LIVE)
             raise TurnRunning("This chat is still being answered; wait or stop it first.")
-        reader = await self._from_the_beginning(running, client)
+        reader = await self._parts.turns.whole(running, client.major)
         if reader is None:
             await running.done.wait()
         return reader
@@ -234,7 +232,7 @@ class ChatRequests:
         """Wait for the turn that runs on the chat, or join it if it is the one that goes on."""
         running = self._parts.turns.running(chat)
         if running is not None:
-            if not plan.decisions and _takes(running, client):
+            if not plan.decisions and takes(running, client.major):
                 return await self._parts.turns.reader(running, major=client.major)
             await running.done.wait()
             return None
@@ -264,17 +262,6 @@ class ChatRequests:
         rebuilt = log.rebuild(exchange)
         return log, Answers(rebuilt, plan.posted, plan.decisions, plan.repeats, plan.outputs)
 
-    async def _from_the_beginning(self, running: RunningTurn, client: Client) -> TurnReader | None:
-        """A reader of all turns of the exchange; None for a client that cannot take them."""
-        rebuilt = running.before
-        if not _takes(running, client) or (
-            rebuilt is not None and not resumable(rebuilt, major=client.major)
-        ):
-            return None
-        start = StartChunk(message_id=running.stamp.message)
-        prefix = for_reader(running.prefix, major=client.major)
-        return await self._parts.turns.reader(running, major=client.major, head=[start, *prefix])
-
     def _is_passing(self, chat: ChatKey, place: Place) -> bool:
         """Whether it is a turn of another process that is in the way."""
         if place.fence is None or self._parts.turns.holders.of(chat) is not None:
@@ -285,11 +272,6 @@ class ChatRequests:
     def _longest_turn(self) -> float:
         options = self._parts.options
         return options.turn_timeout + options.tool_timeout + options.lease_ttl
-
-
-def _takes(running: RunningTurn, client: Client) -> bool:
-    """Whether chunks of a running turn fit a client: a 6 client cannot take text back (D4)."""
-    return client.major == 7 or not running.is_previewed
 
 
 def _repeats_the_running(request: ChatRequest, log: ChatLog, away: Away) -> bool:

@@ -8,6 +8,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Literal
 
+from sluicegate.core.history import for_reader, resumable
 from sluicegate.engine.about_turn import AboutTurn
 from sluicegate.engine.adk_run import events_of
 from sluicegate.engine.chat_leases import IN_USE, ChatLeases
@@ -17,7 +18,7 @@ from sluicegate.engine.rates import TOO_MANY_TURNS, Rate
 from sluicegate.engine.running_turn import TOOK_TOO_LONG, End, RunningTurn
 from sluicegate.engine.turn_reader import TurnReader
 from sluicegate.errors import HeldElsewhere, StoreError, TooManyRequests, Unavailable
-from sluicegate.wire.chunks import ErrorChunk
+from sluicegate.wire.chunks import ErrorChunk, StartChunk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -151,6 +152,15 @@ class Turns:
         left = functools.partial(self._left, turn.key)
         return TurnReader(head, live, major=major, left=left, pace=turn.turn_gate.lanes.pace)
 
+    async def whole(self, turn: RunningTurn, major: Literal[6, 7]) -> TurnReader | None:
+        """A reader of all turns of the exchange; None for a client that cannot take them."""
+        before = turn.before
+        if not takes(turn, major) or (before is not None and not resumable(before, major=major)):
+            return None
+        start = StartChunk(message_id=turn.stamp.message)
+        prefix = for_reader(turn.prefix, major=major)
+        return await self.reader(turn, major=major, head=[start, *prefix])
+
     async def stop(self, turn: RunningTurn) -> None:
         """Stop a turn: at once, or after the claimed call that runs has ended (section 7)."""
         turn.turn_gate.stopping = True
@@ -277,3 +287,8 @@ class Turns:
     async def _renew(self, turn: RunningTurn) -> None:
         await self.leases.keep(turn.chat, turn.turn_gate.owner, turn.key.fence)
         turn.fail("The server lost this chat to another one; load the chat again.")
+
+
+def takes(turn: RunningTurn, major: Literal[6, 7]) -> bool:
+    """Whether chunks of a running turn fit a client: a 6 client cannot take text back (D4)."""
+    return major == 7 or not turn.is_previewed

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 CONNECT_SECONDS: Final = 3.0
+POOL_SECONDS: Final = 3.0
 COMMAND_SECONDS: Final = 4.0
 ANSWER_SECONDS: Final = 4.0
 """How long a transaction of ours may take in all; a server that is gone must be told in time."""
@@ -179,7 +180,7 @@ def _engine(url: URL, connections: int, settings: dict[str, str]) -> AsyncEngine
         isolation_level="READ COMMITTED",
         pool_size=connections,
         max_overflow=0,
-        pool_timeout=CONNECT_SECONDS,
+        pool_timeout=POOL_SECONDS,
         # The last one used is the one that surely lives; the others are closed when they rest.
         pool_use_lifo=True,
         pool_recycle=1800,
