@@ -8,7 +8,8 @@ from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import Decision, NewApproval
 
 if TYPE_CHECKING:
-    from sluicegate.stores.base import Leases, Ledger
+    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.lease_port import Leases
 
 CHAT = ChatKey("app", "ann", "chat-1")
 TTL = 60.0

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from sluicegate.stores.approval_ports import Grants, Waiting
-    from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
+    from sluicegate.stores.base import Chats, Ledger, StreamStore
+    from sluicegate.stores.lease_port import Leases
     from tests.real_stores.postgres import Postgres
     from tests.real_stores.valkey import Valkey
 

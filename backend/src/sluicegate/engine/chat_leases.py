@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.stores.base import Leases
+    from sluicegate.stores.lease_port import Leases
 
 IN_USE: Final = "This chat is in use elsewhere; try again in a moment."
 

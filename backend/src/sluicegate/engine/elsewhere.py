@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sluicegate.core.keys import ChatKey, TurnKey
-    from sluicegate.stores.base import Leases, OpenStream, StreamStore
+    from sluicegate.stores.base import OpenStream, StreamStore
+    from sluicegate.stores.lease_port import Leases
     from sluicegate.wire.chunks import BaseChunk, Major
 
 READ_TTL: Final = 15.0

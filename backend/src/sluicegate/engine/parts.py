@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.tape import Tape
     from sluicegate.stores.approval_ports import Grants, Waiting
-    from sluicegate.stores.base import Chats, Leases, Ledger, StreamStore
+    from sluicegate.stores.base import Chats, Ledger, StreamStore
+    from sluicegate.stores.lease_port import Leases
     from sluicegate.tools.approval import Policy
     from sluicegate.tools.workers import WorkerRegistry
 

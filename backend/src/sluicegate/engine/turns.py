@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from sluicegate.engine.holder import Course
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.session_log import SessionLog
-    from sluicegate.stores.base import Leases, StreamStore
+    from sluicegate.stores.base import StreamStore
+    from sluicegate.stores.lease_port import Leases
     from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.engine.elsewhere import Elsewhere
     from sluicegate.engine.turns import Turns
-    from sluicegate.stores.base import Leases, LeaseState, StreamStore
+    from sluicegate.stores.base import StreamStore
+    from sluicegate.stores.lease_port import Leases, LeaseState
 
 SECONDS: Final = 1.0
 _NOTE_EVERY: Final = 5

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import and_, select, tuple_, update
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.stores.base import LeaseState
+from sluicegate.stores.lease_port import LeaseState
 from sluicegate.stores.schema import LEASES
 
 if TYPE_CHECKING:
