@@ -14,6 +14,7 @@ from bench.approval_cost import measure_costs
 from bench.client import BenchError
 from bench.crowd import MANY, measure_crowd, measure_memory
 from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
+from bench.live import measure_spoken
 from bench.peers import FLOOR, PEERS, SOCKET, SSE
 from bench.pending import measure_pending
 from bench.picture import picture
@@ -34,7 +35,11 @@ GROWTH: Final = "growth"
 PENDING: Final = "pending"
 START: Final = "start"
 LEDGER: Final = "ledger"
-NAMES: Final = (*(peer.name for peer in PEERS), CROWD, MEMORY, GROWTH, PENDING, START, LEDGER)
+SPOKEN: Final = "spoken"
+NAMES: Final = (
+    *(peer.name for peer in PEERS),
+    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN),
+)
 
 
 class Size(NamedTuple):
@@ -109,6 +114,10 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
             return running.enter_context(ServerProcess(command, folder / name, variables))
 
         _measure_rest(report, size, names, started_again)
+    if SPOKEN in names:
+        _say("speaking to a live chat")
+        with ServerProcess(sluicegate("spoken"), folder / SPOKEN, variables) as server:
+            report.spoken = measure_spoken(server, count=min(50, size.approvals))
     if START in names:
         _say("starting again and again")
         report.start["import"] = measure_import(rounds=size.repeats)

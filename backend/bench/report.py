@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.live import BUDGET
 from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from bench.approval_cost import ApprovalCost
     from bench.crowd import Crowd
+    from bench.live import Spoken
     from bench.pending import Pending
     from bench.rounds import Samples
 
@@ -66,6 +68,7 @@ class Report:
     start: dict[str, float] = field(default_factory=dict)
     pending: Pending | None = None
     costs: list[ApprovalCost] = field(default_factory=list)
+    spoken: Spoken | None = None
 
     def per_delta(self, name: str) -> Spread:
         """Return the spread of a row."""
@@ -108,6 +111,7 @@ class Report:
             "start": self.start,
             "pending": self._pending_json(),
             "ledger": [{**asdict(cost), "median": cost.median} for cost in self.costs],
+            "spoken": None if self.spoken is None else asdict(self.spoken),
         }
 
     def _median(self, name: str, base: str) -> float | None:
@@ -172,6 +176,11 @@ class Report:
             yield (
                 f"Ledger and lease per approval, {cost.store}: {spread(cost.seconds).text(1e3)} ms "
                 f"(at most {cost.budget * 1e3:.0f})"
+            )
+        if self.spoken is not None:
+            yield (
+                f"Live, first byte of speech to first byte of sound, {len(self.spoken.seconds)} "
+                f"times: {spread(self.spoken.seconds).text(1e3)} ms (at most {BUDGET * 1e3:.0f})"
             )
         found = self.pending
         if found is not None:

@@ -54,6 +54,17 @@ def test_what_ledger_and_lease_add_to_an_approval_is_a_row_for_each_store(
         assert 0 < min(cost["seconds"]) <= cost["median"] <= max(cost["seconds"])
 
 
+def test_how_soon_a_live_chat_answers_aloud_is_a_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "bench.json"
+
+    assert main(["--short", "--only", "spoken", "--json", str(written)]) == 0
+
+    assert "first byte of sound, 5 times" in capsys.readouterr().out
+    assert len(json.loads(written.read_text("utf-8"))["spoken"]["seconds"]) == 5
+
+
 def test_a_name_that_is_not_measured_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--only", "floor,nobody"])

@@ -12,7 +12,7 @@ from typing import Any, cast
 import fastapi
 import pytest
 from starlette.applications import Starlette
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from sluicegate.engine.chat_engine import ChatEngine
@@ -247,11 +247,18 @@ async def test_the_description_holds_every_route_and_its_methods(engine: FakeEng
     async with client(app) as http:
         document = (await http.get("/api/openapi.json")).json()
     routes = {route.path: route.methods for route in app.routes if isinstance(route, Route)}
+    sockets = [route.path for route in app.routes if isinstance(route, WebSocketRoute)]
+    assert sockets == ["/api/chat/ws", "/api/live"]
+    routes.update({path: {"GET"} for path in sockets})
     described = {
         path: {method.upper() for method in methods} for path, methods in document["paths"].items()
     }
     assert described == routes
     assert document["openapi"] == "3.1.0"
+    for path in sockets:
+        assert "101" in resolve(document, path, "GET")["responses"]
+    [chat, *_] = resolve(document, "/api/live", "GET")["parameters"]
+    assert (chat["name"], chat["required"]) == ("chat", True)
 
 
 async def test_the_description_holds_streams_and_every_code_of_the_errors(

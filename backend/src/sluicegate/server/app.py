@@ -40,7 +40,12 @@ from sluicegate.server.routes import (
 )
 from sluicegate.server.session_cookie import or_by_cookie, session_operations
 from sluicegate.server.settings import load_settings
-from sluicegate.server.sockets import chat_sockets, live_sockets, socket_route
+from sluicegate.server.sockets import (
+    chat_sockets,
+    live_sockets,
+    socket_operations,
+    socket_route,
+)
 from sluicegate.server.workers import Registrations, worker_operations
 from sluicegate.transports.backlog import Patience
 from sluicegate.transports.incoming import BodyLimits
@@ -190,7 +195,7 @@ def build(
         folder = built_page() if page_folder is None else page_folder
         page = Page(folder, prefix=settings.prefix, suggestions=suggestions)
         operations += page_operations(page)
-    operations.append(_description_of(operations, settings.prefix))
+    operations.append(_description_of([*operations, *socket_operations()], settings.prefix))
     app = Starlette(
         routes=[
             *routes(operations, prefix=settings.prefix, authenticate=asked, engine=engine),

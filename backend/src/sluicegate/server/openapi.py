@@ -65,7 +65,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     return {
         "name": parameter.name,
         "in": parameter.place,
-        "required": False,
+        "required": parameter.required,
         "schema": parameter.schema,
         "description": parameter.description,
     }
@@ -80,7 +80,7 @@ def _success(answer: Success) -> dict[str, Any]:
 
 def _refusals(operation: Operation) -> dict[str, Any]:
     kinds: list[type[RequestError]] = [*_EVERYWHERE, *operation.refusals]
-    if operation.endpoint is not None:
+    if operation.endpoint is not None or operation.is_upgrade:
         kinds += _SIGNED_IN
     codes: dict[int, list[str]] = {status: list(codes) for status, codes in _OTHER_CODES.items()}
     for kind in kinds:

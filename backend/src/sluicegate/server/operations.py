@@ -30,6 +30,7 @@ class Parameter:
     place: Literal["query", "header"]
     schema: dict[str, Any]
     description: str
+    required: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,9 @@ class Operation:
     """One method of one path.
 
     ``path`` stands below the prefix, unless ``outside``. ``endpoint`` is for authenticated users,
-    ``open_endpoint`` for everybody; exactly one of them is set. ``refusals`` are the errors beyond
-    those that every operation may answer.
+    ``open_endpoint`` for everybody; exactly one of them is set, but for the upgrade to a socket,
+    which has a route of its own. ``refusals`` are the errors beyond those that every operation may
+    answer.
     """
 
     method: Method
@@ -62,3 +64,4 @@ class Operation:
     parameters: tuple[Parameter, ...] = ()
     refusals: tuple[type[RequestError], ...] = ()
     outside: bool = False
+    is_upgrade: bool = False

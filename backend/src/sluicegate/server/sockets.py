@@ -8,12 +8,14 @@ from starlette.routing import WebSocketRoute
 
 from sluicegate.errors import Unauthenticated
 from sluicegate.server.authentication import TrustedHeader, anyone_on_this_machine, identify
+from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.session_cookie import with_authorization
 from sluicegate.transports.audio_in import AudioLimits
 from sluicegate.transports.backlog import Patience
 from sluicegate.transports.live_socket import LiveOverSocket
 from sluicegate.transports.socket import SocketLimits
 from sluicegate.transports.websocket import ChatOverWebSocket
+from sluicegate.wire.live_frames import SUBPROTOCOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -156,3 +158,38 @@ def socket_route(
         await sockets.serve(websocket, await engine.get(), caller)
 
     return WebSocketRoute(path, for_a_user)
+
+
+def socket_operations() -> list[Operation]:
+    """Describe the sockets, each as the request that is upgraded to one."""
+    upgraded = (Success(101, "The connection is a WebSocket from here on."),)
+    chat = Parameter("chat", "query", {"type": "string"}, "The chat that is open.", required=True)
+    activity = Parameter(
+        "activity",
+        "query",
+        {"type": "string", "enum": ["client"]},
+        "The client marks where speech begins and ends, in place of the model.",
+    )
+    audio = Parameter(
+        "sec-websocket-protocol",
+        "header",
+        {"type": "string", "enum": [SUBPROTOCOL]},
+        "The client sends and plays audio in binary messages.",
+    )
+    return [
+        Operation(
+            "GET",
+            "/chat/ws",
+            "Any chats over a WebSocket, by the protocol of WebSocketChatTransport.",
+            upgraded,
+            is_upgrade=True,
+        ),
+        Operation(
+            "GET",
+            "/live",
+            "One chat with a live model behind it, over a WebSocket.",
+            upgraded,
+            parameters=(chat, activity, audio),
+            is_upgrade=True,
+        ),
+    ]

@@ -1,0 +1,3 @@
+"""An agent that is spoken to."""
+
+from . import agent as agent
