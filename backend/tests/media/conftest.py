@@ -28,17 +28,29 @@ Open = Callable[..., AbstractAsyncContextManager[ChatEngine]]
 
 @pytest.fixture(scope="session")
 def families() -> Iterator[dict[str, Family]]:
-    """The endpoints of all families."""
-    with every_family() as found:
+    """The endpoints of all families.
+
+    LiteLLM fetches no prices, and leaves no sessions of aiohttp open that belong to past loops.
+    """
+    with pytest.MonkeyPatch.context() as patch, every_family() as found:
+        patch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+        patch.setenv("DISABLE_AIOHTTP_TRANSPORT", "True")
         yield found
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def models(families: dict[str, Family]) -> AsyncIterator[dict[str, BaseLlm]]:
     """A model of each family, for the tests of a module that share an event loop."""
-    made = {name: family.make() for name, family in families.items()}
+    made = {name: connected(family.make()) for name, family in families.items()}
     yield made
     await close(*made.values())
+
+
+def connected(model: BaseLlm) -> BaseLlm:
+    """A model whose client its copies share, so that it can be closed."""
+    if isinstance(model, Gemini):
+        _ = model.api_client
+    return model
 
 
 async def close(*models: BaseLlm) -> None:
@@ -47,9 +59,7 @@ async def close(*models: BaseLlm) -> None:
         if isinstance(model, Gemini):
             await model.api_client.aio.aclose()
     if "litellm" in sys.modules:
-        litellm = sys.modules["litellm"]
-        await litellm.close_litellm_async_clients()
-        litellm.in_memory_llm_clients_cache.flush_cache()
+        sys.modules["litellm"].in_memory_llm_clients_cache.flush_cache()
 
 
 @pytest.fixture
@@ -74,7 +84,7 @@ def open_with(folder: Path) -> Open:
             **options,
         )
         agent = LlmAgent(name="maker", model="gemini-2.5-flash", tools=[maker(gated=gated)])
-        engine = await ChatEngine.open(agent, made, model=model)
+        engine = await ChatEngine.open(agent, made, model=connected(model))
         try:
             yield engine
         finally:
