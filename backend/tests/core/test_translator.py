@@ -8,7 +8,8 @@ import pytest
 from google.adk.code_executors import UnsafeLocalCodeExecutor
 from google.adk.planners import PlanReActPlanner
 
-from sluicegate.core.translator import Translator, media_of
+from sluicegate.core.translator import Translator
+from sluicegate.wire.stored_files import StoredFile
 from tests.core.stories import GATED, Story, agent, call, fragment, price, raw, text, whole
 from tests.core.told import replayed, translate, words
 
@@ -68,8 +69,7 @@ async def test_code_media_and_sources_of_the_model_stand_where_they_were_told() 
         )
     )
     await story.say("hi")
-    [(name, media_type, data)] = media_of(story.live[-2])[:1]
-    assert (media_type, data) == ("image/png", PNG)
+    name = StoredFile.of(PNG, "image/png").name
     assert await story.told() == [
         "step helper",
         "text-1 Look:.",

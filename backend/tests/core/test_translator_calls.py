@@ -10,8 +10,9 @@ from google.adk.tools._request_input_tool import request_input
 from google.genai import types
 
 from sluicegate.core.signals import Answered, Asked, Signal
-from sluicegate.core.translator import Translator, media_of
+from sluicegate.core.translator import Translator
 from sluicegate.tools.client_tools import client_tool
+from sluicegate.wire.stored_files import StoredFile
 from tests.core.stories import GATED, Story, agent, call, gated_pay, price
 from tests.core.told import FILES, translate, words
 
@@ -145,9 +146,7 @@ async def test_a_picture_that_a_tool_returns_is_a_file_after_its_outcome() -> No
     story = Story(agent([call("draw")], [{"text": "There."}], tools=[draw]))
     await story.say("draw")
     told = await story.told()
-    response = next(event for event in story.live if event.get_function_responses())
-    [(name, media_type, data)] = media_of(response)
-    assert (media_type, data) == ("image/png", PNG)
+    name = StoredFile.of(PNG, "image/png").name
     at = told.index("end")
     assert told[at + 1 : at + 3] == ["done c1 {}", f"file /files/{name} image/png"]
 

@@ -9,7 +9,8 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate.core.signals import Produced
-from sluicegate.core.translator import Translator, media_of
+from sluicegate.core.translator import Translator
+from sluicegate.wire.stored_files import StoredFile
 from tests.core.events import KINDS, PAY, gave, model
 from tests.core.stories import text
 from tests.core.told import FILES, translate, words
@@ -129,6 +130,7 @@ def test_files_have_names_that_depend_on_their_bytes_alone() -> None:
     def blob(data: bytes) -> types.Part:
         return types.Part(inline_data=types.Blob(data=data, mime_type="image/jpeg"))
 
+    stored = StoredFile.of(b"b", "image/png")
     response = types.FunctionResponse(
         id="1",
         name="pay",
@@ -145,19 +147,17 @@ def test_files_have_names_that_depend_on_their_bytes_alone() -> None:
             types.FunctionResponsePart(
                 file_data=types.FunctionResponseFileData(file_uri="gs://b/x", mime_type="image/png")
             ),
+            types.FunctionResponsePart(
+                file_data=types.FunctionResponseFileData(file_uri=stored.uri, mime_type="image/png")
+            ),
         ],
     )
     event = model(blob(b"a"), blob(b""), types.Part(function_response=response))
-    names = [(name, media_type, data) for name, media_type, data in media_of(event)]
-    assert names == [
-        ("ca978112ca1bbdcafac231b39a23dc4d.jpg", "image/jpeg", b"a"),
-        ("e3b0c44298fc1c149afbf4c8996fb924.jpg", "image/jpeg", b""),
-        ("ca978112ca1bbdcafac231b39a23dc4d.pdf", "application/pdf", b"a"),
-    ]
     urls = [s.chunk for s in translate([PAY, event]) if isinstance(s, Produced)]
     assert [getattr(chunk, "url", None) for chunk in urls] == [
-        FILES + names[0][0],
-        FILES + names[1][0],
-        FILES + names[2][0],
+        FILES + "ca978112ca1bbdcafac231b39a23dc4d.jpg",
+        FILES + "e3b0c44298fc1c149afbf4c8996fb924.jpg",
+        FILES + "ca978112ca1bbdcafac231b39a23dc4d.pdf",
         "https://example.org/x.png",
+        FILES + stored.name,
     ]

@@ -52,7 +52,7 @@ class Server:
 
     async def ask(self, model: BaseLlm, contents: list[types.Content]) -> str:
         """Ask a model to go on; its words."""
-        token = CURRENT.set(cast("TurnGate", SimpleNamespace(chat=CHAT)))
+        token = CURRENT.set(cast("TurnGate", SimpleNamespace(chat=CHAT, files=self.results)))
         request = LlmRequest(model=model.model, contents=contents)
         words = ""
         try:

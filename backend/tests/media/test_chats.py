@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.adk.artifacts.file_artifact_service import FileArtifactService
 
+from sluicegate.core.grammar import Grammar
+from sluicegate.wire.chunks import DataChunk
+from sluicegate.wire.messages import comparable, is_tool_part
 from tests.engine.stage import words
-from tests.engine.talk import Talk
+from tests.engine.talk import Talk, Turn, check
+from tests.media import samples
 from tests.media.families import NAMES, Family
 
 if TYPE_CHECKING:
     from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.wire.messages import UIMessage
     from tests.media.conftest import Open
 
 STORIES = [
@@ -87,3 +96,119 @@ async def test_an_approval_that_waits_is_answered_under_another_model(
         turn = await talk.approve()
     assert words(turn.message) == "I see a green chart; a red chart."
     assert [part["type"] for part in turn.message["parts"]].count("file") == 2
+
+
+def file_part(data: bytes, media_type: str, name: str) -> dict[str, Any]:
+    """A file as a stock client posts it."""
+    encoded = base64.b64encode(data).decode()
+    url = f"data:{media_type};base64,{encoded}"
+    return {"type": "file", "url": url, "mediaType": media_type, "filename": name}
+
+
+async def attach(engine: ChatEngine, *files: dict[str, Any], text: str = "look") -> Turn:
+    """Send files with a text, in a chat of its own."""
+    talk = Talk(engine, "progressive", chat_id="c1")
+    parts = [*files, {"type": "text", "text": text}]
+    return await talk.post({"message": {"id": "u1", "role": "user", "parts": parts}})
+
+
+GREEN = file_part(samples.chart("green"), "image/png", "green.png")
+REPORT = file_part(samples.PDF, "application/pdf", "report.pdf")
+SOUND = file_part(samples.WAV, "audio/wav", "hello.wav")
+NOTES = file_part(samples.TEXT, "text/plain", "notes.txt")
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_what_a_user_attaches_is_seen_and_stored_once(
+    families: dict[str, Family], open_with: Open, folder: Path, name: str
+) -> None:
+    async with open_with(families[name].make()) as engine:
+        turn = await attach(engine, GREEN, REPORT, GREEN)
+        chat = await engine.get_chat("c1", user="ann")
+    assert words(turn.message) == "In all I see a green chart; application/pdf; a green chart."
+    shown = [part for part in chat["messages"][0]["parts"] if part["type"] == "file"]
+    assert [part["filename"] for part in shown] == ["green.png", "report.pdf", "green.png"]
+    assert shown[0]["url"] == shown[2]["url"]
+    assert len([path for path in (folder / "artifacts").rglob("*.png") if path.is_file()]) == 1
+    database = stored(folder)
+    assert base64.b64decode(GREEN["url"].partition(",")[2])[:40] not in database
+    assert GREEN["url"][30:90].encode() not in database
+
+
+def stored(folder: Path) -> bytes:
+    """Everything in the database."""
+    return b"".join(path.read_bytes() for path in folder.glob("sluicegate.db*"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_text_file_is_read_by_everybody(
+    families: dict[str, Family], open_with: Open, name: str
+) -> None:
+    async with open_with(families[name].make()) as engine:
+        await attach(engine, NOTES)
+    sent = json.dumps(families[name].endpoint.last, ensure_ascii=False)
+    assert "naïve text" in sent
+    assert "notes.txt" in sent
+
+
+async def test_a_file_that_the_model_does_not_read_is_told_to_model_and_user(
+    families: dict[str, Family], open_with: Open
+) -> None:
+    async with open_with(families["claude"].make()) as engine:
+        turn = await attach(engine, SOUND, GREEN)
+    sentence = "this model does not read files of the type audio/wav"
+    assert words(turn.message) == "In all I see a green chart."
+    assert sentence in json.dumps(families["claude"].endpoint.last)
+    notices = [c for c in turn.chunks if isinstance(c, DataChunk) and c.type == "data-notice"]
+    assert [notice.data for notice in notices] == [
+        {"text": f'The model was not given the file "hello.wav": {sentence}.'}
+    ]
+    assert all(notice.transient for notice in notices)
+    assert not any(part["type"].startswith("data-") for part in turn.message["parts"])
+
+
+@pytest.mark.parametrize("name", ["gemini-3", "claude"])
+async def test_files_of_tools_come_with_the_results_and_stay_in_history(
+    families: dict[str, Family], open_with: Open, name: str
+) -> None:
+    async with open_with(families[name].make(), gated=True) as engine:
+        talk = Talk(engine, "deferred")
+        first = await talk.say("make green then red")
+        second = await talk.approve()
+        last = await talk.approve()
+        assert "file" not in first.types + second.types
+        assert last.types.count("file") == 2
+        outputs = [index for index, kind in enumerate(last.types) if "output" in kind]
+        assert last.types.index("file") > max(outputs)
+        check(last.chunks, Grammar({p["toolCallId"]: p["state"] for p in tools(second.message)}))
+    async with open_with(families[name].make(), gated=True) as engine:
+        chat = await engine.get_chat(talk.chat_id, user="ann")
+        assert comparable(chat["messages"][-1]) == comparable(last.message)
+        for part in chat["messages"][-1]["parts"]:
+            if part["type"] == "file":
+                stored = await engine.get_file(
+                    talk.chat_id, part["url"].rpartition("/")[2], user="ann"
+                )
+                assert stored[1] == part["mediaType"] == "image/png"
+
+
+def tools(message: UIMessage) -> list[dict[str, Any]]:
+    """The tool parts of a message."""
+    return [part for part in message["parts"] if is_tool_part(part)]
+
+
+async def test_a_file_is_read_once_in_a_turn_of_many_calls(
+    families: dict[str, Family], open_with: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    original = FileArtifactService.load_artifact
+
+    async def counting(self: FileArtifactService, **more: Any) -> Any:
+        read.append(more["filename"])
+        return await original(self, **more)
+
+    monkeypatch.setattr(FileArtifactService, "load_artifact", counting)
+    async with open_with(families["gemini-3"].make()) as engine:
+        await say(engine, "c1", "make green then red then blue then green")
+        await say(engine, "c1", "look")
+    assert len(read) == len(set(read)) == 3

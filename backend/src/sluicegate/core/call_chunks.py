@@ -118,5 +118,10 @@ def progress_chunk(call: Call, state: Literal["running", "done", "failed"]) -> B
     )
 
 
+def notice_chunk(sentence: str) -> BaseChunk:
+    """One sentence for the user that belongs to no call and stays in no message."""
+    return DataChunk(type="data-notice", data={"text": sentence}, transient=True)
+
+
 def _metadata(call: Call) -> dict[str, JsonValue] | None:
     return None if call.facts.metadata is None else dict(call.facts.metadata)

@@ -16,7 +16,6 @@ from sluicegate.wire.stored_files import UNKNOWN_TYPE, StoredFile, read_uri
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from google.adk.events.event import Event
     from pydantic import JsonValue
 
 CONFIRMATION: Final = "adk_request_confirmation"
@@ -154,9 +153,11 @@ def _all_of(event: object, name: str) -> list[Any]:
 
 def media_in(part: object, files_url: str) -> Media | None:
     """The file in a part: ours by its name, somebody else's by its web address."""
-    stored = _stored(part)
-    if stored is not None:
-        return Media(files_url + stored[0], stored[1])
+    data = attribute(part, "inline_data", "data")
+    if isinstance(data, bytes):
+        # A piece of an answer: its whole holds a reference of the same name.
+        media_type = text(attribute(part, "inline_data"), "mime_type") or UNKNOWN_TYPE
+        return Media(files_url + StoredFile.of(data, media_type).name, media_type)
     url = text(attribute(part, "file_data"), "file_uri")
     media_type = text(attribute(part, "file_data"), "mime_type") or UNKNOWN_TYPE
     file = read_uri(url, media_type)
@@ -167,17 +168,29 @@ def media_in(part: object, files_url: str) -> Media | None:
     return None
 
 
-def media_of(event: Event) -> list[tuple[str, str, bytes]]:
-    """Every file in an event, those of function responses too: name, media type, bytes.
+def media_in_output(output: JsonValue, files_url: str) -> tuple[JsonValue, list[Media]]:
+    """The output of a node without its files, and the files; ADK leaves them where they are."""
+    found: list[Media] = []
+    rest = _without_files(output, files_url, found)
+    return ({} if rest is _GONE else rest), found
 
-    The name is the first 32 hexadecimal digits of the SHA-256 of the bytes and an extension by
-    the media type, so it is the same each time the event is read.
-    """
-    holders = [
-        *parts_of(event),
-        *(part for response in responses_of(event) for part in response_parts(response)),
-    ]
-    return [stored for holder in holders if (stored := _stored(holder)) is not None]
+
+_GONE: Final[Any] = object()
+
+
+def _without_files(value: Any, files_url: str, found: list[Media]) -> Any:
+    if isinstance(value, list):
+        kept = [_without_files(item, files_url, found) for item in value]
+        left = [item for item in kept if item is not _GONE]
+        return left if left or not value else _GONE
+    if not isinstance(value, dict):
+        return value
+    file = media_in(value, files_url) if set(value) == {"file_data"} else None
+    if file is not None:
+        found.append(file)
+        return _GONE
+    items = {key: _without_files(item, files_url, found) for key, item in value.items()}
+    return {key: item for key, item in items.items() if item is not _GONE}
 
 
 def response_parts(response: object) -> Sequence[Any]:
@@ -186,18 +199,16 @@ def response_parts(response: object) -> Sequence[Any]:
     return parts if isinstance(parts, list | tuple) else ()
 
 
-def _stored(part: object) -> tuple[str, str, bytes] | None:
-    data = attribute(part, "inline_data", "data")
-    if not isinstance(data, bytes):
-        return None
-    media_type = text(attribute(part, "inline_data"), "mime_type") or UNKNOWN_TYPE
-    return StoredFile.of(data, media_type).name, media_type, data
-
-
 def notes_of(event: object) -> Mapping[str, Any]:
     """What the engine and its plugin noted on an event (``Event.custom_metadata``)."""
     found = attribute(event, "custom_metadata", METADATA_KEY)
     return found if isinstance(found, Mapping) else {}
+
+
+def notices_in(event: object) -> list[str]:
+    """What the user is to be told beside the answer, such as that a file was not given to it."""
+    found = notes_of(event).get("notices")
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
 def code_of(event: object) -> str:

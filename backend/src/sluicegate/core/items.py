@@ -98,6 +98,7 @@ class NodeEnded:
 
     id: str
     outcome: Outcome
+    media: tuple[Media, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

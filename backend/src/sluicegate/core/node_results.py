@@ -14,6 +14,7 @@ from sluicegate.core.event_parts import (
     NODE_CONFIRMATION,
     attribute,
     code_of,
+    media_in_output,
     notes_of,
     parts_of,
     text,
@@ -25,8 +26,9 @@ from sluicegate.core.json_safe import json_safe
 from sluicegate.core.signals import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from sluicegate.core.event_parts import Media
     from sluicegate.core.items import Item
 
 _COMPLETED: Final = 3
@@ -36,7 +38,8 @@ _COMPLETED: Final = 3
 class NodeResults:
     """The tool nodes that were asked about, by their path."""
 
-    def __init__(self) -> None:
+    def __init__(self, files_url: str = "") -> None:
+        self._files_url = files_url
         self._asked: set[str] = set()
         self._failed: set[str] = set()
         self._silent: set[str] = set()
@@ -58,7 +61,8 @@ class NodeResults:
         outcome = noted(outcomes, interrupt, wire_id)
         output = attribute(event, "output")
         if outcome is None and output is not None:
-            outcome = Outcome("output", json_safe(output))
+            rest, files = media_in_output(json_safe(output), self._files_url)
+            return [self._end(path, Outcome("output", rest), files)]
         if outcome is not None:
             return [self._end(path, outcome)]
         if code_of(event):
@@ -83,11 +87,11 @@ class NodeResults:
         ]
         return [self._end(path, Outcome("output", None)) for path in sorted(over)]
 
-    def _end(self, path: str, outcome: Outcome) -> NodeEnded:
+    def _end(self, path: str, outcome: Outcome, files: Sequence[Media] = ()) -> NodeEnded:
         self._asked.discard(path)
         self._failed.discard(path)
         self._silent.discard(path)
-        return NodeEnded(NODE_CONFIRMATION + path, outcome)
+        return NodeEnded(NODE_CONFIRMATION + path, outcome, tuple(files))
 
 
 def _node(path: str) -> str:

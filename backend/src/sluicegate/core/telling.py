@@ -56,7 +56,7 @@ from sluicegate.wire.chunks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from sluicegate.core.items import Item
     from sluicegate.core.lanes import Lane, Unit
@@ -247,14 +247,18 @@ class Telling:
                 self._out.append(Answered(known.call.id, outcome=outcome))
             return
         if self._settle(item.id, item.outcome):
-            for file in item.media:
-                self._out.append(Produced(FileChunk(url=file.url, media_type=file.media_type)))
+            self._produce(item.media)
 
     def _is_browsers(self, call: Call) -> bool:
         return call.facts.kind in ("client", "gated-client") or call.name in (INPUT, CREDENTIAL)
 
     def _node_ended(self, item: NodeEnded) -> None:
-        self._settle(item.id, item.outcome)
+        if self._settle(item.id, item.outcome):
+            self._produce(item.media)
+
+    def _produce(self, files: Sequence[Media]) -> None:
+        for file in files:
+            self._out.append(Produced(FileChunk(url=file.url, media_type=file.media_type)))
 
     def _progress(self, item: Progress) -> None:
         known = self.book.find(item.id)

@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from sluicegate.core.call_chunks import notice_chunk
 from sluicegate.core.event_parts import (
     ABORTED,
     attribute,
     calls_of,
     code_of,
     contents_of,
-    media_of,
     notes_of,
+    notices_in,
     parts_of,
     text,
 )
@@ -27,7 +28,7 @@ from sluicegate.core.items import CallMade
 from sluicegate.core.lanes import Lane, Lanes, Unit
 from sluicegate.core.model_call import ModelCall
 from sluicegate.core.node_results import NodeResults
-from sluicegate.core.signals import Failed, Signal, ToolLookup, TurnFacts
+from sluicegate.core.signals import Failed, Neutral, Signal, ToolLookup, TurnFacts
 from sluicegate.core.sources import cited_in
 from sluicegate.core.telling import Telling
 from sluicegate.core.turn_facts import is_failure, note_facts
@@ -35,8 +36,6 @@ from sluicegate.core.turn_facts import is_failure, note_facts
 if TYPE_CHECKING:
     from google.adk.events.event import Event
     from pydantic import JsonValue
-
-__all__ = ["Translator", "Unfinished", "media_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class Translator:
         self._files_url = files_url
         self._telling = Telling(tools)
         self._lanes = Lanes(self._telling)
-        self._nodes = NodeResults()
+        self._nodes = NodeResults(files_url)
         self._made: dict[str, str] = {}
         self._cut: list[Unfinished] = []
         self._failures: dict[str, str] = {}
@@ -78,11 +77,12 @@ class Translator:
     def feed(self, event: Event | Fragment) -> list[Signal]:
         """Take the next event, live or from the log; return what it says."""
         self.note = {}
+        notices = [Neutral(notice_chunk(sentence)) for sentence in notices_in(event)]
         if isinstance(event, Fragment) or event.partial:
             self._fragment(event)
-            return self._telling.take()
+            return [*notices, *self._telling.take()]
         failed = self._whole(event)
-        return [*self._telling.take(), *failed]
+        return [*notices, *self._telling.take(), *failed]
 
     def lengthen(self, lane: Lane, words: str, *, thought: bool) -> list[Signal] | None:
         """Take more text of the model call that speaks on a lane, as a fragment of it would say.

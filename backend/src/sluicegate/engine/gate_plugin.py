@@ -125,6 +125,9 @@ class GatePlugin(BasePlugin):
         if invocation_context.live_request_queue is None or event.get_function_responses():
             await turn.files.neutralise(event)
         noted: dict[str, Any] = {}
+        notices = turn.files.notices.take()
+        if notices:
+            self._note(event, {"notices": notices})
         if not event.partial:
             event.timestamp = _next_moment(invocation_context)
             noted = _outcomes(turn, event)

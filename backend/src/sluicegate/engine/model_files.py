@@ -113,7 +113,10 @@ class ModelFiles:
         for file, form in shaping.wanted:
             read = None if turn is None else await self._load(turn.chat, file, form)
             loaded[file.name, form] = read
-        return shaping.shaped(loaded)
+        shaped = shaping.shaped(loaded)
+        if turn is not None and shaped.left_out:
+            turn.files.notices.tell(shaped.notices)
+        return shaped
 
     async def _load(self, chat: ChatKey, file: StoredFile, form: Form) -> Loaded | None:
         try:

@@ -7,23 +7,21 @@ one sentence in the result tells the model and the user (S4-R37).
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 
 from sluicegate.core.json_safe import json_safe
+from sluicegate.engine.file_intake import FileIntake
+from sluicegate.engine.notices import Notices
 from sluicegate.engine.tool_results import is_native, storable
-from sluicegate.errors import MediaError, StoreError, Unknown
+from sluicegate.errors import MediaError, StoreError
 from sluicegate.media.found import Attachment, Found, Link
 from sluicegate.media.intake import Taken, take
-from sluicegate.media.kinds import check_kind
 from sluicegate.media.tool_result import ToolResult
-from sluicegate.wire.stored_files import StoredFile, read_uri
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -33,15 +31,17 @@ if TYPE_CHECKING:
     from sluicegate.engine.chat_files import ChatFiles
     from sluicegate.engine.model_files import ModelFiles
     from sluicegate.engine.result_limits import ResultLimits
+    from sluicegate.wire.stored_files import StoredFile
 
 logger = logging.getLogger("sluicegate")
 FILES_KEY: Final = "sluicegate_files"
 """Where a result hands its files to ADK, which takes them out again."""
 
+_DEPTH: Final = 20
+"""Containers of an output in which files are looked for."""
+
 _PREVIEW: Final = 2_000
 """Characters that are left of a text that became a file."""
-
-_LINKS: Final = ("https://", "gs://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,7 @@ class ResultFiles:
     limits: ResultLimits
     models: ModelFiles
     """How the models of the turn are given files."""
+    notices: Notices = field(default_factory=Notices)
 
     async def after(
         self, result: object, *, is_claimed: bool
@@ -134,6 +135,8 @@ class ResultFiles:
 
     async def neutralise(self, event: Event) -> None:
         """Put references in the place of bytes in an event that will be stored."""
+        if event.output is not None and not event.partial:
+            event.output = await self._light(event.output, 0)
         content = event.content
         parts = content.parts if content is not None else None
         if content is None or not parts:
@@ -146,6 +149,20 @@ class ResultFiles:
         if any(_is_heavy(part) for part in parts):
             fresh = [await self._neutral(part) for part in parts]
             event.content = content.model_copy(update={"parts": fresh})
+
+    async def _light(self, value: Any, depth: int) -> Any:
+        """The output of a node: ADK leaves files where they are in it, so they stay in place."""
+        if isinstance(value, types.Part | types.Blob | Attachment | ToolResult):
+            settled = await self.settle(value)
+            files = [_part(file).model_dump(exclude_none=True) for file in settled.files]
+            if isinstance(value, ToolResult) or not files:
+                return {**settled.response, FILES_KEY: files} if files else settled.response
+            return files[0]
+        if depth < _DEPTH and type(value) is dict:
+            return {key: await self._light(item, depth + 1) for key, item in value.items()}
+        if depth < _DEPTH and type(value) is list:
+            return [await self._light(item, depth + 1) for item in value]
+        return value
 
     async def _neutral(self, part: types.Part) -> types.Part:
         answer = part.function_response
@@ -180,60 +197,13 @@ class ResultFiles:
         name = getattr(file, "title", None)
         called = f"The file {name!r}" if name else "A file"
         try:
-            return await self._kept(file)
+            return await FileIntake(self.store, self.chat, self.limits).keep(file)
         except MediaError as error:
             taken.problems.append(f"{called} was left out: {_after_colon(str(error))}")
         except StoreError as error:
             logger.error("a file of a tool was not stored chat=%s %s", self.chat.chat, error)
             taken.problems.append(f"{called} was left out: it could not be stored.")
         return None
-
-    async def _kept(self, file: Found) -> StoredFile | Link:
-        match file:
-            case Link(uri=uri):
-                known = read_uri(uri, file.media_type)
-                if known is not None:
-                    return await self._kept(known)
-                if not uri.startswith(_LINKS) or not uri.isprintable():
-                    raise MediaError("Its address is none that a model reads.")
-                return file
-            case StoredFile(name=name):
-                try:
-                    await self.store.find(self.chat, name)
-                except Unknown:
-                    raise MediaError("This chat has no such file.") from None
-                return file
-            case Attachment():
-                data = file.data if file.data is not None else await self._read(file)
-                if len(data) > self.limits.file_bytes:
-                    raise MediaError(f"It is larger than {self.limits.file_bytes:,} bytes.")
-                return await self.store.store(
-                    self.chat,
-                    data,
-                    check_kind(data, file.media_type),
-                    title=file.title,
-                    description=file.description,
-                )
-
-    async def _read(self, file: Attachment) -> bytes:
-        path = Path(file.path or "")
-        try:
-            return await asyncio.to_thread(self._read_allowed, path)
-        except (OSError, ValueError, RuntimeError) as error:
-            if isinstance(error, MediaError):
-                raise
-            raise MediaError("It cannot be read.") from None
-
-    def _read_allowed(self, path: Path) -> bytes:
-        """Read a file by its path; links are followed before the folder is compared (S4-R43)."""
-        real = path.resolve(strict=True)
-        if not any(real.is_relative_to(folder.resolve()) for folder in self.limits.folders):
-            logger.warning(
-                "a tool returned a path outside the folders that the setting file_folders names"
-            )
-            raise MediaError("It lies in a folder that this server does not share.")
-        with real.open("rb") as opened:
-            return opened.read(self.limits.file_bytes + 1)
 
     async def _long_text(self, response: dict[str, Any]) -> Settled | None:
         """Put a long result into a file and leave a preview of it (S4-R54)."""

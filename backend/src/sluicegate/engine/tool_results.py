@@ -1,4 +1,4 @@
-"""Tool results that can be stored: what is not JSON becomes a note, media stays with ADK."""
+"""Tool results that can be stored: what is not JSON becomes a note."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from google.genai import types
 
 from sluicegate.core.json_safe import json_safe
 
-_PARTS_DEPTH = 3
-"""ADK: media is moved out of a result only near its top."""
-
 
 def storable(result: object) -> dict[str, Any] | None:
     """The result as an object that every store keeps, or None when it is fine as it is.
@@ -22,7 +19,7 @@ def storable(result: object) -> dict[str, Any] | None:
     """
     if _is_plain(result):
         return None
-    cleaned = _clean(result, 0)
+    cleaned = _clean(result)
     # ADK: what is not an object is wrapped under this name, models too.
     return cleaned if isinstance(result, Mapping) else {"result": cleaned}
 
@@ -36,26 +33,16 @@ def _is_plain(result: object) -> bool:
     try:
         json.dumps(result, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError):
-        return _is_media(result)
+        return False
     return True
 
 
-def _is_media(value: object) -> bool:
-    if isinstance(value, list):
-        return bool(value) and all(_is_media(item) for item in value)
-    return isinstance(value, types.Part)
-
-
-def _clean(value: object, depth: int) -> Any:
-    if isinstance(value, types.Part):
-        return value
-    if depth < _PARTS_DEPTH and isinstance(value, Mapping):
-        return {str(key): _clean(item, depth + 1) for key, item in value.items()}
-    if depth < _PARTS_DEPTH and isinstance(value, list | tuple):
-        return [_clean(item, depth + 1) for item in value]
+def _clean(value: object) -> Any:
     safe = json_safe(value)
-    if isinstance(safe, str):
-        return safe.encode("utf-8", "replace").decode()
+    try:
+        json.dumps(safe, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return json.loads(json.dumps(safe, ensure_ascii=False).encode("utf-8", "replace"))
     return safe
 
 

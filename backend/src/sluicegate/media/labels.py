@@ -47,6 +47,14 @@ def left_out(described: str, reason: str) -> str:
     return f"{LEFT_OUT}{described}; {reason}]"
 
 
+def notice(media_type: str, title: str | None, reason: str) -> str:
+    """What the user is told of a file that the model was not given."""
+    called = (
+        f"the file {json.dumps(title, ensure_ascii=False)}" if title else f"a file ({media_type})"
+    )
+    return f"The model was not given {called}: {reason}."
+
+
 def returned(count: int) -> str:
     """What a result without words says of its files (S3-R11)."""
     return f"Returned {count} file{'' if count == 1 else 's'}."

@@ -24,6 +24,9 @@ Role: TypeAlias = Literal["tool", "user", "model"]
 Place: TypeAlias = tuple[int, int, int]
 """Content, part, and file of a function response; the last is -1 for a part itself."""
 
+EARLIER: Final = "it was sent earlier in this chat"
+BY_ANOTHER: Final = "this model is not shown what another one made"
+
 MAX_TEXT_BYTES: Final = 100 * 1024
 """Bytes of a text file that a model is given word for word."""
 
@@ -160,14 +163,14 @@ def _is_question(content: types.Content) -> bool:
 def _choice(item: Item, age: int, shape: Shape) -> Choice:
     row = shape.row
     if age >= shape.turns:
-        return "it was sent earlier in this chat"
+        return EARLIER
     if item.link is not None:
         known = item.link.startswith(shape.links) if shape.links else False
         return "link" if known else "this model does not read files at its address"
     if item.size == 0:
         return "it is empty"
     if item.role == "model" and not row.model_media:
-        return "this model is not shown what another one made"
+        return BY_ANOTHER
     nested = item.role == "tool" and shape.results in ("nested", "native")
     if not (nested and matches(item.media_type, row.nested)) and is_text(item.media_type):
         return "text" if item.size <= MAX_TEXT_BYTES else "it is too long to be read at once"

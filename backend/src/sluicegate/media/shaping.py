@@ -15,7 +15,7 @@ from google.genai import types
 from sluicegate.media import labels
 from sluicegate.media.blocks import TOKEN_KEY, block_of, data_url, plain_text, text_of
 from sluicegate.media.kinds import matches
-from sluicegate.media.selection import SENT, Choice, Item, Place, Shape, choose
+from sluicegate.media.selection import BY_ANOTHER, EARLIER, SENT, Choice, Item, Place, Shape, choose
 from sluicegate.media.signatures import readable
 from sluicegate.media.tool_result import STATUSES
 
@@ -45,6 +45,15 @@ class Shaped:
     contents: list[types.Content]
     blocks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     left_out: list[tuple[Item, str]] = field(default_factory=list)
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user is to know: files that the model lacks, but for those it has had before."""
+        return [
+            labels.notice(item.media_type, item.title, reason)
+            for item, reason in self.left_out
+            if reason not in (EARLIER, BY_ANOTHER)
+        ]
 
 
 class Shaping:

@@ -1,0 +1,93 @@
+"""Files kept for the next call of a model."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from sluicegate.core.keys import ChatKey
+from sluicegate.engine.file_cache import FileCache
+from sluicegate.media.shaping import Form
+from tests.media import samples
+
+CHAT, OTHER = ChatKey("app", "ann", "c1"), ChatKey("app", "bob", "c1")
+
+
+class Store:
+    """Counts how often it is read; each read waits until it may go on."""
+
+    def __init__(self, data: bytes = samples.PNG) -> None:
+        self.reads = 0
+        self.data = data
+        self.may_go_on = asyncio.Event()
+        self.may_go_on.set()
+
+    async def __call__(self) -> tuple[bytes, str]:
+        self.reads += 1
+        await self.may_go_on.wait()
+        return self.data, "image/png"
+
+
+async def test_a_file_is_read_once_for_each_form() -> None:
+    cache, store = FileCache(10_000), Store()
+    forms: tuple[Form, ...] = ("bytes", "url", "bytes", "url")
+    found = [await cache.get((CHAT, "a", form), store) for form in forms]
+    assert store.reads == 2
+    assert found[0] is found[2]
+    assert (found[0].data, found[0].url) == (samples.PNG, "")
+    assert found[1].data == b""
+    assert found[1].url.startswith("data:image/png;base64,")
+    assert found[0].side == found[1].side == 320
+
+
+async def test_what_one_chat_has_read_is_nothing_another_one_gets() -> None:
+    cache, store = FileCache(10_000), Store()
+    await cache.get((CHAT, "a", "bytes"), store)
+    await cache.get((OTHER, "a", "bytes"), store)
+    assert store.reads == 2
+
+
+async def test_those_who_ask_at_once_wait_for_one_reading() -> None:
+    cache, store = FileCache(10_000), Store()
+    store.may_go_on.clear()
+    asking = [asyncio.create_task(cache.get((CHAT, "a", "bytes"), store)) for _ in range(3)]
+    await asyncio.sleep(0)
+    asking[0].cancel()
+    await asyncio.sleep(0)
+    store.may_go_on.set()
+    found = await asyncio.gather(*asking, return_exceptions=True)
+    assert store.reads == 1
+    assert isinstance(found[0], asyncio.CancelledError)
+    assert found[1] is found[2]
+
+
+@pytest.mark.parametrize(("bound", "kept"), [(0, 0), (9, 0), (10, 1), (25, 2), (30, 3)])
+async def test_no_more_is_kept_than_the_bound(bound: int, kept: int) -> None:
+    cache = FileCache(bound)
+    stores = [Store(bytes(10)) for _ in range(3)]
+    for number, store in enumerate(stores):
+        await cache.get((CHAT, str(number), "bytes"), store)
+    assert cache.size == kept * 10
+    for number, store in reversed(list(enumerate(stores))[3 - kept :]):
+        await cache.get((CHAT, str(number), "bytes"), store)
+    assert sum(store.reads for store in stores) == 3
+
+
+async def test_the_file_used_longest_ago_goes_first() -> None:
+    cache, stores = FileCache(20), [Store(bytes(10)) for _ in range(3)]
+    for number in (0, 1, 0, 2, 0, 1):
+        await cache.get((CHAT, str(number), "bytes"), stores[number])
+    assert [store.reads for store in stores] == [1, 2, 1]
+
+
+async def test_a_reading_that_fails_is_tried_again() -> None:
+    cache = FileCache(100)
+
+    async def fails() -> tuple[bytes, str]:
+        raise OSError("gone")
+
+    for _ in range(2):
+        with pytest.raises(OSError, match="gone"):
+            await cache.get((CHAT, "a", "bytes"), fails)
+    assert (await cache.get((CHAT, "a", "bytes"), Store(b"x"))).data == b"x"
