@@ -64,6 +64,7 @@ typescript: setup-node ## formatting, lint and types of the TypeScript code, tes
 
 conformance: setup-node ## the real AI SDK clients against the running server
 	$(NPM) run --silent conformance
+	SLUICEGATE_FAST_LANE=off $(NPM) run --silent conformance -- --project stories plain stop -t "call, ai 7, stock"
 
 scenarios: setup-browser page ## people at the page, in a real browser
 	$(NPM) run --silent scenarios

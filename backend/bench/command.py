@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bench.approval_cost import measure_costs
 from bench.client import BenchError
-from bench.crowd import MANY, measure_crowd, measure_memory
+from bench.crowd import MANY, measure_crowd, measure_lag, measure_memory
 from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
 from bench.live import measure_spoken
 from bench.peers import FLOOR, PEERS, SOCKET, SSE
@@ -54,7 +54,7 @@ class Size(NamedTuple):
     repeats: int
 
 
-FULL: Final = Size(9, 2_000, 1_000, (1, 10, 50, 200), 4, (10, 100, 1_000, 5_000), 5)
+FULL: Final = Size(9, 2_000, 500, (1, 10, 50, 200), 4, (10, 100, 1_000, 5_000), 5)
 SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1)
 
 
@@ -153,6 +153,7 @@ def _measure_rest(report: Report, size: Size, names: Container[str], started: St
     if CROWD in names or MEMORY in names:
         server = started(sluicegate("free", *MANY), CROWD)
         if CROWD in names:
+            report.lag = measure_lag(server, times=4 * size.repeats + 1)
             for streams in size.streams:
                 _say(f"{streams} streams at once")
                 found = measure_crowd(server, streams=streams, seconds=size.seconds)

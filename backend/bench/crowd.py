@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import selectors
 import socket
+import statistics
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from bench.client import BenchError
 from bench.peers import chat_body
-from bench.script import DELTA, ENDLESS, STEADY
+from bench.script import DELTA, ENDLESS, STEADY, WHEN
 
 if TYPE_CHECKING:
     from bench.server_process import ServerProcess
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 MANY: Final = ("env:SLUICEGATE_MAX_TURNS=1000", "env:SLUICEGATE_MAX_TURNS_PER_USER=1000")
 """Options of a server that is asked for so many turns at once."""
 _MARK: Final = f'"delta":"{DELTA}"'.encode()
+_MOMENT: Final = re.compile(rb'"delta":"(\d+\.\d+) "')
 RATE: Final = 100
 """Deltas a second, of each stream."""
 
@@ -40,6 +43,7 @@ class _Stream:
     connection: socket.socket
     times: list[float] = field(default_factory=list)
     tail: bytes = b""
+    begun: bytes = b""
 
     def take(self, now: float) -> bool:
         """Read what is there; False at the end."""
@@ -62,8 +66,8 @@ def measure_crowd(server: ServerProcess, *, streams: int, seconds: int) -> Crowd
     Raises:
         BenchError: a stream lost deltas.
     """
-    before = server.loop_seconds()
     opened = [_opened(server, f"{STEADY} {RATE} {seconds}") for _ in range(streams)]
+    before = server.loop_seconds()
     with selectors.DefaultSelector() as selector:
         for stream in opened:
             selector.register(stream.connection, selectors.EVENT_READ, stream)
@@ -97,6 +101,23 @@ def measure_memory(server: ServerProcess, *, streams: int) -> float:
     return grown / streams
 
 
+def measure_lag(server: ServerProcess, *, times: int) -> float:
+    """Return the seconds from the model's first delta to its arrival, in new chats."""
+    lags = []
+    for _ in range(times):
+        stream = _opened(server, WHEN)
+        said, now = stream.begun, time.perf_counter()
+        while (found := _MOMENT.search(said)) is None:
+            piece = stream.connection.recv(1 << 16)
+            now = time.perf_counter()
+            if not piece:
+                raise BenchError(f"The model did not say when: {said[-300:]!r}.")
+            said += piece
+        lags.append(now - float(found[1]))
+        stream.connection.close()
+    return statistics.median(lags)
+
+
 def _opened(server: ServerProcess, text: str) -> _Stream:
     """Ask, and wait for the first chunk."""
     address = server.address()
@@ -115,7 +136,7 @@ def _opened(server: ServerProcess, text: str) -> _Stream:
         if not piece:
             raise BenchError(f"A stream was refused: {begun[:300]!r}.")
         begun += piece
-    stream = _Stream(connection)
+    stream = _Stream(connection, begun=begun)
     stream.note(begun, time.perf_counter())
     return stream
 

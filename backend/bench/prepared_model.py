@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Final
 
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from bench.script import ASK, DELTA, pieces_of
+from bench.script import ASK, DELTA, WHEN, pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -38,6 +39,11 @@ class PreparedModel(BaseLlm):
         text = _last_text(llm_request)
         if text == ASK and not _is_answered(llm_request):
             yield LlmResponse(content=types.ModelContent([types.Part(function_call=_TRANSFER)]))
+            return
+        if text == WHEN:
+            said = f"{time.perf_counter():.6f} "
+            yield _said(said, partial=True)
+            yield _said(said)
             return
         count, seconds = pieces_of(text)
         for _ in range(count):

@@ -63,6 +63,8 @@ class Report:
     missing: list[str] = field(default_factory=list)
     crowds: list[Crowd] = field(default_factory=list)
     memory: float | None = None
+    lag: float | None = None
+    """From the model's first delta to its arrival, in a new chat."""
     turns: dict[int, float] = field(default_factory=dict)
     approvals: dict[int, float] = field(default_factory=dict)
     start: dict[str, float] = field(default_factory=dict)
@@ -106,6 +108,7 @@ class Report:
             "first_delta_over_floor": self.first_added(),
             "crowds": [asdict(crowd) for crowd in self.crowds],
             "kib_per_stream": self.memory,
+            "first_delta_after_model": self.lag,
             "seconds_per_turn": self.turns,
             "approvals_per_second": self.approvals,
             "start": self.start,
@@ -156,6 +159,8 @@ class Report:
                 yield f"{self.titles[name]} takes {found:.1f} x as long (at least {least})"
 
     def _many(self) -> Iterator[str]:
+        if self.lag is not None:
+            yield f"The first delta arrives {self.lag * 1e3:.1f} ms after the model's (at most 3)"
         for crowd in self.crowds:
             work = "" if crowd.work is None else f", {crowd.work * 1e6:.0f} µs of work per delta"
             yield (

@@ -19,6 +19,8 @@ ENDLESS: Final = "endless"
 """One delta after an hour."""
 SHORT: Final = "short"
 """Five deltas without a wait: what a turn costs besides its deltas."""
+WHEN: Final = "when"
+"""One delta: the moment at which the model said it, by the clock that all processes share."""
 
 
 def pieces_of(text: str) -> tuple[int, float]:

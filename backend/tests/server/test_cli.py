@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -206,3 +208,23 @@ def test_check_exits_with_1_for_what_serve_would_refuse(
 def test_help_and_version_exit_with_0(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(argv) == 0
     assert "sluicegate" in capsys.readouterr().out
+
+
+def test_garbage_is_collected_again_once_requests_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[bool] = []
+
+    def run(application: object, settings: object, listener: Any, ready: Any) -> None:
+        listener.close()
+        seen.append(gc.isenabled())
+        ready("http://127.0.0.1:1/")
+        seen.append(gc.isenabled())
+
+    monkeypatch.setattr("sluicegate.server.commands.run", run)
+    try:
+        assert main(["serve", "payer.py", "--port", "0"]) == 0
+    finally:
+        gc.unfreeze()
+    assert seen == [False, True]
+    assert gc.isenabled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -63,6 +64,9 @@ def replay(file: str, settings: Settings, *, paced: bool) -> int:
 
 def _serve(application: Application, settings: Settings, what: str) -> int:
     def ready(url: str) -> None:
+        # What was imported stays; to look through it for garbage would hold every stream up.
+        gc.freeze()
+        gc.enable()
         sys.stdout.write(f"sluicegate {what} at {url} (Ctrl+C ends it)\n")
         sys.stdout.flush()
 

@@ -131,16 +131,14 @@ class OpenRequest:
 
     async def _pass_on(self, reader: TurnReader) -> None:
         socket = self._opened.socket
-        send = socket.send
         if self._resumes:
-            await send(text_of(StartFrame(self._id)))
+            await socket.send(text_of(StartFrame(self._id)))
         frames = ChunkFrames(self._id)
         backlog = socket.watched(lambda: reader.behind)
         try:
             async for texts in reader.texts():
                 backlog.begin()
-                for text in texts:
-                    await send(frames.text_of(text))
+                await socket.send_all(map(frames.text_of, texts))
                 backlog.end()
         finally:
             backlog.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -163,6 +163,18 @@ class Socket:
         if self._over.is_set():
             return
         await self._send(self._websocket.send_text, text)
+
+    async def send_all(self, texts: Iterable[str]) -> None:
+        """Send messages that are ready together."""
+        if self._over.is_set():
+            return
+        self._heartbeat_at = self._clock() + self._limits.heartbeat
+        send = self._websocket.send
+        try:
+            for text in texts:
+                await send({"type": "websocket.send", "text": text})
+        except (WebSocketDisconnect, RuntimeError):
+            self.end(None)
 
     async def send_binary(self, data: bytes) -> None:
         """The same with a binary message."""
