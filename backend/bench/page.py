@@ -31,11 +31,16 @@ def _rows(document: Mapping[str, Any]) -> Iterator[str]:
         taken = [value * 1e6 for value in found["per_delta"]]
         ratio = document["to_floor"][peer.name]
         work = f"{statistics.median(found['server']) * 1e6:.1f}" if found["server"] else ""
-        yield (
-            f"| {peer.title} | {statistics.median(taken):.1f} "
-            f"| {min(taken):.1f} - {max(taken):.1f} | {'' if ratio is None else f'{ratio:.1f}'} | {work} "
-            f"| {statistics.median(found['first_delta']) * 1e3:.1f} |"
-        )
+        first = statistics.median(found["first_delta"]) * 1e3
+        cells = [
+            peer.title,
+            f"{statistics.median(taken):.1f}",
+            f"{min(taken):.1f} - {max(taken):.1f}",
+            "" if ratio is None else f"{ratio:.1f}",
+            work,
+            f"{first:.1f}",
+        ]
+        yield f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":
