@@ -174,10 +174,7 @@ class RecordedEngine:
         if name.startswith("_"):
             raise AttributeError(name)
 
-        async def unknown(*_: Any, **__: Any) -> Any:
-            raise Unknown(_NOT_HERE)
-
-        return unknown
+        return _NotRecorded()
 
     def _next(self, place: _Place, kind: str) -> RecordedTurn | None:
         """The next turn of that kind; between two that are sent, others may be left out."""
@@ -187,6 +184,16 @@ class RecordedEngine:
             if turn.kind == "send":
                 return None
         return None
+
+
+class _NotRecorded:
+    """Something that an engine can do, or that holds such things."""
+
+    def __getattr__(self, name: str) -> _NotRecorded:
+        return self
+
+    async def __call__(self, *_: Any, **__: Any) -> Any:
+        raise Unknown(_NOT_HERE)
 
 
 class _PlayedReader(TurnReader):
