@@ -35,6 +35,10 @@ class Claims:
     def __bool__(self) -> bool:
         return bool(self._keys)
 
+    def names(self) -> list[str]:
+        """The calls that run."""
+        return list(self._keys)
+
     def key(self, name: str) -> CallKey:
         """The ledger's key of a call that runs."""
         return self._keys[name]

@@ -91,6 +91,7 @@ class LiveConnection(BaseLlmConnection):
         self._incoming: asyncio.Queue[Any] = asyncio.Queue()
         self._spoken = _Unfinished()
         self._deaf_until = 0.0
+        self._is_deaf = False
         self.one_turn = bool(getattr(inner, "_is_gemini_3_x_live", False))
         """ADK: a Gemini 3 goes on with its turn when the result of a call is there."""
 
@@ -104,6 +105,10 @@ class LiveConnection(BaseLlmConnection):
         for response in before._spoken.whole():
             self._incoming.put_nowait(response)
         self._incoming.put_nowait(LlmResponse(interrupted=True))
+
+    def deafen(self) -> None:
+        """Hear nothing that the model says any more."""
+        self._is_deaf = True
 
     async def send_history(self, history: list[types.Content]) -> None:
         """Pass on the history; who has just come has not asked anything yet."""
@@ -173,6 +178,8 @@ class LiveConnection(BaseLlmConnection):
 
     def _is_lost(self, response: LlmResponse) -> bool:
         """Whether nobody hears this any more."""
+        if self._is_deaf:
+            return True
         if asyncio.get_running_loop().time() >= self._deaf_until:
             return False
         if response.interrupted or response.turn_complete:

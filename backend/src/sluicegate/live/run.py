@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 from google.adk.agents.run_config import RunConfig
@@ -162,6 +162,15 @@ class LiveRun:
         told = types.Content(role="user", parts=[types.Part(text=CUT_SHORT)])
         self._queue.send_content(told, partial=True)
 
+    def deafen(self) -> None:
+        """Hear nothing that the model says any more."""
+        if self._connection is not None:
+            self._connection.deafen()
+
+    def close(self) -> None:
+        """Have the connection to the model closed, which ends the run if nothing keeps it."""
+        self._queue.close()
+
     async def store(self, event: Event) -> None:
         """Store an event through the run, which is the session's one writer.
 
@@ -183,17 +192,28 @@ class LiveRun:
 
     async def drop_calls(self, call_ids: Iterable[str]) -> None:
         """End calls at work or waiting; they get no result from ADK."""
+        tasks = self._tasks_of(call_ids)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1.0)
+
+    async def await_claimed(self) -> None:
+        """Wait until claimed calls have come to their end and their results are stored."""
+        claims = self.gate.claims
+        tasks = self._tasks_of(claims.names())
+        await claims.done()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    def _tasks_of(self, call_ids: Iterable[str]) -> list[asyncio.Task[object]]:
         tasks: list[asyncio.Task[object]] = []
         for call_id in call_ids:
             context = self._calls.get(call_id)
             running = (context._active_background_tools or {}) if context is not None else {}
             if call_id in running and (task := running[call_id].task) is not None:
                 tasks.append(task)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait(tasks, timeout=1.0)
+        return tasks
 
     async def give_up(self, call_id: str) -> None:
         """Answer a call that was dropped, as one that did not finish."""

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sluicegate")
 
+FAREWELL: Final = 1.0
+"""Seconds in which a run ends by itself when the connection to the model is closed."""
+
 FAILED: Final = 1011
 ENDED: Final = 1012
 """Close codes of the socket: the run failed; the model has ended it."""
@@ -86,8 +89,9 @@ class Talk:
         self.run.gate.stopping = True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._hold.parts.options.tool_timeout + PATIENCE):
-                await self.run.gate.claims.done()
+                await self.run.await_claimed()
         self.line.is_closed = True
+        self.run.deafen()
         head = self.line.head
         turn = self.line.running(head) if head is not None else None
         if head is not None and turn is not None:
@@ -96,6 +100,9 @@ class Talk:
             await self._hush(self.floor.speaking)
         self._stopping = True
         self._teller.close()
+        self.run.close()
+        if self._driving is not None:
+            await asyncio.wait([self._driving], timeout=FAREWELL)
         for task in (self._watching, self._driving):
             if task is not None:
                 task.cancel()
