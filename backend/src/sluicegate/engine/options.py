@@ -126,6 +126,9 @@ class EngineOptions(BaseModel):
     tool_timeout: Seconds = 60.0
     """Seconds a gated tool may run."""
 
+    session_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
+    """Bytes of chats kept in memory, so that a long one is not loaded for each turn; 0: none."""
+
     lease_ttl: Seconds = 15.0
     """Seconds after which a process that does not answer loses the chats that it runs (A2)."""
 

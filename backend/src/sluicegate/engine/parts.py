@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from google.adk.runners import Runner
-from google.adk.sessions.database_session_service import DatabaseSessionService
 from sqlalchemy import select
 
 from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges, in_view
@@ -26,21 +25,19 @@ from sluicegate.engine.file_cache import FileCache
 from sluicegate.engine.gate_plugin import GatePlugin
 from sluicegate.engine.listeners import unheard_agents
 from sluicegate.engine.model_files import ModelFiles
+from sluicegate.engine.open_stores import open_stores
 from sluicegate.engine.refusals import refusals
 from sluicegate.engine.remote_workers import attach, open_workers
 from sluicegate.engine.session_log import SessionLog
-from sluicegate.engine.tape import TapedSessions
 from sluicegate.engine.turns import Turns
 from sluicegate.engine.watch import Watch
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
 from sluicegate.media.capabilities import Capabilities
 from sluicegate.stores.artifacts import open_artifacts
 from sluicegate.stores.chats import DatabaseChats
-from sluicegate.stores.database import Database
 from sluicegate.stores.grants import DatabaseGrants
 from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
-from sluicegate.stores.streams import open_streams
 from sluicegate.stores.waiting import DatabaseWaiting
 
 if TYPE_CHECKING:
@@ -57,6 +54,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.tape import Tape
     from sluicegate.stores.approval_ports import Grants, Waiting
     from sluicegate.stores.base import Chats, Ledger, StreamStore
+    from sluicegate.stores.database import Database
     from sluicegate.stores.lease_port import Leases
     from sluicegate.tools.approval import Policy
     from sluicegate.tools.workers import WorkerRegistry
@@ -224,23 +222,7 @@ async def open_parts(
     # A tape holds every event as ADK told it, partial ones too.
     if options.fast_lane == "auto" and tape is None:
         plugin.unheard = unheard_agents(app, plugin)
-    streams = await open_streams(options.streams)
-    try:
-        database = await Database.open(options.sessions, clock_offset=clock_offset)
-    except BaseException:
-        await streams.aclose()
-        raise
-    sessions = (
-        DatabaseSessionService(db_engine=database.sessions)
-        if tape is None
-        else TapedSessions(tape, db_engine=database.sessions)
-    )
-    try:
-        await database.prepare(sessions)
-    except BaseException:
-        await streams.aclose()
-        await database.close()
-        raise
+    streams, database, sessions = await open_stores(options, tape, clock_offset)
     runner = Runner(app=app, session_service=sessions, artifact_service=artifacts)
     ledger, leases = DatabaseLedger(database), DatabaseLeases(database)
     if database.is_exclusive:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from google.adk.sessions.database_session_service import DatabaseSessionService
-
 from sluicegate.core.keys import ChatKey
+from sluicegate.stores.sessions import ChatSessions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
     from sluicegate.core.ledger import ApprovalRow
+    from sluicegate.stores.database import Database
 
 
 class Tape(Protocol):
@@ -55,12 +55,12 @@ class Tape(Protocol):
         """A turn has ended: what is noted should be safe now."""
 
 
-class TapedSessions(DatabaseSessionService):
+class TapedSessions(ChatSessions):
     """Sessions whose stored events are told to a tape, whoever appends them."""
 
-    def __init__(self, tape: Tape, **given: Any) -> None:
-        """Take a tape and what ADK's own service is made with."""
-        super().__init__(**given)
+    def __init__(self, tape: Tape, database: Database, *, max_bytes: int) -> None:
+        """Take a tape, and what sessions are made with."""
+        super().__init__(database, max_bytes=max_bytes)
         self._tape = tape
 
     async def append_event(self, session: Session, event: Event) -> Event:

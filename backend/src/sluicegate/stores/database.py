@@ -57,6 +57,9 @@ class Transactions(Protocol):
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads."""
 
+    def failure(self, error: Exception) -> StoreError | None:
+        """Return what an error of the database means; None for one that is none of its own."""
+
     async def close(self) -> None:
         """Close every connection; a second call does nothing."""
 
@@ -187,6 +190,10 @@ class Database:
             StoreUnavailable: that may be otherwise in a moment.
         """
         return await self._transactions.read(work)
+
+    def failure(self, error: Exception) -> StoreError | None:
+        """Return what an error on ``sessions`` means; None for one that is not the database's."""
+        return self._transactions.failure(error)
 
     async def close(self) -> None:
         """Close every connection and let others in; a second call does nothing."""

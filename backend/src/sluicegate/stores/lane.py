@@ -61,10 +61,8 @@ class Lane:
             if not is_lasting:
                 is_given_up.set()
             raise
-        except OperationalError as error:
-            raise StoreUnavailable(words_of(error)) from error
         except (SQLAlchemyError, UnicodeError) as error:
-            raise StoreError(words_of(error)) from error
+            raise failure_of(error) from error
 
     async def close(self) -> None:
         """Finish what was begun and close the connection; a second call does nothing."""
@@ -107,6 +105,13 @@ def _is_busy(error: OperationalError) -> bool:
         isinstance(reason, sqlite3.OperationalError)
         and reason.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
     )
+
+
+def failure_of(error: Exception) -> StoreError:
+    """Return what an error of SQLite means: what is locked or full may not be so in a moment."""
+    if isinstance(error, OperationalError):
+        return StoreUnavailable(words_of(error))
+    return StoreError(words_of(error))
 
 
 def words_of(error: Exception) -> str:

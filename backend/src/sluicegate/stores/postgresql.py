@@ -48,6 +48,9 @@ _UNREACHABLE: Final = (
 )
 
 
+_OWN_ERRORS: Final = (SQLAlchemyError, asyncpg.PostgresError, UnicodeError, *_UNREACHABLE)
+
+
 class PostgresServer:
     """Transactions on a PostgreSQL server (the port is `Transactions`).
 
@@ -122,6 +125,12 @@ class PostgresServer:
 
         return await self._run(look(), is_lasting=False)
 
+    def failure(self, error: Exception) -> StoreError | None:
+        """Return what an error of the database means; None for one that is none of its own."""
+        if isinstance(error, _OWN_ERRORS):
+            return _failure_of(error)
+        return None
+
     async def close(self) -> None:
         """Close every connection; a second call does nothing."""
         self._closed = True
@@ -149,8 +158,11 @@ class PostgresServer:
             raise StoreUnavailable("the database does not answer")
         try:
             return task.result()
-        except (SQLAlchemyError, asyncpg.PostgresError, *_UNREACHABLE, UnicodeError) as error:
-            raise store_error(error) from error
+        except Exception as error:
+            failure = self.failure(error)
+            if failure is None:
+                raise
+            raise failure from error
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -159,7 +171,7 @@ class PostgresServer:
             task.exception()
 
 
-def store_error(error: Exception) -> StoreError:
+def _failure_of(error: Exception) -> StoreError:
     """Say what went wrong without the statement and its parameters."""
     reason = error
     if isinstance(error, DBAPIError) and isinstance(error.orig, Exception):

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from sqlalchemy import URL, create_engine, event
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.file_lock import FileLock
-from sluicegate.stores.lane import Lane
+from sluicegate.stores.lane import Lane, failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
     from sqlalchemy.ext.asyncio import AsyncEngine
     from sqlalchemy.pool import ConnectionPoolEntry
+
+    from sluicegate.errors import StoreError
 
 _T = TypeVar("_T")
 
@@ -81,6 +84,10 @@ class SqliteFile:
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads."""
         return await self._reader.run(work)
+
+    def failure(self, error: Exception) -> StoreError | None:
+        """Return what an error of the database means; None for one that is none of its own."""
+        return failure_of(error) if isinstance(error, SQLAlchemyError | UnicodeError) else None
 
     async def close(self) -> None:
         """Close every connection and let others in; a second call does nothing."""

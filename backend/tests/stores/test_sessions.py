@@ -1,0 +1,211 @@
+"""Sessions: what is kept of long chats, the order of events, and errors of the database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.errors._stale_session_error import StaleSessionError
+from google.adk.events.event import Event
+from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.sessions.database_session_service import DatabaseSessionService
+from google.genai import types
+from sqlalchemy import event as sql
+
+from sluicegate.errors import StoreError
+from sluicegate.stores.sessions import ChatSessions
+from tests.stores.builders import CHAT
+
+if TYPE_CHECKING:
+    from google.adk.sessions.session import Session
+
+    from sluicegate.stores.database import Database
+
+NAMES = {"app_name": CHAT.app, "user_id": CHAT.user, "session_id": CHAT.chat}
+
+
+def said(text: str, **more: Any) -> Event:
+    content = types.Content(role="user", parts=[types.Part(text=text)])
+    return Event(author="user", invocation_id="i", content=content, **more)
+
+
+def texts(session: Session | None) -> list[str]:
+    assert session is not None
+    return [
+        part.text
+        for e in session.events
+        if e.content
+        for part in e.content.parts or []
+        if part.text
+    ]
+
+
+class Reads:
+    """How many rows of events each load has read."""
+
+    def __init__(self, database: Database) -> None:
+        self.events = 0
+        sql.listen(database.sessions.sync_engine, "before_cursor_execute", self._count)
+
+    def _count(self, _c: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        self.events += "event_data" in statement and statement.lstrip().startswith("SELECT")
+
+
+@pytest.fixture
+async def sessions(database: Database) -> ChatSessions:
+    service = ChatSessions(database, max_bytes=1_000_000)
+    await service.create_session(**NAMES)
+    return service
+
+
+async def load(service: DatabaseSessionService) -> Session:
+    session = await service.get_session(**NAMES)  # type: ignore[arg-type]
+    assert session is not None
+    return session
+
+
+async def test_a_chat_is_read_once_and_then_only_what_is_new(
+    sessions: ChatSessions, database: Database
+) -> None:
+    session = await load(sessions)
+    for text in "abc":
+        await sessions.append_event(session, said(text))
+    first = await load(sessions)
+    reads = Reads(database)
+    again = await load(sessions)
+    assert reads.events == 0
+    assert texts(first) == texts(again) == ["a", "b", "c"]
+    await sessions.append_event(again, said("d"))
+    assert texts(await load(sessions)) == ["a", "b", "c", "d"]
+    plain = await load(DatabaseSessionService(db_engine=database.sessions))
+    kept = await load(sessions)
+    assert kept.model_dump() == plain.model_dump()
+    assert kept._storage_update_marker == plain._storage_update_marker
+
+
+async def test_what_another_process_writes_is_seen(
+    sessions: ChatSessions, database: Database
+) -> None:
+    other = ChatSessions(database, max_bytes=1_000_000)
+    await sessions.append_event(await load(sessions), said("a"))
+    for number in range(4):
+        for service in (sessions, other):
+            await service.append_event(await load(service), said(str(number)))
+    expected = ["a", *(str(n) for n in range(4) for _ in range(2))]
+    assert texts(await load(sessions)) == texts(await load(other)) == expected
+
+
+async def test_a_loaded_session_is_the_callers_own(sessions: ChatSessions) -> None:
+    session = await load(sessions)
+    await sessions.append_event(session, said("a"))
+    one, two = await load(sessions), await load(sessions)
+    one.events.clear()
+    one.state["mine"] = True
+    assert (texts(two), dict(two.state)) == (["a"], {})
+    assert texts(await load(sessions)) == ["a"]
+
+
+async def test_a_stale_writer_is_still_noticed(sessions: ChatSessions) -> None:
+    await sessions.append_event(await load(sessions), said("a"))
+    one, two = await load(sessions), await load(sessions)
+    await sessions.append_event(one, said("b"))
+    with pytest.raises(StaleSessionError):
+        await sessions.append_event(two, said("c"))
+    assert texts(await load(sessions)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("ahead", [0.0, -3600.0, -2.0, 5.0])
+async def test_events_stay_in_order_whatever_a_clock_says(
+    sessions: ChatSessions, ahead: float
+) -> None:
+    session = await load(sessions)
+    now = 1_700_000_000.0
+    await sessions.append_event(session, said("call", timestamp=now))
+    await sessions.append_event(session, said("result", timestamp=now + ahead))
+    await sessions.append_event(session, said("answer", timestamp=now))
+    reloaded = await load(sessions)
+    assert texts(reloaded) == ["call", "result", "answer"]
+    times = [event.timestamp for event in reloaded.events]
+    assert times == sorted(set(times))
+
+
+async def test_an_event_that_was_slipped_in_before_others_is_found(
+    sessions: ChatSessions, database: Database
+) -> None:
+    session = await load(sessions)
+    now = 1_700_000_000.0
+    await sessions.append_event(session, said("a", timestamp=now))
+    await load(sessions)
+    stranger = DatabaseSessionService(db_engine=database.sessions)
+    await stranger.append_event(await load(stranger), said("earlier", timestamp=now - 60))
+    await stranger.append_event(await load(stranger), said("later", timestamp=now + 60))
+    assert texts(await load(sessions)) == ["earlier", "a", "later"]
+
+
+async def test_a_chat_that_was_made_anew_has_nothing_of_the_old_one(
+    sessions: ChatSessions, database: Database
+) -> None:
+    other = ChatSessions(database, max_bytes=1_000_000)
+    await sessions.append_event(await load(sessions), said("old"))
+    await load(sessions)
+    await other.delete_session(**NAMES)
+    assert await sessions.get_session(**NAMES) is None  # type: ignore[arg-type]
+    assert sessions.size == 0
+    await other.create_session(**NAMES)
+    assert texts(await load(sessions)) == []
+    await other.append_event(await load(other), said("new"))
+    assert texts(await load(sessions)) == ["new"]
+
+
+async def test_windows_are_read_as_they_are_asked_for(sessions: ChatSessions) -> None:
+    session = await load(sessions)
+    for text in "abc":
+        await sessions.append_event(session, said(text))
+    await load(sessions)
+    window = GetSessionConfig(num_recent_events=2)
+    assert texts(await sessions.get_session(**NAMES, config=window)) == ["b", "c"]
+
+
+async def test_no_more_is_kept_than_the_setting_allows(database: Database) -> None:
+    service = ChatSessions(database, max_bytes=30_000)
+    for number in range(5):
+        names = {**NAMES, "session_id": f"chat-{number}"}
+        session = await service.create_session(**names)
+        await service.append_event(session, said("x" * 5_000))
+        assert texts(await service.get_session(**names))  # type: ignore[arg-type]
+        assert service.size <= 30_000
+    assert service.size > 20_000
+    reads = Reads(database)
+    await service.get_session(**{**NAMES, "session_id": "chat-4"})  # type: ignore[arg-type]
+    assert reads.events == 0
+    await service.get_session(**{**NAMES, "session_id": "chat-0"})  # type: ignore[arg-type]
+    assert reads.events == 1
+    large = await service.create_session(**{**NAMES, "session_id": "large"})
+    await service.append_event(large, said("x" * 40_000))
+    await service.get_session(**{**NAMES, "session_id": "large"})  # type: ignore[arg-type]
+    assert service.size <= 30_000
+
+
+async def test_nothing_is_kept_where_the_setting_says_so(database: Database) -> None:
+    service = ChatSessions(database, max_bytes=0)
+    await service.create_session(**NAMES)
+    await service.append_event(await load(service), said("a"))
+    assert texts(await load(service)) == ["a"]
+    assert service.size == 0
+
+
+async def test_an_error_of_the_database_is_a_store_error(
+    sessions: ChatSessions, database: Database
+) -> None:
+    session = await load(sessions)
+    await database.close()
+    async with database.sessions.begin() as connection:
+        await connection.exec_driver_sql("DROP TABLE events")
+    for attempt in (
+        sessions.get_session(**NAMES),  # type: ignore[arg-type]
+        sessions.append_event(session, said("hunter2")),
+        sessions.delete_session(**NAMES),
+    ):
+        with pytest.raises(StoreError) as failure:
+            await attempt
+        assert "hunter2" not in str(failure.value)
