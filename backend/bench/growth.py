@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import statistics
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bench.client import BenchError, get_json, post
@@ -25,19 +27,40 @@ _IMPORT = (
 )
 
 
-def measure_turns(server: ServerProcess, *, lengths: list[int], rounds: int) -> dict[int, float]:
-    """Return the seconds of a whole turn in sessions of so many events."""
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Median seconds of a turn in a long chat.
+
+    ``warm`` where the process has had the chat before, ``cold`` where it reads all of it; ``bare``
+    is ADK alone on the same database.
+    """
+
+    warm: float
+    cold: float
+    bare: float
+
+
+def measure_turns(server: ServerProcess, *, lengths: list[int], rounds: int) -> dict[int, Turn]:
+    """Return the time of a whole turn in sessions of so many events."""
     address, taken = server.address(), {}
     for length in lengths:
-        samples = []
+        samples: list[Turn] = []
         for number in range(rounds):
             chat = f"long-{length}-{number}"
             post(address, "/api/chat", chat_body(chat, SHORT))
             post(address, "/fill", {"chat": chat, "events": length})
             began = time.perf_counter()
             post(address, "/api/chat", chat_body(chat, SHORT, message="later"))
-            samples.append(time.perf_counter() - began)
-        taken[length] = statistics.median(samples)
+            read = time.perf_counter()
+            post(address, "/api/chat", chat_body(chat, SHORT, message="again"))
+            done = time.perf_counter()
+            alone = json.loads(post(address, "/bare", {"chat": chat}).body)["seconds"]
+            samples.append(Turn(done - read, read - began, alone))
+        taken[length] = Turn(
+            statistics.median(turn.warm for turn in samples),
+            statistics.median(turn.cold for turn in samples),
+            statistics.median(turn.bare for turn in samples),
+        )
     return taken
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from bench.approval_cost import ApprovalCost
     from bench.crowd import Crowd
+    from bench.growth import Turn
     from bench.live import Spoken
     from bench.pending import Pending
     from bench.rounds import Samples
@@ -25,6 +26,8 @@ AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
 """How many times the floor a row may cost."""
 FASTER: Final = {AI_SDK: 1.6, PYDANTIC_AI: 4.0, ADK: 4.0, AG_UI: 7.0}
 """How many times as long as ours over SSE a peer should take."""
+LONG, MANY_EVENTS = 0.6, 5_000
+"""How much of ADK's own time a turn may take, from so many events on."""
 GAP: Final = (50, 30e-3)
 """At so many streams, the seconds between two deltas that 99 of 100 keep."""
 
@@ -65,7 +68,7 @@ class Report:
     memory: float | None = None
     lag: float | None = None
     """From the model's first delta to its arrival, in a new chat."""
-    turns: dict[int, float] = field(default_factory=dict)
+    turns: dict[int, Turn] = field(default_factory=dict)
     approvals: dict[int, float] = field(default_factory=dict)
     start: dict[str, float] = field(default_factory=dict)
     pending: Pending | None = None
@@ -109,7 +112,7 @@ class Report:
             "crowds": [asdict(crowd) for crowd in self.crowds],
             "kib_per_stream": self.memory,
             "first_delta_after_model": self.lag,
-            "seconds_per_turn": self.turns,
+            "seconds_per_turn": {events: asdict(turn) for events, turn in self.turns.items()},
             "approvals_per_second": self.approvals,
             "start": self.start,
             "pending": self._pending_json(),
@@ -171,8 +174,13 @@ class Report:
             yield f"An open stream: {self.memory:.0f} KiB of memory"
 
     def _long(self) -> Iterator[str]:
-        for events, seconds in self.turns.items():
-            yield f"A turn in a session of {events:,} events: {seconds * 1e3:.0f} ms"
+        for events, turn in self.turns.items():
+            most = f" (at most {LONG})" if events >= MANY_EVENTS else ""
+            yield (
+                f"A turn in a session of {events:,} events: {turn.warm * 1e3:.0f} ms, "
+                f"{turn.cold * 1e3:.0f} ms the first time, ADK alone {turn.bare * 1e3:.0f} ms; "
+                f"{turn.warm / turn.bare:.2f} x{most}"
+            )
         for people, rate in self.approvals.items():
             yield f"Approvals, {people} at once: {rate:.1f} a second"
         for what, seconds in self.start.items():

@@ -1,4 +1,7 @@
-"""This server around the gated agent; ``/held`` says what it holds, ``/fill`` makes chats long."""
+"""This server around the gated agent, and what is measured beside it.
+
+``/held`` says what it holds, ``/fill`` makes chats long, ``/bare`` has ADK alone run a turn.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,22 @@ import json
 import os
 import sqlite3
 import stat
-from datetime import datetime, timedelta
+import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from google.adk.agents._streaming_mode import StreamingMode
+from google.adk.agents.run_config import RunConfig
+from google.adk.apps.app import App
+from google.adk.runners import Runner
+from google.adk.sessions.database_session_service import DatabaseSessionService
+from google.genai import types
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
 from bench.agents.gated.agent import root_agent
+from bench.script import SHORT
 from sluicegate import create_app
 
 _DATABASE = ".sluicegate/sluicegate.db"
@@ -35,6 +46,7 @@ def build() -> ASGIApp:
         routes=[
             Route("/held", held),
             Route("/fill", fill, methods=["POST"]),
+            Route("/bare", bare, methods=["POST"]),
             Mount("/", served),
         ],
     )
@@ -55,7 +67,27 @@ async def fill(request: Request) -> JSONResponse:
         for copy in range(1, body["events"] // len(first)):
             for row in first:
                 database.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?)", _again(row, copy))
+        # As ADK does it: whoever has read the session before sees that it is another one now.
+        now = datetime.now(UTC).replace(tzinfo=None).isoformat(" ", timespec="microseconds")
+        database.execute("UPDATE sessions SET update_time = ? WHERE id = ?", (now, body["chat"]))
     return JSONResponse({})
+
+
+async def bare(request: Request) -> JSONResponse:
+    """Run a turn with ADK's own Runner and session service; answers ``{seconds}``."""
+    chat = (await request.json())["chat"]
+    message = types.Content(role="user", parts=[types.Part(text=SHORT)])
+    async with DatabaseSessionService(f"sqlite+aiosqlite:///{_DATABASE}") as sessions:
+        await sessions.prepare_tables()
+        app = App(name=root_agent.name, root_agent=root_agent)
+        runner = Runner(app=app, session_service=sessions)
+        config = RunConfig(streaming_mode=StreamingMode.SSE)
+        began = time.perf_counter()
+        async for _ in runner.run_async(
+            user_id="local", session_id=chat, new_message=message, run_config=config
+        ):
+            pass
+        return JSONResponse({"seconds": time.perf_counter() - began})
 
 
 def _again(row: tuple[str, ...], copy: int) -> tuple[str, ...]:

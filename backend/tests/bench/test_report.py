@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bench.crowd import Crowd
+from bench.growth import Turn
 from bench.peers import AG_UI, AI_SDK, FLOOR, PEERS, SOCKET, SSE
 from bench.pending import Pending
 from bench.picture import picture
@@ -34,7 +35,7 @@ def _report(**per_delta: list[float]) -> Report:
         crowds=[Crowd(50, 10e-3, 12.5e-3, 20e-3, 30e-6)],
         memory=40.0,
         lag=1.5e-3,
-        turns={1_000: 0.1},
+        turns={5_000: Turn(0.1, 0.3, 0.2)},
         approvals={1: 20.0},
         start={"import": 0.05},
         pending=Pending(count=500, resident_kib=250, tasks=0, sockets=0),
@@ -83,7 +84,8 @@ def test_the_table_has_a_row_for_every_peer_with_its_ratio_to_the_floor() -> Non
         "  50 streams at 100 deltas/s: gap p50 10.0 ms, p99 12.5 ms, worst 20 ms, 30 µs of work",
         "An open stream: 40 KiB of memory",
         "The first delta arrives 1.5 ms after the model's (at most 3)",
-        "A turn in a session of 1,000 events: 100 ms",
+        "A turn in a session of 5,000 events: 100 ms, 300 ms the first time, ADK alone 200 ms; "
+        "0.50 x (at most 0.6)",
         "Approvals, 1 at once: 20.0 a second",
         "Cold start, import: 50 ms",
         "250 KiB of memory (500 KiB per 1,000), 0 tasks, 0 sockets",

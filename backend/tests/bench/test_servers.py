@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -80,3 +81,11 @@ def test_a_chat_is_made_as_long_as_is_asked(serve: Callable[[str], InThisProcess
     assert [message["role"] for message in stored] == ["user", "assistant"] * 4
     answer = post(address, "/api/chat", chat_body("long", SHORT, message="later"))
     assert b'"finish"' in answer.body
+
+
+def test_adk_alone_runs_a_turn_on_the_same_chat(serve: Callable[[str], InThisProcess]) -> None:
+    address = serve("approvals").address()
+    post(address, "/api/chat", chat_body("long", SHORT))
+    assert json.loads(post(address, "/bare", {"chat": "long"}).body)["seconds"] > 0
+    stored = get_json(address, "/api/chats/long")["messages"]
+    assert [message["role"] for message in stored] == ["user", "assistant"] * 2
