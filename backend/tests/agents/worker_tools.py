@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,8 @@ PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000d49444154"
     "789c6360606060000000050001a5f645400000000049454e44ae426082"
 )
+
+_ANSWERED: defaultdict[int, asyncio.Event] = defaultdict(asyncio.Event)
 
 
 def _note(what: str) -> None:
@@ -44,7 +47,7 @@ async def slow(n: int) -> str:
     """Pay after a long while."""
     _note(f"slow {n}")
     try:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
     except asyncio.CancelledError:
         _note(f"cancelled {n}")
         raise
@@ -52,8 +55,10 @@ async def slow(n: int) -> str:
 
 
 async def ordered(n: int) -> str:
-    """Answer the later the smaller the number."""
-    await asyncio.sleep(0.3 - n / 10)
+    """Answer one and two only after the number that follows, the others at once."""
+    if n in {1, 2}:
+        await _ANSWERED[n + 1].wait()
+    _ANSWERED[n].set()
     return f"number {n}"
 
 

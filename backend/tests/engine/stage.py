@@ -165,3 +165,9 @@ async def read(reader: Any) -> list[BaseChunk]:
     chunks = [chunk async for chunk in reader]
     await reader.aclose()
     return chunks
+
+
+async def nothing_happens_to(task: asyncio.Task[Any]) -> bool:
+    """Whether a task still waits after a moment; the one place where a test waits in vain."""
+    await asyncio.wait([task], timeout=0.1)
+    return not task.done()

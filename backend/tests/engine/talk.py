@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release import Release
     from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
 
 
 @dataclass

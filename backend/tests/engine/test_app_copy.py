@@ -24,8 +24,8 @@ from google.adk.workflow import BaseNode, JoinNode, Workflow, node
 from google.genai import types
 from pydantic import BaseModel
 
-from sluicegate.engine.app_copy import build_app
-from sluicegate.engine.tree_walk import children_of
+from sluicegate.engine.agents.app_copy import build_app
+from sluicegate.engine.agents.tree_walk import children_of
 from sluicegate.errors import ConfigurationError
 from tests.engine.adk_story import Story, call
 from tests.engine.tool_samples import Director, agent, gated, pay

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.agents.parallel_agent import ParallelAgent
 
-from sluicegate.engine import approvals as module
+from sluicegate.engine.requests import approvals as module
 from sluicegate.errors import (
     AlreadyDecided,
     Malformed,
@@ -25,6 +25,7 @@ from tests.engine.stage import (
     Steps,
     calls,
     kinds,
+    nothing_happens_to,
     part_of,
     read,
     says,
@@ -249,9 +250,10 @@ async def test_a_turn_that_nobody_reads_is_not_stopped_for_that(open_stage: Open
     await talk.say("pay")
     await decide(talk, YES)
     await steps.reached(2)
-    await asyncio.sleep(0.05)
+    settling = asyncio.create_task(settled(talk))
+    assert await nothing_happens_to(settling)
     steps.go()
-    assert (await settled(talk))["parts"][-1]["text"] == "one two three"
+    assert (await settling)["parts"][-1]["text"] == "one two three"
 
 
 async def test_a_decision_does_not_wait_for_the_turn_that_runs(

@@ -10,7 +10,7 @@ import pytest
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.chat_files import ChatFiles
+from sluicegate.engine.files.chat_files import ChatFiles
 from sluicegate.errors import RequestError, TooLarge, Unavailable, Unknown, UnsupportedMediaType
 from sluicegate.stores.artifacts import open_artifacts
 from sluicegate.wire.requests import parse_chat_request

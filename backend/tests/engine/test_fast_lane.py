@@ -26,8 +26,8 @@ from google.genai import types
 
 from sluicegate.core.release import Release
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.fast_lane import UNDER_WAY, LaneCall, is_plain_text
-from sluicegate.engine.running_turn import RunningTurn
+from sluicegate.engine.models.fast_lane import UNDER_WAY, LaneCall, is_plain_text
+from sluicegate.engine.running.running_turn import RunningTurn
 from sluicegate.wire.chunks import TextDeltaChunk, encode
 from sluicegate.wire.messages import comparable, is_tool_part, tool_name
 from tests.agents.conformance_agent import SCENARIOS, root_agent

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.running_turn import RunningTurn
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.running_turn import RunningTurn
+    from sluicegate.engine.running.turn_reader import TurnReader
 
     Open = Callable[..., AbstractAsyncContextManager[ChatEngine]]
 

@@ -8,15 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sluicegate.engine.running.running_turn import TOOK_TOO_LONG
 from sluicegate.errors import HeldElsewhere, Malformed, StoreError, TooManyRequests, Unavailable
 from sluicegate.stores.memory import MemoryStreamStore
 from sluicegate.wire.messages import comparable
-from tests.engine.stage import Counted, HeldTool, Steps, calls, part_of, read, says, scripted, words
+from tests.engine.stage import (
+    Counted,
+    HeldTool,
+    Steps,
+    calls,
+    nothing_happens_to,
+    part_of,
+    read,
+    says,
+    scripted,
+    words,
+)
 from tests.engine.talk import Talk, Turn, check, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.release import Release
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
     from tests.engine.stage import Open
 
 RELEASES: list[Release] = ["deferred", "preview", "progressive"]
@@ -79,7 +91,7 @@ async def test_time_runs_out_for_a_turn_only_after_its_claimed_call(open_stage: 
     held = HeldTool()
     script = [calls(("hold", {"n": 1})), says("never said")]
     agent = scripted(script, [held.tool(require_confirmation=True)])
-    talk = Talk(await open_stage(agent, turn_timeout=0.15))
+    talk = Talk(await open_stage(agent))
     await talk.say("hold")
     decide(talk.pending()[0], approved=True)
     last = talk.messages[-1]
@@ -87,7 +99,10 @@ async def test_time_runs_out_for_a_turn_only_after_its_claimed_call(open_stage: 
         read(await talk.start({"message": last, "messageId": last["id"]}))
     )
     await held.began.wait()
-    await asyncio.wait([reading], timeout=0.3)
+    running = talk.engine._parts.turns.running(_key(talk))
+    assert running is not None
+    running.fail(TOOK_TOO_LONG)
+    assert await nothing_happens_to(reading)
     held.may_end.set()
     turn = talk.take(await reading)
     assert turn.failed

@@ -22,8 +22,8 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import BaseNode, Workflow
 from google.genai import types
 
-from sluicegate.engine.gate_plugin import GatePlugin
-from sluicegate.engine.listeners import unheard_agents
+from sluicegate.engine.agents.listeners import unheard_agents
+from sluicegate.engine.gate.gate_plugin import GatePlugin
 
 
 class Orchestrator(BaseAgent):

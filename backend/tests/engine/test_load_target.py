@@ -10,7 +10,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 from google.adk.workflow import Workflow
 
-from sluicegate.engine.load_target import load_target
+from sluicegate.engine.agents.load_target import load_target
 from sluicegate.errors import ConfigurationError
 
 AGENT = """

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from sluicegate.engine.pace import PIECES, Pace
+from sluicegate.engine.models.pace import PIECES, Pace
 from sluicegate.stores.base import StreamReader
 
 WINDOW = 1_000

@@ -174,7 +174,7 @@ async def test_a_look_up_that_fails_leaves_the_outcome_unknown(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("sluicegate.engine.recovery._PATIENCE", 0.05)
+    monkeypatch.setattr("sluicegate.engine.gate.recovery._PATIENCE", 0.05)
 
     async def find(key: str) -> None:
         if fault == "hangs":

@@ -12,9 +12,9 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import BaseNode, Workflow
 
-from sluicegate.engine import refusals as module
-from sluicegate.engine.agent_tree import survey
-from sluicegate.engine.refusals import refusals
+from sluicegate.engine.agents import refusals as module
+from sluicegate.engine.agents.agent_tree import survey
+from sluicegate.engine.agents.refusals import refusals
 from tests.engine.tool_samples import (
     Hanging,
     Plain,

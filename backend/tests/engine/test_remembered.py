@@ -29,7 +29,7 @@ from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
     from sluicegate.core.release import Release
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.wire.messages import Part, UIMessage
     from tests.engine.stage import Open
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.engine import chat_requests, watch
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.client import Client
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.requests import chat_requests
+from sluicegate.engine.running import watch
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, TurnRunning, Unknown
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
@@ -27,7 +28,7 @@ from tests.real_stores.valkey import Valkey
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
 
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
 
     Open = Callable[..., Coroutine[Any, Any, tuple[ChatEngine, ChatEngine]]]
 

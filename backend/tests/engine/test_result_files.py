@@ -14,9 +14,9 @@ from google.genai import types
 
 from sluicegate import ToolResult
 from sluicegate.core.event_parts import media_in
-from sluicegate.engine.result_files import FILES_KEY, restored
-from sluicegate.engine.result_limits import ResultLimits
-from sluicegate.engine.tool_results import is_native
+from sluicegate.engine.files.result_files import FILES_KEY, restored
+from sluicegate.engine.files.result_limits import ResultLimits
+from sluicegate.engine.files.tool_results import is_native
 from sluicegate.media import Attachment
 from sluicegate.media.found import Link
 from sluicegate.wire.stored_files import StoredFile, read_uri

@@ -15,6 +15,7 @@ from tests.engine.stage import (
     Prompts,
     Steps,
     calls,
+    nothing_happens_to,
     part_of,
     read,
     says,
@@ -25,7 +26,7 @@ from tests.engine.talk import Talk, Turn, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.release import Release
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
     from tests.engine.stage import Open
 
 RELEASES: list[Release] = ["deferred", "progressive"]
@@ -173,7 +174,7 @@ async def test_a_stop_that_a_crash_cut_closes_its_cards_all_the_same(
     async def crash(*_: object) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr("sluicegate.engine.session_log.SessionLog.append_closings", crash)
+    monkeypatch.setattr("sluicegate.engine.running.session_log.SessionLog.append_closings", crash)
     with pytest.raises(ConnectionError):
         await stop(talk)
     message = await talk.history()
@@ -221,9 +222,3 @@ async def test_closing_the_engine_stops_its_turns(open_stage: Open) -> None:
     reader = await ask(talk)
     await talk.engine.close()
     assert talk.take(await read(reader)).finish_reason == "other"
-
-
-async def nothing_happens_to(task: asyncio.Task[Any]) -> bool:
-    """Whether a task still waits after a moment; the one place where a test waits in vain."""
-    await asyncio.wait([task], timeout=0.1)
-    return not task.done()

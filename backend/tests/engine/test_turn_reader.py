@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from sluicegate.core.keys import ChatKey, TurnKey
-from sluicegate.engine.turn_reader import TurnReader
+from sluicegate.engine.running.turn_reader import TurnReader
 from sluicegate.errors import StoreError
 from sluicegate.stores.base import StreamWriter
 from sluicegate.stores.memory import MemoryStreamStore

@@ -19,7 +19,7 @@ from sluicegate.wire.messages import comparable
 from tests.engine.talk import Talk, Turn
 
 if TYPE_CHECKING:
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.live.chat import LiveChat
 
 PATIENCE = 5.0

@@ -13,12 +13,13 @@ from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.chat_files import ChatFiles
-from sluicegate.engine.file_cache import FileCache
-from sluicegate.engine.model_files import ModelFiles
-from sluicegate.engine.result_files import ResultFiles
-from sluicegate.engine.result_limits import ResultLimits
-from sluicegate.engine.turn_gate import CURRENT, TurnGate
+from sluicegate.engine.current_turn import CURRENT
+from sluicegate.engine.files.chat_files import ChatFiles
+from sluicegate.engine.files.file_cache import FileCache
+from sluicegate.engine.files.result_files import ResultFiles
+from sluicegate.engine.files.result_limits import ResultLimits
+from sluicegate.engine.gate.turn_gate import TurnGate
+from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.media.capabilities import Capabilities
 from tests.media.making import made
 

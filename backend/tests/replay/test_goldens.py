@@ -19,7 +19,7 @@ from google.adk.events.event import Event
 from sluicegate.core.exchanges import exchanges
 from sluicegate.core.history import RebuiltExchange, assistant_message, rebuild, user_message
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.agent_tree import AgentSurvey, survey
+from sluicegate.engine.agents.agent_tree import AgentSurvey, survey
 from sluicegate.engine.client import Client
 from sluicegate.errors import RequestError
 from sluicegate.replay import Recording, load_recording

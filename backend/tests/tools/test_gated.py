@@ -9,7 +9,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.engine.tool_facts import ToolNames, facts_of, judge
+from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, judge
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools import GateTerms, client_tool, gated, terms_of
 

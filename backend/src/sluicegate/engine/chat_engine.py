@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.approvals import Approvals
-from sluicegate.engine.attachments import shown
-from sluicegate.engine.chat_listing import list_of_chats, whole_chat
-from sluicegate.engine.chat_requests import ChatRequests
 from sluicegate.engine.parts import EngineParts, open_parts
 from sluicegate.engine.rates import TOO_MANY_MESSAGES, Rate
+from sluicegate.engine.requests.approvals import Approvals
+from sluicegate.engine.requests.attachments import shown
+from sluicegate.engine.requests.chat_listing import list_of_chats, whole_chat
+from sluicegate.engine.requests.chat_requests import ChatRequests
 from sluicegate.errors import Malformed, TurnRunning, Unknown
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from google.adk.workflow import BaseNode
 
     from sluicegate.core.release import Release
-    from sluicegate.engine.agent_tree import AgentSurvey
+    from sluicegate.engine.agents.agent_tree import AgentSurvey
     from sluicegate.engine.client import Client
-    from sluicegate.engine.holder import Holder
     from sluicegate.engine.options import EngineOptions
+    from sluicegate.engine.running.holder import Holder
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.engine.tape import Tape
-    from sluicegate.engine.turn_reader import TurnReader
     from sluicegate.tools.approval import Policy
     from sluicegate.wire.requests import ChatRequest
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sluicegate.engine.result_limits import ResultLimits
+from sluicegate.engine.files.result_limits import ResultLimits
 from sluicegate.wire.limits import RequestLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -15,22 +15,22 @@ from sqlalchemy import select
 from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges, in_view
 from sluicegate.core.history import RebuiltExchange, rebuild
 from sluicegate.core.turn_plan import ChatLog
-from sluicegate.engine.agent_tree import AgentSurvey, survey
-from sluicegate.engine.app_copy import build_app
-from sluicegate.engine.chat_files import ChatFiles
-from sluicegate.engine.closing import Closing
-from sluicegate.engine.discreet_model import discreet
-from sluicegate.engine.elsewhere import ALONE, Elsewhere, Place
-from sluicegate.engine.file_cache import FileCache
-from sluicegate.engine.gate_plugin import GatePlugin
-from sluicegate.engine.listeners import unheard_agents
-from sluicegate.engine.model_files import ModelFiles
+from sluicegate.engine.agents.agent_tree import AgentSurvey, survey
+from sluicegate.engine.agents.app_copy import build_app
+from sluicegate.engine.agents.listeners import unheard_agents
+from sluicegate.engine.agents.refusals import refusals
+from sluicegate.engine.files.chat_files import ChatFiles
+from sluicegate.engine.files.file_cache import FileCache
+from sluicegate.engine.gate.gate_plugin import GatePlugin
+from sluicegate.engine.models.discreet_model import discreet
+from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.open_stores import open_stores
-from sluicegate.engine.refusals import refusals
 from sluicegate.engine.remote_workers import attach, open_workers
-from sluicegate.engine.session_log import SessionLog
-from sluicegate.engine.turns import Turns
-from sluicegate.engine.watch import Watch
+from sluicegate.engine.running.closing import Closing
+from sluicegate.engine.running.elsewhere import ALONE, Elsewhere, Place
+from sluicegate.engine.running.session_log import SessionLog
+from sluicegate.engine.running.turns import Turns
+from sluicegate.engine.running.watch import Watch
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
 from sluicegate.media.capabilities import Capabilities
 from sluicegate.stores.artifacts import open_artifacts

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.agent_tree import GateFinding
-from sluicegate.engine.tool_facts import ToolNames, facts_of, judge
+from sluicegate.engine.agents.agent_tree import GateFinding
+from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, judge
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.worker_calls import require_mcp
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from google.adk.apps.app import App
 
     from sluicegate.core.signals import ToolFacts
-    from sluicegate.engine.agent_tree import AgentSurvey
+    from sluicegate.engine.agents.agent_tree import AgentSurvey
     from sluicegate.engine.options import EngineOptions
     from sluicegate.tools.workers import WorkerRegistry
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 from google.adk.events.event import Event
 
 from sluicegate.core.history import resumable
-from sluicegate.engine.answer_turn import AnswerTurn
-from sluicegate.engine.attachments import question_content
-from sluicegate.engine.new_turn import NewTurn, stamp_of, title_of
-from sluicegate.engine.stored_reader import stored
-from sluicegate.engine.turn_setup import Setup
+from sluicegate.engine.requests.answer_turn import AnswerTurn
+from sluicegate.engine.requests.attachments import question_content
+from sluicegate.engine.requests.new_turn import NewTurn, stamp_of, title_of
+from sluicegate.engine.requests.stored_reader import stored
+from sluicegate.engine.requests.turn_setup import Setup
 from sluicegate.errors import Malformed, NotRewindable, TurnRunning, Unavailable
 from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.live.lease import LiveLease
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from sluicegate.core.turn_plan import Answers, ChatLog, NewExchange
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.client import Client
-    from sluicegate.engine.running_turn import RunningTurn
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.running_turn import RunningTurn
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.live.hold import Hold
     from sluicegate.live.out import Out
     from sluicegate.wire.chunks import BaseChunk

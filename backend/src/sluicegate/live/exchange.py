@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.release import Release
-    from sluicegate.engine.running_turn import RunningTurn
+    from sluicegate.engine.running.running_turn import RunningTurn
     from sluicegate.wire.live_frames import TranscriptFrame
 
 CallPhase: TypeAlias = Literal["runs", "waits"]

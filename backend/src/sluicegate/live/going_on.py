@@ -12,11 +12,11 @@ from sluicegate.core.exchanges import notes
 from sluicegate.core.history import rebuild
 from sluicegate.core.signals import Settled
 from sluicegate.core.turn_plan import Answers
-from sluicegate.engine.answer_turn import going_on, next_stamp, outputs_of
-from sluicegate.engine.closing import Closing
-from sluicegate.engine.new_turn import stamp_of
-from sluicegate.engine.session_log import replies_content
-from sluicegate.engine.turn_setup import Setup
+from sluicegate.engine.requests.answer_turn import going_on, next_stamp, outputs_of
+from sluicegate.engine.requests.new_turn import stamp_of
+from sluicegate.engine.requests.turn_setup import Setup
+from sluicegate.engine.running.closing import Closing
+from sluicegate.engine.running.session_log import replies_content
 from sluicegate.live.sorter import SILENT
 from sluicegate.wire.requests import PostedAssistant
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release import Release
     from sluicegate.core.signals import Signal
     from sluicegate.core.turn_plan import ChatLog
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.live.asks import Asks
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.hold import Hold

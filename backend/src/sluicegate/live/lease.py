@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.engine.turns import LEASE_RENEWAL, LEASE_TTL
+from sluicegate.engine.running.turns import LEASE_RENEWAL, LEASE_TTL
 from sluicegate.errors import HeldElsewhere, StoreError
 from sluicegate.live.out import Ended
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.core.gate import NOT_FINISHED
 from sluicegate.core.keys import TurnKey
 from sluicegate.core.signals import Settled
-from sluicegate.engine.closing import Closing
 from sluicegate.engine.failures import describe
-from sluicegate.engine.session_log import Closed
-from sluicegate.engine.turn_setup import Setup, prepare
-from sluicegate.engine.turns import ENDED
+from sluicegate.engine.requests.turn_setup import Setup, prepare
+from sluicegate.engine.running.closing import Closing
+from sluicegate.engine.running.session_log import Closed
+from sluicegate.engine.running.turns import ENDED
 from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.wire.live_frames import TurnFrame
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release import Release
     from sluicegate.core.signals import Signal
-    from sluicegate.engine.running_turn import End, RunningTurn
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.running_turn import End, RunningTurn
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.live.floor import Floor
     from sluicegate.live.hold import Hold
 

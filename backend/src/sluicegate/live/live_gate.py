@@ -10,10 +10,10 @@ from google.adk.tools._confirmation_utils import apply_confirmation_gate
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
-from sluicegate.engine.approved_calls import ToolCall
-from sluicegate.engine.outcomes import STOPPED
-from sluicegate.engine.tool_results import as_object
-from sluicegate.engine.turn_gate import TurnGate
+from sluicegate.engine.files.tool_results import as_object
+from sluicegate.engine.gate.approved_calls import ToolCall
+from sluicegate.engine.gate.outcomes import STOPPED
+from sluicegate.engine.gate.turn_gate import TurnGate
 from sluicegate.live.tool_copies import copy_tools
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.core.ledger import ApprovalRow
-    from sluicegate.engine.turn_gate import Connecting
+    from sluicegate.engine.gate.turn_gate import Connecting
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.sorter import Orders
 

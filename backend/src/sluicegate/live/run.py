@@ -14,9 +14,9 @@ from google.genai import types
 
 from sluicegate.core.exchanges import ASIDE, METADATA_KEY
 from sluicegate.core.gate import NOT_FINISHED
-from sluicegate.engine.adk_run import TELEMETRY
-from sluicegate.engine.session_log import SessionLog
-from sluicegate.engine.turn_gate import CURRENT
+from sluicegate.engine.current_turn import CURRENT
+from sluicegate.engine.running.adk_run import TELEMETRY
+from sluicegate.engine.running.session_log import SessionLog
 from sluicegate.errors import StoreError
 from sluicegate.live.connection import listened_to
 from sluicegate.live.ears import Ears
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.engine.turn_gate import Connecting
+    from sluicegate.engine.gate.turn_gate import Connecting
     from sluicegate.live.connection import LiveConnection
     from sluicegate.live.ears import Listening
     from sluicegate.live.live_gate import LiveGate

@@ -7,10 +7,10 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.engine.claims import Claims
 from sluicegate.engine.failures import describe, new_error_id
-from sluicegate.engine.result_files import ResultFiles
-from sluicegate.engine.turn_setup import caps_of, report_to_log
+from sluicegate.engine.files.result_files import ResultFiles
+from sluicegate.engine.gate.claims import Claims
+from sluicegate.engine.requests.turn_setup import caps_of, report_to_log
 from sluicegate.errors import Unavailable
 from sluicegate.live.asks import Asks
 from sluicegate.live.desk import LiveDesk
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sluicegate.core.release import Release
-    from sluicegate.engine.running_turn import RunningTurn
+    from sluicegate.engine.running.running_turn import RunningTurn
     from sluicegate.live.connection import LiveConnection
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.hold import Hold

@@ -8,8 +8,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.engine.stored_reader import refusal
-from sluicegate.engine.turn_reader import TurnReader
+from sluicegate.engine.requests.stored_reader import refusal
+from sluicegate.engine.running.turn_reader import TurnReader
 from sluicegate.errors import RecordingError, RequestError, Unknown
 from sluicegate.replay.comparison import difference
 from sluicegate.replay.recording import compact, load_recording

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.turn_reader import TurnReader
+from sluicegate.engine.running.turn_reader import TurnReader
 from sluicegate.errors import RequestError
 from sluicegate.replay.recorder import Recorder
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.keys import ChatKey
     from sluicegate.engine.client import Client
-    from sluicegate.engine.holder import Holder
+    from sluicegate.engine.running.holder import Holder
     from sluicegate.engine.tape import Tape
     from sluicegate.wire.requests import ChatRequest
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.adk.apps.app import App
 
-from sluicegate.engine.agent_tree import root_of, survey
-from sluicegate.engine.load_target import load_target
-from sluicegate.engine.refusals import refusals
+from sluicegate.engine.agents.agent_tree import root_of, survey
+from sluicegate.engine.agents.load_target import load_target
+from sluicegate.engine.agents.refusals import refusals
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.app import build, engine_of, refuse_strangers
 from sluicegate.server.authentication import authenticator
@@ -22,7 +22,7 @@ from sluicegate.server.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sluicegate.engine.agent_tree import AgentSurvey
+    from sluicegate.engine.agents.agent_tree import AgentSurvey
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.server.app import Application, Target
 

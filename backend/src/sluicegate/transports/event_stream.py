@@ -14,7 +14,7 @@ from sluicegate.wire.sse import DONE, HEADERS, frames
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.transports.backlog import Patience
 
 _OPENED: Final = b": stream-open\n\n"

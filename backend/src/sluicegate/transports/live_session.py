@@ -28,7 +28,7 @@ from sluicegate.wire.live_frames import (
 
 if TYPE_CHECKING:
     from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.live.chat import LiveChat
     from sluicegate.transports.audio_in import AudioMeter
     from sluicegate.transports.open_request import Opened

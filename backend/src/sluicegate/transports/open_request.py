@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from sluicegate.engine.client import Client
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.transports.socket import Caller, Socket
     from sluicegate.wire.frames import FrameOut, SendFrame
     from sluicegate.wire.limits import RequestLimits

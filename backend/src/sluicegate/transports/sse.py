@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.transports.backlog import Patience
     from sluicegate.transports.incoming import BodyLimits
     from sluicegate.wire.limits import RequestLimits

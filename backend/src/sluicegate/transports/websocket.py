@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.client import Client
-    from sluicegate.engine.turn_reader import TurnReader
+    from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.transports.socket import Caller, SocketLimits
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.limits import RequestLimits

@@ -1,0 +1,116 @@
+"""What the engine does not run: one sentence each, with the tool or setting and the way out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.utils._function_call_names import REQUEST_INPUT_FUNCTION_CALL_NAME
+
+from sluicegate.engine.agents.agent_tree import root_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.apps.app import App
+    from google.adk.workflow import BaseNode
+
+    from sluicegate.engine.agents.agent_tree import AgentSurvey
+    from sluicegate.engine.agents.tree_walk import FoundTool
+
+FIRST_ADK: Final = (2, 13)
+LAST_ADK: Final = (3, 0)
+_RESERVED: Final = "adk_"
+
+
+async def refusals(target: BaseAgent | BaseNode | App, survey: AgentSurvey) -> list[str]:
+    """Say why this agent is not served; empty when it is.
+
+    Refused are an ADK outside the tested range, names that ADK or another tool of the same agent
+    uses, and tools that would wait for a person or a browser where ADK does not come back.
+    """
+    found = [tool for tools in survey.tools.values() for tool in tools]
+    sentences = [
+        *_adk(version("google-adk")),
+        *_root(root_of(target)),
+        *_names(found),
+        *_twice(found),
+        *_undecided(found),
+        *_misplaced(found),
+    ]
+    return list(dict.fromkeys(sentences))
+
+
+def _adk(installed: str) -> Iterator[str]:
+    major, _, rest = installed.partition(".")
+    minor = rest.partition(".")[0]
+    known = (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)
+    if not FIRST_ADK <= known < LAST_ADK:
+        yield (
+            f"google-adk {installed} is not supported; install google-adk>=2.13,<3, for example "
+            'with pip install "google-adk>=2.13,<3".'
+        )
+
+
+def _root(root: BaseNode) -> Iterator[str]:
+    # ADK: Runner.run_async raises for such a root, at the first message.
+    if isinstance(root, LlmAgent) and root.mode == "single_turn":
+        yield (
+            f'The root agent {root.name!r} has mode="single_turn", which ADK runs only as a '
+            'sub-agent; leave mode out, or set mode="chat".'
+        )
+
+
+def _names(found: list[FoundTool]) -> Iterator[str]:
+    for tool in found:
+        if tool.name.startswith(_RESERVED) and not tool.is_adks:
+            yield (
+                f"The tool {tool.name!r} of {tool.agent!r} has a name that starts with adk_, which "
+                "belongs to ADK; give the tool another name."
+            )
+
+
+def _twice(found: list[FoundTool]) -> Iterator[str]:
+    # ADK: both declarations go to the model, but every call lands on the later tool.
+    called = Counter((tool.agent, tool.place, tool.name) for tool in found if tool.node is None)
+    for (agent, _, name), times in called.items():
+        if times > 1:
+            yield (
+                f"The agent {agent!r} has {times} tools with the name {name!r}, and ADK calls only "
+                "the last one; give each its own name, or the toolset a tool_name_prefix."
+            )
+
+
+def _undecided(found: list[FoundTool]) -> Iterator[str]:
+    for tool in found:
+        if tool.kind == "gated-client" and tool.judgement.asks == "sometimes":
+            yield (
+                f"The client-side tool {tool.name!r} of {tool.agent!r} asks only sometimes, which "
+                f"cannot be known before its call goes to the page ({tool.judgement.why}); declare "
+                "it with client_tool(..., require_confirmation=True), or take the condition away."
+            )
+
+
+def _misplaced(found: list[FoundTool]) -> Iterator[str]:
+    for tool in found:
+        whose = f"{tool.name!r} of {tool.agent!r}"
+        is_client = tool.kind in ("client", "gated-client") or _asks_for_input(tool)
+        if is_client and tool.node is not None:
+            yield (
+                f"The client-side tool {whose} is a node of a Workflow, which does not wait for "
+                "the page; give it to an LlmAgent that is a node of the Workflow."
+            )
+        elif not tool.place.trouble:
+            continue
+        elif is_client:
+            yield f"The client-side tool {whose} waits for the page, but {tool.place.trouble}."
+        elif tool.kind != "free" or tool.judgement.asks == "always":
+            asks = "asks for approval" if tool.judgement.asks == "always" else "may ask"
+            yield f"The tool {whose} {asks}, but {tool.place.trouble}."
+
+
+def _asks_for_input(tool: FoundTool) -> bool:
+    return tool.is_adks and tool.name == REQUEST_INPUT_FUNCTION_CALL_NAME

@@ -1,0 +1,12 @@
+"""The gate of the turn that runs in this context."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sluicegate.engine.gate.turn_gate import TurnGate
+
+CURRENT: ContextVar[TurnGate | None] = ContextVar("sluicegate_turn_gate", default=None)
+"""The gate of the turn that runs in this context, None outside turns; ADK's tasks inherit it."""

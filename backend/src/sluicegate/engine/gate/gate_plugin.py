@@ -1,0 +1,168 @@
+"""The gate as an ADK plugin: first in the list, the same for every turn and every transport."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.models.base_llm import BaseLlm
+from google.adk.platform.time import get_time
+from google.adk.plugins.base_plugin import BasePlugin
+
+from sluicegate.core.event_parts import ABORTED, NODE_CONFIRMATION
+from sluicegate.core.exchanges import METADATA_KEY
+from sluicegate.engine.current_turn import CURRENT
+from sluicegate.engine.models.fast_lane import UNHEARD
+from sluicegate.engine.models.model_files import is_served
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from google.adk.agents.callback_context import CallbackContext
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.events.event import Event
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.tool_context import ToolContext
+
+    from sluicegate.engine.gate.turn_gate import TurnGate
+
+_TICK: Final = 2e-6
+"""Seconds that stores can tell apart: they keep whole microseconds."""
+
+PUBLIC_FAILURE = "The agent could not finish its answer."
+
+
+class GatePlugin(BasePlugin):
+    """Hands tool calls to the gate of the turn that runs, and notes on events how calls ended."""
+
+    def __init__(self) -> None:
+        super().__init__(name="sluicegate")
+        self.unheard: Container[str] = ()
+        """Agents whose partial text takes the fast lane."""
+
+    async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
+        """Let the turn know the run, and the run know earlier ones as its own."""
+        # ADK: it quotes every event of an earlier live run to the model as another agent's words,
+        # so that a call of that agent is lost and its result is dropped.
+        for event in invocation_context.session.events:
+            event.live_session_id = None
+        turn = CURRENT.get()
+        if turn is not None:
+            turn.begin(invocation_context)
+
+    async def before_model_callback(
+        self, *, callback_context: CallbackContext, llm_request: LlmRequest
+    ) -> LlmResponse | None:
+        """Begin to watch the ids of the calls that the model makes, and open the fast lane.
+
+        Give files to a model that has nobody around it to do so: one that a function builds, and
+        each one that is talked to live.
+        """
+        turn = CURRENT.get()
+        if turn is not None:
+            turn.call_ids.begin(callback_context)
+            UNHEARD.set(callback_context.agent_name in self.unheard)
+            invocation = callback_context._invocation_context
+            model = getattr(invocation.agent, "canonical_model", None)
+            is_live = invocation.live_request_queue is not None
+            if isinstance(model, BaseLlm) and (is_live or not is_served(model)):
+                shaped = await turn.files.models.shape(
+                    llm_request.contents, model, llm_request.model
+                )
+                llm_request.contents = shaped.contents
+        return None
+
+    async def after_model_callback(
+        self, *, callback_context: CallbackContext, llm_response: LlmResponse
+    ) -> LlmResponse | None:
+        """Let no two calls of a chat have the same id."""
+        turn = CURRENT.get()
+        if turn is not None:
+            turn.call_ids.rename(callback_context, llm_response)
+        return None
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Claim an approved call immediately before its effect, or answer it (A1)."""
+        turn = CURRENT.get()
+        return None if turn is None else await turn.before(tool, tool_args, tool_context)
+
+    async def after_tool_callback(
+        self,
+        *,
+        tool: BaseTool,
+        tool_args: dict[str, Any],
+        tool_context: ToolContext,
+        result: dict[str, Any],
+    ) -> dict[str, Any] | None:
+        """Store the outcome of a claimed call."""
+        turn = CURRENT.get()
+        return None if turn is None else await turn.after(tool, tool_args, tool_context, result)
+
+    async def on_tool_error_callback(
+        self,
+        *,
+        tool: BaseTool,
+        tool_args: dict[str, Any],
+        tool_context: ToolContext,
+        error: Exception,
+    ) -> dict[str, Any] | None:
+        """Answer a failed call with a safe sentence; the turn goes on (T8)."""
+        turn = CURRENT.get()
+        return None if turn is None else await turn.failed(tool_context, error)
+
+    async def on_event_callback(
+        self, *, invocation_context: InvocationContext, event: Event
+    ) -> Event | None:
+        """Note how calls ended, and keep a failure's own words out of the session (T8, T10)."""
+        turn = CURRENT.get()
+        if turn is None:
+            return None
+        turn.meet(event)
+        # What is said into a microphone or out of a loudspeaker is no file.
+        if invocation_context.live_request_queue is None or event.get_function_responses():
+            await turn.files.neutralise(event)
+        noted: dict[str, Any] = {}
+        notices = turn.files.notices.take()
+        if notices:
+            self._note(event, {"notices": notices})
+        if not event.partial:
+            event.timestamp = _next_moment(invocation_context)
+            noted = _outcomes(turn, event)
+            if event.error_message and event.error_code != ABORTED:
+                event.error_message = PUBLIC_FAILURE
+        self._note(event, noted)
+        self._note(event, turn.order.note(event))
+        # An event that is returned would keep other plugins from seeing this one.
+        return None
+
+    def _note(self, event: Event, noted: dict[str, Any]) -> None:
+        if noted:
+            metadata = event.custom_metadata or {}
+            ours = {**metadata.get(METADATA_KEY, {}), **noted}
+            event.custom_metadata = {**metadata, METADATA_KEY: ours}
+
+
+def _next_moment(context: InvocationContext) -> float:
+    """The time now, and after that of the event before.
+
+    ADK: stores sort a session by time, and an event has that of the last piece which came through
+    the Runner; so of agents that speak at once, one that ended later could be read as the earlier.
+    """
+    stored = context.session.events
+    earliest = stored[-1].timestamp + _TICK if stored else 0.0
+    return max(get_time(), earliest)
+
+
+def _outcomes(turn: TurnGate, event: Event) -> dict[str, Any]:
+    """How the calls that this event answers ended, where it is not a plain output (T8)."""
+    names = [response.id or "" for response in event.get_function_responses()]
+    if event.error_code == ABORTED:
+        for name in names:
+            turn.sealed(name)
+    if event.node_info.path:
+        names.append(NODE_CONFIRMATION + event.node_info.path)
+    outcomes = {name: turn.outcomes[name] for name in names if name in turn.outcomes}
+    return {"outcomes": outcomes} if outcomes else {}

@@ -1,0 +1,1 @@
+"""What a person asks of a chat, from the plan to a turn that is ready to run."""

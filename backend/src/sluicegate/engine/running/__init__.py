@@ -1,0 +1,1 @@
+"""Turns while they run: launched, led to one end, read, watched and stopped."""

@@ -1,0 +1,156 @@
+"""What other processes do with the chats of the same database (A2)."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sluicegate.engine.running.about_turn import AboutTurn
+from sluicegate.engine.running.turn_reader import TurnReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sluicegate.core.keys import ChatKey, TurnKey
+    from sluicegate.stores.base import OpenStream, StreamStore
+    from sluicegate.stores.lease_port import Leases
+    from sluicegate.wire.chunks import BaseChunk, Major
+
+READ_TTL: Final = 15.0
+"""How long a process that runs a turn believes that it is read elsewhere."""
+
+_FIRST_PAUSE: Final = 0.02
+_LONGEST_PAUSE: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """A chat that another process holds; the stream is None where streams are not shared."""
+
+    fence: int
+    is_live: bool
+    stream: OpenStream | None
+    about: AboutTurn | None
+
+    def is_running(self, message: str, *, last: bool) -> bool:
+        """Whether the answer with this id goes on there; ``last``: it is the newest of the chat."""
+        if self.about is not None:
+            return self.about.message == message
+        return last and not self.is_live
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How a chat stands: the fence of its last holder, and who holds it in another process.
+
+    The fence is None where no other process can be on the database.
+    """
+
+    fence: int | None = None
+    away: Away | None = None
+
+
+ALONE: Final = Place()
+
+
+class Pauses:
+    """Pauses that grow, up to a time in all."""
+
+    def __init__(self, seconds: float) -> None:
+        """Take how many seconds may be spent."""
+        self._deadline = asyncio.get_running_loop().time() + seconds
+        self._pause = _FIRST_PAUSE
+
+    async def __call__(self) -> bool:
+        """Pause; False, without one, when the time is over."""
+        if asyncio.get_running_loop().time() >= self._deadline:
+            return False
+        await asyncio.sleep(self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        return True
+
+
+class Elsewhere:
+    """Looks at chats that are not held here; the same process never asks."""
+
+    def __init__(
+        self,
+        leases: Leases,
+        streams: StreamStore,
+        is_here: Callable[[ChatKey], bool],
+        *,
+        alone: bool,
+    ) -> None:
+        """``alone``: no other process can be on the database; ``is_here``: this one has a chat."""
+        self._leases = leases
+        self._streams = streams
+        self._is_here = is_here
+        self._alone = alone
+        self._readers: dict[TurnKey, int] = {}
+
+    async def place(self, chat: ChatKey) -> Place:
+        """How a chat stands now."""
+        if self._alone:
+            return ALONE
+        state = await self._leases.state(chat)
+        if state.holder is None or self._is_here(chat):
+            return Place(state.fence)
+        stream = await self._streams.find(chat)
+        if stream is not None and stream.key.fence != state.fence:
+            stream = None
+        about = None if stream is None else AboutTurn.read(stream.about)
+        is_live = ":live-" in state.holder
+        return Place(state.fence, Away(state.fence, is_live, stream, about))
+
+    async def whole(self, away: Away, major: Major) -> TurnReader | None:
+        """A reader of the running message from its beginning, if a client can take it."""
+        if away.about is None or not (major == 7 or away.about.all_for_6):
+            return None
+        return await self._reader(away, major, away.about.head(major))
+
+    async def turn(self, away: Away, major: Major) -> TurnReader | None:
+        """A reader of the running turn alone, if a client can take it."""
+        if away.about is None or not (major == 7 or away.about.for_6):
+            return None
+        return await self._reader(away, major, ())
+
+    def read_here(self) -> list[TurnKey]:
+        """The turns of other processes that have readers here."""
+        return list(self._readers)
+
+    async def until_left(self, chat: ChatKey, fence: int, within: float) -> None:
+        """Wait until the holder with this fence has let go of the chat, or is gone."""
+        pause = Pauses(within)
+        while await pause():
+            state = await self._leases.state(chat)
+            if state.fence != fence or state.holder is None:
+                return
+
+    async def stop(self, chat: ChatKey, fence: int, within: float) -> None:
+        """Have the holder stop what it runs, and wait until it has."""
+        await self._leases.ask_to_stop(chat, fence=fence)
+        pause = Pauses(within)
+        while await pause():
+            state = await self._leases.state(chat)
+            if state.fence != fence or state.holder is None or not state.wants_stop:
+                return
+
+    async def _reader(
+        self, away: Away, major: Major, head: Sequence[BaseChunk]
+    ) -> TurnReader | None:
+        if away.stream is None:
+            return None
+        key = away.stream.key
+        reader = TurnReader(
+            head, away.stream.read(), major=major, left=functools.partial(self._left, key)
+        )
+        self._readers[key] = self._readers.get(key, 0) + 1
+        await self._leases.note_reader(key.chat, fence=key.fence, ttl=READ_TTL)
+        return reader
+
+    def _left(self, key: TurnKey, *, aborted: bool) -> None:
+        self._readers[key] -= 1
+        if not self._readers[key]:
+            del self._readers[key]
