@@ -53,7 +53,8 @@ def install() -> None:
         "npx": scripts / "npx-cli.js",
     }.items():
         (BIN / name).unlink(missing_ok=True)
-        (BIN / name).symlink_to(target)
+        # Relative, so that the tree may be moved.
+        (BIN / name).symlink_to(os.path.relpath(target, BIN))
 
 
 def main() -> None:
