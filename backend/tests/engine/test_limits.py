@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sluicegate.engine.running.running_turn import TOOK_TOO_LONG
 from sluicegate.errors import HeldElsewhere, Malformed, StoreError, TooManyRequests, Unavailable
-from sluicegate.stores.memory import MemoryStreamStore
+from sluicegate.wire.encoding import encode
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import (
     Counted,
@@ -175,10 +174,8 @@ async def test_no_more_is_held_than_the_setting_allows_and_nothing_is_lost(
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("bound", range(6, 30, 6))
 async def test_a_stream_that_grows_over_its_bound_ends_in_one_error(
-    open_stage: Open, monkeypatch: pytest.MonkeyPatch, release: Release, bound: int
+    open_stage: Open, release: Release, bound: int
 ) -> None:
-    store = functools.partial(MemoryStreamStore, max_chunks=bound)
-    monkeypatch.setattr("sluicegate.stores.streams.MemoryStreamStore", store)
     counted = Counted()
     script = [
         {
@@ -196,11 +193,36 @@ async def test_a_stream_that_grows_over_its_bound_ends_in_one_error(
         """Not gated."""
         return {"n": n}
 
-    talk = Talk(await open_stage(scripted(script, [counted.tool(), free])), release)
+    agent = scripted(script, [counted.tool(), free])
+    talk = Talk(await open_stage(agent, max_turn_chunks=bound), release)
     turn = await talk.say("go")
     assert turn.failed or bound > 12
     assert len(turn.chunks) <= 2 * bound
     check(turn.chunks)
+    await rests(talk, turn)
+
+
+async def test_an_answer_of_5000_deltas_comes_whole(open_stage: Open) -> None:
+    text = "sluice. " * 5_000
+    talk = Talk(await open_stage(scripted([says(text, delta_chars=8)])))
+    turn = await talk.say("go")
+    assert not turn.failed
+    assert sum(chunk.type == "text-delta" for chunk in turn.chunks) == 5_000  # type: ignore[attr-defined]
+    assert words(turn.message) == text
+    await rests(talk, turn)
+
+
+@pytest.mark.parametrize(("deltas", "fits"), [(50, True), (100, False)])
+async def test_a_turn_has_as_many_bytes_as_the_setting_says(
+    open_stage: Open, deltas: int, fits: bool
+) -> None:
+    text = "sluice. " * deltas
+    script = [says(text, delta_chars=8)]
+    talk = Talk(await open_stage(scripted(script), max_turn_bytes=4_000))
+    turn = await talk.say("go")
+    assert turn.failed is not fits
+    said = [encode(chunk) for chunk in turn.chunks if chunk.type == "text-delta"]  # type: ignore[attr-defined]
+    assert sum(map(len, said)) <= 4_000
     await rests(talk, turn)
 
 

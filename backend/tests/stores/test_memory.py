@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import tracemalloc
 import weakref
 
 from sluicegate.core.keys import TurnKey
 from sluicegate.stores.memory import MemoryStreamStore
 from sluicegate.wire.chunks import TextDeltaChunk
+from sluicegate.wire.encoding import encode
 from tests.stores.builders import CHAT
 
 TURN = TurnKey(CHAT, "turn-1", 1)
@@ -27,3 +29,17 @@ async def test_a_reader_of_a_closed_turn_keeps_only_what_it_has_not_taken() -> N
     [[kept]] = [batch async for batch in reader]
     assert "kept" in kept.text
     assert reader.behind == 0
+
+
+async def test_a_chunk_takes_no_more_than_200_bytes_beside_its_text() -> None:
+    writer = await MemoryStreamStore().open(TURN)
+    assert writer is not None
+    written, count = 0, 5_000
+    tracemalloc.start()
+    for number in range(count):
+        chunk = TextDeltaChunk(id="1", delta=f"word {number} ")
+        await writer.append(chunk)
+        written += len(encode(chunk))
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken - written < 200 * count

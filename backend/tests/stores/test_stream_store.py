@@ -304,15 +304,3 @@ async def test_after_its_bound_a_turn_has_as_much_room_again_and_no_more(
             continue
         accepted += 1
     assert accepted == 4
-
-
-async def test_the_bounds_are_those_of_the_limits_page(streams: StreamStore) -> None:
-    writer = await opened(streams)
-    for _ in range(5_000):
-        await writer.append(delta())
-    with pytest.raises(StreamFull):
-        await writer.append(delta())
-    await writer.close()
-    writer = await opened(streams, LATER)
-    with pytest.raises(StreamFull):
-        await writer.append(delta("x" * 8 * 1024 * 1024))

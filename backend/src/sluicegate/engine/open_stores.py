@@ -35,7 +35,11 @@ async def open_stores(
         ConfigurationError: one of them cannot be used; none stays open.
     """
     async with AsyncExitStack() as opened:
-        streams = await open_streams(options.streams)
+        streams = await open_streams(
+            options.streams,
+            max_chunks=options.max_turn_chunks,
+            max_bytes=options.max_turn_bytes,
+        )
         opened.push_async_callback(streams.aclose)
         database = await Database.open(options.sessions, clock_offset=clock_offset)
         opened.push_async_callback(database.close)

@@ -126,6 +126,12 @@ class EngineOptions(BaseModel):
     tool_timeout: Seconds = 60.0
     """Seconds a gated tool may run."""
 
+    max_turn_chunks: Count = 50_000
+    """Chunks in one turn, about one for each piece that the model sends."""
+
+    max_turn_bytes: Count = 8 * 1024 * 1024
+    """Bytes of the chunks of one turn; in memory each takes about 200 more."""
+
     session_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
     """Bytes of chats kept in memory, so that a long one is not loaded for each turn; 0: none."""
 

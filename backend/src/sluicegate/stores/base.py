@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from sluicegate.wire.chunks import BaseChunk
 
 
+MAX_CHUNKS: Final = 50_000
+"""Chunks of one turn, unless a setting says otherwise."""
+
+MAX_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of the encoded chunks of one turn, unless a setting says otherwise."""
+
 BATCH_BYTES: Final = 16 * 1024
 """What a reader takes at once, unless a single chunk is larger."""
 

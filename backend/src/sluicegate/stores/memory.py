@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 from weakref import WeakSet
 
 from sluicegate.errors import StoreError
-from sluicegate.stores.base import BATCH_BYTES, StreamFull, stored
+from sluicegate.stores.base import BATCH_BYTES, MAX_BYTES, MAX_CHUNKS, StreamFull, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -25,7 +25,7 @@ class MemoryStreamStore:
     keeps what it has not taken.
     """
 
-    def __init__(self, *, max_chunks: int = 5_000, max_bytes: int = 8 * 1024 * 1024) -> None:
+    def __init__(self, *, max_chunks: int = MAX_CHUNKS, max_bytes: int = MAX_BYTES) -> None:
         """Take the bounds of one turn; bytes are those of the encoded chunks."""
         self._max_chunks = max_chunks
         self._max_bytes = max_bytes

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.stores.base import MAX_BYTES, MAX_CHUNKS
 from sluicegate.stores.memory import MemoryStreamStore
 
 if TYPE_CHECKING:
@@ -16,14 +17,18 @@ MEMORY: Final = "memory"
 _PACKAGE: Final = "redis"
 
 
-async def open_streams(url: str) -> StreamStore:
+async def open_streams(
+    url: str, *, max_chunks: int = MAX_CHUNKS, max_bytes: int = MAX_BYTES
+) -> StreamStore:
     """Open the store: ``memory``, or a server's URL such as ``valkey://localhost:6379/0``.
+
+    No turn may have more than so many chunks and bytes of them.
 
     Raises:
         ConfigurationError: the URL cannot be read, or the server lets nobody in.
     """
     if url == MEMORY:
-        return MemoryStreamStore()
+        return MemoryStreamStore(max_chunks=max_chunks, max_bytes=max_bytes)
     try:
         module = importlib.import_module("sluicegate.stores.valkey")
     except ModuleNotFoundError as error:
@@ -33,7 +38,9 @@ async def open_streams(url: str) -> StreamStore:
             "Streams on a server need the package redis; install it with "
             "pip install 'sluicegate[valkey]'."
         ) from error
-    store: ValkeyStreamStore = module.ValkeyStreamStore(url)
+    store: ValkeyStreamStore = module.ValkeyStreamStore(
+        url, max_chunks=max_chunks, max_bytes=max_bytes
+    )
     try:
         await store.look()
     except ConfigurationError:

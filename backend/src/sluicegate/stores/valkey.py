@@ -20,6 +20,7 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
 from sluicegate.core.keys import TurnKey
 from sluicegate.errors import ConfigurationError
+from sluicegate.stores.base import MAX_BYTES, MAX_CHUNKS
 from sluicegate.stores.memory import MemoryStreamStore
 from sluicegate.stores.valkey_copy import CopiedTurn
 from sluicegate.stores.valkey_entries import ABOUT, TURN, Top, key_of
@@ -50,7 +51,7 @@ class ValkeyStreamStore:
     is_shared: Final = True
 
     def __init__(
-        self, url: str, *, max_chunks: int = 5_000, max_bytes: int = 8 * 1024 * 1024
+        self, url: str, *, max_chunks: int = MAX_CHUNKS, max_bytes: int = MAX_BYTES
     ) -> None:
         """Take the server's URL and the bounds of a turn; nothing connects yet.
 
