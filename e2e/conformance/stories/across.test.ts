@@ -2,14 +2,12 @@ import type { SocketTransport } from "../harness/kit.ts";
 import type { Combination } from "../harness/matrix.ts";
 import { story } from "../harness/story.ts";
 
-const KINDS = [undefined, "websocket", "bidi"] as const;
-/** A live run takes answers from everywhere while its socket is open. */
-const FROM = [...KINDS, "live"] as const;
+const KINDS = [undefined, "websocket", "bidi", "live"] as const;
 const CHAT = { style: "call", rule: "stock" } as const;
 
 /** The clients that can leave for a transport from each other one; AI SDK 6 has no stock socket. */
 function leavingFor(to: SocketTransport | undefined): Combination[] {
-  return FROM.filter((from) => from !== to).flatMap((from) =>
+  return KINDS.filter((from) => from !== to).flatMap((from) =>
     (["6", "7"] as const)
       .filter((version) => version === "7" || (from !== "websocket" && to !== "websocket"))
       .flatMap((version) =>
