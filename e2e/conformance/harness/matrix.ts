@@ -105,14 +105,6 @@ export const EVERYWHERE: readonly Combination[] = [
   ...SAFE,
 ];
 
-/**
- * Where a live run differs: it ends with a model that fails, goes on by itself when an approval
- * expires, and its script is not at the same place after a stop.
- */
-export const NOT_LIVE: readonly Combination[] = EVERYWHERE.filter(
-  ({ transport }) => transport !== "live",
-);
-
 /** The S2 rule for BIDI as written too: on these chunks it does what the corrected one does. */
 export const EVERYWHERE_AND_BIDI: readonly Combination[] = [
   ...EVERYWHERE,

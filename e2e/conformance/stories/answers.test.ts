@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { effectsOf } from "../harness/effects.ts";
-import { inSequence, NOT_LIVE, together } from "../harness/matrix.ts";
+import { inSequence, together } from "../harness/matrix.ts";
 import { calls, pendingApprovals } from "../harness/messages.ts";
 import { SHORT_TTL } from "../harness/servers.ts";
 import { story, type Talk } from "../harness/story.ts";
@@ -126,7 +126,7 @@ story("somebody else's answer", { posts: inSequence(1) }, async (talk) => {
   await talk.ends(SETTLED);
 });
 
-story("an expired yes", { posts: inSequence(1), combinations: NOT_LIVE }, async (talk) => {
+story("an expired yes", { posts: inSequence(1) }, async (talk) => {
   talk.say("story:expired_answer");
   await talk.asks("pay_soon");
   await talk.staysQuiet(1_000 * SHORT_TTL + 100);
@@ -139,7 +139,7 @@ story("an expired yes", { posts: inSequence(1), combinations: NOT_LIVE }, async 
   expect(errors).toEqual([expect.stringContaining("This approval expired")]);
 });
 
-story("an expired no", { posts: inSequence(1), combinations: NOT_LIVE }, async (talk) => {
+story("an expired no", { posts: inSequence(1) }, async (talk) => {
   talk.say("story:expired_answer");
   await talk.asks("pay_soon");
   await talk.staysQuiet(1_000 * SHORT_TTL + 100);

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { inSequence, NOT_LIVE } from "../harness/matrix.ts";
+import { inSequence } from "../harness/matrix.ts";
 import { calls } from "../harness/messages.ts";
 import { story } from "../harness/story.ts";
 
@@ -22,7 +22,7 @@ story("a tool that nobody has", { posts: 1 }, async (talk) => {
   });
 });
 
-story("a model that fails at once", { posts: 1, combinations: NOT_LIVE }, async (talk) => {
+story("a model that fails at once", { posts: 1 }, async (talk) => {
   talk.say("story:model_fails");
   await talk.ends({ status: "error" });
   expect(talk.chat.error?.message).toMatch(/\S/);
@@ -30,7 +30,7 @@ story("a model that fails at once", { posts: 1, combinations: NOT_LIVE }, async 
 
 story(
   "a model that fails after an approved call",
-  { posts: inSequence(1), combinations: NOT_LIVE },
+  { posts: inSequence(1) },
   async (talk) => {
     talk.say("story:model_fails_later");
     await talk.waitsFor("pay");

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { inSequence, NOT_LIVE } from "../harness/matrix.ts";
+import { inSequence } from "../harness/matrix.ts";
 import { texts } from "../harness/messages.ts";
 import { story, type Talk } from "../harness/story.ts";
 
@@ -36,7 +36,7 @@ story("stop after an approved call", { posts: inSequence(1) }, async (talk) => {
   expect(lastReason(talk)).toBe("other");
 });
 
-story("new text after a stop", { posts: 2, combinations: NOT_LIVE }, async (talk) => {
+story("new text after a stop", { posts: 2 }, async (talk) => {
   const begun = comes(talk, 1, "reasoning-delta");
   talk.say("story:stop");
   await begun;

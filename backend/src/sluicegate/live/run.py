@@ -20,6 +20,7 @@ from sluicegate.engine.running.session_log import SessionLog
 from sluicegate.errors import StoreError
 from sluicegate.live.connection import listened_to
 from sluicegate.live.ears import Ears
+from sluicegate.live.remarks import CUT_SHORT
 from sluicegate.wire.live_frames import INPUT_RATE
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from sluicegate.live.live_gate import LiveGate
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
-CUT_SHORT: Final = "[The user has stopped this answer here.]"
-"""What the model is told when somebody stops it."""
 
 
 class LiveRun:

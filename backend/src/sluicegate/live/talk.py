@@ -177,14 +177,7 @@ class Talk:
                 error_id,
                 describe(self.run.gate.model_error or error),
             )
-        head = self.line.head
-        turn = self.line.running(head) if head is not None else None
-        if head is not None and turn is not None:
-            turn.turn_gate.model_error = self.run.gate.model_error
-            if error is None:
-                head.current.feed.end(stopped=True)
-            else:
-                head.current.feed.fail(error)
+        await self._fail(error)
         if self._stopping:
             return
         if error is None:
@@ -193,6 +186,21 @@ class Talk:
         else:
             told = Unavailable(f"The live model failed (error {error_id}); connect again.")
             self._hold.out.frame(Ended(told, FAILED))
+
+    async def _fail(self, error: Exception | None) -> None:
+        """End the turn that is told, and let it tell so itself (T10)."""
+        head = self.line.head
+        turn = self.line.running(head) if head is not None else None
+        if head is None or turn is None:
+            return
+        turn.turn_gate.model_error = self.run.gate.model_error
+        if error is None:
+            head.current.feed.end(stopped=True)
+        else:
+            head.current.feed.fail(error)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                await turn.done.wait()
 
     async def _look(self) -> None:
         """Somebody may have decided elsewhere, or nobody in time."""

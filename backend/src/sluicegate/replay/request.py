@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.genai import types
 
+from sluicegate.live.remarks import CUT_SHORT
 from sluicegate.media.labels import ATTACHED, LEFT_OUT, TOOL_DATA
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _AGENT_LABEL: Final = "adk_agent_name"
 _AGENT_INSTRUCTION: Final = re.compile(r'Your internal name is "([^"]+)"')
 
-# ADK: these contents and parts have the user's role, but no user has written them.
+# These contents and parts have the user's role, but no user has written them: ADK, or we, have.
 _NOT_THE_USER: Final = (
     "For context: below is a transcript of what another agent did",
     "The text between <<<BEGIN_SYSTEM_INSTRUCTION>>>",
@@ -33,6 +34,7 @@ _NOT_THE_USER: Final = (
     "Referenced inline data: ",
     "Referenced file data: ",
     TOOL_DATA,
+    CUT_SHORT,
 )
 _QUOTED: Final = re.compile(
     r"\[(?P<agent>.+?)\] (?:said|called tool `(?P<call>.+?)` with parameters|"

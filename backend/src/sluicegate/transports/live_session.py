@@ -40,6 +40,9 @@ NAME: Final = "live"
 
 TRY_AGAIN: Final = 1013
 
+PATIENCE: Final = 2.0
+"""Seconds in which requests may come to their ends when the chat is not live any more."""
+
 _log: Final = logging.getLogger("sluicegate")
 
 
@@ -194,6 +197,7 @@ class LiveSession:
                 if isinstance(piece, bytes):
                     await socket.send_binary(piece)
                 elif isinstance(piece, Ended):
+                    await self._requests.idle(PATIENCE)
                     await self._refuse(piece.error)
                     socket.end(piece.close_code, piece.error.code)
                 elif isinstance(piece, TurnFrame):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from sluicegate.errors import Malformed, RequestError, TooManyRequests
@@ -39,10 +40,12 @@ class SocketRequests:
         self._leave(request_id, aborted=False)
         await self._opened.socket.send(text_of(ErrorFrame(request_id, error.message, error.code)))
 
-    async def idle(self) -> None:
-        """Wait until no request is open."""
-        while tasks := [request.task for request in self._opened.requests.values() if request.task]:
-            await asyncio.wait(tasks)
+    async def idle(self, within: float | None = None) -> None:
+        """Wait until no request is open, or for so many seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while tasks := [each.task for each in self._opened.requests.values() if each.task]:
+                    await asyncio.wait(tasks)
 
     def leave(self) -> None:
         """Leave every request; what was asked of the engine happens all the same."""
