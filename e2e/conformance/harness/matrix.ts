@@ -78,7 +78,7 @@ const OVER_BIDI: readonly Combination[] = [
 const LIVE = { style: "call", transport: "live" } as const;
 
 /** The same transport on the socket on which a chat may also be spoken. */
-const OVER_LIVE: readonly Combination[] = [
+export const OVER_LIVE: readonly Combination[] = [
   { ...LIVE, version: "7", release: "deferred", rule: "stock+tool-calls" },
   { ...LIVE, version: "6", release: "progressive", rule: "stock" },
 ];
@@ -104,6 +104,11 @@ export const EVERYWHERE: readonly Combination[] = [
   ...OVER_LIVE,
   ...SAFE,
 ];
+
+/** Where what expires is closed by whoever asks next; a live run has been waiting and goes on. */
+export const CLOSED_LATER: readonly Combination[] = EVERYWHERE.filter(
+  ({ transport }) => transport !== "live",
+);
 
 /** The S2 rule for BIDI as written too: on these chunks it does what the corrected one does. */
 export const EVERYWHERE_AND_BIDI: readonly Combination[] = [

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { effectsOf } from "../harness/effects.ts";
-import { inSequence, together } from "../harness/matrix.ts";
-import { calls, pendingApprovals } from "../harness/messages.ts";
+import { CLOSED_LATER, inSequence, OVER_LIVE, together } from "../harness/matrix.ts";
+import { calls, type Part, pendingApprovals } from "../harness/messages.ts";
 import { SHORT_TTL } from "../harness/servers.ts";
 import { story, type Talk } from "../harness/story.ts";
 
@@ -18,6 +18,11 @@ async function isRefused(tab: Talk, status: number, code: string): Promise<void>
   expect(tab.chat.status).toBe("error");
   expect(tab.chat.error?.message).toMatch(/^[A-Z].*\.$/);
   await tab.staysQuiet(300);
+}
+
+/** The last part of the stored answer. */
+async function answer(talk: Talk): Promise<Part | undefined> {
+  return (await talk.history()).messages[1]?.parts.at(-1);
 }
 
 story("the same answer twice in one tab", { posts: inSequence(1) }, async (talk) => {
@@ -126,7 +131,7 @@ story("somebody else's answer", { posts: inSequence(1) }, async (talk) => {
   await talk.ends(SETTLED);
 });
 
-story("an expired yes", { posts: inSequence(1) }, async (talk) => {
+story("an expired yes", { posts: inSequence(1), combinations: CLOSED_LATER }, async (talk) => {
   talk.say("story:expired_answer");
   await talk.asks("pay_soon");
   await talk.staysQuiet(1_000 * SHORT_TTL + 100);
@@ -139,7 +144,7 @@ story("an expired yes", { posts: inSequence(1) }, async (talk) => {
   expect(errors).toEqual([expect.stringContaining("This approval expired")]);
 });
 
-story("an expired no", { posts: inSequence(1) }, async (talk) => {
+story("an expired no", { posts: inSequence(1), combinations: CLOSED_LATER }, async (talk) => {
   talk.say("story:expired_answer");
   await talk.asks("pay_soon");
   await talk.staysQuiet(1_000 * SHORT_TTL + 100);
@@ -149,6 +154,32 @@ story("an expired no", { posts: inSequence(1) }, async (talk) => {
     texts: ["The payment is settled."],
   });
 });
+
+story(
+  "an answer after a live run has gone on without it",
+  { posts: 2, combinations: OVER_LIVE },
+  async (talk) => {
+    talk.say("story:expired_answer");
+    await talk.asks("pay_soon");
+    while ((await answer(talk))?.text !== "The payment is settled.") await talk.staysQuiet(100);
+    await talk.approve("pay_soon");
+    await talk.rests(2);
+    expect(talk.recorder.posts[1]).toMatchObject({ status: 409, errorCode: "superseded" });
+    await talk.ends({
+      calls: [["pay_soon", "approval-responded"]],
+      status: "error",
+      stored: false,
+      resumes: false,
+    });
+    // What the refused answer asks for shows how it ended.
+    const fresh = await talk.reloaded(0);
+    const [card] = fresh.chat.messages.flatMap(calls);
+    expect(card?.part).toMatchObject({
+      state: "output-denied",
+      approval: { approved: false, reason: "This approval expired." },
+    });
+  },
+);
 
 story("new text instead of an answer", { posts: 2 }, async (talk) => {
   talk.say("story:new_text");

@@ -28,20 +28,16 @@ story("a model that fails at once", { posts: 1 }, async (talk) => {
   expect(talk.chat.error?.message).toMatch(/\S/);
 });
 
-story(
-  "a model that fails after an approved call",
-  { posts: inSequence(1) },
-  async (talk) => {
-    talk.say("story:model_fails_later");
-    await talk.waitsFor("pay");
-    await talk.approve("pay");
-    await talk.ends({
-      calls: [["pay", "output-available"]],
-      effects: { pay: 1 },
-      status: "error",
-    });
-  },
-);
+story("a model that fails after an approved call", { posts: inSequence(1) }, async (talk) => {
+  talk.say("story:model_fails_later");
+  await talk.waitsFor("pay");
+  await talk.approve("pay");
+  await talk.ends({
+    calls: [["pay", "output-available"]],
+    effects: { pay: 1 },
+    status: "error",
+  });
+});
 
 story(
   "a model that has nothing to say after an approved call",
