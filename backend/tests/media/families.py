@@ -29,6 +29,8 @@ class Family:
 
 
 NAMES = ("gemini-3", "gemini-2", "openai", "claude")
+ALL = (*NAMES, "vertex-3", "vertex-2", "unknown", "unknown-lite")
+"""Also Google's other backend, and models that no row of the table knows."""
 
 
 @contextmanager
@@ -46,13 +48,22 @@ def every_family() -> Iterator[dict[str, Family]]:
             "claude": Family(
                 "claude", anthropic, lambda: _lite("anthropic/claude-sonnet-4-5", anthropic.url)
             ),
+            "vertex-3": Family(
+                "vertex-3", gemini, lambda: _gemini("gemini-3.5-flash", gemini, vertexai=True)
+            ),
+            "vertex-2": Family(
+                "vertex-2", gemini, lambda: _gemini("gemini-2.5-pro", gemini, vertexai=True)
+            ),
+            "unknown": Family("unknown", gemini, lambda: _gemini("house-vision-1", gemini)),
+            "unknown-lite": Family(
+                "unknown-lite", openai, lambda: _lite("openai/house-vision-1", f"{openai.url}/v1")
+            ),
         }
 
 
-def _gemini(name: str, endpoint: Endpoint) -> BaseLlm:
-    return Gemini(
-        model=name, base_url=endpoint.url, client_kwargs={"api_key": "none", "vertexai": False}
-    )
+def _gemini(name: str, endpoint: Endpoint, *, vertexai: bool = False) -> BaseLlm:
+    more = {"api_key": "none", "vertexai": vertexai}
+    return Gemini(model=name, base_url=endpoint.url, client_kwargs=more)
 
 
 def _lite(name: str, url: str) -> BaseLlm:

@@ -43,6 +43,14 @@ OTHERS: Final[dict[str, Any]] = {
     "mixed": ToolResult(
         ["Two files.", Attachment(data=samples.PDF, title="report.pdf"), {"pages": 1}]
     ),
+    "everything": ToolResult(
+        [
+            "Text, picture and file.",
+            types.Blob(data=samples.JPEG, mime_type="image/jpeg"),
+            {"rows": 3},
+            Attachment(data=samples.PDF, title="report.pdf", description="Sales by quarter"),
+        ]
+    ),
     "several": [
         types.Part(text="Three pictures."),
         *(

@@ -57,7 +57,7 @@ async def test_a_model_sees_which_call_made_what(
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_files_are_there_after_a_restart(
-    families: dict[str, Family], open_with: Open, name: str
+    families: dict[str, Family], open_with: Open, folder: Path, name: str
 ) -> None:
     async with open_with(families[name].make()) as engine:
         await say(engine, "c1", "make green and red")
@@ -65,6 +65,11 @@ async def test_files_are_there_after_a_restart(
     async with open_with(families[name].make()) as engine:
         assert await say(engine, "c1", "look") == fresh
     assert fresh == "In all I see a green chart; a red chart."
+    database = stored(folder)
+    for colour in ("green", "red"):
+        picture = samples.chart(colour)
+        assert picture[50:90] not in database
+        assert base64.b64encode(picture)[40:80] not in database
 
 
 async def test_a_chat_goes_through_all_families_and_back(
@@ -106,9 +111,9 @@ def file_part(data: bytes, media_type: str, name: str) -> dict[str, Any]:
 
 
 async def attach(engine: ChatEngine, *files: dict[str, Any], text: str = "look") -> Turn:
-    """Send files with a text, in a chat of its own."""
+    """Send files with a text, if any."""
     talk = Talk(engine, "progressive", chat_id="c1")
-    parts = [*files, {"type": "text", "text": text}]
+    parts = [*files, *([{"type": "text", "text": text}] if text else [])]
     return await talk.post({"message": {"id": "u1", "role": "user", "parts": parts}})
 
 
@@ -149,6 +154,18 @@ async def test_a_text_file_is_read_by_everybody(
     sent = json.dumps(families[name].endpoint.last, ensure_ascii=False)
     assert "naïve text" in sent
     assert "notes.txt" in sent
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_message_of_files_alone_is_a_message(
+    families: dict[str, Family], open_with: Open, name: str
+) -> None:
+    async with open_with(families[name].make()) as engine:
+        await say(engine, "c1", "look")
+        turn = await attach(engine, GREEN, text="")
+        bare = await attach(engine, SOUND, text="")
+    assert words(turn.message) == "In all I see a green chart."
+    assert words(bare.message).startswith("In all I see a green chart")
 
 
 async def test_a_file_that_the_model_does_not_read_is_told_to_model_and_user(

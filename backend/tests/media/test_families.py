@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.media.families import NAMES, Family
+from tests.media.families import ALL, Family
 from tests.media.history import Server, reloaded
-from tests.media.making import COLOURS, FILES, KINDS
+from tests.media.making import COLOURS, FILES, KINDS, LINKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-GEMINI = ("gemini-3", "gemini-2")
+VERTEX = ("vertex-3", "vertex-2")
+GEMINI = ("gemini-3", "gemini-2", *VERTEX)
+UNKNOWN = ("unknown", "unknown-lite")
 READ_BY: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("jpeg", "webp", "pdf", "mixed"), NAMES),
-    "gif": ("openai", "claude"),
-    "text": ("gemini-3",),
-    "wav": GEMINI,
-    "mp4": GEMINI,
+    **dict.fromkeys(("jpeg", "webp", "pdf", "mixed", "everything"), ALL),
+    "gif": ("openai", "claude", *UNKNOWN),
+    "text": ("gemini-3", "vertex-3"),
+    **dict.fromkeys(("wav", "mp4"), (*GEMINI, *UNKNOWN)),
     "google": (*GEMINI, "openai"),
-    "web": ("openai",),
+    "web": ("openai", *VERTEX),
+    "bucket": VERTEX,
 }
 """Who is sent the file itself; everybody else has words in its place."""
 
@@ -62,13 +64,15 @@ def expected(kind: str, name: str) -> str:
     if kind == "several":
         return "a blue chart and a green chart and a orange chart"
     if name in READ_BY.get(kind, ()):
-        if kind in ("google", "web"):
+        if kind in LINKS:
             return "image/png by its address"
+        if kind == "everything":
+            return "image/jpeg and application/pdf"
         return "application/pdf" if kind == "mixed" else FILES[kind][1]
     return WORDS[kind]
 
 
-ROUTE = (*NAMES, NAMES[0])
+ROUTE = (*ALL, ALL[0])
 """A chat that changes its model after each answer, and comes back."""
 
 
@@ -76,7 +80,7 @@ ROUTE = (*NAMES, NAMES[0])
 async def test_what_a_tool_made_arrives_with_its_call(
     families: dict[str, Family], models: dict[str, BaseLlm], kind: str
 ) -> None:
-    for steps in ([[kind, "green"]], [["green"], [kind]]):
+    for steps in ([["number", kind, "green"]], [["green"], [kind]]):
         server = Server()
         contents = await server.answered(steps)
         before = [content.model_dump_json() for content in contents]
@@ -86,10 +90,10 @@ async def test_what_a_tool_made_arrives_with_its_call(
             assert "a green chart" in words
             assert expected(kind, name) in plain(words)
         restarted = server.restarted()
-        for name, words in zip(NAMES, told, strict=False):
+        for name, words in zip(ALL, told, strict=False):
             assert await restarted.ask(models[name], reloaded(contents)) == words
         assert [content.model_dump_json() for content in contents] == before
-    assert [family.endpoint.refused for family in families.values()] == [[]] * 4
+    assert [family.endpoint.refused for family in families.values()] == [[]] * len(ALL)
 
 
 def plain(words: str) -> str:
@@ -97,7 +101,7 @@ def plain(words: str) -> str:
     return json.dumps(words).replace("\\\\", "\\").replace('\\\\"', '"').replace('\\"', '"')
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 async def test_no_request_holds_what_only_the_session_knows(
     families: dict[str, Family], models: dict[str, BaseLlm], name: str
 ) -> None:

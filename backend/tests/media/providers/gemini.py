@@ -1,4 +1,4 @@
-"""Gemini's ``generateContent`` with the rules of its two generations."""
+"""Gemini's ``generateContent`` with the rules of its two generations and its two backends."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import itertools
 import json
 import re
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.media.providers.conversation import TOOL, Reply, Result, Turn, arguments, give
@@ -26,11 +27,25 @@ _READS: Final = (
 )
 _NESTS: Final = ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain")
 _FETCHES: Final = ("https://generativelanguage.googleapis.com/", "https://www.youtube.com/")
+_VERTEX_FETCHES: Final = ("https://", "gs://")
 _MAX_REQUEST: Final = 20 * 1024 * 1024
 
 
+@dataclass(frozen=True)
+class _Rules:
+    """What one model on one backend takes."""
+
+    is_new: bool
+    is_vertex: bool
+    reads: tuple[str, ...]
+
+
 class FakeGemini:
-    """Reads and writes as ``generativelanguage.googleapis.com`` does, as far as tools go."""
+    """Reads and writes as ``generativelanguage.googleapis.com`` does, as far as tools go.
+
+    Under the paths of Vertex it has the rules of that backend; a model that is no Gemini reads
+    pictures of one more kind.
+    """
 
     def __init__(self) -> None:
         self._signed: set[str] = set()
@@ -39,16 +54,21 @@ class FakeGemini:
     def read(self, path: str, body: dict[str, Any]) -> list[Turn]:
         """Read a request; raises Refused."""
         named = _MODEL.search(path)
-        is_new = named is not None and named[1].startswith("gemini-3")
+        name = "" if named is None else named[1]
+        rules = _Rules(
+            name.startswith("gemini-3"),
+            "/publishers/" in path,
+            _READS if name.startswith("gemini") else (*_READS, "image/gif"),
+        )
         if len(json.dumps(body)) > _MAX_REQUEST:
             raise Refused("Request payload size exceeds the limit: 20971520 bytes.")
-        contents = _in_camel_case(body["contents"])
+        contents = in_camel_case(body["contents"])
         self._pair(contents)
-        if is_new:
+        if rules.is_new:
             self._check_signatures(contents)
         turns: list[Turn] = []
         for content in contents:
-            self._turn(content, turns, is_new=is_new)
+            self._turn(content, turns, rules)
         return turns
 
     def _pair(self, contents: list[dict[str, Any]]) -> None:
@@ -88,7 +108,7 @@ class FakeGemini:
             if data != b"skip_thought_signature_validator" and data.decode() not in self._signed:
                 raise Refused("Thought signature is not valid.")
 
-    def _turn(self, content: dict[str, Any], turns: list[Turn], *, is_new: bool) -> None:
+    def _turn(self, content: dict[str, Any], turns: list[Turn], rules: _Rules) -> None:
         turn = Turn(content.get("role", "user"))
         label = ""
         for part in content["parts"]:
@@ -100,9 +120,9 @@ class FakeGemini:
                     (part["functionCall"].get("id", ""), part["functionCall"]["name"])
                 )
             elif "functionResponse" in part:
-                turn.results.append(self._result(part["functionResponse"], is_new=is_new))
+                turn.results.append(self._result(part["functionResponse"], rules))
             elif "inlineData" in part or "fileData" in part:
-                seen = self._file(part)
+                seen = self._file(part, rules)
                 if len(turn.results) == 1:
                     turn.results[0].files.append(seen)
                 elif turn.results:
@@ -115,30 +135,30 @@ class FakeGemini:
                 raise Refused(f"contents.parts.data: required oneof field must have one of: {part}")
         turns.append(turn)
 
-    def _result(self, answer: dict[str, Any], *, is_new: bool) -> Result:
-        if answer.get("parts") and not is_new:
+    def _result(self, answer: dict[str, Any], rules: _Rules) -> Result:
+        if answer.get("parts") and not rules.is_new:
             raise Refused("Multimodal function response is not supported for this model.")
         if "$ref" in json.dumps(answer):
             raise Refused("Unknown name \"$ref\" at 'contents.parts.function_response'.")
         result = Result(answer.get("id", ""), json.dumps(answer["response"]))
         for part in answer.get("parts", []):
-            if "fileData" in part:
+            if "fileData" in part and not rules.is_vertex:
                 raise Refused("File data is not supported in function responses.")
-            seen = self._file(part)
-            if seen.media_type not in _NESTS:
+            seen = self._file(part, rules)
+            if seen.data and seen.media_type not in _NESTS:
                 raise Refused(f"Unsupported MIME type in function response: {seen.media_type}")
             result.files.append(seen)
         return result
 
-    def _file(self, part: dict[str, Any]) -> Seen:
+    def _file(self, part: dict[str, Any], rules: _Rules) -> Seen:
         data = part.get("inlineData") or part["fileData"]
         if "displayName" in data:
             raise Refused("display_name parameter is not supported in Gemini API.")
         media_type = data.get("mimeType", "")
-        if not media_type.startswith(_READS):
+        if not media_type.startswith(rules.reads):
             raise Refused(f"Unsupported MIME type: {media_type}")
         if "fileUri" in data:
-            if not data["fileUri"].startswith(_FETCHES):
+            if not data["fileUri"].startswith(_VERTEX_FETCHES if rules.is_vertex else _FETCHES):
                 raise Refused(f"Unsupported file URI type: {data['fileUri']}")
             return Seen(media_type + " by its address", b"")
         return decoded(data["data"], media_type)
@@ -165,15 +185,15 @@ class FakeGemini:
         return {"error": {"code": 400, "message": reason, "status": "INVALID_ARGUMENT"}}
 
 
-def _in_camel_case(value: Any) -> Any:
+def in_camel_case(value: Any) -> Any:
     """Google takes its fields in either case; what a tool was given and gave stays as it is."""
     if isinstance(value, list):
-        return [_in_camel_case(item) for item in value]
+        return [in_camel_case(item) for item in value]
     if not isinstance(value, dict):
         return value
     return {
         re.sub(r"_(\w)", lambda found: found[1].upper(), key): (
-            item if key in ("args", "response") else _in_camel_case(item)
+            item if key in ("args", "response") else in_camel_case(item)
         )
         for key, item in value.items()
     }

@@ -14,7 +14,10 @@ _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 class FakeOpenAI:
-    """Reads and writes as ``api.openai.com/v1/chat/completions`` does."""
+    """Reads and writes as ``api.openai.com/v1/chat/completions`` does.
+
+    Servers of other models speak the same; of those, this one plays sound and video too.
+    """
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -25,6 +28,7 @@ class FakeOpenAI:
             raise Refused(f"Nothing is uploaded here: {path}")
         turns: list[Turn] = []
         open_calls: list[str] = []
+        plays = not body["model"].startswith("gpt")
         for message in body["messages"]:
             role = message["role"]
             if open_calls and role != "tool":
@@ -42,7 +46,7 @@ class FakeOpenAI:
                 open_calls.append(call["id"])
                 turn.calls.append((call["id"], call["function"]["name"]))
             if not (turn.calls and message.get("content") is None):
-                self._content(message, turn, turns)
+                self._content(message, turn, turns, plays=plays)
             turns.append(turn)
         if open_calls:
             raise Refused(f"No tool message answers {open_calls}.")
@@ -62,7 +66,9 @@ class FakeOpenAI:
             turns.append(Turn("results"))
         turns[-1].results.append(Result(call, content))
 
-    def _content(self, message: dict[str, Any], turn: Turn, turns: list[Turn]) -> None:
+    def _content(
+        self, message: dict[str, Any], turn: Turn, turns: list[Turn], *, plays: bool
+    ) -> None:
         content = message["content"]
         if isinstance(content, str):
             turn.words.append(content)
@@ -77,11 +83,22 @@ class FakeOpenAI:
                 continue
             if turn.role == "model":
                 raise Refused(f"Invalid content type in an assistant message: {block['type']}")
-            seen = self._file(block)
+            seen = self._played(block) if plays else None
+            seen = seen or self._file(block)
             if label.startswith("[Data from a tool"):
                 give(turns, label, seen)
             else:
                 turn.files.append(seen)
+
+    def _played(self, block: dict[str, Any]) -> Seen | None:
+        match block["type"]:
+            case "input_audio":
+                sound = block["input_audio"]
+                return decoded(sound["data"], f"audio/{sound['format']}")
+            case "video_url":
+                media_type, _, data = block["video_url"]["url"][5:].partition(";base64,")
+                return decoded(data, media_type)
+        return None
 
     def _file(self, block: dict[str, Any]) -> Seen:
         allowed: tuple[str, ...]
