@@ -18,7 +18,9 @@ const TYPES: Record<string, string> = { css: "text/css", html: "text/html", js: 
 const paragraph = "The **gate** holds the water back, and a person lets it go. ".repeat(6);
 const code = "```python\nlift(gate, by=0.3)  # a hand\n```";
 const piece = `## On gates\n\n${paragraph}\n\n- one\n- two\n- three\n\n${code}\n\n`;
-const answer = piece.repeat(Math.ceil((DELTAS * DELTA) / piece.length)).slice(0, DELTAS * DELTA);
+const end = "The gate is down again, and this is the end of it.";
+const length = DELTAS * DELTA - end.length;
+const answer = `${piece.repeat(Math.ceil(length / piece.length)).slice(0, length - 2)}\n\n${end}`;
 
 /** A server whose model says the answer at full speed. */
 async function serve(folder: string): Promise<{ url: string; server: ChildProcess }> {
@@ -65,6 +67,7 @@ async function longAnswer(context: BrowserContext, url: string): Promise<void> {
   const { longestTask, react, scripts } = await measureWork(page, async () => {
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Answer again" }).waitFor({ timeout: 120_000 });
+    await page.getByText(end).waitFor();
   });
   const elapsed = performance.now() - begun;
   const percent = (part: number) => `${Math.round((part / elapsed) * 100)} %`;

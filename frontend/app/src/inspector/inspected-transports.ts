@@ -6,6 +6,7 @@ import {
   WebSocketChatTransport,
 } from "ai";
 import type { Transports } from "sluicegate/react";
+import { breath } from "./breath.ts";
 import type { Inspection } from "./inspection.ts";
 
 type SendOptions = Parameters<ChatTransport<UIMessage>["sendMessages"]>[0];
@@ -13,11 +14,13 @@ type ResumeOptions = Parameters<ChatTransport<UIMessage>["reconnectToStream"]>[0
 type Chunks = ReadableStream<UIMessageChunk>;
 
 function seen(chunks: Chunks, inspection: Inspection): Chunks {
+  const breathe = breath();
   return chunks.pipeThrough(
     new TransformStream<UIMessageChunk, UIMessageChunk>({
-      transform(chunk, controller) {
+      async transform(chunk, controller) {
         inspection.chunk(chunk);
         controller.enqueue(chunk);
+        await breathe();
       },
     }),
   );

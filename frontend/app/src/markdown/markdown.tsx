@@ -1,11 +1,12 @@
 import { Anchor, Box, Code, Table, Title, Typography } from "@mantine/core";
 import { memo, type ReactNode, useMemo, useRef } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
-import gfm from "remark-gfm";
 import { cut, definitions, fenced } from "./blocks.ts";
 import { CodeBlock } from "./code-block.tsx";
+import { gfm } from "./gfm.ts";
 import { isOwnPicture, safeLink } from "./own-files.ts";
 import { Plain } from "./plain.tsx";
+import { useRevealed } from "./revealed.ts";
 
 /** A block beyond this many characters is shown as it was written. */
 const LONGEST = 30_000;
@@ -101,7 +102,8 @@ interface MarkdownProps {
 }
 
 /** What a model has written, as Markdown; HTML in it stays text, and nothing is loaded from afar. */
-export const Markdown = memo(function Markdown({ text, isGrowing = false }: MarkdownProps) {
+export const Markdown = memo(function Markdown({ text: all, isGrowing = false }: MarkdownProps) {
+  const text = useRevealed(all);
   const before = useRef<ReturnType<typeof cut>>(undefined);
   const { blocks } = useMemo(() => {
     before.current = cut(text, before.current);
@@ -116,7 +118,7 @@ export const Markdown = memo(function Markdown({ text, isGrowing = false }: Mark
           key={index}
           text={block}
           links={links}
-          isGrowing={isGrowing && index === blocks.length - 1}
+          isGrowing={(isGrowing || text !== all) && index === blocks.length - 1}
         />
       ))}
     </Typography>
