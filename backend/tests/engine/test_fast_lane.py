@@ -30,8 +30,9 @@ from sluicegate.engine.models.fast_lane import UNDER_WAY, LaneCall, is_plain_tex
 from sluicegate.engine.running.running_turn import RunningTurn
 from sluicegate.wire.chunks import TextDeltaChunk, encode
 from sluicegate.wire.messages import comparable, is_tool_part, tool_name
-from tests.agents.conformance_agent import SCENARIOS, root_agent
+from tests.agents.conformance_agent import SCENARIOS
 from tests.agents.topologies import TOPOLOGIES
+from tests.agents.unhurried import unhurried_agent
 from tests.engine.stage import Open, Steps, calls, says, scripted, words
 from tests.engine.talk import Talk, decide
 
@@ -109,7 +110,7 @@ async def told(engine: ChatEngine, text: str, release: Release) -> list[list[str
 async def test_a_story_is_told_in_the_same_chunks(open_engine: OpenEngine, story: str) -> None:
     both = []
     for fast_lane in ("off", "auto"):
-        async with open_engine(root_agent, fast_lane=fast_lane) as engine:
+        async with open_engine(unhurried_agent(), fast_lane=fast_lane) as engine:
             both.append([await told(engine, f"story:{story}", release) for release in RELEASES])
     assert both[0] == both[1]
 
