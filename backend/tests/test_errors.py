@@ -18,6 +18,7 @@ from sluicegate.errors import (
     ScenarioError,
     SluicegateError,
     StoreError,
+    StoreUnavailable,
     Superseded,
     TooLarge,
     ToolError,
@@ -28,6 +29,7 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
     WouldForgetEffect,
+    refusal_of,
 )
 
 REQUEST_ERRORS: list[tuple[type[RequestError], int, str]] = [
@@ -98,6 +100,15 @@ def test_the_seconds_to_wait_can_be_handed_in() -> None:
 def test_an_error_survives_a_copy(error: SluicegateError) -> None:
     for copied in (copy.copy(error), pickle.loads(pickle.dumps(error))):
         assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))
+
+
+def test_a_store_that_is_away_is_a_refusal_and_no_other_error_of_ours_is() -> None:
+    away = refusal_of(StoreUnavailable("database is locked"))
+    assert isinstance(away, Unavailable)
+    assert (away.retry_after, away.message) == (5, Unavailable.sentence)
+    superseded = Superseded()
+    assert refusal_of(superseded) is superseded
+    assert refusal_of(StoreError("lost")) is refusal_of(RuntimeError("x")) is None
 
 
 def test_a_tool_error_carries_its_public_message() -> None:

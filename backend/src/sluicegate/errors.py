@@ -248,3 +248,13 @@ class ToolError(SluicegateError):
     def message(self) -> str:
         """The public sentence."""
         return str(self.args[0])
+
+
+def refusal_of(error: Exception) -> RequestError | None:
+    """What whoever asked is told of an error; None for one that is ours alone.
+
+    A store that does not answer is no fault of the request: the same one may work in a moment.
+    """
+    if isinstance(error, RequestError):
+        return error
+    return Unavailable() if isinstance(error, StoreUnavailable) else None

@@ -16,7 +16,13 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.errors import ConfigurationError, RequestError, TooManyRequests, Unavailable
+from sluicegate.errors import (
+    ConfigurationError,
+    RequestError,
+    StoreUnavailable,
+    TooManyRequests,
+    Unavailable,
+)
 from sluicegate.server.opening import OneEngine
 from tests.server.exchange import chat_body, chunks, client, living
 from tests.server.fake_engine import FakeEngine, fake_app
@@ -69,15 +75,23 @@ async def test_a_method_that_is_not_taken_is_answered_with_all_that_are(
         (TooManyRequests(), 429, "10"),
         (Unavailable(), 503, "5"),
         (Unavailable(retry_after=7), 503, "7"),
+        (StoreUnavailable(SECRET), 503, "5"),
     ],
 )
 async def test_who_must_wait_is_told_how_long(
-    engine: FakeEngine, error: RequestError, status: int, retry_after: str
+    engine: FakeEngine,
+    error: Exception,
+    status: int,
+    retry_after: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    engine.refusal = error
     async with client(fake_app(engine)) as http:
+        await http.get("/api/chats")
+        engine.refusal = error
         response = await http.post("/api/chat", json=chat_body())
     assert (response.status_code, response.headers["retry-after"]) == (status, retry_after)
+    assert SECRET not in response.text + caplog.text
+    assert ("a store is away" in caplog.text) == isinstance(error, StoreUnavailable)
 
 
 async def test_an_unexpected_error_is_one_sentence_with_an_id_that_the_log_has(

@@ -8,6 +8,8 @@ from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import Decision, NewApproval
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from sluicegate.stores.base import Ledger
     from sluicegate.stores.lease_port import Leases
 
@@ -54,3 +56,8 @@ async def claim(ledger: Ledger, call: str = "call-1", owner: str = "me") -> None
 
 async def holder(leases: Leases, chat: ChatKey = CHAT) -> str | None:
     return (await leases.state(chat)).holder
+
+
+def unwritable(connection: Connection) -> None:
+    """Let SQLite write nothing of ours any more, as on a disk that is full."""
+    connection.exec_driver_sql("PRAGMA query_only=ON")

@@ -32,7 +32,7 @@ def url_of(path: Path) -> str:
     [
         ("journal_mode", "wal", "wal", "wal"),
         ("synchronous", 1, 2, 2),
-        ("busy_timeout", 5_000, 0, 5_000),
+        ("busy_timeout", 4_000, 0, 4_000),
         ("foreign_keys", 1, 1, 1),
     ],
 )

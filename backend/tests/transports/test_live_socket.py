@@ -24,6 +24,7 @@ from sluicegate.wire.live_frames import SUBPROTOCOL
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.live.caller import SILENCE, speaks, tone
 from tests.server.exchange import PATIENCE, chunks, over_socket, serving, user_message
+from tests.stores.builders import unwritable
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks as framed
 from tests.transports.socket_client import opened, resume_frame, send_frame
@@ -322,6 +323,15 @@ async def test_a_server_that_ends_says_so_and_what_waits_goes_on_waiting(tmp_pat
         assert (await closing)[0] == 1012
     async with server(tmp_path) as (_, engine):
         assert (await engine.get_chat("c1", user=LOCAL_USER))["status"] == "waiting"
+
+
+async def test_a_socket_whose_store_is_away_may_try_again(tmp_path: Path) -> None:
+    async with server(tmp_path) as (address, engine):
+        await engine.parts.database.write(unwritable)
+        async with opened(address, "/api/live?chat=c1") as client:
+            error = await client.next("live")
+            assert (error["type"], error["code"]) == ("error", "unavailable")
+            assert await client.closes() == (1013, "unavailable")
 
 
 async def test_a_token_in_the_first_frame_says_who_calls(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from sluicegate.engine.client import Client
-from sluicegate.errors import StoreError, TurnRunning, Unavailable
+from sluicegate.errors import StoreError, StoreUnavailable, TurnRunning, Unavailable
 from sluicegate.wire.chunks import StartChunk, TextDeltaChunk
 from tests.server.exchange import PATIENCE, serving, serving_alone
 from tests.server.fake_engine import MESSAGE, FakeEngine, answer, application
@@ -166,6 +166,16 @@ async def test_a_failure_ends_its_request_with_an_id_that_the_log_has(
     assert f"error={error_id} {type(failure).__name__}" in caplog.text
     engine.__init__()  # type: ignore[misc]
     assert (await client.asks(send_frame("r2")))[-1]["type"] == "end"
+
+
+async def test_a_store_that_is_away_is_not_taken_for_a_fault_of_the_server(
+    engine: FakeEngine, client: SocketClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.refusal = StoreUnavailable(SECRET)
+    [error] = await client.asks(send_frame())
+    assert (error["code"], error["errorText"]) == ("unavailable", Unavailable.sentence)
+    assert "a store is away" in caplog.text
+    assert SECRET not in str(error) + caplog.text
 
 
 async def test_a_chunk_is_sent_as_soon_as_it_is_there(

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from google.adk.runners import Runner
-from sqlalchemy import select
 
 from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges, in_view
 from sluicegate.core.history import RebuiltExchange, rebuild
@@ -154,7 +153,7 @@ class EngineParts:
     async def check_database(self) -> None:
         """Raise Unavailable when the database does not answer."""
         try:
-            await self.database.read(lambda connection: connection.execute(select(1)))
+            await self.database.check()
         except StoreError as error:
             raise Unavailable("The database does not answer; try again.", retry_after=5) from error
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from sluicegate.errors import ConfigurationError, RequestError, Unauthenticated, Unavailable
+from sluicegate.engine.failures import describe
+from sluicegate.errors import ConfigurationError, Unauthenticated, Unavailable, refusal_of
 from sluicegate.server.traces import trace
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from sluicegate.errors import RequestError
 
 INTERNAL: Final = "internal"
 """The code of an answer 500."""
@@ -150,8 +153,11 @@ class Failures:
 
 def answer_to(error: Exception) -> Response:
     """Return the answer to an error; an unexpected one is logged and gets an id."""
-    if isinstance(error, RequestError):
-        return refusal(error)
+    refused = refusal_of(error)
+    if refused is not None:
+        if refused is not error:
+            _log.warning("a request was refused, a store is away: %s", describe(error))
+        return refusal(refused)
     if isinstance(error, ConfigurationError):
         _log.error("the application cannot start: %s", str(error))
         return refusal(Unavailable("The server is not set up yet; ask whoever runs it."))

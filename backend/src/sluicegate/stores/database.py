@@ -26,6 +26,9 @@ _T = TypeVar("_T")
 
 SQLITE: Final = "sqlite+aiosqlite"
 POSTGRESQL: Final = "postgresql+asyncpg"
+BUSY_SECONDS: Final = 4.0
+"""How long a statement waits for another writer of a file; whoever asked is told within 5 s."""
+
 _PAUSE: Final = 0.5
 """Seconds between two tries of a write that bears a repetition."""
 
@@ -57,6 +60,9 @@ class Transactions(Protocol):
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads."""
 
+    async def check(self) -> None:
+        """Ask the database something, over the connections of the sessions and over our own."""
+
     def failure(self, error: Exception) -> StoreError | None:
         """Return what an error of the database means; None for one that is none of its own."""
 
@@ -85,7 +91,7 @@ class Database:
         *,
         exclusive: bool = True,
         clock_offset: Callable[[], float] = lambda: 0.0,
-        busy_timeout: float = 5.0,
+        busy_timeout: float = BUSY_SECONDS,
     ) -> Database:
         """Open the database of a URL: ``sqlite+aiosqlite:///chats.db`` or ``postgresql+asyncpg://…``.
 
@@ -190,6 +196,16 @@ class Database:
             StoreUnavailable: that may be otherwise in a moment.
         """
         return await self._transactions.read(work)
+
+    async def check(self) -> None:
+        """Find out whether the database answers, in less than 5 seconds.
+
+        Connections that were lost are replaced, so no request has to find out.
+
+        Raises:
+            StoreError: it does not.
+        """
+        await self._transactions.check()
 
     def failure(self, error: Exception) -> StoreError | None:
         """Return what an error on ``sessions`` means; None for one that is not the database's."""

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 _C = APPROVALS.c
 
+PATIENCE = 30.0
+"""Seconds for which an outcome is kept while the database does not take it: nobody else has it."""
+
 REMEMBERED = "remembered"
 """What stands in place of a transport where nobody was asked."""
 
@@ -150,14 +153,17 @@ class DatabaseLedger:
     async def finish(
         self, key: CallKey, *, owner: str, state: Literal["executed", "failed"], outcome: JsonValue
     ) -> bool:
-        """Store the outcome of a claimed call, also when the caller is cancelled meanwhile."""
+        """Store the outcome of a claimed call, also when the caller is cancelled meanwhile.
+
+        It bears to be stored twice: the second time changes nothing and says so.
+        """
         statement = EXECUTED if state == "executed" else FAILED
         values = {"its_owner": owner, "new_outcome": to_json(outcome)}
 
         def store(connection: Connection) -> bool:
             return bool(self._made(connection, statement, key, values))
 
-        return await self._database.write(store, is_lasting=True)
+        return await self._database.write(store, is_lasting=True, patience=PATIENCE)
 
     async def refuse(self, key: CallKey, reason: str) -> bool:
         """Close an approved call that policy forbids."""

@@ -125,6 +125,12 @@ class PostgresServer:
 
         return await self._run(look(), is_lasting=False)
 
+    async def check(self) -> None:
+        """Ask something over a connection of each pool; a lost one takes its pool with it."""
+        await asyncio.gather(
+            *(self._run(_ask(engine), is_lasting=False) for engine in (self.sessions, self._own))
+        )
+
     def failure(self, error: Exception) -> StoreError | None:
         """Return what an error of the database means; None for one that is none of its own."""
         if isinstance(error, _OWN_ERRORS):
@@ -169,6 +175,11 @@ class PostgresServer:
         if not task.cancelled():
             # Nobody may be there any more to hear of it.
             task.exception()
+
+
+async def _ask(engine: AsyncEngine) -> None:
+    async with engine.connect() as connection:
+        await connection.execute(select(1))
 
 
 def _failure_of(error: Exception) -> StoreError:

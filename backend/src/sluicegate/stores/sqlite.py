@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
-from sqlalchemy import URL, create_engine, event
+from sqlalchemy import URL, create_engine, event, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -84,6 +84,10 @@ class SqliteFile:
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads."""
         return await self._reader.run(work)
+
+    async def check(self) -> None:
+        """Read something: whoever writes now does not hold it up."""
+        await self._reader.run(lambda connection: connection.execute(select(1)))
 
     def failure(self, error: Exception) -> StoreError | None:
         """Return what an error of the database means; None for one that is none of its own."""

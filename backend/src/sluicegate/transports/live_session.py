@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.client import Client
 from sluicegate.engine.failures import describe
-from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated
+from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, refusal_of
 from sluicegate.live.lease import HELD
 from sluicegate.live.opening import open_live
 from sluicegate.live.out import Ended
@@ -178,12 +178,15 @@ class LiveSession:
                 with_audio=wish.with_audio,
                 marked_by_client=wish.marked_by_client,
             )
-        except RequestError as error:
-            await self._refuse(error)
-            socket.end(HELD if isinstance(error, HeldElsewhere) else TRY_AGAIN, error.code)
-        except Exception as error:  # noqa: BLE001 - the client is told that it is our fault
-            _log.error("a live chat could not be opened: %s", describe(error))
-            socket.end(FAULT, "internal")
+        except Exception as error:  # noqa: BLE001 - the client is told whose fault it is
+            refused = refusal_of(error)
+            if refused is not error:
+                _log.error("a live chat could not be opened: %s", describe(error))
+            if refused is None:
+                socket.end(FAULT, "internal")
+                return
+            await self._refuse(refused)
+            socket.end(HELD if isinstance(refused, HeldElsewhere) else TRY_AGAIN, refused.code)
         else:
             socket.was_used()
             self._passing = asyncio.create_task(self._pass_on(self._live))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sluicegate.engine.failures import describe
-from sluicegate.errors import RequestError
+from sluicegate.errors import refusal_of
 from sluicegate.transports.incoming import client_of
 from sluicegate.transports.socket import SIGNED_OUT
 from sluicegate.wire.frames import (
@@ -88,8 +88,6 @@ class OpenRequest:
         """Answer the request; nothing is sent after it was left."""
         try:
             last = await self._answer()
-        except RequestError as error:
-            last = ErrorFrame(self._id, error.message, error.code)
         except Exception as error:  # noqa: BLE001 - the other requests of the socket go on
             last = self._failure(error)
         socket = self._opened.socket
@@ -144,6 +142,11 @@ class OpenRequest:
             backlog.close()
 
     def _failure(self, error: Exception) -> ErrorFrame:
+        refused = refusal_of(error)
+        if refused is not None:
+            if refused is not error:
+                _log.warning("a request was refused, a store is away: %s", describe(error))
+            return ErrorFrame(self._id, refused.message, refused.code)
         error_id = secrets.token_hex(4)
         _log.error("a request of a socket failed: error=%s %s", error_id, describe(error))
         sentence = (

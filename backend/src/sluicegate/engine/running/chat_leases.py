@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import math
 import secrets
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.stores.lease_port import Leases
 
+AGAIN: Final = 0.5
+"""Seconds between two tries to give a lease back."""
+
 IN_USE: Final = "This chat is in use elsewhere; try again in a moment."
 
 logger = logging.getLogger("sluicegate")
@@ -27,6 +32,7 @@ class ChatLeases:
     def __init__(self, leases: Leases, ttl: float) -> None:
         self._leases = leases
         self._ttl = ttl
+        self._owed: set[asyncio.Task[None]] = set()
 
     async def take(self, chat: ChatKey, owner: str, *, after: int | None = None) -> int:
         """Take the chat's lease and return its fence.
@@ -46,11 +52,28 @@ class ChatLeases:
         return fence
 
     async def give_back(self, chat: ChatKey, owner: str, fence: int) -> None:
-        """Give the lease back; where that fails it ends by itself."""
+        """Give the lease back; a store that is away gets it later, else it ends by itself."""
         try:
             await self._leases.release(chat, owner=owner, fence=fence)
         except StoreError:
-            logger.warning("the lease was not given back chat=%s", chat.chat)
+            logger.warning("the lease was not given back, trying again chat=%s", chat.chat)
+            task = asyncio.create_task(self._give_back_later(chat, owner, fence))
+            self._owed.add(task)
+            task.add_done_callback(self._owed.discard)
+
+    async def _give_back_later(self, chat: ChatKey, owner: str, fence: int) -> None:
+        for _ in range(math.ceil(self._ttl / AGAIN)):
+            await asyncio.sleep(AGAIN)
+            with contextlib.suppress(StoreError):
+                await self._leases.release(chat, owner=owner, fence=fence)
+                return
+
+    async def aclose(self) -> None:
+        """Give up what could not be given back."""
+        for task in self._owed:
+            task.cancel()
+        if self._owed:
+            await asyncio.wait(self._owed)
 
     @asynccontextmanager
     async def holding(self, chat: ChatKey, *, after: int | None) -> AsyncIterator[None]:

@@ -174,6 +174,7 @@ class Turns:
         await asyncio.gather(*(self.stop(turn) for turn in list(self._running.values())))
         if self._tasks:
             await asyncio.wait(self._tasks)
+        await self.leases.aclose()
 
     def _left(self, key: TurnKey, *, aborted: bool) -> None:
         turn = self._running.get(key.chat)

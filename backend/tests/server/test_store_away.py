@@ -1,0 +1,197 @@
+"""A database that is away: whoever asks is told in time, and nothing happens without it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from sluicegate.server.app import build, engine_of
+from sluicegate.server.settings import Settings
+from sluicegate.stores.database import Database
+from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.sqlite import SqliteFile
+from tests.engine.stage import Counted, calls, says, scripted
+from tests.real_stores.databases import fresh_database
+from tests.real_stores.postgres import Postgres
+from tests.server.exchange import PATIENCE, chat_body, chunks, client, living
+from tests.server.page import Page
+from tests.stores.builders import unwritable
+
+PAY = [calls(("pay", {"n": 1})), says("done")]
+
+Gone = Callable[[], AbstractAsyncContextManager[None]]
+
+
+@dataclass
+class Stage:
+    """A served agent with one gated tool, whose database can be taken away."""
+
+    http: httpx.AsyncClient
+    counted: Counted
+    gone: Gone
+
+    async def asked(self) -> Page:
+        """A page that waits for a person."""
+        page = Page(self.http)
+        await page.say("pay")
+        return page
+
+    def yes(self, page: Page) -> Any:
+        """The page's yes, as a request that may fail."""
+        for part in page.pending():
+            part["state"], part["approval"]["approved"] = "approval-responded", True
+        body = {"id": page.chat_id, "messages": page.messages}
+        return self.http.post("/api/chat", json=body, headers={"x-ai-sdk": "7"})
+
+
+@pytest.fixture(scope="module")
+def own_server(real_stores_folder: Path) -> Iterator[Postgres]:
+    """A server that may be stopped."""
+    server = Postgres(real_stores_folder / "away")
+    server.create()
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(
+    params=["sqlite locked", "sqlite unwritable", "postgresql stopped", "postgresql frozen"]
+)
+async def stage(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Stage]:
+    kind, how = request.param.split()
+    monkeypatch.setattr("sluicegate.stores.postgresql.ANSWER_SECONDS", 0.7)
+    monkeypatch.setattr("sluicegate.stores.postgresql.COMMAND_SECONDS", 0.7)
+    monkeypatch.setitem(Database.open.__func__.__kwdefaults__, "busy_timeout", 0.05)
+    if kind == "sqlite":
+        path = tmp_path / "chats.db"
+        async with staged(f"sqlite+aiosqlite:///{path}", tmp_path) as (http, counted, database):
+            ways = {"locked": lambda: locked(path), "unwritable": lambda: full(database)}
+            yield Stage(http, counted, ways[how])
+        return
+    server: Postgres = request.getfixturevalue("own_server")
+    async with fresh_database(server) as url, staged(url, tmp_path) as (http, counted, _):
+        ways = {"stopped": lambda: stopped(server), "frozen": lambda: frozen(server)}
+        yield Stage(http, counted, ways[how])
+
+
+@asynccontextmanager
+async def staged(
+    url: str, folder: Path
+) -> AsyncIterator[tuple[httpx.AsyncClient, Counted, Database]]:
+    counted = Counted()
+    settings = Settings(sessions=url, artifacts=f"file:{folder}/files")
+    application = build(engine_of(scripted(PAY, [counted.tool()]), settings), settings)
+    async with living(application.app), client(application.app) as http:
+        engine = await application.engine.get()
+        yield http, counted, engine.parts.database
+
+
+@asynccontextmanager
+async def locked(path: Path) -> AsyncIterator[None]:
+    other = sqlite3.connect(path)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        other.close()
+
+
+@asynccontextmanager
+async def full(database: Database) -> AsyncIterator[None]:
+    await database.write(unwritable)
+    file = database._transactions
+    assert isinstance(file, SqliteFile)
+    try:
+        yield
+    finally:
+        # The next connection may write.
+        file._writer._engine.dispose()
+
+
+@asynccontextmanager
+async def stopped(server: Postgres) -> AsyncIterator[None]:
+    await asyncio.to_thread(server.stop)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(server.start)
+
+
+@asynccontextmanager
+async def frozen(server: Postgres) -> AsyncIterator[None]:
+    server.freeze()
+    try:
+        yield
+    finally:
+        server.thaw()
+
+
+def is_told(response: httpx.Response) -> bool:
+    """Whether an answer says to come again."""
+    return (
+        response.status_code == 503
+        and response.headers["retry-after"] == "5"
+        and response.headers["x-error-code"] == "unavailable"
+        and response.text.endswith(".")
+    )
+
+
+async def test_whatever_must_be_stored_is_refused_and_works_again(stage: Stage) -> None:
+    http, (page, other) = stage.http, (await stage.asked(), await stage.asked())
+    chat, approval = f"/api/chats/{other.chat_id}", f"/api/approvals/{other.asks()[0]}"
+    async with stage.gone():
+        assert is_told(await stage.yes(page))
+        assert is_told(await http.post(approval, json={"approved": True}))
+        assert is_told(await http.post("/api/chat", json=chat_body("pay", chat="new")))
+        assert is_told(await http.patch(chat, json={"title": "Other"}))
+        assert is_told(await http.post(f"/api/chat/{other.chat_id}/stop"))
+        assert is_told(await http.delete(chat))
+    assert stage.counted.runs == []
+    await ready(http)
+    cards = (await http.get("/api/approvals")).json()["approvals"]
+    assert {card["state"] for card in cards} == {"requested"}
+    await page.post()
+    await other.answer()
+    assert stage.counted.runs == [1, 1]
+
+
+async def ready(http: httpx.AsyncClient) -> None:
+    """Wait as whoever sends requests to a server does."""
+    async with asyncio.timeout(PATIENCE):
+        while (await http.get("/readyz")).status_code != 200:
+            pass
+
+
+async def test_a_tool_whose_claim_is_not_stored_does_not_run(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = await stage.asked()
+    claim = DatabaseLedger.claim
+    async with AsyncExitStack() as away:
+
+        async def without_a_store(*args: Any, **named: Any) -> Any:
+            await away.enter_async_context(stage.gone())
+            return await claim(*args, **named)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(DatabaseLedger, "claim", without_a_store)
+            read = await page.answer()
+        assert [chunk["type"] for chunk in read][-1] == "error"
+        assert stage.counted.runs == []
+    await ready(stage.http)
+    # The turn could not even give its lease back; it does so now.
+    async with asyncio.timeout(PATIENCE):
+        while (answer := await stage.yes(page)).status_code != 200:
+            assert answer.headers["x-error-code"] in ("unavailable", "held_elsewhere")
+    assert [chunk["type"] for chunk in chunks(answer.text)][-1] == "finish"
+    assert stage.counted.runs == [1]
