@@ -150,16 +150,16 @@ def _measure_peers(report: Report, size: Size, names: Container[str], started: S
 
 
 def _measure_rest(report: Report, size: Size, names: Container[str], started: Start) -> None:
-    if CROWD in names or MEMORY in names:
+    if CROWD in names:
         server = started(sluicegate("free", *MANY), CROWD)
-        if CROWD in names:
-            report.lag = measure_lag(server, times=4 * size.repeats + 1)
-            for streams in size.streams:
-                _say(f"{streams} streams at once")
-                found = measure_crowd(server, streams=streams, seconds=size.seconds)
-                report.crowds.append(found)
-        if MEMORY in names:
-            report.memory = measure_memory(server, streams=max(size.streams))
+        report.lag = measure_lag(server, times=4 * size.repeats + 1)
+        for streams in size.streams:
+            _say(f"{streams} streams at once")
+            report.crowds.append(measure_crowd(server, streams=streams, seconds=size.seconds))
+    if MEMORY in names:
+        # A server that has had a crowd gives new streams the room of those that have gone.
+        server = started(sluicegate("free", *MANY), MEMORY)
+        report.memory = measure_memory(server, streams=max(size.streams))
     if GROWTH in names or PENDING in names:
         server = started(own_server("approvals"), GROWTH)
         if GROWTH in names:

@@ -91,7 +91,7 @@ def measure_crowd(server: ServerProcess, *, streams: int, seconds: int) -> Crowd
 
 
 def measure_memory(server: ServerProcess, *, streams: int) -> float:
-    """Return the KiB of resident memory that one open stream adds; as many warm the server up."""
+    """Return the KiB of resident memory that one open stream adds; some warm the server up."""
     warm = [_opened(server, ENDLESS) for _ in range(streams // 4 or 1)]
     before = server.resident_kib()
     opened = [_opened(server, ENDLESS) for _ in range(streams)]
