@@ -18,13 +18,16 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk
+from tests.real_stores.databases import flush, fresh_database
+from tests.real_stores.postgres import Postgres
+from tests.real_stores.valkey import Valkey
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from contextlib import AbstractAsyncContextManager
 
     from sluicegate.tools import Policy
-    from tests.engine.stage import Open
+    from tests.engine.stage import Open, OpenReplicas
 
 _EXPORTER = InMemorySpanExporter()
 
@@ -98,6 +101,39 @@ async def open_stage(
 
         async def opened(target: Any = root_agent, **options: Any) -> ChatEngine:
             return await stack.enter_async_context(open_engine(target, **options))
+
+        yield opened
+
+
+@pytest.fixture(params=["shared streams", "streams of their own"])
+def streams_url(request: pytest.FixtureRequest) -> str:
+    if request.param != "shared streams":
+        return "memory"
+    valkey: Valkey = request.getfixturevalue("valkey")
+    return valkey.url()
+
+
+@pytest.fixture
+async def open_replicas(
+    postgres: Postgres, streams_url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[OpenReplicas]:
+    """Opens two engines that might as well be two processes."""
+    if streams_url != "memory":
+        await flush(request.getfixturevalue("valkey"))
+    async with AsyncExitStack() as stack:
+        sessions = await stack.enter_async_context(fresh_database(postgres))
+
+        async def opened(target: Any, **options: Any) -> tuple[ChatEngine, ChatEngine]:
+            made = EngineOptions(
+                sessions=sessions,
+                streams=streams_url,
+                artifacts=f"file:{tmp_path}/artifacts",
+                **options,
+            )
+            engines = [await ChatEngine.open(target, made) for _ in range(2)]
+            for engine in engines:
+                stack.push_async_callback(engine.close)
+            return engines[0], engines[1]
 
         yield opened
 

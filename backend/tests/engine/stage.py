@@ -21,6 +21,7 @@ from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
 
 Open = Callable[..., Awaitable[ChatEngine]]
+OpenReplicas = Callable[..., Awaitable[tuple[ChatEngine, ChatEngine]]]
 """Opens an engine on a target, with settings as keywords, and ``clock`` for the database's."""
 
 Responses = Sequence[Mapping[str, Any]]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.client import Client
-from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.requests import chat_requests
 from sluicegate.engine.running import watch
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, TurnRunning, Unknown
@@ -21,49 +18,10 @@ from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, HeldTool, Steps, calls, part_of, read, says, scripted, words
 from tests.engine.talk import Talk, decide
-from tests.real_stores.databases import flush, fresh_database
-from tests.real_stores.postgres import Postgres
-from tests.real_stores.valkey import Valkey
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
-
     from sluicegate.engine.running.turn_reader import TurnReader
-
-    Open = Callable[..., Coroutine[Any, Any, tuple[ChatEngine, ChatEngine]]]
-
-
-@pytest.fixture(params=["shared streams", "streams of their own"])
-def streams_url(request: pytest.FixtureRequest) -> str:
-    if request.param != "shared streams":
-        return "memory"
-    valkey: Valkey = request.getfixturevalue("valkey")
-    return valkey.url()
-
-
-@pytest.fixture
-async def open_replicas(
-    postgres: Postgres, streams_url: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> AsyncIterator[Open]:
-    """Opens two engines that might as well be two processes."""
-    if streams_url != "memory":
-        await flush(request.getfixturevalue("valkey"))
-    async with AsyncExitStack() as stack:
-        sessions = await stack.enter_async_context(fresh_database(postgres))
-
-        async def opened(target: Any, **options: Any) -> tuple[ChatEngine, ChatEngine]:
-            made = EngineOptions(
-                sessions=sessions,
-                streams=streams_url,
-                artifacts=f"file:{tmp_path}/artifacts",
-                **options,
-            )
-            engines = [await ChatEngine.open(target, made) for _ in range(2)]
-            for engine in engines:
-                stack.push_async_callback(engine.close)
-            return engines[0], engines[1]
-
-        yield opened
+    from tests.engine.stage import OpenReplicas as Open
 
 
 @pytest.fixture(autouse=True)

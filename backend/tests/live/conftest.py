@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from tests.engine.conftest import effects, folder, open_engine, open_stage
+from tests.engine.conftest import (
+    effects,
+    folder,
+    open_engine,
+    open_replicas,
+    open_stage,
+    streams_url,
+)
 
-__all__ = ["effects", "folder", "open_engine", "open_stage"]
+__all__ = ["effects", "folder", "open_engine", "open_replicas", "open_stage", "streams_url"]

@@ -209,9 +209,11 @@ async def test_what_waits_since_before_is_answered_in_a_new_live_chat(
         assert pay.runs == [3]
         assert words(turn.message) == "Let me pay.It is paid."
         await agree(caller)
-        # The live run goes on after the turn that the session was lent to.
-        caller.speak(220)
+        # What was said before is told now, and the live run goes on.
         spoken = await caller.spoken_turn()
+        assert words(spoken.message) == "The time is ten."
+        caller.speak(220)
+        spoken = await caller.spoken_turn(2)
         assert words(spoken.message) == "The time is ten."
         assert words((await caller.say("hi")).message) == "Hello."
         await agree(caller)

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Final
 from google.adk.events.event import Event
 
 from sluicegate.core.history import resumable
-from sluicegate.engine.requests.answer_turn import AnswerTurn
 from sluicegate.engine.requests.attachments import question_content
-from sluicegate.engine.requests.new_turn import NewTurn, stamp_of, title_of
+from sluicegate.engine.requests.new_turn import title_of
 from sluicegate.engine.requests.stored_reader import stored
 from sluicegate.engine.requests.turn_setup import Setup
 from sluicegate.errors import Malformed, NotRewindable, TurnRunning, Unavailable
-from sluicegate.live.exchange import LiveExchange, LiveTurn
-from sluicegate.live.lease import LiveLease
-from sluicegate.live.talk import Talk
-from sluicegate.wire.live_frames import TurnFrame
+from sluicegate.live.runs import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,10 +22,11 @@ if TYPE_CHECKING:
     from sluicegate.core.turn_plan import Answers, ChatLog, NewExchange
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.client import Client
-    from sluicegate.engine.running.running_turn import RunningTurn
     from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.hold import Hold
     from sluicegate.live.out import Out
+    from sluicegate.live.talk import Talk
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.requests import ChatRequest
@@ -46,8 +43,7 @@ class LiveChat:
         self._engine = engine
         self._hold = hold
         self._marked_by_client = marked_by_client
-        self._talk = self._new_talk()
-        self._lease = LiveLease(hold)
+        self._runs = Runs(hold, release=self._release, marked_by_client=marked_by_client)
         self._closing: asyncio.Task[None] | None = None
 
     @property
@@ -62,7 +58,7 @@ class LiveChat:
 
     async def begin(self) -> None:
         """Begin the run."""
-        await self._start()
+        await self._runs.begin()
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
         """Take a request of the socket.
@@ -165,7 +161,7 @@ class LiveChat:
             known = (each for each in talk.line.exchanges if each.message == name)
             exchange = next(known, None)
             if exchange is None or exchange.is_foreign:
-                return await self._go_on_without(log, plan, release, client, own=own)
+                return await self._runs.answer_before(log, plan, release, client, own=own)
             running = talk.line.running(exchange)
             if running is not None:
                 return await self._hold.parts.turns.reader(running, major=client.major)
@@ -195,30 +191,19 @@ class LiveChat:
     async def close(self) -> None:
         """Let go of the chat: waiting calls go on waiting, claimed ones come to their end."""
         if self._closing is None:
-            self._closing = asyncio.create_task(self._let_go())
+            self._closing = asyncio.create_task(self._runs.close())
         await asyncio.shield(self._closing)
 
     def _check(self, chat_id: str, user: str) -> None:
         if (user, chat_id) != (self._hold.chat.user, self._hold.chat.chat):
             raise Malformed(ANOTHER_CHAT)
 
-    def _new_talk(self) -> Talk:
-        def release() -> Release:
-            return self._engine.release_for(self._hold.client)
+    @property
+    def _talk(self) -> Talk:
+        return self._runs.now
 
-        return Talk(self._hold, release=release, marked_by_client=self._marked_by_client)
-
-    async def _start(self) -> None:
-        """Begin to talk; what waits since before goes on waiting, and speech comes after it."""
-        log = await self._hold.parts.chat_log(self._hold.chat)
-        last = log.last()
-        if last is not None and last.is_unfinished:
-            turn = LiveTurn(stamp_of(last.exchange))
-            foreign = LiveExchange(
-                turn, last.exchange.release, spoken=False, phase="waits", is_foreign=True
-            )
-            self._talk.line.exchanges.append(foreign)
-        await self._talk.start()
+    def _release(self) -> Release:
+        return self._engine.release_for(self._hold.client)
 
     async def _make_way(self, plan: NewExchange) -> Sequence[BaseChunk]:
         """Close what waits, and end what was said meanwhile; returns what becomes of the cards."""
@@ -236,58 +221,4 @@ class LiveChat:
     ) -> Sequence[BaseChunk]:
         if not head.is_foreign:
             return await self._talk.going_on.close(head)
-        closes = plan.closes if plan is not None else None
-        if closes is None:
-            closes = (await self._hold.parts.chat_log(self._hold.chat)).last()
-        if closes is None or not closes.is_unfinished:
-            return ()
-        await self._talk.end()
-        cards = await NewTurn(self._hold.parts).close(self._hold.chat, closes)
-        self._talk = self._new_talk()
-        await self._start()
-        return cards
-
-    async def _go_on_without(
-        self, log: ChatLog, plan: Answers, release: Release, client: Client, *, own: bool
-    ) -> TurnReader | None:
-        """Let an exchange go on that waits since before this run: the session is lent to a turn."""
-        if not plan.exchange.is_unfinished:
-            return None
-        if self._talk.line.first() is not None:
-            raise TurnRunning("This chat is still being answered; wait or stop it first.")
-        parts, hold = self._hold.parts, self._hold
-        await self._talk.end()
-        reader: TurnReader | None = None
-        try:
-            await self._lease.lend()
-            reader = await AnswerTurn(parts).start(log, plan, release, client)
-        finally:
-            running = parts.turns.running(hold.chat)
-            if reader is None or running is None:
-                await self._take_back()
-            else:
-                hold.soon(self._take_back_after(running))
-        if reader is not None and not own:
-            exchange = plan.exchange.exchange
-            hold.out.frame(TurnFrame(exchange.message_id, exchange.user_message_id))
-        return reader
-
-    async def _take_back_after(self, running: RunningTurn) -> None:
-        await running.done.wait()
-        async with self._hold.lock:
-            await self._take_back()
-
-    async def _take_back(self) -> None:
-        """Go on with the chat that was lent."""
-        if self._closing is None and await self._lease.take_back():
-            self._talk = self._new_talk()
-            await self._start()
-
-    async def _let_go(self) -> None:
-        hold = self._hold
-        async with hold.lock:
-            if not self._lease.is_lent:
-                await self._talk.end()
-        await hold.idle()
-        hold.parts.turns.holders.remove(hold.chat)
-        await self._lease.give_back()
+        return await self._runs.close_before(plan)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.engine.running.turns import LEASE_RENEWAL, LEASE_TTL
 from sluicegate.errors import HeldElsewhere, StoreError
 from sluicegate.live.out import Ended
 
@@ -22,12 +21,18 @@ class LiveLease:
     def __init__(self, hold: Hold) -> None:
         """Take a chat whose lease is held."""
         self._hold = hold
+        self._is_back = asyncio.Event()
+        self._is_back.set()
         self._renewing = asyncio.create_task(self._renew())
-        self.is_lent = False
+
+    @property
+    def is_lent(self) -> bool:
+        """Whether somebody else may write to the chat."""
+        return not self._is_back.is_set()
 
     async def lend(self) -> None:
         """Let somebody else write to the chat."""
-        self.is_lent = True
+        self._is_back.clear()
         hold = self._hold
         await hold.parts.turns.release(hold.chat, hold.owner, hold.fence)
 
@@ -39,7 +44,7 @@ class LiveLease:
         except (HeldElsewhere, StoreError):
             self._lost()
             return False
-        self.is_lent = False
+        self._is_back.set()
         return True
 
     async def give_back(self) -> None:
@@ -51,16 +56,11 @@ class LiveLease:
     async def _renew(self) -> None:
         hold = self._hold
         while True:
-            await asyncio.sleep(LEASE_RENEWAL)
+            fence = hold.fence
+            await hold.parts.turns.leases.keep(hold.chat, hold.owner, fence)
             if self.is_lent:
-                continue
-            try:
-                held = await hold.parts.leases.renew(
-                    hold.chat, owner=hold.owner, fence=hold.fence, ttl=LEASE_TTL
-                )
-            except StoreError:
-                continue
-            if not held and not self.is_lent:
+                await self._is_back.wait()
+            elif hold.fence == fence:
                 self._lost()
                 return
 

@@ -71,6 +71,11 @@ class Line:
         mine = (each for each in self.exchanges if not each.is_foreign)
         return next((each for each in mine if not each.is_done), None)
 
+    def busy(self) -> LiveExchange | None:
+        """The first exchange that the model answers, or does something for."""
+        mine = (each for each in self.exchanges if not each.is_foreign)
+        return next((each for each in mine if not (each.is_done or each.is_paused)), None)
+
     def begin(self) -> LiveExchange:
         """Begin an exchange with what is spoken."""
         release = self._release()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
@@ -18,12 +17,14 @@ from sluicegate.core.turn_plan import (
 )
 from sluicegate.engine.requests.answer_turn import AnswerTurn
 from sluicegate.engine.requests.new_turn import NewTurn
-from sluicegate.engine.requests.stored_reader import not_yet, repeated, stored
+from sluicegate.engine.requests.stored_reader import as_repeats, not_yet, repeated, stored, was_told
 from sluicegate.engine.running.elsewhere import ALONE, Pauses, Place
 from sluicegate.engine.running.turns import takes
 from sluicegate.errors import HeldElsewhere, TurnRunning
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.release import Release
     from sluicegate.engine.client import Client
@@ -221,10 +222,7 @@ class ChatRequests:
             reader = await held.go_on(fresh, plan, release, client, own=held is by)
         if reader is not None:
             return reader
-        # What is new here and has been told already was told by another process.
-        decided = [decision.request.approval_id for decision in plan.decisions]
-        told = replace(plan, decisions=(), repeats=[*plan.repeats, *decided])
-        return repeated(told, major=client.major)
+        return repeated(as_repeats(plan), major=client.major)
 
     async def _behind_what_runs(
         self, chat: ChatKey, plan: Answers, client: Client
@@ -247,11 +245,23 @@ class ChatRequests:
                     if reader is not None:
                         return reader
             elif away.is_live:
-                _, now = await self._afresh(chat, plan, ALONE)
-                if not now.exchange.is_unfinished:
-                    return repeated(now, major=client.major)
+                reader = await self._told_live(chat, plan, known, client)
+                if reader is not None:
+                    return reader
             if not await pause():
                 raise HeldElsewhere
+        return None
+
+    async def _told_live(
+        self, chat: ChatKey, plan: Answers, known: Collection[str], client: Client
+    ) -> TurnReader | None:
+        """What a live run of another process has told of the answers by now."""
+        _, now = await self._afresh(chat, plan, ALONE)
+        if was_told(now, known):
+            return repeated(as_repeats(now), major=client.major)
+        if plan.outputs:
+            # Only who runs the chat can take these.
+            raise HeldElsewhere(OPEN_LIVE)
         return None
 
     async def _afresh(self, chat: ChatKey, plan: Answers, place: Place) -> tuple[ChatLog, Answers]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.history import for_reader, metadata
@@ -16,7 +17,7 @@ from sluicegate.wire.chunks import (
 from sluicegate.wire.reducer import reduce_chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from sluicegate.core.call_state import CallState
     from sluicegate.core.history import RebuiltExchange
@@ -79,6 +80,24 @@ def repeated(plan: Answers, *, major: Major) -> TurnReader:
     if not 0 < asked_in < len(exchange.turns) or not _ends_there(plan, asked_in, asked):
         return refusal(exchange.exchange.message_id, NOTHING_TO_DO, major=major)
     return stored(exchange, asked_in, major=major)
+
+
+def as_repeats(plan: Answers) -> Answers:
+    """The plan where what is new in it has been told already, by another process."""
+    decided = [decision.request.approval_id for decision in plan.decisions]
+    return replace(plan, decisions=(), repeats=[*plan.repeats, *decided])
+
+
+def was_told(plan: Answers, known: Collection[str]) -> bool:
+    """Whether another process has gone on from the turns that are known.
+
+    Where its stream is not shared, its turn may go on yet; the stored chat has the rest later.
+    """
+    now = plan.exchange
+    if not now.is_unfinished:
+        return True
+    asks_again = any(turn.id not in known for turn in now.turns) and now.is_waiting
+    return asks_again and all(s.waits or s.outcome is not None for s in now.gate.calls.values())
 
 
 def _ends_there(plan: Answers, turns: int, asked: set[str]) -> bool:

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")
-LEASE_TTL = 15.0
-LEASE_RENEWAL = 5.0
 ENDED: dict[End, str] = {"failed": "the turn failed.", "stopped": "the turn was stopped."}
 """Why a call that was open did not run."""
 

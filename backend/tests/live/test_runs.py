@@ -1,0 +1,220 @@
+"""What waits since before a live run is answered while people speak, here or in another process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sluicegate.engine.requests import chat_requests
+from sluicegate.engine.running import watch
+from sluicegate.errors import HeldElsewhere
+from sluicegate.live import asks, runs
+from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnCompleteFrame, TurnFrame
+from sluicegate.wire.messages import comparable
+from tests.engine.stage import Counted, Steps, calls, part_of, says, scripted, words
+from tests.engine.talk import Talk, Turn, decide
+from tests.live.caller import PATIENCE, Caller, agree, calling, speaks
+
+if TYPE_CHECKING:
+    from sluicegate.core.release import Release
+    from sluicegate.engine.chat_engine import ChatEngine
+    from tests.engine.stage import Open, OpenReplicas
+
+RELEASES: list[Release] = ["deferred", "progressive"]
+SCRIPT = {
+    "pay": [calls(("pay", {"n": 3}), text="Let me pay."), says("It is paid.")],
+    "220": [speaks("The time is ten.")],
+    "330": [calls(("pay", {"n": 4})), says("Paid too.")],
+    ".": [says("Hello.")],
+}
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name in ((watch, "SECONDS"), (asks, "INTERVAL"), (runs, "INTERVAL")):
+        monkeypatch.setattr(module, name, 0.02)
+
+
+async def asked_on_a_page(engine: ChatEngine, release: Release = "deferred") -> Talk:
+    page = Talk(engine, release)
+    await page.say("pay")
+    return page
+
+
+def live(page: Talk, engine: ChatEngine | None = None) -> Caller:
+    """The same person at a live socket."""
+    engine = engine or page.engine
+    messages = [{**m, "parts": [*map(dict, m["parts"])]} for m in page.messages]
+    return Caller(engine, page.release, chat_id=page.chat_id, messages=messages)  # type: ignore[arg-type]
+
+
+async def texts(caller: Caller) -> list[str]:
+    return [words(message) for message in (await caller.chats())["messages"]]
+
+
+async def go_on(caller: Caller, message: str) -> Turn:
+    """What the client does with the frame that tells of the answer."""
+    await caller.until(lambda frames: any(f.message_id == message for f in turns(frames)))
+    return await caller.resumed(message)
+
+
+def turns(frames: list[Any]) -> list[TurnFrame]:
+    return [frame for frame in frames if isinstance(frame, TurnFrame)]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_an_answer_lets_the_model_end_what_it_says(
+    open_stage: Open, release: Release
+) -> None:
+    pay, steps = Counted(), Steps()
+    steps.go(8)
+    engine = await open_stage(scripted(SCRIPT, [pay.tool()], sleep=steps))
+    page = await asked_on_a_page(engine, release)
+    asked = steps.asked
+    async with calling(live(page)) as caller:
+        while not steps.allowed.locked():
+            await steps.allowed.acquire()
+        caller.speak(220)
+        await steps.reached(asked + 1)
+        answering = asyncio.create_task(caller.approve())
+        await steps.reached(asked + 1)
+        assert not answering.done()
+        assert pay.runs == []
+        steps.go()
+        turn = await answering
+        assert words(turn.message) == "Let me pay.It is paid."
+        assert pay.runs == [3]
+        spoken = await caller.spoken_turn()
+        assert words(spoken.message) == "The time is ten."
+        await agree(caller)
+        assert (await texts(caller))[1:] == [
+            "Let me pay.It is paid.",
+            "a tone of 220 Hz",
+            "The time is ten.",
+        ]
+
+
+async def test_a_model_that_does_not_end_is_cut(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "SPEAKING", 0.05)
+    pay = Counted()
+    script = {**SCRIPT, "220": [says("It is ", hang=True)]}
+    engine = await open_stage(scripted(script, [pay.tool()]))
+    page = await asked_on_a_page(engine)
+    async with calling(live(page)) as caller:
+        caller.speak(220)
+        await caller.was_taken()
+        turn = await caller.approve()
+        assert words(turn.message) == "Let me pay.It is paid."
+        assert (await texts(caller))[2] == "a tone of 220 Hz"
+        assert words((await caller.say("hi")).message) == "Hello."
+    assert pay.runs == [3]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_what_asks_behind_something_of_before_is_asked_after_it(
+    open_stage: Open, release: Release
+) -> None:
+    pay = Counted()
+    engine = await open_stage(scripted(SCRIPT, [pay.tool()]))
+    page = await asked_on_a_page(engine, release)
+    async with calling(live(page)) as caller:
+        caller.speak(330)
+        await caller.asked()
+        assert len(await texts(caller)) == 2
+        turn = await caller.approve()
+        assert words(turn.message) == "Let me pay.It is paid."
+        assert pay.runs == [3]
+        spoken = await caller.spoken_turn()
+        assert spoken.finish_reason == "tool-calls"
+        assert not [f for f in caller.frames if isinstance(f, TranscriptFrame) and f.role != "user"]
+        turn = await caller.approve()
+        assert pay.runs == [3, 4]
+        assert words(turn.message) == "Paid too."
+        await agree(caller)
+
+
+@pytest.mark.parametrize("approved", [True, False], ids=["yes", "no"])
+@pytest.mark.parametrize("by_name", [True, False], ids=["/approvals", "a page"])
+@pytest.mark.parametrize("asks_live", [True, False], ids=["asked live", "asked before"])
+async def test_an_answer_at_another_replica_reaches_the_live_run(
+    open_replicas: OpenReplicas, *, approved: bool, by_name: bool, asks_live: bool
+) -> None:
+    pay = Counted()
+    one, two = await open_replicas(scripted(SCRIPT, [pay.tool()]))
+    page = Talk(two) if asks_live else await asked_on_a_page(two)
+    async with calling(live(page, one)) as caller:
+        if asks_live:
+            await caller.say("pay")
+            page.messages = (await caller.chats())["messages"]
+        [card] = page.pending()
+        message = page.messages[-1]["id"]
+        async with asyncio.timeout(PATIENCE):
+            if by_name:
+                said = {"approved": approved}
+                name = card["approval"]["id"]
+                await two.approvals.decide(name, said, user=page.user, via="http")
+            else:
+                decide(card, approved=approved)
+                assert not (await page.post_last()).failed
+        told = await go_on(caller, message)
+        assert words(told.message) == "Let me pay.It is paid."
+        assert pay.runs == ([3] if approved else [])
+        state = "output-available" if approved else "output-denied"
+        assert part_of(told.message, "pay")["state"] == state
+        if asks_live:
+            frame = await caller.frame(ApprovalFrame)
+            assert frame.state == ("approved" if approved else "denied")
+        for engine in (one, two):
+            stored = await Talk(engine, chat_id=page.chat_id).history()
+            assert comparable(stored) == comparable(told.message)
+        assert words((await caller.say("hi")).message) == "Hello."
+
+
+async def test_new_text_at_another_replica_is_refused_while_the_chat_is_live(
+    open_replicas: OpenReplicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_requests, "HELD_PATIENCE", 0.05)
+    one, two = await open_replicas(scripted(SCRIPT, [Counted().tool()]))
+    async with calling(Caller(one)) as caller:
+        await caller.say("hi")
+        page = Talk(two, chat_id=caller.chat_id)
+        with pytest.raises(HeldElsewhere):
+            await page.say("hello")
+        with pytest.raises(HeldElsewhere):
+            async with calling(Caller(two, chat_id=caller.chat_id)):
+                pass
+    assert words((await page.say("hello")).message) == "Hello."
+
+
+async def test_what_nobody_answers_in_time_is_closed_and_told(open_engine: Any) -> None:
+    pay, late = Counted(), 0.0
+    script = scripted(SCRIPT, [pay.tool()])
+    async with open_engine(script, clock=lambda: late, approval_ttl=60.0) as engine:
+        page = await asked_on_a_page(engine)
+        async with calling(live(page)) as caller:
+            late = 100.0
+            turn = await go_on(caller, page.messages[-1]["id"])
+            assert words(turn.message) == "Let me pay.It is paid."
+            assert part_of(turn.message, "pay")["approval"]["reason"] == "This approval expired."
+            await agree(caller)
+            caller.speak(220)
+            await caller.frame(TurnCompleteFrame)
+    assert pay.runs == []
+
+
+async def test_the_lease_is_kept_for_as_long_as_the_options_say(
+    open_replicas: OpenReplicas,
+) -> None:
+    one, two = await open_replicas(scripted(SCRIPT, []), lease_ttl=0.3)
+    async with calling(Caller(one)) as caller:
+        key = caller.chat._hold.chat
+        before = await two.parts.leases.state(key)
+        await asyncio.sleep(0.5)  # longer than the lease lasts that is not renewed
+        after = await two.parts.leases.state(key)
+        assert after == before
+        assert after.holder is not None
+    assert (await two.parts.leases.state(key)).holder is None
