@@ -21,6 +21,7 @@
     │   └── Unavailable           503 unavailable
     ├── ChunkOrderError           we erred: a chunk that may not follow
     ├── ConfigurationError        one sentence for the command line, exit code 2
+    │   ├── DeclarationError      a tool that cannot be declared so (ValueError too)
     │   ├── RecordingError        a recording that cannot be read, written or played
     │   └── ScenarioError         a script for the model that cannot be played
     ├── MediaError                a file that cannot be used (ValueError); one public sentence
@@ -201,6 +202,10 @@ class ChunkOrderError(SluicegateError):
 
 class ConfigurationError(SluicegateError):
     """A setting, a flag or a target cannot be used; one sentence, exit code 2."""
+
+
+class DeclarationError(ConfigurationError, ValueError):
+    """A tool, a call or an answer cannot be told a model so; the sentence begins with the place."""
 
 
 class RecordingError(ConfigurationError):

@@ -1,19 +1,32 @@
 """Tools that an agent declares: those that somebody else runs, and those that ask a person."""
 
 from sluicegate.tools.approval import Approval, GatedCall, Policy, approval_of
+from sluicegate.tools.calls import FunctionCall, FunctionResponse, Part
 from sluicegate.tools.client_tools import ClientTool, client_tool
+from sluicegate.tools.declarations import FunctionDeclaration, GoogleSearch, Tool
+from sluicegate.tools.functions import DeclaredFunction, declare
 from sluicegate.tools.gated import GateTerms, gated, terms_of
+from sluicegate.tools.schema import Schema
 from sluicegate.tools.worker_calls import WorkerCall, worker_call
 
 __all__ = [
     "Approval",
     "ClientTool",
+    "DeclaredFunction",
+    "FunctionCall",
+    "FunctionDeclaration",
+    "FunctionResponse",
     "GateTerms",
     "GatedCall",
+    "GoogleSearch",
+    "Part",
     "Policy",
+    "Schema",
+    "Tool",
     "WorkerCall",
     "approval_of",
     "client_tool",
+    "declare",
     "gated",
     "terms_of",
     "worker_call",

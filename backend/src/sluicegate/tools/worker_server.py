@@ -24,12 +24,12 @@ from sluicegate.tools.worker_results import as_mcp
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from sluicegate.tools.worker_functions import WorkerFunction
+    from sluicegate.tools.functions import DeclaredFunction
 
 logger = logging.getLogger("sluicegate")
 
 
-def worker_server(name: str, functions: Sequence[WorkerFunction]) -> Server[Any, Any]:
+def worker_server(name: str, functions: Sequence[DeclaredFunction]) -> Server[Any, Any]:
     """Return an MCP server with one tool per function."""
     server: Server[Any, Any] = Server(name, version=__version__)
     by_name = {function.name: function for function in functions}
@@ -65,7 +65,7 @@ def worker_server(name: str, functions: Sequence[WorkerFunction]) -> Server[Any,
 
 
 async def _answer(
-    function: WorkerFunction,
+    function: DeclaredFunction,
     arguments: dict[str, Any],
     report: Callable[[int, str], Awaitable[None]],
 ) -> mcp.CallToolResult:
@@ -88,7 +88,7 @@ async def _answer(
 
 
 async def _value(
-    function: WorkerFunction,
+    function: DeclaredFunction,
     arguments: dict[str, Any],
     report: Callable[[int, str], Awaitable[None]],
 ) -> Any:
