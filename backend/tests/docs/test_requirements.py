@@ -20,7 +20,7 @@ def test_every_requirement_has_one_row() -> None:
     numbers = {
         "S2": range(1, 49),
         "S0": range(1, 30),
-        "S1": (1, 2, *range(16, 20), *range(21, 43)),
+        "S1": range(1, 44),
         "S3": range(1, 33),
         "S4": (*range(1, 39), *range(40, 58)),
         "D": range(1, 11),

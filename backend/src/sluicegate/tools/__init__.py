@@ -7,6 +7,7 @@ from sluicegate.tools.declarations import FunctionDeclaration, GoogleSearch, Too
 from sluicegate.tools.functions import DeclaredFunction, declare
 from sluicegate.tools.gated import GateTerms, gated, terms_of
 from sluicegate.tools.schema import Schema
+from sluicegate.tools.typed_tool import TypedTool, typed_tool
 from sluicegate.tools.worker_calls import WorkerCall, worker_call
 
 __all__ = [
@@ -23,11 +24,13 @@ __all__ = [
     "Policy",
     "Schema",
     "Tool",
+    "TypedTool",
     "WorkerCall",
     "approval_of",
     "client_tool",
     "declare",
     "gated",
     "terms_of",
+    "typed_tool",
     "worker_call",
 ]

@@ -15,6 +15,7 @@ from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_names import find_name
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
 from sluicegate.tools.gated import terms_of
+from sluicegate.tools.typed_tool import TypedTool
 
 if TYPE_CHECKING:
     from google.adk.tools.base_toolset import BaseToolset
@@ -168,6 +169,8 @@ def _overrides_the_check(tool: BaseTool) -> bool:
     if "check_require_confirmation" in vars(tool):
         return True
     owner = next(base for base in type(tool).__mro__ if "check_require_confirmation" in vars(base))
+    if owner is TypedTool:
+        return False
     return not (owner.__name__ in _GENERIC_CLASSES and owner.__module__.startswith("google.adk."))
 
 
