@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from bench.approval_cost import measure_costs
 from bench.client import BenchError
 from bench.crowd import MANY, measure_crowd, measure_lag, measure_memory
+from bench.files import SMALL_CACHES, measure_files
 from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
 from bench.live import measure_spoken
 from bench.peers import FLOOR, PEERS, SOCKET, SSE
@@ -36,9 +37,10 @@ PENDING: Final = "pending"
 START: Final = "start"
 LEDGER: Final = "ledger"
 SPOKEN: Final = "spoken"
+FILES: Final = "files"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
-    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN),
+    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN, FILES),
 )
 
 
@@ -52,10 +54,11 @@ class Size(NamedTuple):
     seconds: int
     lengths: tuple[int, ...]
     repeats: int
+    pictured: int
 
 
-FULL: Final = Size(9, 2_000, 500, (1, 10, 50, 200), 4, (10, 100, 1_000, 5_000), 5)
-SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1)
+FULL: Final = Size(9, 2_000, 500, (1, 10, 50, 200), 4, (10, 100, 1_000, 5_000), 5, 1_000)
+SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -118,6 +121,12 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         _say("speaking to a live chat")
         with ServerProcess(sluicegate("spoken"), folder / SPOKEN, variables) as server:
             report.spoken = measure_spoken(server, count=min(50, size.approvals))
+    if FILES in names:
+        _say(f"{size.pictured} turns with pictures, and a large one")
+        with ServerProcess(
+            sluicegate("pictured", *SMALL_CACHES), folder / FILES, variables
+        ) as server:
+            report.files = measure_files(server, turns=size.pictured)
     if START in names:
         _say("starting again and again")
         report.start["import"] = measure_import(rounds=size.repeats)

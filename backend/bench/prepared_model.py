@@ -10,7 +10,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from bench.script import ASK, DELTA, WHEN, pieces_of
+from bench.script import ASK, DELTA, DRAW, WHEN, pieces_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
 _STOP: Final = types.FinishReason.STOP
-_TRANSFER: Final = types.FunctionCall(name="transfer", args={"amount": 5})
+_CALLS: Final = {
+    ASK: types.FunctionCall(name="transfer", args={"amount": 5}),
+    DRAW: types.FunctionCall(name="draw", args={}),
+}
 
 
 class PreparedModel(BaseLlm):
@@ -37,8 +40,9 @@ class PreparedModel(BaseLlm):
     ) -> AsyncGenerator[LlmResponse, None]:
         """Yield the partial responses of an answer, then the whole of it."""
         text = _last_text(llm_request)
-        if text == ASK and not _is_answered(llm_request):
-            yield LlmResponse(content=types.ModelContent([types.Part(function_call=_TRANSFER)]))
+        if text in _CALLS and not _is_answered(llm_request):
+            call = types.Part(function_call=_CALLS[text])
+            yield LlmResponse(content=types.ModelContent([call]))
             return
         if text == WHEN:
             said = f"{time.perf_counter():.6f} "

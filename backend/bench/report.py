@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from bench.files import GROWTH_MIB, PEAK_MIB
 from bench.live import BUDGET
 from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from bench.approval_cost import ApprovalCost
     from bench.crowd import Crowd
+    from bench.files import Files
     from bench.growth import Turn
     from bench.live import Spoken
     from bench.pending import Pending
@@ -74,6 +76,7 @@ class Report:
     pending: Pending | None = None
     costs: list[ApprovalCost] = field(default_factory=list)
     spoken: Spoken | None = None
+    files: Files | None = None
 
     def per_delta(self, name: str) -> Spread:
         """Return the spread of a row."""
@@ -117,6 +120,7 @@ class Report:
             "start": self.start,
             "pending": self._pending_json(),
             "ledger": [{**asdict(cost), "median": cost.median} for cost in self.costs],
+            "files": None if self.files is None else asdict(self.files),
             "spoken": None if self.spoken is None else asdict(self.spoken),
         }
 
@@ -195,12 +199,29 @@ class Report:
                 f"Live, first byte of speech to first byte of sound, {len(self.spoken.seconds)} "
                 f"times: {spread(self.spoken.seconds).text(1e3)} ms (at most {BUDGET * 1e3:.0f})"
             )
+        yield from self._of_files()
         found = self.pending
         if found is not None:
             yield (
                 f"{found.count:,} idle pending approvals: {found.resident_kib:,} KiB of memory "
                 f"({found.kib_per_thousand:,.0f} KiB per 1,000), "
                 f"{found.tasks} tasks, {found.sockets} sockets"
+            )
+
+    def _of_files(self) -> Iterator[str]:
+        found = self.files
+        if found is None:
+            return
+        first, last = found.resident[0], found.resident[-1]
+        yield (
+            f"{found.turns:,} turns with two pictures each: {first:.0f} MiB after a tenth, "
+            f"{last:.0f} at the end; the second half adds {found.growth:.1f} "
+            f"(at most {GROWTH_MIB})"
+        )
+        if found.first_peak is not None and found.second_peak is not None:
+            yield (
+                f"An attachment of 10 MiB: {found.first_peak:.0f} MiB at its peak in the first "
+                f"turn, {found.second_peak:.0f} in the next (at most {PEAK_MIB})"
             )
 
 

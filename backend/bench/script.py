@@ -13,6 +13,10 @@ SLOW: Final = "slow"
 SLOW_DELTAS: Final = 50
 ASK: Final = "ask"
 """A call of the gated tool, then one delta."""
+DRAW: Final = "draw"
+"""A call of the tool that draws, then one delta."""
+PICTURE: Final = b"\x89PNG\r\n\x1a\n"
+"""How a file begins that passes for a picture."""
 STEADY: Final = "steady"
 """``steady RATE SECONDS``: so many deltas a second, for so many seconds."""
 ENDLESS: Final = "endless"
@@ -32,5 +36,5 @@ def pieces_of(text: str) -> tuple[int, float]:
         return int(per_second) * int(seconds), 1 / int(per_second)
     if text == ENDLESS:
         return 2, 3600.0
-    counts = {ASK: 1, SHORT: 5}
+    counts = {ASK: 1, DRAW: 1, SHORT: 5}
     return counts.get(text) or int(os.environ["BENCH_DELTAS"]), 0

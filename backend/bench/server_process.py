@@ -84,12 +84,19 @@ class ServerProcess:
 
     def resident_kib(self) -> int:
         """Return the process's resident memory in KiB."""
-        status = Path(f"/proc/{self.pid}/status")
-        if status.exists():
-            found = re.search(r"VmRSS:\s+(\d+)", status.read_text())
-            return int(found[1]) if found else 0
+        if Path(f"/proc/{self.pid}/status").exists():
+            return self._status("VmRSS")
         listed = ["ps", "-o", "rss=", "-p", str(self.pid)]
         return int(subprocess.run(listed, capture_output=True, text=True, check=True).stdout)
+
+    def peak_kib(self) -> int:
+        """Return the most resident memory in KiB since it was last forgotten, on Linux."""
+        return self._status("VmHWM")
+
+    def _status(self, name: str) -> int:
+        text = Path(f"/proc/{self.pid}/status").read_text()
+        found = re.search(rf"{name}:\s+(\d+)", text)
+        return int(found[1]) if found else 0
 
     def loop_seconds(self) -> float | None:
         """Return how long the main thread has worked, which runs the event loop."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from bench.command import main
+from bench.files import PEAK_MIB
 
 
 def test_the_short_form_prints_a_table_and_writes_json_and_a_picture(
@@ -63,6 +65,24 @@ def test_how_soon_a_live_chat_answers_aloud_is_a_row(
 
     assert "first byte of sound, 5 times" in capsys.readouterr().out
     assert len(json.loads(written.read_text("utf-8"))["spoken"]["seconds"]) == 5
+
+
+def test_turns_with_pictures_leave_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "bench.json"
+
+    assert main(["--short", "--only", "files", "--json", str(written)]) == 0
+
+    assert "10 turns with two pictures each" in capsys.readouterr().out
+    files = json.loads(written.read_text("utf-8"))["files"]
+    assert len(files["resident"]) == 10
+    # Ten turns hold 1.3 MiB of pictures; the server keeps at most its caches.
+    assert files["resident"][-1] - files["resident"][1] < 16
+    if sys.platform == "linux":
+        # S4-R42: read once, whole, and not copied.
+        assert 8 < files["first_peak"] < PEAK_MIB
+        assert files["second_peak"] < PEAK_MIB
 
 
 def test_a_name_that_is_not_measured_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,13 +47,18 @@ class Server:
         )
         self.results = ResultFiles(self.files, CHAT, LIMITS, self.models)
 
+    @property
+    def turn(self) -> TurnGate:
+        """What of a turn concerns files."""
+        return cast("TurnGate", SimpleNamespace(chat=CHAT, files=self.results))
+
     def restarted(self) -> Server:
         """Another process on the same store."""
         return Server(self.service, turns=self.turns, untrusted=self.untrusted)
 
     async def ask(self, model: BaseLlm, contents: list[types.Content]) -> str:
         """Ask a model to go on; its words."""
-        token = CURRENT.set(cast("TurnGate", SimpleNamespace(chat=CHAT, files=self.results)))
+        token = CURRENT.set(self.turn)
         request = LlmRequest(model=model.model, contents=contents)
         words = ""
         try:

@@ -1,0 +1,3 @@
+"""An agent that draws."""
+
+from . import agent as agent

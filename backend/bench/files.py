@@ -1,0 +1,99 @@
+"""What files cost in memory: over many turns with pictures, and for one large attachment."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.client import BenchError, post, post_file
+from bench.peers import chat_body, chunks
+from bench.script import DRAW, PICTURE, SHORT
+
+if TYPE_CHECKING:
+    from bench.server_process import ServerProcess
+
+SMALL_CACHES: Final = (
+    "env:SLUICEGATE_FILE_CACHE_BYTES=4194304",
+    "env:SLUICEGATE_SESSION_CACHE_BYTES=4194304",
+)
+"""Options of a server whose caches are full after a few turns, so that only growth is seen."""
+LARGE: Final = 10 * 1024 * 1024
+"""Bytes of the large attachment."""
+PEAK_MIB: Final = 60
+"""MiB above its rest that a server may take while it renders the large attachment."""
+GROWTH_MIB: Final = 16
+"""MiB that a server may grow in the second half of its turns."""
+
+_TURNS_PER_CHAT: Final = 10
+_ATTACHED: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Resident MiB after each tenth of ``turns``; peak MiB over its rest for a large attachment.
+
+    The peaks are those of a first turn and of a second one, None where the system does not tell.
+    """
+
+    turns: int
+    resident: list[float]
+    first_peak: float | None
+    second_peak: float | None
+
+    @property
+    def growth(self) -> float:
+        """MiB that the second half of the turns has added."""
+        return self.resident[-1] - self.resident[len(self.resident) // 2 - 1]
+
+
+def measure_files(server: ServerProcess, *, turns: int) -> Files:
+    """Run turns in which a picture comes from the user and one from a tool, each a new one.
+
+    Raises:
+        BenchError: A turn does not show its picture.
+    """
+    resident = []
+    for number in range(turns):
+        _draw(server, f"chat-{number // _TURNS_PER_CHAT}", number)
+        if (number + 1) % (turns // 10) == 0:
+            resident.append(server.resident_kib() / 1024)
+    chat = secrets.token_hex(8)
+    address = server.address()
+    post(address, "/api/chat", chat_body(chat, SHORT))
+    data = PICTURE + os.urandom(LARGE - len(PICTURE))
+    stored: dict[str, Any] = post_file(address, f"/api/chats/{chat}/files", data, "image/png")
+    file = {"type": "file", "url": stored["url"], "mediaType": "image/png"}
+    peaks = []
+    for message in ("first", "second"):
+        body = chat_body(chat, SHORT, message=message)
+        if message == "first":
+            body["messages"][0]["parts"].insert(0, file)
+        peaks.append(_peak(server, body))
+    return Files(turns, resident, *peaks)
+
+
+def _draw(server: ServerProcess, chat: str, number: int) -> None:
+    data = base64.b64encode(PICTURE + os.urandom(_ATTACHED)).decode()
+    body = chat_body(chat, DRAW, message=f"message-{number}")
+    file = {"type": "file", "url": f"data:image/png;base64,{data}", "mediaType": "image/png"}
+    body["messages"][0]["parts"].insert(0, file)
+    answer = post(server.address(), "/api/chat", body)
+    if not any(chunk["type"] == "file" for chunk in chunks(answer.body)):
+        raise BenchError(f"A turn did not show its picture: {answer.body[-500:]!r}.")
+
+
+def _peak(server: ServerProcess, body: dict[str, Any]) -> float | None:
+    """MiB that one turn takes at most, over what the server held before."""
+    forget = Path(f"/proc/{server.pid}/clear_refs")
+    try:
+        forget.write_text("5")
+    except OSError:
+        post(server.address(), "/api/chat", body)
+        return None
+    before = server.resident_kib()
+    post(server.address(), "/api/chat", body)
+    return (server.peak_kib() - before) / 1024
