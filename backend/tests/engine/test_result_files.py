@@ -31,7 +31,7 @@ def limited(**more: Any) -> Server:
     limits = ResultLimits(
         **{"files": 3, "file_bytes": 1_000, "text_bytes": 2_000, "folders": (), **more}
     )
-    server.results = type(server.results)(server.files, CHAT, limits, server.models)
+    server.results = type(server.results)(server.files, CHAT, limits)
     return server
 
 

@@ -13,13 +13,12 @@ from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.current_turn import CURRENT
 from sluicegate.engine.files.chat_files import ChatFiles
 from sluicegate.engine.files.file_cache import FileCache
 from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.files.result_limits import ResultLimits
-from sluicegate.engine.gate.turn_gate import TurnGate
 from sluicegate.engine.models.model_files import ModelFiles
+from sluicegate.engine.models.model_turn import MODEL_TURN, ModelTurn
 from sluicegate.media.capabilities import Capabilities
 from tests.media.making import made
 
@@ -45,12 +44,12 @@ class Server:
             turns=self.turns,
             untrusted=self.untrusted,
         )
-        self.results = ResultFiles(self.files, CHAT, LIMITS, self.models)
+        self.results = ResultFiles(self.files, CHAT, LIMITS)
 
     @property
-    def turn(self) -> TurnGate:
+    def turn(self) -> ModelTurn:
         """What of a turn concerns files."""
-        return cast("TurnGate", SimpleNamespace(chat=CHAT, files=self.results))
+        return cast("ModelTurn", SimpleNamespace(chat=CHAT, notices=self.results.notices))
 
     def restarted(self) -> Server:
         """Another process on the same store."""
@@ -58,7 +57,7 @@ class Server:
 
     async def ask(self, model: BaseLlm, contents: list[types.Content]) -> str:
         """Ask a model to go on; its words."""
-        token = CURRENT.set(self.turn)
+        token = MODEL_TURN.set(self.turn)
         request = LlmRequest(model=model.model, contents=contents)
         words = ""
         try:
@@ -66,7 +65,7 @@ class Server:
                 content = response.content or types.Content()
                 words += "".join(part.text or "" for part in content.parts or [])
         finally:
-            CURRENT.reset(token)
+            MODEL_TURN.reset(token)
         return words
 
     async def answered(self, steps: list[list[str]]) -> list[types.Content]:

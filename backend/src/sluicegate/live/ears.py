@@ -57,7 +57,7 @@ class Ears:
 
     async def shaped(self, contents: list[types.Content]) -> list[types.Content]:
         """The contents with the files they refer to."""
-        models = self._run.gate.files.models
+        models = self._run.gate.models
         if self._model is None:
             return contents
         return list((await models.shape(contents, self._model, self._name)).contents)

@@ -14,7 +14,7 @@ from google.genai import types
 
 from sluicegate.core.exchanges import ASIDE, METADATA_KEY
 from sluicegate.core.gate import NOT_FINISHED
-from sluicegate.engine.current_turn import CURRENT
+from sluicegate.engine.gate.current_turn import enter
 from sluicegate.engine.running.adk_run import TELEMETRY
 from sluicegate.engine.running.session_log import SessionLog
 from sluicegate.errors import StoreError
@@ -90,7 +90,7 @@ class LiveRun:
 
     async def drive(self, deliver: Callable[[Event], None]) -> None:
         """Run until the model or whoever cancels this ends it; never raises what ADK raised."""
-        CURRENT.set(self.gate)
+        enter(self.gate)
         try:
             events = self._runner.run_live(
                 user_id=self._chat.user,

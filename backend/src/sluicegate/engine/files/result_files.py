@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.engine.files.chat_files import ChatFiles
     from sluicegate.engine.files.result_limits import ResultLimits
-    from sluicegate.engine.models.model_files import ModelFiles
     from sluicegate.wire.stored_files import StoredFile
 
 logger = logging.getLogger("sluicegate")
@@ -87,8 +86,6 @@ class ResultFiles:
     store: ChatFiles
     chat: ChatKey
     limits: ResultLimits
-    models: ModelFiles
-    """How the models of the turn are given files."""
     notices: Notices = field(default_factory=Notices)
 
     async def after(

@@ -10,7 +10,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.core.event_parts import ABORTED, NODE_CONFIRMATION
 from sluicegate.core.exchanges import METADATA_KEY
-from sluicegate.engine.current_turn import CURRENT
+from sluicegate.engine.gate.current_turn import CURRENT
 from sluicegate.engine.models.fast_lane import UNHEARD
 from sluicegate.engine.models.model_files import is_served
 
@@ -67,9 +67,7 @@ class GatePlugin(BasePlugin):
             model = getattr(invocation.agent, "canonical_model", None)
             is_live = invocation.live_request_queue is not None
             if isinstance(model, BaseLlm) and (is_live or not is_served(model)):
-                shaped = await turn.files.models.shape(
-                    llm_request.contents, model, llm_request.model
-                )
+                shaped = await turn.models.shape(llm_request.contents, model, llm_request.model)
                 llm_request.contents = shaped.contents
         return None
 
@@ -125,7 +123,7 @@ class GatePlugin(BasePlugin):
         if invocation_context.live_request_queue is None or event.get_function_responses():
             await turn.files.neutralise(event)
         noted: dict[str, Any] = {}
-        notices = turn.files.notices.take()
+        notices = turn.notices.take()
         if notices:
             self._note(event, {"notices": notices})
         if not event.partial:

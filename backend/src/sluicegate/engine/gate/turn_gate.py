@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.core.ledger import ApprovalRow
+    from sluicegate.engine.files.notices import Notices
     from sluicegate.engine.files.result_files import ResultFiles
     from sluicegate.engine.gate.caps import Caps
+    from sluicegate.engine.models.model_files import ModelFiles
     from sluicegate.stores.base import Ledger
     from sluicegate.tools.approval import Policy
 
@@ -68,6 +70,7 @@ class TurnGate:
     caps: Caps
     ttl: Callable[[str], float]
     files: ResultFiles
+    models: ModelFiles
     new_error_id: Callable[[], str]
     report: Callable[[str, BaseException], None]
     policy: Policy | None = None
@@ -96,6 +99,11 @@ class TurnGate:
             policy=self.policy,
             report=self._reported,
         )
+
+    @property
+    def notices(self) -> Notices:
+        """What the user is told that belongs to no call."""
+        return self.files.notices
 
     def begin(self, run: InvocationContext) -> None:
         """The run begins in which the turn's calls are made."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.engine.current_turn import CURRENT
+from sluicegate.engine.models.model_turn import MODEL_TURN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -42,7 +42,7 @@ def discreet(model: BaseLlm) -> BaseLlm:
         llm_request: LlmRequest,
         stream: bool = False,  # noqa: FBT001, FBT002 - ADK's signature
     ) -> AsyncGenerator[LlmResponse, None]:
-        turn = CURRENT.get()
+        turn = MODEL_TURN.get()
         call = None if turn is None else turn.lanes.enter()
         responses: AsyncGenerator[LlmResponse, Any] = original(llm_request, stream)
         try:
@@ -69,7 +69,7 @@ def discreet(model: BaseLlm) -> BaseLlm:
 
     @asynccontextmanager
     async def connect(llm_request: LlmRequest) -> AsyncGenerator[BaseLlmConnection, None]:
-        turn = CURRENT.get()
+        turn = MODEL_TURN.get()
         opened = connected(llm_request) if turn is None else turn.connect(connected, llm_request)
         async with opened as connection:
             yield connection

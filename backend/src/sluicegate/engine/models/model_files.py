@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.models.registry import LLMRegistry
 
-from sluicegate.engine.current_turn import CURRENT
 from sluicegate.engine.models.litellm_client import block_client
+from sluicegate.engine.models.model_turn import MODEL_TURN
 from sluicegate.errors import Unknown
 from sluicegate.media.selection import Shape
 from sluicegate.media.shaping import Shaped, Shaping
@@ -109,13 +109,13 @@ class ModelFiles:
         shape = Shape(row, route_of(model), hooked, self._turns, self._untrusted)
         shaping = Shaping(contents, shape)
         loaded: dict[tuple[str, Form], Loaded | None] = {}
-        turn = CURRENT.get()
+        turn = MODEL_TURN.get()
         for file, form in shaping.wanted:
             read = None if turn is None else await self._load(turn.chat, file, form)
             loaded[file.name, form] = read
         shaped = shaping.shaped(loaded)
         if turn is not None and shaped.left_out:
-            turn.files.notices.tell(shaped.notices)
+            turn.notices.tell(shaped.notices)
         return shaped
 
     async def _load(self, chat: ChatKey, file: StoredFile, form: Form) -> Loaded | None:

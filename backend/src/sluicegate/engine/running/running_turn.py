@@ -17,8 +17,8 @@ from sluicegate.core.noted import enriched
 from sluicegate.core.remembered import remembered_open, with_remembered
 from sluicegate.core.signals import Answered, Asked, Failed, Settled, Signal
 from sluicegate.core.turn_plan import new_approval
-from sluicegate.engine.current_turn import CURRENT
 from sluicegate.engine.failures import describe
+from sluicegate.engine.gate.current_turn import enter
 from sluicegate.errors import StoreError
 from sluicegate.stores.base import StreamFull
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk, FinishReason, StartChunk
@@ -96,7 +96,7 @@ class RunningTurn:
 
         Returns how it ended; `finish` writes that end. Never raises what ADK or a tool raised.
         """
-        CURRENT.set(self.turn_gate)
+        enter(self.turn_gate)
         await self.emit([StartChunk(message_id=self.stamp.message), *self.opening])
         if events is None:
             return "finished"
