@@ -114,8 +114,10 @@ for (const transport of ["sse", "websocket"] as const) {
       await chat.open({ transport });
       const before = await server.effects();
       await chat.say("Pay Ada 50 euros");
-      await expect(chat.card("Send money")).toBeVisible();
+      const asked = chat.card("Send money").getByText(/^\w+ wants to call process_payment$/);
+      const who = await asked.textContent();
       await chat.page.reload();
+      await expect(asked).toHaveText(String(who));
       await expect(
         chat.page.getByRole("link", { name: /Pay Ada.*1 approval waits/ }).first(),
       ).toBeVisible();
@@ -152,6 +154,14 @@ test("an edited payment pays what was edited and says so to the model", async ({
   await expect(chat.answer).toContainText("The payment is settled");
   await chat.finished();
   expect((await server.effects()).at(-1)).toContain("40");
+  const row = chat.tool("Send money");
+  const details = row.getByRole("button", { name: "Details" });
+  const amount = row.getByRole("table", { name: "Arguments" }).getByText("40");
+  await details.click();
+  await expect(amount).toBeVisible();
+  await chat.page.reload();
+  await details.click();
+  await expect(amount).toBeVisible();
 });
 
 test("a tool that is always allowed in a chat asks no more there", async ({ chat, server }) => {

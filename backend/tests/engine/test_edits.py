@@ -72,6 +72,8 @@ async def test_a_call_runs_as_it_was_changed_and_the_model_knows(
     assert "changed the arguments" in told["edited_by_user"]["note"]
     stored = await talk.history()
     assert comparable(stored, major=major) == comparable(turn.message, major=major)
+    [streamed] = turn.message["metadata"]["approvals"].values()
+    assert streamed == {"edits": {"n": 2}}
     [approval] = stored["metadata"]["approvals"].values()
     assert (approval["state"], approval["edits"]) == ("executed", {"n": 2})
 

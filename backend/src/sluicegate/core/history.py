@@ -8,15 +8,15 @@ of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.event_parts import media_in, parts_of
 from sluicegate.core.exchanges import Exchange, notes, question_texts
+from sluicegate.core.finish_metadata import edits_in, metadata
 from sluicegate.core.noted import by_browser, closed_in, cut_short, decision_in, enriched
 from sluicegate.core.release import open_gate
 from sluicegate.core.remembered import remembered_in, remembered_open, with_remembered
-from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup, TurnFacts
+from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup
 from sluicegate.core.spoken_order import in_spoken_order
 from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import (
@@ -62,6 +62,7 @@ class RebuiltExchange:
     translator: Translator
     gate: Gate
     turns: list[RebuiltTurn]
+    rows: Rows
 
     @property
     def is_waiting(self) -> bool:
@@ -78,6 +79,15 @@ class RebuiltExchange:
         """Whether a gated call has no end yet: it waits, is decided, or its run was cut."""
         return self.is_waiting or any(
             state.ask is not None and state.outcome is None for state in self.gate.calls.values()
+        )
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """``messageMetadata`` of a ``finish`` that ends the message as it is (T3)."""
+        return metadata(
+            self.translator.facts,
+            created_at=self.exchange.created_at,
+            edits=edits_in(self.gate, self.rows.values()),
         )
 
     @property
@@ -103,6 +113,7 @@ def rebuild(
         Translator(tools, files_url=files_url),
         open_gate(exchange.release, exchange.style),
         [],
+        rows,
     )
     rebuilt.translator.facts.model = exchange.model
     remembered = remembered_in(rows)
@@ -174,7 +185,7 @@ def assistant_message(rebuilt: RebuiltExchange, rows: Rows) -> UIMessage:
     exchange = rebuilt.exchange
     start = StartChunk(message_id=exchange.message_id)
     message = reduce_chunks([start, *(c for c in rebuilt.chunks if not _is_passing(c))])
-    message["metadata"] = metadata(rebuilt.translator.facts, created_at=exchange.created_at)
+    message["metadata"] = rebuilt.metadata
     decided = {
         state.ask.approval_id: _trace(rows[state.ask.approval_id])
         for state in rebuilt.gate.calls.values()
@@ -208,24 +219,6 @@ def user_message(exchange: Exchange, *, files_url: str) -> UIMessage | None:
 def _file_part(file: Media) -> Part:
     part = {"type": "file", "mediaType": file.media_type, "url": file.url}
     return part if file.title is None else {**part, "filename": file.title}
-
-
-def metadata(facts: TurnFacts, *, created_at: float) -> dict[str, Any]:
-    """``messageMetadata`` of ``finish``: the exchange's total so far (T3)."""
-    usage = facts.usage
-    found: dict[str, Any] = {
-        "usage": {
-            "inputTokens": usage.input_tokens,
-            "outputTokens": usage.output_tokens,
-            "totalTokens": usage.total_tokens,
-            "reasoningTokens": usage.reasoning_tokens,
-            "cachedInputTokens": usage.cached_input_tokens,
-        },
-        "createdAt": datetime.fromtimestamp(created_at, UTC).isoformat(timespec="milliseconds"),
-    }
-    if facts.model is not None:
-        found["model"] = facts.model
-    return found
 
 
 def resumable(rebuilt: RebuiltExchange, *, major: Literal[6, 7]) -> bool:

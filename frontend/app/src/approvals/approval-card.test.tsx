@@ -18,7 +18,7 @@ const card = (name = "Send money") => screen.getByRole("region", { name: `Approv
 const button = (name: string) => screen.getByRole("button", { name });
 
 test("a card shows the tool, its arguments field by field, the hint and who asks", () => {
-  open(payment({ agent: "bookkeeper", reason: "Over the limit" }));
+  open(payment({ descriptor: { agent: "bookkeeper" }, reason: "Over the limit" }));
   expect(card().textContent).toContain("bookkeeper wants to call process_payment");
   expect(card().textContent).toContain("Over the limit");
   const rows = screen.getAllByRole("row").map((row) => row.textContent);

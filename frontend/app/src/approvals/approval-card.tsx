@@ -31,7 +31,7 @@ interface ApprovalCardProps {
 }
 
 function Heading({ request, id }: { readonly request: ApprovalRequest; readonly id: string }) {
-  const { expiresAt } = readDescriptor(request.descriptor);
+  const { agent, expiresAt } = readDescriptor(request.descriptor);
   return (
     <Stack gap={4}>
       <Group gap="xs" justify="space-between">
@@ -44,8 +44,7 @@ function Heading({ request, id }: { readonly request: ApprovalRequest; readonly 
       </Group>
       <Group gap="xs">
         <Text size="sm" c="dimmed">
-          {request.agent === undefined ? "The agent" : <Visible text={request.agent} />} wants to
-          call{" "}
+          {agent === undefined ? "The agent" : <Visible text={agent} />} wants to call{" "}
           <Text span inherit ff="monospace">
             <Visible text={request.toolName} />
           </Text>

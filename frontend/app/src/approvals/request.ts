@@ -2,6 +2,8 @@ import type { PendingApproval } from "sluicegate";
 
 /** What the server tells about the tool of an approval (`approvalDescriptor`). */
 export interface Descriptor {
+  /** The agent that wants to call it. */
+  readonly agent?: string;
   readonly expiresAt?: string;
   readonly editable: boolean;
   readonly rememberable: boolean;
@@ -12,8 +14,6 @@ export interface Descriptor {
 export interface ApprovalRequest extends PendingApproval {
   /** What the tool calls itself for people. */
   readonly title?: string;
-  /** The agent that wants to call it. */
-  readonly agent?: string;
   /** An answer that was given and goes out with the others. */
   readonly answer?: "approved" | "denied";
 }
@@ -41,6 +41,7 @@ export function readDescriptor(value: unknown): Descriptor {
   return {
     editable: value.editable === true,
     rememberable: value.rememberable === true,
+    ...(typeof value.agent === "string" && { agent: value.agent }),
     ...(typeof value.expiresAt === "string" && { expiresAt: value.expiresAt }),
     ...(isRecord(value.schema) && { schema: value.schema }),
   };

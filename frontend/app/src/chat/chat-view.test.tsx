@@ -147,3 +147,22 @@ test("a suggestion is said, and the chat begins", async () => {
   await screen.findByText("Settled.");
   expect(posts[0]?.messages.at(-1)?.parts).toEqual([{ type: "text", text: "Say hello" }]);
 });
+
+test("what was approved in place of what was asked for is shown before it", async () => {
+  const edits = { id: "other" };
+  const finish = {
+    type: "finish",
+    messageMetadata: { approvals: { "ap-pay": { edits } } },
+  } as const;
+  server(WAITING, ANSWER.with(-1, finish));
+  const user = open();
+  await user.click(await screen.findByRole("button", { name: "Approve all" }));
+  await screen.findByText("Settled.");
+  const row = await tool("Send money");
+  await user.click(within(row).getByRole("button", { name: "Details" }));
+  const tables = within(row).getAllByRole("table");
+  expect(tables.map((table) => [table.ariaLabel, table.textContent])).toEqual([
+    ["Arguments", "idother"],
+    ["Asked for", "idpay"],
+  ]);
+});

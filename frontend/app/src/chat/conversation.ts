@@ -62,13 +62,13 @@ function useInstruments() {
 }
 
 /** The list of open questions, the same one as long as it would be drawn the same. */
-function useRequests(messages: readonly UIMessage[], notes: CallNotes, unsent: Set<string>) {
+function useRequests(messages: readonly UIMessage[], unsent: Set<string>) {
   const last = useRef<readonly ApprovalRequest[]>([]);
   return useMemo(() => {
-    const found = openRequests(messages, notes, unsent);
+    const found = openRequests(messages, unsent);
     if (!sameRequests(found, last.current)) last.current = found;
     return last.current;
-  }, [messages, notes, unsent]);
+  }, [messages, unsent]);
 }
 
 interface Opened {
@@ -108,7 +108,7 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
   }, [chat.status]);
   const voice = useVoice(chat.voice, choices, heard);
   const notes = useSyncExternalStore(keeper.subscribe, keeper.notes);
-  const requests = useRequests(chat.messages, notes, unsent);
+  const requests = useRequests(chat.messages, unsent);
 
   const isAsking = requests.length > 0 && unsent.size === 0 && !isBusy;
   const { reload } = chat;

@@ -1,8 +1,5 @@
 import { expect, test } from "vitest";
-import type { CallNotes } from "./call-notes.ts";
 import { openRequests } from "./requests.ts";
-
-const NOTES: CallNotes = { agents: new Map([["c1", "bookkeeper"]]), progress: new Map() };
 
 function message(...parts: object[]) {
   return { id: "m1", role: "assistant", parts: [{ type: "step-start" }, ...parts] };
@@ -21,13 +18,13 @@ function pay(id: string, state: string, approved?: boolean) {
 
 const asked = (id: string) => pay(id, "approval-requested");
 const answers = (parts: object[], unsent: string[]) =>
-  openRequests([message(...parts)], NOTES, new Set(unsent)).map(({ approvalId, answer }) => [
+  openRequests([message(...parts)], new Set(unsent)).map(({ approvalId, answer }) => [
     approvalId,
     answer,
   ]);
 
-test("an open question knows its tool, its title and who asks", () => {
-  expect(openRequests([message(asked("1"))], NOTES, new Set())).toEqual([
+test("an open question knows its tool and its title", () => {
+  expect(openRequests([message(asked("1"))], new Set())).toEqual([
     {
       approvalId: "ap1",
       messageId: "m1",
@@ -35,7 +32,6 @@ test("an open question knows its tool, its title and who asks", () => {
       toolName: "pay",
       input: { amount: 5 },
       title: "Send money",
-      agent: "bookkeeper",
     },
   ]);
 });
@@ -66,5 +62,5 @@ test("what the server decides by itself asks nobody", () => {
 
 test("what a later message of the user has withdrawn asks nobody", () => {
   const user = { id: "u", role: "user", parts: [] };
-  expect(openRequests([message(asked("1")), user], NOTES, new Set())).toEqual([]);
+  expect(openRequests([message(asked("1")), user], new Set())).toEqual([]);
 });

@@ -1,6 +1,5 @@
 import { type ChatMessage, type PendingApproval, pendingApprovals } from "sluicegate";
 import type { ApprovalRequest } from "../approvals/request.ts";
-import type { CallNotes } from "./call-notes.ts";
 
 /** What the cards need of a tool part. */
 interface CardPart {
@@ -34,15 +33,12 @@ function asked(message: Message, unsent: ReadonlySet<string>): Message {
 function request(
   pending: PendingApproval,
   parts: readonly CardPart[],
-  notes: CallNotes,
   unsent: ReadonlySet<string>,
 ): ApprovalRequest {
   const part = parts.find(({ approval }) => approval?.id === pending.approvalId);
-  const agent = notes.agents.get(pending.toolCallId);
   return {
     ...pending,
     ...(part?.title !== undefined && { title: part.title }),
-    ...(agent !== undefined && { agent }),
     ...(unsent.has(pending.approvalId) && {
       answer: part?.approval?.approved === true ? "approved" : "denied",
     }),
@@ -55,7 +51,6 @@ function request(
  */
 export function openRequests(
   messages: readonly Message[],
-  notes: CallNotes,
   unsent: ReadonlySet<string>,
 ): readonly ApprovalRequest[] {
   const last = messages.at(-1);
@@ -64,7 +59,7 @@ export function openRequests(
   const pending = pendingApprovals(before);
   if (pending.every(({ approvalId }) => unsent.has(approvalId))) return [];
   const parts = messages.flatMap((message) => message.parts) as readonly CardPart[];
-  return pending.map((one) => request(one, parts, notes, unsent));
+  return pending.map((one) => request(one, parts, unsent));
 }
 
 /** Whether two lists of questions would be drawn the same. */
@@ -80,7 +75,6 @@ export function sameRequests(
         twin !== undefined &&
         twin.approvalId === request.approvalId &&
         twin.answer === request.answer &&
-        twin.agent === request.agent &&
         twin.title === request.title &&
         JSON.stringify(twin.input) === JSON.stringify(request.input)
       );

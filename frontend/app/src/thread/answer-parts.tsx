@@ -12,7 +12,7 @@ import { FilePart } from "./file-part.tsx";
 import { PageQuestion } from "./page-question.tsx";
 import { type Source, Sources } from "./sources.tsx";
 import { ToolCall } from "./tool-call.tsx";
-import { isToolPart, type ToolPart, toolName } from "./tool-states.ts";
+import { editsOf, isToolPart, type ToolPart, toolName } from "./tool-states.ts";
 
 type Part = UIMessage["parts"][number];
 
@@ -35,19 +35,21 @@ function Reasoning({ text }: { readonly text: string }) {
 interface ToolProps {
   readonly part: ToolPart;
   readonly requests: readonly ApprovalRequest[];
+  /** What the message tells of its approvals. */
+  readonly metadata: unknown;
 }
 
 /** A call: its question stands with those that are asked together, where the first of them is. */
-function Tool({ part, requests }: ToolProps) {
+function Tool({ part, requests, metadata }: ToolProps) {
   const around = useAround();
   const place = requests.findIndex(({ approvalId }) => approvalId === part.approval?.id);
   if (place === 0) return <ApprovalGroup requests={requests} onDecide={around.decide} />;
   if (place > 0) return null;
   if (isQuestion(part, around)) return <PageQuestion part={part} />;
-  return <ToolCall part={part} />;
+  return <ToolCall part={part} edits={editsOf(part, metadata)} />;
 }
 
-function draw(part: Part, requests: readonly ApprovalRequest[]): ReactNode {
+function draw(part: Part, requests: readonly ApprovalRequest[], metadata: unknown): ReactNode {
   switch (part.type) {
     case "text":
       return <Markdown text={part.text} isGrowing={part.state === "streaming"} />;
@@ -56,7 +58,9 @@ function draw(part: Part, requests: readonly ApprovalRequest[]): ReactNode {
     case "file":
       return <FilePart part={part} />;
     default:
-      return isToolPart(part) && <Tool part={part as ToolPart} requests={requests} />;
+      return (
+        isToolPart(part) && <Tool part={part as ToolPart} requests={requests} metadata={metadata} />
+      );
   }
 }
 
@@ -73,7 +77,7 @@ export function AnswerParts({ message }: { readonly message: UIMessage }) {
       {message.parts.map((part, index) => {
         // A tool part is itself wherever others come to stand; any other is its place.
         const key = isToolPart(part) ? part.toolCallId : index;
-        const drawn = draw(part, own);
+        const drawn = draw(part, own, message.metadata);
         return drawn === false || drawn === undefined ? null : <Slot key={key}>{drawn}</Slot>;
       })}
       <Sources sources={message.parts.filter(isSource)} />

@@ -14,11 +14,30 @@ function Mark({ state }: { readonly state: ToolState }) {
   return state.isProblem ? <Cross size={12} /> : <Check size={12} />;
 }
 
-function Details({ part }: { readonly part: ToolPart }) {
+interface CallProps {
+  readonly part: ToolPart;
+  /** The arguments that a person approved in place of those asked about. */
+  readonly edits: unknown;
+}
+
+function Details({ part, edits }: CallProps) {
   const input = toolInput(part);
   return (
     <Stack gap="xs">
-      {input !== undefined && <Fields value={input} label="Arguments" />}
+      {edits !== undefined && (
+        <>
+          <Text size="sm" fw={600}>
+            Arguments, changed before the approval
+          </Text>
+          <Fields value={edits} label="Arguments" />
+          <Text size="sm" fw={600}>
+            What the agent asked for
+          </Text>
+        </>
+      )}
+      {input !== undefined && (
+        <Fields value={input} label={edits === undefined ? "Arguments" : "Asked for"} />
+      )}
       {part.state === "output-available" && (
         <>
           <Text size="sm" fw={600}>
@@ -32,7 +51,7 @@ function Details({ part }: { readonly part: ToolPart }) {
 }
 
 /** A call of a tool, in one line that unfolds. */
-export const ToolCall = memo(function ToolCall({ part }: { readonly part: ToolPart }) {
+export const ToolCall = memo(function ToolCall({ part, edits }: CallProps) {
   const { notes, requests } = useAround();
   const state = toolState(part, notes, requests.length > 0);
   const name = part.title ?? toolName(part);
@@ -56,7 +75,7 @@ export const ToolCall = memo(function ToolCall({ part }: { readonly part: ToolPa
           </Text>
         )}
         <Folded label="Details">
-          <Details part={part} />
+          <Details part={part} edits={edits} />
         </Folded>
       </Stack>
     </Paper>

@@ -3,7 +3,7 @@ import type { CallNotes, Progress } from "../chat/call-notes.ts";
 import { type ToolPart, toolInput, toolName, toolState } from "./tool-states.ts";
 
 function notes(progress?: Progress): CallNotes {
-  return { agents: new Map(), progress: new Map(progress && [["c1", progress]]) };
+  return new Map(progress && [["c1", progress]]);
 }
 
 const HELD = "done, waiting for your other approvals";

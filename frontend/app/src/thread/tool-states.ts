@@ -1,3 +1,4 @@
+import { isRecord } from "../approvals/request.ts";
 import type { CallNotes } from "../chat/call-notes.ts";
 
 /** What is drawn of a tool part; the parts of declared and of dynamic tools both fit. */
@@ -44,6 +45,17 @@ export function toolInput(part: ToolPart): unknown {
   return original(part).input;
 }
 
+/**
+ * The arguments that a person approved in place of those asked about (A7), as the message's
+ * metadata has them.
+ */
+export function editsOf(part: ToolPart, metadata: unknown): unknown {
+  if (part.approval === undefined || !isRecord(metadata)) return undefined;
+  const { approvals } = metadata;
+  const trace = isRecord(approvals) ? approvals[part.approval.id] : undefined;
+  return isRecord(trace) ? trace.edits : undefined;
+}
+
 /** Where a call stands, in words for a person. */
 export interface ToolState {
   readonly words: string;
@@ -61,7 +73,7 @@ const RUNNING: ToolState = { words: "running", ...OPEN };
 
 /** What the server still holds back, as far as it has told or as it must be (D2, D6). */
 function held(part: ToolPart, notes: CallNotes, isWaiting: boolean): ToolState {
-  const progress = notes.progress.get(part.toolCallId);
+  const progress = notes.get(part.toolCallId);
   if (!isWaiting) return RUNNING;
   if (progress === "failed") return HELD_FAILURE;
   // After a reload nobody tells, but a question is only asked once all calls before it are over.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.history import for_reader, metadata
+from sluicegate.core.history import for_reader
 from sluicegate.engine.running.turn_reader import TurnReader
 from sluicegate.wire.chunks import (
     BaseChunk,
@@ -42,8 +42,7 @@ def not_yet(plan: Answers, waiting: Sequence[str], *, major: Major) -> TurnReade
     for call_id in runnable:
         head.extend(exchange.gate.announce_again(call_id))
     head.extend(exchange.gate.pause())
-    facts = metadata(exchange.translator.facts, created_at=exchange.exchange.created_at)
-    head.append(FinishChunk(finish_reason="tool-calls", message_metadata=facts))
+    head.append(FinishChunk(finish_reason="tool-calls", message_metadata=exchange.metadata))
     return TurnReader(head, None, major=major)
 
 
@@ -122,14 +121,8 @@ def stored(exchange: RebuiltExchange, first: int, *, major: Major) -> TurnReader
         if index or not first:
             chunks.extend(turn.answers)
         chunks.extend(turn.chunks)
-    facts = exchange.translator.facts
-    reason = "tool-calls" if exchange.is_waiting else facts.finish_reason
-    chunks.append(
-        FinishChunk(
-            finish_reason=reason,
-            message_metadata=metadata(facts, created_at=exchange.exchange.created_at),
-        )
-    )
+    reason = "tool-calls" if exchange.is_waiting else exchange.translator.facts.finish_reason
+    chunks.append(FinishChunk(finish_reason=reason, message_metadata=exchange.metadata))
     return TurnReader(for_reader(chunks, major=major), None, major=major)
 
 

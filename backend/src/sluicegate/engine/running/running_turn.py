@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.deferred_gate import DeferredGate
 from sluicegate.core.exchanges import TurnStamp, notes
+from sluicegate.core.finish_metadata import edits_in, metadata
 from sluicegate.core.fragments import continued
-from sluicegate.core.history import RebuiltExchange, metadata
 from sluicegate.core.noted import enriched
 from sluicegate.core.remembered import remembered_open, with_remembered
 from sluicegate.core.signals import Answered, Asked, Failed, Settled, Signal
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.gate import Gate
     from sluicegate.core.grammar import Grammar
+    from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.core.translator import Translator
     from sluicegate.engine.gate.turn_gate import TurnGate
@@ -260,7 +261,11 @@ class RunningTurn:
         reason: FinishReason = "other" if end == "stopped" else self.translator.facts.finish_reason
         if waiting:
             reason = "tool-calls"
-        facts = metadata(self.translator.facts, created_at=self.stamp.created_at)
+        facts = metadata(
+            self.translator.facts,
+            created_at=self.stamp.created_at,
+            edits=edits_in(self.gate, self.turn_gate.rows.values()),
+        )
         await self.emit([FinishChunk(finish_reason=reason, message_metadata=facts)])
 
     async def rest(self) -> None:
