@@ -231,3 +231,11 @@ def answered(talk: Talk) -> dict[str, Any]:
         decide(part, approved=True)
     last = talk.messages[-1]
     return {"message": last, "messageId": last["id"]}
+
+
+async def test_a_question_names_the_agent_that_asks(open_stage: Open) -> None:
+    talk = Talk(await open_stage(TOPOLOGIES["parallel"]()))
+    turn = await talk.say("pay what is due")
+    for message in (turn.message, await talk.history()):
+        asked = [part["approval"] for part in message["parts"] if "approval" in part]
+        assert [each["descriptor"]["agent"] for each in asked] == ["first", "second"]

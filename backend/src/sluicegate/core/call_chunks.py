@@ -74,6 +74,7 @@ def request_chunk(call: Call, ask: Ask, part_id: str) -> BaseChunk:
         )
     descriptor: dict[str, JsonValue] = {
         "toolName": call.name,
+        "agent": call.author,
         "editable": call.facts.editable,
         "rememberable": call.facts.rememberable,
     }
