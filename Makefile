@@ -1,6 +1,7 @@
 # Every task of the project. `make` lists them; each works on its own, in any order, any number of times.
 PYTHON ?= python3
 BENCH ?= .bench/result
+SOAK ?= .bench/soak.json
 BIN := .venv/bin
 NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" npm
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
@@ -8,7 +9,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend typescript conformance scenarios smoke mutants bench format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios smoke mutants soak bench format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -40,7 +41,7 @@ wheel: setup page ## build the wheel, with the page inside
 	@$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python
 	@ls dist/*.whl
 
-test: static types imports backend typescript conformance scenarios smoke ## every check and every test
+test: static types imports backend faults typescript conformance scenarios smoke ## every check and every test
 
 static: setup ## formatting and lint of the Python code, tidiness of the tree
 	$(BIN)/ruff format --check .
@@ -53,8 +54,11 @@ types: setup ## mypy --strict over the package, its tests and the scripts
 imports: setup ## the layer rules between the rooms
 	$(BIN)/lint-imports
 
-backend: setup ## the Python tests
-	$(BIN)/pytest -n auto --dist worksteal
+backend: setup ## the Python tests, without the faults
+	$(BIN)/pytest -n auto --dist worksteal --ignore backend/tests/faults
+
+faults: setup ## kill servers, cut connections, stop stores: the short form, five minutes
+	$(BIN)/pytest -n auto --dist worksteal backend/tests/faults
 
 typescript: setup-node ## formatting, lint and types of the TypeScript code, tests of the client package and the page
 	$(NPM) run --silent check
@@ -80,6 +84,9 @@ smoke: setup-browser wheel ## the wheel alone, in an environment without anythin
 
 mutants: setup ## break each promise once and see that a test notices; takes half an hour
 	$(BIN)/python backend/tests/mutants/run.py
+
+soak: setup ## the long form: 1,040 double approvals, 640 kills, 20,000 schedules; takes an hour or two
+	cd backend && PYTHONPATH="$(CURDIR)/backend/src" $(CURDIR)/$(BIN)/python -m tests.faults.soak --json "$(CURDIR)/$(SOAK)"
 
 bench: setup-browser ## measure the server beside its peers (a table, JSON, a picture), and the page
 	@mkdir -p "$(dir $(BENCH))"

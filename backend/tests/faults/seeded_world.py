@@ -37,6 +37,7 @@ from sluicegate.stores.file_lock import FileLock
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
 from tests.engine.stage import calls, says
 from tests.engine.talk import Talk, decide
+from tests.faults.promises import DoubleEffect, LostDecision
 from tests.faults.seeded_loop import Killed, SeededLoop
 
 CHAT: Final = "chat"
@@ -276,15 +277,19 @@ class World:
         cards = [part for message in messages for part in message["parts"] if "approval" in part]
         assert {card["approval"]["id"] for card in cards} == set(rows)
         for approval, answer in self.promised.items():
-            assert rows[approval].answer == answer
+            if rows[approval].answer != answer:
+                raise LostDecision(f"{approval} was answered {answer}: {rows[approval]}")
         paid = Counter(EFFECTS)
         for card in cards:
             row = rows[card["approval"]["id"]]
             count = paid.pop(card["toolCallId"], 0)
             allowed = {"executed": {1}, "unknown": {0, 1}}.get(row.state, {0})
-            assert count in allowed, f"{row.state}: paid {count} times"
-            assert card["state"] == ENDS[row.state, row.answer], row
-        assert not paid, "paid for nothing that was asked"
+            if count > max(allowed):
+                raise DoubleEffect(f"{row.state}: paid {count} times")
+            if count not in allowed or card["state"] != ENDS[row.state, row.answer]:
+                raise LostDecision(f"paid {count} times, the card is {card['state']}: {row}")
+        if paid:
+            raise DoubleEffect("paid for nothing that was asked")
 
 
 async def _stored(engine: ChatEngine) -> list[UIMessage]:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import seeded_world
-from tests.faults.seeded_world import World
+from tests.faults.soak.schedules import lived
 
 PARTS = 4
 SEEDS = int(os.environ.get("SLUICEGATE_SEEDS", "32"))
@@ -27,14 +26,6 @@ def _the_dead_say_nothing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     yield
     gc.collect()
-
-
-def lived(folder: Path, seed: int) -> World:
-    world = World(folder / f"{seed}.db", seed)
-    seeded_world.EFFECTS.clear()
-    world.serve(world.crowd, dies=seed % 2 == 1)
-    world.serve(world.settle, dies=False)
-    return world
 
 
 def test_a_seed_shows_the_same_again(tmp_path: Path) -> None:

@@ -1,0 +1,81 @@
+"""Where a process dies: named points on the way from a question to the end of its answer.
+
+P0 before the decision is stored, P1 decision stored and nothing run, P2 claimed without effect, P3
+effect without outcome, P4 outcome without event, P5 result event without a model call, P6 in the
+middle of what the model says, P7 last event without an end mark, P8 call event without its
+confirmation event, P9 confirmation event without its placeholder.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+from collections.abc import Callable
+from typing import Any, Final
+
+from google.adk.events.event import Event
+
+from sluicegate.engine.models.fast_lane import FastLanes
+from sluicegate.engine.requests.answer_turn import AnswerTurn
+from sluicegate.engine.running.running_turn import RunningTurn
+from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.sessions import ChatSessions
+
+
+class Telling:
+    """What an agent's model waits for between two pieces of its answer."""
+
+    async def __call__(self, seconds: float) -> None:
+        """Wait for nothing."""
+
+
+def die() -> None:
+    """Die as a killed process does: nothing is flushed, nobody is told."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def before(owner: type, name: str) -> None:
+    """Die in place of calling a method."""
+
+    def dying(*_: Any, **__: Any) -> None:
+        die()
+
+    setattr(owner, name, dying)
+
+
+def after(owner: type, name: str, when: Callable[..., bool] = lambda *_, **__: True) -> None:
+    """Die when a method has done its work with such arguments."""
+    original: Callable[..., Any] = getattr(owner, name)
+
+    @functools.wraps(original)
+    async def dying(*args: Any, **kwargs: Any) -> Any:
+        result = await original(*args, **kwargs)
+        if when(*args, **kwargs):
+            die()
+        return result
+
+    setattr(owner, name, dying)
+
+
+def _stored(*, confirmation: bool) -> None:
+    def calls_it(_: ChatSessions, *, event: Event, **__: Any) -> bool:
+        names = {str(call.name) for call in event.get_function_calls()}
+        return any(name.startswith("adk_") is confirmation for name in names)
+
+    after(ChatSessions, "append_event", calls_it)
+
+
+POINTS: Final[dict[str, Callable[[], None]]] = {
+    "P0": lambda: before(DatabaseLedger, "decide"),
+    "P1": lambda: before(AnswerTurn, "start"),
+    "P2": lambda: after(DatabaseLedger, "claim"),
+    "P3": lambda: before(DatabaseLedger, "finish"),
+    "P4": lambda: after(DatabaseLedger, "finish"),
+    "P5": lambda: before(FastLanes, "enter"),
+    "P6": lambda: before(Telling, "__call__"),
+    "P7": lambda: before(RunningTurn, "finish"),
+    "P8": lambda: _stored(confirmation=False),
+    "P9": lambda: _stored(confirmation=True),
+}
+"""What makes the process die at each of them; P8 and P9 come with the question."""

@@ -1,0 +1,70 @@
+"""The cases of the soak and how often each is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from tests.faults.kill_points import POINTS
+from tests.faults.soak.kills import kill
+from tests.faults.soak.races import TITLES, Rival, race
+from tests.faults.soak.schedules import play
+from tests.faults.soak.stores import KINDS, Kind, databases
+from tests.faults.soak.tally import Tally
+
+RACES: Final = 130
+OTHER_RACES: Final = 80
+KILLS: Final = 32
+SCHEDULES: Final = 20_000
+
+DELAYS: Final = (0.0, 0.01, 0.1, 0.25)
+"""Seconds between the two answers."""
+
+
+class _Running(Protocol):
+    def __call__(self, folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        """Run a case so often in a folder."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case by its name, and how often it is run in the long run."""
+
+    name: str
+    count: int
+    run: _Running
+
+
+def cases() -> list[Case]:
+    """All cases: 1,040 double approvals, 640 kills and 20,000 schedules among them."""
+    return [
+        *(_race(kind, "approve", delay, RACES) for kind in KINDS for delay in DELAYS),
+        *(_race(kind, "deny", 0.0, OTHER_RACES) for kind in KINDS),
+        *(_race(kind, "new text", delay, OTHER_RACES) for kind in KINDS for delay in (0.0, 0.1)),
+        *(_kill(kind, point) for kind in KINDS for point in POINTS),
+        _schedules(),
+    ]
+
+
+def _race(kind: Kind, rival: Rival, delay: float, count: int) -> Case:
+    def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        with databases(kind, folder) as opened:
+            return race(opened, rival, delay, count)
+
+    return Case(f"{TITLES[rival]}, {delay * 1000:.0f} ms, {kind}", count, run)
+
+
+def _kill(kind: Kind, point: str) -> Case:
+    def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        with databases(kind, folder) as opened:
+            return kill(opened, point, count)
+
+    return Case(f"kill {point}, {kind}", KILLS, run)
+
+
+def _schedules() -> Case:
+    def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        return play(folder, first_seed, count, processes)
+
+    return Case("seeded schedules", SCHEDULES, run)

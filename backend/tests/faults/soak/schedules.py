@@ -1,0 +1,60 @@
+"""Schedules drawn from seeds: any order of callbacks, and a death at any moment (F24)."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from tests.faults import seeded_world
+from tests.faults.seeded_world import World
+from tests.faults.soak.child import Child, ChildError
+from tests.faults.soak.tally import Tally, failure
+
+PATIENCE: Final = 3600.0
+PORTION: Final = 200
+"""Seeds that one process plays."""
+
+
+def lived(folder: Path, seed: int) -> World:
+    """The life of one chat as a seed has it: people at once, perhaps a death, then an end."""
+    world = World(folder / f"{seed}.db", seed)
+    seeded_world.EFFECTS.clear()
+    world.serve(world.crowd, dies=seed % 2 == 1)
+    world.serve(world.settle, dies=False)
+    return world
+
+
+def play(folder: Path, first: int, count: int, processes: int) -> Tally:
+    """Play so many seeds from the first on, in so many processes at a time."""
+    tally = Tally("seeded schedules")
+    portions = [
+        range(begin, min(begin + PORTION, first + count))
+        for begin in range(first, first + count, PORTION)
+    ]
+    for begin in range(0, len(portions), processes):
+        side_by_side = portions[begin : begin + processes]
+        children = [Child(_play, folder, seeds) for seeds in side_by_side]
+        for child, seeds in zip(children, side_by_side, strict=True):
+            try:
+                tally.add(child.result(PATIENCE), runs=len(seeds))
+            except ChildError as error:
+                tally.add([failure(error, f"seeds {seeds}")], runs=len(seeds))
+    return tally
+
+
+def _play(folder: Path, seeds: range) -> list[tuple[str, str]]:
+    # What was imported stays for good; looking through it after each life takes most of the time.
+    gc.freeze()
+    # What the dead leave behind fails when it is collected, and nobody is to blame.
+    sys.unraisablehook = lambda _: None
+    failures = []
+    for seed in seeds:
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            try:
+                lived(Path(place), seed)
+            except BaseException as error:  # noqa: BLE001 - whatever it is, it is counted
+                failures.append(failure(error, f"seed {seed}"))
+    return failures
