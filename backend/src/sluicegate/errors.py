@@ -263,3 +263,13 @@ def refusal_of(error: Exception) -> RequestError | None:
     if isinstance(error, RequestError):
         return error
     return Unavailable() if isinstance(error, StoreUnavailable) else None
+
+
+def error_of(code: str, sentence: str) -> RequestError:
+    """The request error that was told with this code, as far as it is known."""
+    kinds: list[type[RequestError]] = [RequestError]
+    for kind in kinds:
+        kinds.extend(kind.__subclasses__())
+        if kind.code == code:
+            return kind(sentence)
+    return RequestError(sentence)

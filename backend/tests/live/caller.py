@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.live.chat import LiveChat
 from sluicegate.live.opening import open_live
 from sluicegate.live.out import Ended
 from sluicegate.wire.frames import ResumeFrame
@@ -20,7 +21,6 @@ from tests.engine.talk import Talk, Turn
 
 if TYPE_CHECKING:
     from sluicegate.engine.running.turn_reader import TurnReader
-    from sluicegate.live.chat import LiveChat
 
 PATIENCE = 5.0
 """Seconds after which a test gives up; nothing waits for as long when it passes."""
@@ -153,7 +153,7 @@ async def calling(
     caller: Caller, *, audio: bool = True, by_client: bool = False
 ) -> AsyncIterator[Caller]:
     """Have the chat open live."""
-    caller.live = await open_live(
+    live = await open_live(
         caller.engine,
         caller.chat_id,
         user=caller.user,
@@ -161,12 +161,14 @@ async def calling(
         with_audio=audio,
         marked_by_client=by_client,
     )
+    assert isinstance(live, LiveChat)
+    caller.live = live
     listening = asyncio.create_task(caller.listen())
     try:
         yield caller
     finally:
         async with asyncio.timeout(PATIENCE):
-            await caller.live.close()
+            await live.close()
         listening.cancel()
 
 

@@ -21,8 +21,11 @@ from sluicegate.errors import (
 )
 from sluicegate.replay import ScriptedModel
 from sluicegate.wire.live_frames import (
+    ActivityFrame,
     GoAwayFrame,
+    ImageFrame,
     InterruptedFrame,
+    InterruptFrame,
     ReadyFrame,
     TranscriptFrame,
     TurnCompleteFrame,
@@ -128,9 +131,9 @@ async def test_without_audio_the_spoken_answer_comes_as_text_alone(open_stage: O
 async def test_the_client_may_mark_where_speech_begins_and_ends(open_stage: Open) -> None:
     engine = await open_stage(scripted([speaks("Yes?")]))
     async with calling(Caller(engine), by_client=True) as caller:
-        caller.chat.mark(begins=True)
+        caller.chat.take(ActivityFrame(begins=True))
         caller.chat.hear(tone(330))
-        caller.chat.mark(begins=False)
+        caller.chat.take(ActivityFrame(begins=False))
         await caller.spoken_turn()
         assert (await caller.chats())["title"] == "a tone of 330 Hz"
 
@@ -139,7 +142,7 @@ async def test_marks_are_refused_where_the_model_listens_for_speech(open_stage: 
     engine = await open_stage(scripted([speaks("Yes?")]))
     async with calling(Caller(engine)) as caller:
         with pytest.raises(Malformed, match="activity=client"):
-            caller.chat.mark(begins=True)
+            caller.chat.take(ActivityFrame(begins=True))
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -216,7 +219,7 @@ async def test_interrupting_cuts_the_voice_and_keeps_what_was_said(open_stage: O
         steps.go(5)
         await caller.until(lambda _: "One two " in [getattr(f, "text", "") for f in caller.frames])
         before = len(caller.audio)
-        caller.chat.interrupt()
+        caller.chat.take(InterruptFrame())
         await caller.frame(InterruptedFrame)
         turn = await caller.spoken_turn()
         assert words(turn.message).startswith("One two ")
@@ -443,7 +446,7 @@ async def test_a_file_of_the_message_reaches_the_model_and_the_history(open_stag
 async def test_a_picture_is_shown_to_the_model(open_stage: Open) -> None:
     engine = await open_stage(scripted([says("I see.")]))
     async with calling(Caller(engine)) as caller:
-        caller.chat.see(bytes.fromhex(PIXEL), "image/png")
+        caller.chat.take(ImageFrame("image/png", bytes.fromhex(PIXEL)))
         assert words((await caller.say("What is it?")).message) == "I see."
         await agree(caller)
 

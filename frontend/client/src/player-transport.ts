@@ -19,6 +19,7 @@ interface Body {
   readonly edits?: object;
   readonly remember?: object;
   readonly errorText?: string;
+  readonly requestId?: string;
 }
 
 interface Message {
@@ -162,7 +163,9 @@ function turnsOf(recording: string): Turn[] {
     if (kind === "request") turns.set(number, { number, asked: body, chunks: [] });
     const turn = turns.get(number);
     if (kind === "chunk") turn?.chunks.push(entry);
-    if (kind === "frame" && body.type === "error" && turn) turn.refusal = body.errorText ?? "";
+    // An error of a live run is no answer to the request before it.
+    const refuses = kind === "frame" && body.type === "error" && body.requestId !== "live";
+    if (refuses && turn) turn.refusal = body.errorText ?? "";
   }
   return [...turns.values()];
 }

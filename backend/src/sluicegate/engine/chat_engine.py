@@ -102,6 +102,10 @@ class ChatEngine:
         """The running message from its beginning, or None when nothing runs (section 7)."""
         return await self._requests.resume(self._key(user, chat_id), client)
 
+    def resumed(self, reader: TurnReader, chat_id: str, *, user: str, client: Client) -> TurnReader:
+        """A reader of a message that a holder of its chat has found; the same, or one beside it."""
+        return reader
+
     async def stop(self, chat_id: str, *, user: str) -> None:
         """Stop the running turn, or supersede what waits; nothing to stop is fine."""
         await self._requests.stop(self._key(user, chat_id))

@@ -14,6 +14,7 @@ from sluicegate.engine.requests.stored_reader import stored
 from sluicegate.engine.requests.turn_setup import Setup
 from sluicegate.errors import Malformed, NotRewindable, TurnRunning, Unavailable
 from sluicegate.live.runs import Runs
+from sluicegate.wire.live_frames import ActivityFrame, ImageFrame, InterruptFrame, members_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sluicegate.live.talk import Talk
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.frames import ResumeFrame
+    from sluicegate.wire.live_frames import LiveFrameIn
     from sluicegate.wire.requests import ChatRequest
 
 ANOTHER_CHAT: Final = "This socket is open for another chat; open one for this chat."
@@ -85,33 +87,34 @@ class LiveChat:
         if named is None:
             return None
         rebuilt = log.rebuild(named)
-        fits = resumable(rebuilt, major=client.major)
-        return stored(rebuilt, 0, major=client.major) if fits else None
+        if not resumable(rebuilt, major=client.major):
+            return None
+        reader = stored(rebuilt, 0, major=client.major)
+        return self._engine.resumed(reader, chat_id, user=user, client=client)
 
     def hear(self, pcm: bytes) -> None:
         """Let the model hear PCM16 at 16 kHz."""
+        self._hold.note(pcm)
         if not self._talk.run.is_over:
             self._talk.run.hear(pcm)
 
-    def see(self, data: bytes, media_type: str) -> None:
-        """Let the model see a picture."""
-        if not self._talk.run.is_over:
-            self._talk.run.see(data, media_type)
-
-    def mark(self, *, begins: bool) -> None:
-        """The client says that the user begins to speak, or has spoken.
+    def take(self, frame: LiveFrameIn) -> None:
+        """Take a picture, a mark of who speaks, or the wish that the model be silent.
 
         Raises:
-            Malformed: the model listens for that itself.
+            Malformed: the client marks what the model listens for itself.
         """
-        if not self._marked_by_client:
+        if isinstance(frame, ActivityFrame) and not self._marked_by_client:
             raise Malformed(NOT_MARKED)
-        if not self._talk.run.is_over:
-            self._talk.run.mark(begins=begins)
-
-    def interrupt(self) -> None:
-        """End what the model says; calls at work go on."""
-        self._talk.interrupt()
+        self._hold.note(members_in(frame))
+        run = self._talk.run
+        match frame:
+            case InterruptFrame():
+                self._talk.interrupt()
+            case ActivityFrame(begins=begins) if not run.is_over:
+                run.mark(begins=begins)
+            case ImageFrame(media_type=media_type, data=data) if not run.is_over:
+                run.see(data, media_type)
 
     async def say(self, plan: NewExchange, release: Release, client: Client) -> TurnReader:
         """Begin an exchange with a text that came to the socket; what waits is superseded (A5).

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from typing import Any
 
     from sluicegate.core.keys import ChatKey
     from sluicegate.engine.client import Client
@@ -37,6 +38,11 @@ class Hold:
         """Seconds an approval of that tool waits, where the model waits too."""
         parts = self.parts
         return min(parts.approval_ttl(tool), parts.options.live_approval_ttl)
+
+    def note(self, said: dict[str, Any] | bytes) -> None:
+        """Have a frame of the client recorded, or its audio."""
+        if self.parts.tape is not None:
+            self.parts.tape.frame(self.chat, said, sender="client")
 
     def soon(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         """Do something beside what is done now."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import secrets
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.engine.parts import PROCESS
@@ -17,6 +18,41 @@ if TYPE_CHECKING:
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.client import Client
     from sluicegate.engine.parts import EngineParts
+    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.wire.frames import ResumeFrame
+    from sluicegate.wire.live_frames import LiveFrameIn
+    from sluicegate.wire.requests import ChatRequest
+
+
+class OpenChat(Protocol):
+    """A chat that is open live, as its socket sees it."""
+
+    @property
+    def out(self) -> Out:
+        """What goes out to the socket beside the answers to its requests."""
+
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+        """Take a request of the socket; raises RequestError."""
+
+    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+        """What the frame asks for from its beginning, or None when there is nothing."""
+
+    def hear(self, pcm: bytes) -> None:
+        """Take PCM16 at 16 kHz."""
+
+    def take(self, frame: LiveFrameIn) -> None:
+        """Take a live frame; raises RequestError."""
+
+    async def close(self) -> None:
+        """Let go of the chat."""
+
+
+@runtime_checkable
+class PlaysLive(Protocol):
+    """An engine that only plays what was once said."""
+
+    def play_live(self, chat_id: str, *, user: str, out: Out) -> OpenChat:
+        """Open a chat in which it is said again."""
 
 
 async def open_live(
@@ -27,7 +63,7 @@ async def open_live(
     client: Client,
     with_audio: bool,
     marked_by_client: bool,
-) -> LiveChat:
+) -> OpenChat:
     """Open a chat live; whoever does so closes it again.
 
     ``with_audio``: the client plays what the model says. ``marked_by_client``: it says when the
@@ -37,12 +73,16 @@ async def open_live(
         HeldElsewhere: the chat is open live already, or being answered.
         RequestError: too many chats are open.
     """
+    if isinstance(engine, PlaysLive):
+        return engine.play_live(chat_id, user=user, out=Out(with_audio=with_audio))
     parts = engine.parts
     chat = ChatKey(parts.app, user, chat_id)
     _admit(parts, user)
     owner = f"{PROCESS}:live-{secrets.token_hex(8)}"
     fence = await parts.turns.lease(chat, owner)
-    out = Out(with_audio=with_audio)
+    tape = parts.tape
+    note = None if tape is None else functools.partial(tape.frame, chat, sender="server")
+    out = Out(with_audio=with_audio, note=note)
     hold = Hold(parts, chat, owner, fence, client, out, lambda: engine.alone(chat))
     try:
         if await parts.log.load(chat) is None:

@@ -7,11 +7,16 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from sluicegate.wire.live_frames import LIVE_ID, LiveFrameOut, live_members
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
+    from typing import Any
 
     from sluicegate.errors import RequestError
-    from sluicegate.wire.live_frames import LiveFrameOut
+
+    Note: TypeAlias = Callable[[dict[str, Any] | bytes], None]
+    """Is told what goes out: the members of a frame, or audio."""
 
 MAX_AUDIO: Final = 16 * 1024 * 1024
 """Bytes of audio that wait for a client which does not read: over five minutes."""
@@ -33,9 +38,10 @@ if TYPE_CHECKING:
 class Out:
     """A queue with one reader; audio is dropped where nobody plays it."""
 
-    def __init__(self, *, with_audio: bool) -> None:
-        """``with_audio``: somebody plays it."""
+    def __init__(self, *, with_audio: bool, note: Note | None = None) -> None:
+        """``with_audio``: somebody plays it; ``note`` is told each piece before it is sent."""
         self.with_audio = with_audio
+        self._note = note
         self._pieces: deque[Piece] = deque()
         self._audio = 0
         self._more = asyncio.Event()
@@ -69,6 +75,17 @@ class Out:
                 piece = self._pieces.popleft()
                 if isinstance(piece, bytes):
                     self._audio -= len(piece)
+                if self._note is not None:
+                    self._note(_noted(piece))
                 yield piece
             self._more.clear()
             await self._more.wait()
+
+
+def _noted(piece: Piece) -> dict[str, Any] | bytes:
+    if isinstance(piece, bytes):
+        return piece
+    if isinstance(piece, Ended):
+        error = {"errorText": piece.error.message, "code": piece.error.code}
+        return {"type": "error", "requestId": LIVE_ID, **error}
+    return live_members(piece)

@@ -122,6 +122,8 @@ class Runs:
             if not self._lease.is_lent:
                 await self._end()
         await hold.idle()
+        if hold.parts.tape is not None:
+            hold.parts.tape.rest(hold.chat)
         hold.parts.turns.holders.remove(hold.chat)
         await self._lease.give_back()
 

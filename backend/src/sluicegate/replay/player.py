@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.engine.requests.stored_reader import refusal
 from sluicegate.engine.running.turn_reader import TurnReader
-from sluicegate.errors import RecordingError, RequestError, Unknown
+from sluicegate.errors import RecordingError, Unknown, error_of
 from sluicegate.replay.comparison import difference
+from sluicegate.replay.live_player import RecordedLive, cues_of
 from sluicegate.replay.recording import compact, load_recording
 from sluicegate.wire.chunks import decode
 from sluicegate.wire.encoded import encoded
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
     from sluicegate.engine.client import Client
+    from sluicegate.live.out import Out
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.wire.chunks import Major
     from sluicegate.wire.messages import UIMessage
@@ -36,11 +38,20 @@ _NOT_HERE: Final = "A recording is played here; only what was recorded can be ha
 
 
 @dataclass(slots=True)
-class _Place:
-    """How far one chat has come, and the messages its client holds."""
+class Place:
+    """How far one chat has come, and the messages its client holds.
+
+    Of a live chat: ``heard`` bytes of audio and ``frames`` others have come, ``cue`` is next.
+    """
 
     played: int = 0
     messages: list[UIMessage] = field(default_factory=list)
+    heard: int = 0
+    frames: int = 0
+    cue: int = 0
+    questions: dict[str, str] = field(default_factory=dict)
+    spoken: dict[str, str] = field(default_factory=dict)
+    """User messages by the answer's id, and what was said in them by their own."""
 
     @property
     def waiting(self) -> int:
@@ -55,6 +66,19 @@ class _Place:
             self.messages += [posted, reduce_chunks(chunks)]
         else:
             self.messages[-1:] = [reduce_chunks(chunks, posted)]
+
+    def show(self, texts: Sequence[str]) -> None:
+        """Note a message that was resumed, with its question if it was a spoken one."""
+        message = reduce_chunks([decode(text) for text in texts])
+        known = [index for index, each in enumerate(self.messages) if each["id"] == message["id"]]
+        question = self.questions.get(message["id"], "")
+        if known:
+            self.messages[known[0]] = message
+            return
+        if words := self.spoken.get(question):
+            parts = [{"type": "text", "text": words}]
+            self.messages.append({"id": question, "role": "user", "parts": parts})
+        self.messages.append(message)
 
 
 class RecordedEngine:
@@ -73,10 +97,11 @@ class RecordedEngine:
     ) -> None:
         """Take a recording; ``paced`` leaves its pauses between chunks, up to 3 s each."""
         self._turns = recording.turns
+        self._cues = cues_of(recording)
         self._created = recording.header.created
         self._title = next(iter(self.suggestions), "A recording")[:80]
         self._sleep = sleep if paced else None
-        self._places: dict[tuple[str, str], _Place] = {}
+        self._places: dict[tuple[str, str], Place] = {}
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, paced: bool = False) -> RecordedEngine:
@@ -86,7 +111,7 @@ class RecordedEngine:
             RecordingError: It cannot be read, or no request stands in it.
         """
         recording = load_recording(path)
-        if not any(turn.kind == "send" for turn in recording.turns):
+        if not (any(turn.kind == "send" for turn in recording.turns) or cues_of(recording)):
             raise RecordingError(f"The recording {path} holds no request that could be answered.")
         return cls(recording, paced=paced)
 
@@ -110,7 +135,7 @@ class RecordedEngine:
         Raises:
             RequestError: The recorded one was refused; the same refusal.
         """
-        place = self._places.setdefault((user, request.chat_id), _Place())
+        place = self._places.setdefault((user, request.chat_id), Place())
         turn = self._next(place, "send")
         wrong = _beyond(place.played) if turn is None else _compared(turn, request, client)
         if turn is None or wrong is not None:
@@ -119,7 +144,7 @@ class RecordedEngine:
             return refusal(message_id, wrong or "", major=client.major)
         place.played = turn.number
         if turn.refusal is not None:
-            raise _error_of(turn.refusal)
+            raise error_of(str(turn.refusal.get("code")), str(turn.refusal.get("errorText")))
         texts = list(_texts(turn, client.major))
         place.take(request.posted["message"], texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)
@@ -131,7 +156,14 @@ class RecordedEngine:
         if place is None or turn is None:
             return None
         place.played = turn.number
-        return _PlayedReader(list(_texts(turn, client.major)), turn.pauses, self._sleep)
+        texts = list(_texts(turn, client.major))
+        place.show(texts)
+        return _PlayedReader(texts, turn.pauses, self._sleep)
+
+    def play_live(self, chat_id: str, *, user: str, out: Out) -> RecordedLive:
+        """Open a chat live."""
+        place = self._places.setdefault((user, chat_id), Place())
+        return RecordedLive(self, place, self._cues, out)
 
     async def stop(self, chat_id: str, *, user: str) -> None:
         """Nothing runs that could be stopped; a recorded stop is passed over."""
@@ -176,7 +208,7 @@ class RecordedEngine:
 
         return _NotRecorded()
 
-    def _next(self, place: _Place, kind: str) -> RecordedTurn | None:
+    def _next(self, place: Place, kind: str) -> RecordedTurn | None:
         """The next turn of that kind; between two that are sent, others may be left out."""
         for turn in self._turns[place.played :]:
             if turn.kind == kind:
@@ -244,16 +276,6 @@ def _compared(turn: RecordedTurn, request: ChatRequest, client: Client) -> str |
 
 def _beyond(played: int) -> str:
     return f"The recording ends after turn {played}; start a new chat to play it again."
-
-
-def _error_of(frame: dict[str, Any]) -> RequestError:
-    """The refusal that was recorded."""
-    kinds: list[type[RequestError]] = [RequestError]
-    for kind in kinds:
-        kinds.extend(kind.__subclasses__())
-        if kind.code == frame.get("code"):
-            return kind(str(frame.get("errorText")))
-    return RequestError(str(frame.get("errorText")))
 
 
 def words_of(turn: RecordedTurn) -> str | None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sluicegate.errors import RecordingError
 from sluicegate.replay.loading import predicate
+from sluicegate.wire.live_frames import LIVE_ID
 
 if TYPE_CHECKING:
     import os
@@ -97,7 +98,7 @@ class Recording:
             if entry.kind == "chunk":
                 turn.chunks.append(entry.body)
                 turn.pauses.append(entry.delta_ms)
-            elif entry.kind == "frame" and entry.body.get("type") == "error":
+            elif _is_refusal(entry):
                 turn.refusal = entry.body
         return list(found.values())
 
@@ -112,6 +113,14 @@ class Recording:
     def _lines(self) -> Iterator[str]:
         for line in (self.header, *self.entries):
             yield compact(line.model_dump())
+
+
+def _is_refusal(entry: Entry) -> bool:
+    """Whether an entry refuses its request, rather than the live run beside it."""
+    body = entry.body
+    return (
+        entry.kind == "frame" and body.get("type") == "error" and body.get("requestId") != LIVE_ID
+    )
 
 
 def compact(value: Any) -> str:

@@ -45,6 +45,10 @@ class RecordingEngine(ChatEngine):
         reader = await super().resume(chat_id, user=user, client=client)
         if reader is None:
             return None
+        return self.resumed(reader, chat_id, user=user, client=client)
+
+    def resumed(self, reader: TurnReader, chat_id: str, *, user: str, client: Client) -> TurnReader:
+        """A reader that is recorded."""
         chat = self._key(user, chat_id)
         turn = self._tape.request(chat, {"type": "resume", **_headers(client), "id": chat_id})
         return _recorded(reader, self._tape, chat, turn)
@@ -96,6 +100,10 @@ class _RecordedReader(TurnReader):
             for text in batch:
                 self._note(text)
             yield batch
+
+    async def detach(self) -> None:
+        await self._reader.detach()
+        self._rest()
 
     async def aclose(self, *, aborted: bool = False) -> None:
         await self._reader.aclose(aborted=aborted)

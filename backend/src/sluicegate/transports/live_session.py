@@ -29,7 +29,7 @@ from sluicegate.wire.live_frames import (
 if TYPE_CHECKING:
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.running.turn_reader import TurnReader
-    from sluicegate.live.chat import LiveChat
+    from sluicegate.live.opening import OpenChat
     from sluicegate.transports.audio_in import AudioMeter
     from sluicegate.transports.open_request import Opened
     from sluicegate.transports.socket_requests import SocketRequests
@@ -63,7 +63,7 @@ class LiveSession:
         self._engine = engine
         self._wish = wish
         self._meter = meter
-        self._live: LiveChat | None = None
+        self._live: OpenChat | None = None
         self._opening: asyncio.Task[None] | None = None
         self._passing: asyncio.Task[None] | None = None
         self._announcing: set[asyncio.Task[None]] = set()
@@ -134,12 +134,12 @@ class LiveSession:
         if self._live is not None:
             await self._live.close()
 
-    def _chat(self) -> LiveChat:
+    def _chat(self) -> OpenChat:
         if self._live is None:
             raise Unauthenticated
         return self._live
 
-    async def _known(self) -> LiveChat | None:
+    async def _known(self) -> OpenChat | None:
         """The chat once it is open; None if it is not, which ends the socket."""
         if self._opening is None:
             self._opened.socket.end(SIGNED_OUT, Unauthenticated.code)
@@ -154,13 +154,7 @@ class LiveSession:
             return
         self._opened.socket.was_used()
         try:
-            match frame:
-                case InterruptFrame():
-                    live.interrupt()
-                case ActivityFrame(begins=begins):
-                    live.mark(begins=begins)
-                case ImageFrame(media_type=media_type, data=data):
-                    live.see(data, media_type)
+            live.take(frame)
         except RequestError as error:
             await self._requests.refuse(LIVE_ID, error)
 
@@ -191,7 +185,7 @@ class LiveSession:
             socket.was_used()
             self._passing = asyncio.create_task(self._pass_on(self._live))
 
-    async def _pass_on(self, live: LiveChat) -> None:
+    async def _pass_on(self, live: OpenChat) -> None:
         socket = self._opened.socket
         backlog = socket.watched(lambda: live.out.behind)
         try:

@@ -9,12 +9,14 @@ import base64
 import binascii
 import json
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from sluicegate.errors import Malformed, TooLarge
 from sluicegate.wire.frames import parse_frame_or
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sluicegate.wire.frames import FrameIn
 
 LIVE_ID: Final = "live"
@@ -136,14 +138,51 @@ _KEYS: Final = {
 }
 
 
+_KINDS_OUT: Final[dict[str, type[LiveFrameOut]]] = {
+    kind.type: kind for kind in get_args(LiveFrameOut)
+}
+
+
 def live_text_of(frame: LiveFrameOut) -> str:
-    """Return the message that carries a frame; what is None is left out (T6)."""
+    """Return the message that carries a frame."""
+    return json.dumps(live_members(frame), separators=(",", ":"))
+
+
+def live_members(frame: LiveFrameOut) -> dict[str, Any]:
+    """Return the members of a frame; what is None is left out (T6)."""
     members: dict[str, Any] = {"type": frame.type, "requestId": LIVE_ID}
     for field in fields(frame):
         value = getattr(frame, field.name)
         if value is not None:
             members[_KEYS.get(field.name, field.name)] = value
-    return json.dumps(members, separators=(",", ":"))
+    return members
+
+
+def live_frame_of(members: Mapping[str, Any]) -> LiveFrameOut | None:
+    """Return the frame that has these members; None if they are those of no such frame."""
+    kind = _KINDS_OUT.get(str(members.get("type")))
+    if kind is None:
+        return None
+    named = {field.name: _KEYS.get(field.name, field.name) for field in fields(kind)}
+    given = {name: members[key] for name, key in named.items() if key in members}
+    try:
+        return kind(**given)
+    except TypeError:
+        return None
+
+
+def members_in(frame: LiveFrameIn) -> dict[str, Any]:
+    """Return the members of a frame that a client has sent."""
+    members: dict[str, Any] = {"requestId": LIVE_ID}
+    match frame:
+        case ActivityFrame(begins=begins):
+            members["type"] = "activity-start" if begins else "activity-end"
+        case InterruptFrame():
+            members["type"] = "interrupt"
+        case ImageFrame(media_type=media_type, data=data):
+            members |= {"type": "image", "mediaType": media_type}
+            members["data"] = base64.b64encode(data).decode()
+    return members
 
 
 def parse_live_frame(data: bytes, *, max_image: int) -> FrameIn | LiveFrameIn:
