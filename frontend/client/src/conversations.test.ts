@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Chunk, Response } from "../testing/chunks.ts";
 import {
   ANSWER,
   call,
@@ -10,13 +11,7 @@ import {
   text,
   turn,
 } from "../testing/chunks.ts";
-import {
-  type Chunk,
-  MOST_POSTS,
-  type Response,
-  ScriptedChat,
-  VERSIONS,
-} from "../testing/scripted-chat.ts";
+import { MOST_POSTS, ScriptedChat, VERSIONS } from "../testing/scripted-chat.ts";
 import type { ChatMessage, MessagePart } from "./messages.ts";
 import { s2Bidi, s2Sse } from "./s2-rules.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Response } from "../testing/chunks.ts";
 import {
   ANSWER,
   call,
@@ -15,7 +16,6 @@ import {
 } from "../testing/chunks.ts";
 import {
   MOST_POSTS,
-  type Response,
   type Rule,
   ScriptedChat,
   stockRules,

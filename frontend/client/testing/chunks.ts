@@ -1,4 +1,10 @@
-import type { Chunk, Response } from "./scripted-chat.ts";
+export interface Chunk {
+  readonly type: string;
+  readonly [key: string]: unknown;
+}
+
+/** The chunks of one response to a post. */
+export type Response = readonly Chunk[];
 
 export const STEP: Chunk = { type: "start-step" };
 export const STEP_END: Chunk = { type: "finish-step" };

@@ -1,3 +1,4 @@
+import type { Chunk, Response } from "./chunks.ts";
 import {
   call,
   denial,
@@ -11,7 +12,6 @@ import {
   text,
   turn,
 } from "./chunks.ts";
-import type { Chunk, Response } from "./scripted-chat.ts";
 
 /** An exchange whose last response may be cut anywhere. */
 export interface Story {

@@ -1,4 +1,4 @@
-import type { Chunk } from "./scripted-chat.ts";
+import type { Chunk } from "./chunks.ts";
 
 /** A request as the server gets it. */
 export interface Asked {

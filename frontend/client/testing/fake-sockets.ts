@@ -1,5 +1,5 @@
 import type { SocketClass } from "../src/refusals.ts";
-import type { Chunk } from "./scripted-chat.ts";
+import type { Chunk } from "./chunks.ts";
 
 /** A frame of either side. */
 export interface Frame {

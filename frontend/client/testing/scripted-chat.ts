@@ -4,15 +4,8 @@ import * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
 import * as ai7Floor from "../../../e2e/conformance/clients/ai-7-floor/client.ts";
 import { createChatTransport } from "../src/chat-transport.ts";
 import type { ChatMessage, MessagePart } from "../src/messages.ts";
+import type { Response } from "./chunks.ts";
 import { FakeSockets } from "./fake-sockets.ts";
-
-export interface Chunk {
-  readonly type: string;
-  readonly [key: string]: unknown;
-}
-
-/** The chunks of one response to a post. */
-export type Response = readonly Chunk[];
 
 /** Any rule, the AI SDK's own included; their types differ between the majors. */
 export type Rule = (state: { messages: ChatMessage[] }) => boolean | PromiseLike<boolean>;

@@ -1,3 +1,4 @@
+import type { Chunk, Response } from "./chunks.ts";
 import {
   ANSWER,
   call,
@@ -15,7 +16,6 @@ import {
   turn,
   waits,
 } from "./chunks.ts";
-import type { Chunk, Response } from "./scripted-chat.ts";
 
 /** What a person or the page does: approve or deny a call, or give the output of a page tool. */
 export type Act = { readonly yes: string } | { readonly no: string } | { readonly give: string };

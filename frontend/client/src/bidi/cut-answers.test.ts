@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import type { Chunk, Response } from "../../testing/chunks.ts";
 import { STORIES, type Story } from "../../testing/cut-stories.ts";
 import { FakeSockets } from "../../testing/fake-sockets.ts";
-import { type Chunk, type Response, VERSIONS, type Version } from "../../testing/scripted-chat.ts";
+import { VERSIONS, type Version } from "../../testing/scripted-chat.ts";
 import { chatOver, majorOf, rest } from "../../testing/told-chat.ts";
 import type { ChatMessage } from "../messages.ts";
 import { sendAutomaticallyWhen } from "../send-automatically.ts";

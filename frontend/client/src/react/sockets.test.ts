@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
+import type { Response } from "../../testing/chunks.ts";
 import { ANSWER, gate, output, step, text, turn } from "../../testing/chunks.ts";
 import { FakeServer, refuses, storedAs, streams } from "../../testing/fake-server.ts";
 import { FakeSockets, type Frame } from "../../testing/fake-sockets.ts";
 import { MAJOR, Page } from "../../testing/hook.ts";
-import type { Response } from "../../testing/scripted-chat.ts";
 import type { TransportKind } from "./options.ts";
 
 const KINDS: readonly TransportKind[] = MAJOR === 7 ? ["websocket", "bidi"] : ["bidi"];

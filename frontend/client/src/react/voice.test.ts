@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { audioBrowser } from "../../testing/audio.ts";
+import type { Response } from "../../testing/chunks.ts";
 import { ANSWER, gate, step, turn, waits } from "../../testing/chunks.ts";
 import { FakeServer } from "../../testing/fake-server.ts";
 import { FakeSockets, type Frame } from "../../testing/fake-sockets.ts";
 import { Page } from "../../testing/hook.ts";
-import type { Response } from "../../testing/scripted-chat.ts";
 
 beforeEach(() => {
   audioBrowser();
