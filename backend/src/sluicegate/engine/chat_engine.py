@@ -11,6 +11,7 @@ from sluicegate.engine.requests.approvals import Approvals
 from sluicegate.engine.requests.attachments import shown
 from sluicegate.engine.requests.chat_listing import list_of_chats, whole_chat
 from sluicegate.engine.requests.chat_requests import ChatRequests
+from sluicegate.engine.requests.unsent_files import UnsentFiles
 from sluicegate.errors import Malformed, TurnRunning, Unknown
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class ChatEngine:
         self._requests = ChatRequests(parts)
         self.survey: AgentSurvey = parts.survey
         self.approvals = Approvals(parts, self.start)
+        self._unsent = UnsentFiles(parts, self.alone)
         self._rate = Rate(parts.options.max_messages_per_minute, TOO_MANY_MESSAGES)
 
     @property
@@ -71,7 +73,9 @@ class ChatEngine:
         parts = await open_parts(
             target, options, model=model, clock_offset=clock_offset, tape=tape, policy=policy
         )
-        return cls(parts)
+        engine = cls(parts)
+        await engine._unsent.sweep()
+        return engine
 
     async def close(self) -> None:
         """Stop the turns, then close the stores."""
@@ -152,6 +156,7 @@ class ChatEngine:
             raise Unknown("There is no such chat.")
         await self._parts.log.delete(chat)
         await self._parts.files.delete_all(chat)
+        await self._parts.uploads.forget(chat)
         await self._parts.grants.forget(chat)
         rows = await self._parts.ledger.rows(chat)
         await self._parts.ledger.supersede([row.key for row in rows])
@@ -166,7 +171,7 @@ class ChatEngine:
             RequestError: it is not accepted, or could not be stored.
         """
         chat = self._key(user, chat_id)
-        file = await self._parts.files.attach(chat, data, media_type, title)
+        file = await self._unsent.save(chat, data, media_type, title)
         return shown(file, self._parts.files_url(chat))
 
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:

@@ -180,6 +180,9 @@ class EngineOptions(BaseModel):
     max_file_bytes: Count = 20 * 1024 * 1024
     """Decoded bytes of one file."""
 
+    upload_ttl: Seconds = 86400.0
+    """Seconds after which a file is deleted that was uploaded and that no message names."""
+
     file_types: tuple[Annotated[str, Field(pattern=_FILE_TYPE)], ...] = (
         "image/png",
         "image/jpeg",

@@ -37,6 +37,7 @@ from sluicegate.stores.chats import DatabaseChats
 from sluicegate.stores.grants import DatabaseGrants
 from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.uploads import DatabaseUploads
 from sluicegate.stores.waiting import DatabaseWaiting
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class EngineParts:
     chats: Chats
     log: SessionLog
     files: ChatFiles
+    uploads: DatabaseUploads
     models: ModelFiles
     closing: Closing
     turns: Turns
@@ -248,6 +250,7 @@ async def open_parts(
         chats=DatabaseChats(database),
         log=log,
         files=files,
+        uploads=DatabaseUploads(database),
         models=models,
         closing=closing,
         turns=turns,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.sql.compiler import SQLCompiler
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 """Grows with every table, column or index that is added."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -151,6 +151,15 @@ CHATS: Final = Table(
     Column("folded_title", Text),
     Column("updated_at", Double, nullable=False),
     Index("sluicegate_chats_newest", "app", "user", "updated_at", "chat"),
+)
+
+UPLOADS: Final = Table(
+    "sluicegate_uploads",
+    METADATA,
+    *_chat_key(),
+    Column("name", Text, primary_key=True),
+    Column("uploaded_at", Double, nullable=False),
+    Index("sluicegate_uploads_oldest", "app", "uploaded_at"),
 )
 
 META: Final = Table(

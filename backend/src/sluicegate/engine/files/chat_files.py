@@ -143,6 +143,17 @@ class ChatFiles:
                 return blob.data, blob.mime_type or "application/octet-stream"
         raise Unknown("There is no such file.")
 
+    async def delete(self, chat: ChatKey, name: str) -> None:
+        """Forget one file of a chat.
+
+        Raises:
+            StoreError: the artifact service does not let go of it.
+        """
+        try:
+            await self.service.delete_artifact(**_place(chat), filename=name)
+        except Exception as error:  # any service, with errors of its own
+            raise StoreError(f"a file was not deleted: {type(error).__name__}") from error
+
     async def delete_all(self, chat: ChatKey) -> None:
         """Forget the files of a chat, those that the agent's own tools saved too (S4-R55)."""
         for name in await self.service.list_artifact_keys(**_place(chat)):

@@ -1,0 +1,143 @@
+"""Files that were uploaded and never sent (S4-R55); the clock is the database's, handed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.artifacts.file_artifact_service import FileArtifactService
+from google.adk.tools.function_tool import FunctionTool
+from google.genai import types
+
+from sluicegate import ToolResult
+from sluicegate.core.keys import ChatKey
+from sluicegate.errors import Unknown
+from sluicegate.wire.requests import parse_chat_request
+from tests.engine.stage import calls, read, says, scripted
+from tests.engine.talk import Talk
+from tests.media import samples
+
+if TYPE_CHECKING:
+    from sluicegate.engine.chat_engine import ChatEngine
+    from tests.engine.stage import Open
+
+TTL = 100.0
+
+
+@dataclass
+class Clock:
+    """Seconds that the database's clock is ahead."""
+
+    ahead: float = 0.0
+
+    def __call__(self) -> float:
+        return self.ahead
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def engine(open_stage: Open, clock: Clock) -> ChatEngine:
+    def draw() -> ToolResult:
+        """Draw."""
+        return ToolResult([types.Blob(data=samples.PNG, mime_type="image/png")])
+
+    agent = scripted([calls(("draw", {})), says("Nice.")], [FunctionTool(draw)])
+    return await open_stage(agent, clock=clock, upload_ttl=TTL)
+
+
+async def upload(engine: ChatEngine, talk: Talk, data: bytes = samples.PNG) -> str:
+    """Upload a picture; its name."""
+    kind = "image/png" if data is samples.PNG else "image/jpeg"
+    stored = await engine.save_file(talk.chat_id, data, kind, title=None, user=talk.user)
+    name: str = stored["name"]
+    return name
+
+
+async def is_there(engine: ChatEngine, talk: Talk, name: str) -> bool:
+    try:
+        await engine.get_file(talk.chat_id, name, user=talk.user)
+    except Unknown:
+        return False
+    return True
+
+
+async def test_a_file_that_no_message_names_goes_with_a_later_upload(
+    engine: ChatEngine, clock: Clock
+) -> None:
+    talk, other = Talk(engine), Talk(engine, user="bob")
+    name = await upload(engine, talk)
+    clock.ahead += TTL - 10
+    await upload(engine, other, samples.JPEG)
+    assert await is_there(engine, talk, name)
+    clock.ahead += 20
+    await upload(engine, other, samples.JPEG)
+    assert not await is_there(engine, talk, name)
+
+
+async def test_a_file_that_was_sent_stays(engine: ChatEngine, clock: Clock) -> None:
+    talk = Talk(engine)
+    name = await upload(engine, talk)
+    unsent = await upload(engine, talk, samples.JPEG)
+    url = f"/api/chats/{talk.chat_id}/files/{name}"
+    file = {"type": "file", "url": url, "mediaType": "image/png"}
+    parts = [file, {"type": "text", "text": "look"}]
+    body: dict[str, Any] = {
+        "id": talk.chat_id,
+        "trigger": "submit-message",
+        "message": {"id": "u1", "role": "user", "parts": parts},
+    }
+    request = parse_chat_request(body, own_files="/api/chats/{id}/files/")
+    await read(await engine.start(request, user=talk.user, client=talk.client))
+    clock.ahead += TTL + 1
+    await upload(engine, Talk(engine))
+    assert await is_there(engine, talk, name)
+    assert not await is_there(engine, talk, unsent)
+
+
+async def test_a_file_that_a_tool_returned_too_stays(engine: ChatEngine, clock: Clock) -> None:
+    talk = Talk(engine)
+    name = await upload(engine, talk)
+    await talk.say("draw")
+    clock.ahead += TTL + 1
+    await upload(engine, Talk(engine))
+    assert await is_there(engine, talk, name)
+
+
+async def test_a_start_looks_after_what_was_left(open_stage: Open, clock: Clock) -> None:
+    engine = await open_stage(scripted([says("Nice.")]), clock=clock, upload_ttl=TTL)
+    talk = Talk(engine)
+    name = await upload(engine, talk)
+    await engine.close()
+    clock.ahead += TTL + 1
+    engine = await open_stage(scripted([says("Nice.")]), clock=clock, upload_ttl=TTL)
+    assert not await is_there(engine, talk, name)
+
+
+async def test_a_chat_that_is_held_is_left_for_later(engine: ChatEngine, clock: Clock) -> None:
+    talk, other = Talk(engine), Talk(engine)
+    name = await upload(engine, talk)
+    clock.ahead += TTL + 1
+    leases = engine.parts.turns.leases
+    async with leases.holding(ChatKey(engine.parts.app, talk.user, talk.chat_id), after=None):
+        await upload(engine, other)
+        assert await is_there(engine, talk, name)
+    await upload(engine, other)
+    assert not await is_there(engine, talk, name)
+
+
+async def test_a_store_that_fails_fails_no_upload(
+    engine: ChatEngine, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_args: Any, **_more: Any) -> None:
+        raise OSError
+
+    talk, other = Talk(engine), Talk(engine)
+    await upload(engine, talk)
+    clock.ahead += TTL + 1
+    monkeypatch.setattr(FileArtifactService, "delete_artifact", broken)
+    assert await is_there(engine, other, await upload(engine, other))

@@ -1,0 +1,73 @@
+"""What every database must do with uploads that nobody has looked after (S4-R55)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sluicegate.core.keys import ChatKey
+from sluicegate.stores.uploads import DatabaseUploads, Upload
+from tests.stores.builders import CHAT
+
+if TYPE_CHECKING:
+    from sluicegate.stores.database import Database
+    from tests.stores.builders import Clock
+
+OTHER = ChatKey(CHAT.app, "bob", "chat-2")
+FIRST, SECOND, THIRD = Upload(CHAT, "a.png"), Upload(CHAT, "b.png"), Upload(OTHER, "a.png")
+
+
+@pytest.fixture
+def uploads(database: Database) -> DatabaseUploads:
+    return DatabaseUploads(database)
+
+
+async def due(uploads: DatabaseUploads, *, seconds: float = 100.0, limit: int = 10) -> list[Upload]:
+    return await uploads.due(CHAT.app, seconds=seconds, limit=limit)
+
+
+async def test_an_upload_is_due_after_its_time_and_the_oldest_first(
+    uploads: DatabaseUploads, clock: Clock
+) -> None:
+    for upload in (FIRST, THIRD, SECOND):
+        await uploads.note(upload)
+        clock.ahead += 10
+    assert await due(uploads) == []
+    clock.ahead += 85
+    assert await due(uploads) == [FIRST, THIRD]
+    clock.ahead += 100
+    assert await due(uploads) == [FIRST, THIRD, SECOND]
+    assert await due(uploads, limit=2) == [FIRST, THIRD]
+    assert await uploads.due("another", seconds=0, limit=10) == []
+
+
+async def test_what_is_uploaded_again_has_its_whole_time_again(
+    uploads: DatabaseUploads, clock: Clock
+) -> None:
+    await uploads.note(FIRST)
+    clock.ahead += 101
+    await uploads.note(FIRST)
+    assert await due(uploads) == []
+    assert not await uploads.take(FIRST, seconds=100)
+    clock.ahead += 101
+    assert await due(uploads) == [FIRST]
+
+
+async def test_one_of_two_takes_an_upload(uploads: DatabaseUploads, clock: Clock) -> None:
+    await uploads.note(FIRST)
+    await uploads.note(THIRD)
+    clock.ahead += 101
+    assert await uploads.take(FIRST, seconds=100)
+    assert not await uploads.take(FIRST, seconds=100)
+    assert await due(uploads) == [THIRD]
+
+
+async def test_the_uploads_of_a_chat_are_forgotten_together(
+    uploads: DatabaseUploads, clock: Clock
+) -> None:
+    for upload in (FIRST, SECOND, THIRD):
+        await uploads.note(upload)
+    await uploads.forget(CHAT)
+    clock.ahead += 101
+    assert await due(uploads) == [THIRD]
