@@ -1,4 +1,4 @@
-"""Real stores, started for a worker of the tests when the first of its tests wants them."""
+"""Real stores and tool workers, started when the first test of a process wants them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
+from tests.tools.worker_process import Nursery
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +42,11 @@ def valkey(real_stores_folder: Path) -> Iterator[Valkey]:
     server.start()
     yield server
     server.kill()
+
+
+@pytest.fixture(scope="session")
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    """Where remote tool workers come from."""
+    made = Nursery(tmp_path_factory.mktemp("workers"))
+    yield made
+    made.close()

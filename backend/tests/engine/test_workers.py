@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +31,8 @@ def pay(n: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    made = Nursery(tmp_path_factory.mktemp("workers"))
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def shared_effects(nursery: Nursery) -> Path:
-    path = nursery.folder / "effects"
+def shared_effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("workers") / "effects"
     path.touch()
     return path
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,18 +23,11 @@ TOKEN = "a-token-of-some-length"
 OTHER = "another-token-of-some-length"
 
 
-@pytest.fixture(scope="module")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    made = Nursery(tmp_path_factory.mktemp("workers"))
-    (made.folder / "token").write_text(TOKEN)
-    (made.folder / "effects").touch()
-    yield made
-    made.close()
-
-
 def start(nursery: Nursery, *options: str) -> WorkerProcess:
-    token = str(nursery.folder / "token")
-    return nursery.start("--token", token, *options, effects=nursery.folder / "effects")
+    token, effects = nursery.folder / "token", nursery.folder / "effects"
+    token.write_text(TOKEN)
+    effects.touch()
+    return nursery.start("--token", str(token), *options, effects=effects)
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +174,67 @@ async def test_a_running_event_loop_is_left_clean(tmp_path: Path, worker: Worker
     async with served(agent, tmp_path, workers=(f"shop={worker.url}",)):
         pass
     assert len(asyncio.all_tasks()) == before
+
+
+AGENT = """
+from google.adk.agents.llm_agent import LlmAgent
+
+root_agent = LlmAgent(name="clerk", model="gemini-3.5-flash")
+"""
+FLOW = """
+from google.adk.agents.sequential_agent import SequentialAgent
+
+root_agent = SequentialAgent(name="flow")
+"""
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> str:
+    """The credential of the worker, as the server is given it."""
+    file = tmp_path / "tokens.txt"
+    file.write_text(f"shop {TOKEN}\n")
+    return str(file)
+
+
+def test_check_lists_what_workers_offer_and_who_does_not_answer(
+    tmp_path: Path,
+    worker: WorkerProcess,
+    tokens: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "agent.py").write_text(AGENT)
+    monkeypatch.setenv("SLUICEGATE_UNGATED_WORKER_TOOLS", "shop_slow,shop_typo")
+    late = "late=http://127.0.0.1:1/mcp"
+    options = ["--worker", f"shop={worker.url}", "--worker", late, "--worker-tokens", tokens]
+    assert main(["check", str(tmp_path / "agent.py"), *options]) == 0
+    said = capsys.readouterr().out
+    assert "gates: those of workers alone\n" in said
+    assert f"  shop at {worker.url}: " in said
+    assert "    shop_pay: asks\n" in said
+    assert "    shop_slow: asks nobody, as ungated_worker_tools says\n" in said
+    assert "  late at http://127.0.0.1:1/mcp: offers nothing now\n" in said
+    assert "    The worker late cannot be reached; nothing ran. Try again later.\n" in said
+    assert "note: ungated_worker_tools names shop_typo, but no worker offers it now\n" in said
+    assert TOKEN not in said
+
+
+@pytest.mark.parametrize(
+    ("agent", "options", "named"),
+    [
+        (AGENT, ["shop=http://127.0.0.1:1/mcp", "shop=http://127.0.0.1:2/mcp"], "'shop'"),
+        (FLOW, ["shop=http://127.0.0.1:1/mcp"], "need a root agent with a model"),
+    ],
+)
+def test_check_says_for_which_workers_no_server_would_start(
+    tmp_path: Path,
+    agent: str,
+    options: list[str],
+    named: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "agent.py").write_text(agent)
+    workers = [word for option in options for word in ("--worker", option)]
+    assert main(["check", str(tmp_path / "agent.py"), *workers]) == 1
+    [refused] = [line for line in capsys.readouterr().out.splitlines() if "refused:" in line]
+    assert named in refused

@@ -79,6 +79,20 @@ def open_workers(options: EngineOptions, found: AgentSurvey) -> WorkerRegistry |
     return registry
 
 
+def agent_of_workers(root: object) -> LlmAgent:
+    """The agent that may call the tools of workers.
+
+    Raises:
+        ConfigurationError: The root is no agent with a model.
+    """
+    if not isinstance(root, LlmAgent):
+        raise ConfigurationError(
+            "Tools of remote workers need a root agent with a model; "
+            f"{getattr(root, 'name', 'the root')!r} has none."
+        )
+    return root
+
+
 def attach(
     app: App, registry: WorkerRegistry, found: AgentSurvey, options: EngineOptions
 ) -> AgentSurvey:
@@ -90,12 +104,7 @@ def attach(
     Raises:
         ConfigurationError: The root is no agent with a model.
     """
-    root = app.root_agent
-    if not isinstance(root, LlmAgent):
-        raise ConfigurationError(
-            "Tools of remote workers need a root agent with a model; "
-            f"{getattr(root, 'name', 'the root')!r} has none."
-        )
+    root = agent_of_workers(app.root_agent)
     toolset = importlib.import_module("sluicegate.tools.workers").WorkerToolset(registry)
     # ADK: of two tools of the same name the later one runs; the agent's own must win.
     root.tools = [toolset, *root.tools]

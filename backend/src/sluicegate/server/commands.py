@@ -6,7 +6,7 @@ import asyncio
 import gc
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from google.adk.apps.app import App
 
@@ -18,6 +18,7 @@ from sluicegate.server.app import build, engine_of, refuse_strangers
 from sluicegate.server.authentication import authenticator
 from sluicegate.server.serving import bind, run
 from sluicegate.server.settings import Settings
+from sluicegate.server.worker_report import worker_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,23 +91,31 @@ def check(text: str, settings: Settings) -> int:
         ConfigurationError: The target cannot be loaded.
     """
     target = load_target(text)
-    found, refused = asyncio.run(_judge(target, settings))
-    refused += _unusable(target, settings)
-    for line in _report(target, found, settings):
+    judged = asyncio.run(_judge(target, settings))
+    refused = [*judged.refused, *_unusable(target, settings)]
+    for line in _report(target, judged, settings):
         sys.stdout.write(f"{line}\n")
     for sentence in refused:
         sys.stdout.write(f"refused: {sentence}\n")
     return _REFUSED if refused else _SERVED
 
 
-async def _judge(target: Target, settings: Settings) -> tuple[AgentSurvey, list[str]]:
+class _Judged(NamedTuple):
+    found: AgentSurvey
+    workers: list[str]
+    refused: list[str]
+
+
+async def _judge(target: Target, settings: Settings) -> _Judged:
     found = await survey(
         target,
         dynamic_gates=settings.dynamic_gates,
         never_gates=settings.never_gates,
         client_tools=settings.client_tools,
     )
-    return found, await refusals(target, found)
+    refused = await refusals(target, found)
+    workers, unusable = await worker_report(target, found, settings)
+    return _Judged(found, workers, [*refused, *unusable])
 
 
 def _unusable(target: Target, settings: Settings) -> Iterator[str]:
@@ -127,15 +136,19 @@ def _name(target: Target) -> str:
     return target.name if isinstance(target, App) else root_of(target).name
 
 
-def _report(target: Target, found: AgentSurvey, settings: Settings) -> Iterator[str]:
+def _report(target: Target, judged: _Judged, settings: Settings) -> Iterator[str]:
+    found = judged.found
     yield f"app: {_name(target)}"
     yield f"agents: {', '.join(found.agents)}"
-    if not found.gates:
-        yield "gates: none; everything streams in its natural order"
-    else:
+    if found.gates:
         yield "gates:"
+    elif judged.workers:
+        yield "gates: those of workers alone"
+    else:
+        yield "gates: none; everything streams in its natural order"
     for gate in found.gates:
         yield f"  {gate.tool} of {gate.agent}: {gate.why}"
+    yield from judged.workers
     tools = {tool.name for tools in found.tools.values() for tool in tools}
     for setting in ("dynamic_gates", "never_gates", "client_tools"):
         for name in sorted(set(getattr(settings, setting)) - tools):

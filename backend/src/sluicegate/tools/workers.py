@@ -119,6 +119,10 @@ class WorkerRegistry:
         """Ask every worker what it offers now; who does not answer offers nothing."""
         await asyncio.gather(*(self._asked(worker) for worker in self._current().values()))
 
+    def workers(self) -> list[Worker]:
+        """All workers, with what they offered when they were asked last."""
+        return [*self._current().values()]
+
     def tools(self) -> list[RemoteTool]:
         """What all workers offered when they were asked last."""
         return [tool for worker in self._current().values() for tool in worker.tools.values()]
