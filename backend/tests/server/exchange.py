@@ -89,7 +89,7 @@ async def serving(
 async def serving_alone(app: ASGIApp) -> AsyncIterator[tuple[str, int]]:
     """Run any application as ``uvicorn`` does, with nothing of ours around it."""
     config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
-    async with _running(Server(config, cut=lambda: None)) as address:
+    async with _running(Server(config)) as address:
         yield address
 
 
@@ -103,7 +103,7 @@ async def _running(server: Server) -> AsyncIterator[tuple[str, int]]:
             await quiet.answering.wait()
         yield listener.getsockname()[:2]
     finally:
-        quiet.ending.set()
+        quiet.told_to_end.set()
         async with asyncio.timeout(PATIENCE):
             await running
 
@@ -112,12 +112,12 @@ class QuietServer(Server):
     """Says when it answers and leaves the signals of the test process alone."""
 
     answering: asyncio.Event
-    ending: asyncio.Event
+    told_to_end: asyncio.Event
 
     @classmethod
     def like(cls, server: Server) -> QuietServer:
-        quiet = cls(server.config, cut=server.cut_streams)
-        quiet.answering, quiet.ending = asyncio.Event(), asyncio.Event()
+        quiet = cls(server.config, ending=server.ending)
+        quiet.answering, quiet.told_to_end = asyncio.Event(), asyncio.Event()
         return quiet
 
     @contextlib.contextmanager
@@ -127,7 +127,7 @@ class QuietServer(Server):
     async def main_loop(self) -> None:
         # uvicorn looks ten times a second whether it is to end.
         await self.on_tick(0)
-        await self.ending.wait()
+        await self.told_to_end.wait()
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)

@@ -71,7 +71,8 @@ async def stage(
     kind, how = request.param.split()
     monkeypatch.setattr("sluicegate.stores.postgresql.ANSWER_SECONDS", 0.7)
     monkeypatch.setattr("sluicegate.stores.postgresql.COMMAND_SECONDS", 0.7)
-    monkeypatch.setitem(Database.open.__func__.__kwdefaults__, "busy_timeout", 0.05)
+    opening: Any = Database.open
+    monkeypatch.setitem(opening.__func__.__kwdefaults__, "busy_timeout", 0.05)
     if kind == "sqlite":
         path = tmp_path / "chats.db"
         async with staged(f"sqlite+aiosqlite:///{path}", tmp_path) as (http, counted, database):

@@ -17,7 +17,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from websockets.exceptions import InvalidStatus
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.server.app import build, engine_of
+from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.authentication import LOCAL_USER
 from sluicegate.server.settings import Settings
 from sluicegate.wire.live_frames import SUBPROTOCOL
@@ -48,6 +48,13 @@ def agent() -> LlmAgent:
 @contextlib.asynccontextmanager
 async def server(folder: Path, **settings: Any) -> AsyncIterator[tuple[Address, ChatEngine]]:
     """A real server of the scripted agent."""
+    async with staged(folder, **settings) as (address, application):
+        yield address, await application.engine.get()
+
+
+@contextlib.asynccontextmanager
+async def staged(folder: Path, **settings: Any) -> AsyncIterator[tuple[Address, Application]]:
+    """The same, with all of its application."""
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
     chosen = Settings(port=0, sessions=url, artifacts=f"file:{folder}/files", **settings)
     application = build(engine_of(agent(), chosen), chosen)
@@ -55,7 +62,7 @@ async def server(folder: Path, **settings: Any) -> AsyncIterator[tuple[Address, 
         application.app.router.lifespan_context(application.app),
         serving(application, chosen) as address,
     ):
-        yield address, await application.engine.get()
+        yield address, application
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -322,6 +329,16 @@ async def test_a_server_that_ends_says_so_and_what_waits_goes_on_waiting(tmp_pat
             closing = asyncio.create_task(client.closes())
         assert (await closing)[0] == 1012
     async with server(tmp_path) as (_, engine):
+        assert (await engine.get_chat("c1", user=LOCAL_USER))["status"] == "waiting"
+
+
+async def test_clients_are_told_to_go_before_the_server_ends(tmp_path: Path) -> None:
+    async with staged(tmp_path) as (address, application), opened_live(address) as client:
+        assert (await client.asks(send_frame(text="pay")))[-1]["type"] == "end"
+        await application.ending.end(5.0, asyncio.Event())
+        await client.live("go-away")
+        assert await client.closes() == (1012, "restart")
+        engine = await application.engine.get()
         assert (await engine.get_chat("c1", user=LOCAL_USER))["status"] == "waiting"
 
 

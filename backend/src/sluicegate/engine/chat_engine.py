@@ -12,6 +12,7 @@ from sluicegate.engine.requests.attachments import shown
 from sluicegate.engine.requests.chat_listing import list_of_chats, whole_chat
 from sluicegate.engine.requests.chat_requests import ChatRequests
 from sluicegate.engine.requests.unsent_files import UnsentFiles
+from sluicegate.engine.running.ending import end_all
 from sluicegate.errors import Malformed, TurnRunning, Unknown
 
 if TYPE_CHECKING:
@@ -76,6 +77,14 @@ class ChatEngine:
         engine = cls(parts)
         await engine._unsent.sweep()
         return engine
+
+    async def end(self, *, within: float, hurried: asyncio.Event) -> None:
+        """End every turn before `close`: refuse new ones, wait for claimed calls.
+
+        ``within`` is in seconds; after them, or once ``hurried`` is set, claimed calls are cut,
+        and their outcome is unknown.
+        """
+        await end_all(self._parts.turns, within=within, hurried=hurried)
 
     async def close(self) -> None:
         """Stop the turns, then close the stores."""

@@ -26,6 +26,7 @@ from sluicegate.server.answers import (
 from sluicegate.server.approvals import approval_operations
 from sluicegate.server.authentication import authenticator
 from sluicegate.server.chats import StoredChats
+from sluicegate.server.ending import Ending, RefuseAtEnd
 from sluicegate.server.files import StoredFiles, file_operations
 from sluicegate.server.oauth_return import oauth_operations
 from sluicegate.server.openapi import description
@@ -52,7 +53,7 @@ from sluicegate.transports.incoming import BodyLimits
 from sluicegate.transports.sse import ChatOverSse
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
     from google.adk.agents import BaseAgent
@@ -130,12 +131,11 @@ def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -
 class Application:
     """The Starlette application and what its server must reach in it."""
 
-    def __init__(self, app: Starlette, engine: OneEngine, *, cut: Callable[[], None]) -> None:
+    def __init__(self, app: Starlette, engine: OneEngine, ending: Ending) -> None:
         """Take the application and the parts that outlive a request."""
         self.app = app
         self.engine = engine
-        self.cut_streams = cut
-        """Breaks the open streams, so that a server that ends need not wait for them."""
+        self.ending = ending
 
 
 def build(
@@ -166,10 +166,7 @@ def build(
     )
     sockets, live = chat_sockets(settings), live_sockets(settings)
 
-    def cut() -> None:
-        sse.cut()
-        sockets.cut()
-        live.cut()
+    ending = Ending(engine, (sse, sockets, live))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -177,7 +174,7 @@ def build(
         try:
             yield
         finally:
-            cut()
+            ending.cut()
             await engine.close()
 
     asked = or_by_cookie(authenticate or authenticator(settings))
@@ -209,6 +206,7 @@ def build(
                 authenticated=authenticate is not None or settings.auth != "none",
             ),
             Middleware(Failures),
+            Middleware(RefuseAtEnd, ending=ending),
         ],
         exception_handlers={HTTPException: routing_refusal},
         lifespan=lifespan,
@@ -216,7 +214,7 @@ def build(
     # A redirect would lose the body of a POST; the one address is the right one.
     app.router.redirect_slashes = False
     app.router.default = _elsewhere(app.router.not_found)
-    return Application(app, engine, cut=cut)
+    return Application(app, engine, ending)
 
 
 def _elsewhere(not_found: ASGIApp) -> ASGIApp:

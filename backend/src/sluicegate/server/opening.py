@@ -44,6 +44,14 @@ class OneEngine:
                 self._opening = None
             raise
 
+    @property
+    def opened(self) -> ChatEngine | None:
+        """The engine, if it is open."""
+        opening = self._opening
+        if opening is None or not opening.done() or opening.cancelled():
+            return None
+        return None if opening.exception() is not None else opening.result()
+
     async def close(self) -> None:
         """Close the engine if it is open."""
         holding, self._holding, self._opening = self._holding, None, None

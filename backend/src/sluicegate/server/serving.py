@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import importlib
 import importlib.util
+import os
 import signal
 import socket
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import uvicorn
 from sse_starlette.sse import AppStatus
@@ -27,24 +28,52 @@ if TYPE_CHECKING:
 
     Ready = Callable[[str], None]
 
+CLOSING_SECONDS: Final = 5
+"""How long connections may take to close when nothing runs any more."""
+
+FORCED: Final = 1
+"""The exit code of a server that was not given the time to end."""
+
 UNSENT_BYTES: Final = 64 * 1024
 """Bytes that the kernel takes of an answer before the client makes room."""
 
 
+class Ends(Protocol):
+    """What comes to an end before the connections are closed."""
+
+    def begin(self) -> None:
+        """Take nothing new; called by a signal."""
+
+    async def end(self, within: float, hurried: asyncio.Event) -> None:
+        """Come to an end in so many seconds, or as soon as ``hurried`` is set."""
+
+    def cut(self) -> None:
+        """Break what is still open."""
+
+
 class Server(uvicorn.Server):
-    """uvicorn, which here ends its streams itself and leaves the process to its caller."""
+    """uvicorn, which here ends its streams itself and leaves the process to its caller.
+
+    The first signal lets what runs come to its end, while requests are still answered; a second
+    one waits for nothing, and a third is the system's own.
+    """
 
     def __init__(
         self,
         config: uvicorn.Config,
         *,
-        cut: Callable[[], None],
+        ending: Ends | None = None,
+        within: float = 0.0,
         ready: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take what breaks the open streams, and whom to tell when requests are answered."""
+        """Take what has to end first, in how many seconds, and whom to tell of the start."""
         super().__init__(config)
-        self.cut_streams = cut
+        self.ending = ending
+        self._within = within
         self._ready = ready
+        self._is_asked = False
+        self._hurried: asyncio.Event | None = None
+        self._draining: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -59,10 +88,28 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def end(self, number: int, frame: FrameType | None) -> None:
-        """Begin to end; a second SIGINT does not wait any more."""
-        if self.should_exit and number == signal.SIGINT:
-            self.force_exit = True
-        self.should_exit = True
+        """Begin to end; whoever asks again does not wait any more."""
+        if self._is_asked:
+            self.force_exit = self.should_exit = True
+            signal.signal(number, signal.SIG_DFL)
+        elif self.ending is None:
+            self.should_exit = True
+        else:
+            self.ending.begin()
+        self._is_asked = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look ten times a second whether the end was asked for, and go on until it is there."""
+        if self._is_asked and self._draining is None and self.ending is not None:
+            self._hurried = asyncio.Event()
+            self._draining = asyncio.create_task(self._drain(self.ending, self._hurried))
+        return await super().on_tick(counter)
+
+    async def _drain(self, ending: Ends, hurried: asyncio.Event) -> None:
+        try:
+            await ending.end(self._within, hurried)
+        finally:
+            self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then say so."""
@@ -71,7 +118,11 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Break the streams first: uvicorn waits for every response to end."""
-        self.cut_streams()
+        if self._hurried is not None and self._draining is not None:
+            self._hurried.set()
+            await asyncio.wait([self._draining])
+        if self.ending is not None:
+            self.ending.cut()
         await super().shutdown(sockets)
 
 
@@ -154,16 +205,22 @@ def server_of(
         # Longer than clients and proxies keep an idle connection: who closes first must be they,
         # or a request that is on its way then is lost.
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=settings.shutdown_timeout,
+        timeout_graceful_shutdown=CLOSING_SECONDS,
         h11_max_incomplete_event_size=settings.max_head_bytes,
     )
-    return Server(config, cut=application.cut_streams, ready=ready)
+    return Server(config, ending=application.ending, within=settings.shutdown_timeout, ready=ready)
 
 
 def run(
-    application: Application, settings: Settings, listener: socket.socket, ready: Ready
+    application: Application,
+    settings: Settings,
+    listener: socket.socket,
+    ready: Ready,
+    leave: Callable[[int], None] = os._exit,
 ) -> None:
     """Serve until a signal comes; ``ready`` is told the address once requests are answered.
+
+    A second signal ends the process with ``leave`` and the code `FORCED`.
 
     Raises:
         ConfigurationError: The engine refuses the agent or a setting.
@@ -173,6 +230,9 @@ def run(
     async def serve() -> None:
         async with application.app.router.lifespan_context(application.app):
             await server.serve(sockets=[listener])
+            if server.force_exit:
+                # Threads of tools would keep the process, and what they do cannot be stopped.
+                leave(FORCED)
 
     try:
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:

@@ -104,8 +104,8 @@ class Settings(EngineOptions):
     keep_alive: Seconds = 15.0
     """Seconds of silence after which a stream gets a comment and a socket a heartbeat."""
 
-    shutdown_timeout: Annotated[int, Field(ge=1)] = 5
-    """Seconds that requests which still run are given when the server ends (command line only)."""
+    shutdown_timeout: Annotated[int, Field(ge=1)] = 90
+    """Seconds that claimed calls are given to end when the server does (command line only)."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """The least important level that is logged (command line only)."""

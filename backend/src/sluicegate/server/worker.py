@@ -106,7 +106,7 @@ def work(file: str, options: WorkerOptions, settings: Settings) -> int:
         sys.stdout.write(f"sluicegate worker {options.name} offers {names} at {own}{PATH}\n")
         sys.stdout.flush()
 
-    server = Server(config, cut=lambda: None, ready=ready)
+    server = Server(config, ready=ready)
 
     async def serve() -> None:
         async with manager.run(), _registered(options, options.url or f"{own}{PATH}"):

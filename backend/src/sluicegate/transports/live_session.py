@@ -19,6 +19,7 @@ from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, text_of
 from sluicegate.wire.live_frames import (
     LIVE_ID,
     ActivityFrame,
+    GoAwayFrame,
     ImageFrame,
     InterruptFrame,
     TurnFrame,
@@ -122,6 +123,11 @@ class LiveSession:
         elif (live := await self._known()) is not None:
             socket.was_used()
             live.hear(pcm)
+
+    def go_away(self) -> None:
+        """Tell the client that the socket ends soon."""
+        if self._live is not None:
+            self._live.out.frame(GoAwayFrame())
 
     async def leave(self) -> None:
         """The socket has ended: let go of the chat."""

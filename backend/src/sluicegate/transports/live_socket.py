@@ -44,7 +44,7 @@ class LiveOverSocket:
         self._limits = limits
         self._own_files = own_files
         self._max_requests = max_requests
-        self._open: set[Socket] = set()
+        self._open: dict[Socket, LiveSession] = {}
         # A turn that is being prepared is not given up with its socket.
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -60,7 +60,7 @@ class LiveOverSocket:
         session = LiveSession(engine, wish, meter)
         opened = Opened(socket, session, caller, self._limits, self._own_files, NAME)
         session.bind(opened, SocketRequests(opened, self._max_requests, self._tasks))
-        self._open.add(socket)
+        self._open[socket] = session
         try:
             await socket.run(
                 session.take,
@@ -70,9 +70,19 @@ class LiveOverSocket:
                 take_binary=session.take_audio if wish.with_audio else None,
             )
         finally:
-            self._open.discard(socket)
+            del self._open[socket]
             await asyncio.shield(session.leave())
         await socket.close()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being answered."""
+        return bool(self._tasks)
+
+    def go_away(self) -> None:
+        """Tell every client to connect anew soon; what waits goes on waiting."""
+        for session in self._open.values():
+            session.go_away()
 
     def cut(self) -> None:
         """Close every socket; what waits in their chats goes on waiting."""

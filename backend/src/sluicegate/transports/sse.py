@@ -69,6 +69,14 @@ class ChatOverSse:
         await engine.stop(chat_id(request), user=user)
         return Response(status_code=204)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a stream is open."""
+        return bool(self._open)
+
+    def go_away(self) -> None:
+        """Do nothing: a stream has no words for it but its end."""
+
     def cut(self) -> None:
         """Break every open connection; their clients resume, the turns are not touched."""
         for stream in self._open:

@@ -63,6 +63,14 @@ class ChatOverWebSocket:
             requests.leave()
         await socket.close()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being answered."""
+        return bool(self._tasks)
+
+    def go_away(self) -> None:
+        """Do nothing: clients of this protocol go by the close of the socket."""
+
     def cut(self) -> None:
         """Close every socket; their clients resume, the turns are not touched."""
         for socket in self._open:

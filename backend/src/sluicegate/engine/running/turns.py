@@ -17,6 +17,7 @@ from sluicegate.engine.running.chat_leases import IN_USE, ChatLeases
 from sluicegate.engine.running.holder import Holders
 from sluicegate.engine.running.running_turn import TOOK_TOO_LONG, End, RunningTurn
 from sluicegate.engine.running.turn_reader import TurnReader
+from sluicegate.engine.running.unread import Unread
 from sluicegate.errors import HeldElsewhere, StoreError, TooManyRequests, Unavailable
 from sluicegate.wire.chunks import ErrorChunk, StartChunk
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")
+RESTARTS = "The server is restarting; load the chat again in a moment and go on from there."
 ENDED: dict[End, str] = {"failed": "the turn failed.", "stopped": "the turn was stopped."}
 """Why a call that was open did not run."""
 
@@ -65,6 +67,20 @@ class Turns:
         """Who holds chats for longer than a turn."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._rate = Rate(options.max_turns_per_minute, TOO_MANY_TURNS)
+        elsewhere = self.leases.is_read_elsewhere if streams.is_shared else None
+        self._unread = Unread(self.stop, elsewhere)
+        self._is_ending = False
+
+    def all(self) -> list[RunningTurn]:
+        """The turns that run here."""
+        return list(self._running.values())
+
+    def begin_to_end(self) -> None:
+        """Take no more turns, and fail those that run, each after the claimed calls it has."""
+        self._is_ending = True
+        for turn in self.all():
+            if self.holders.of(turn.chat) is None:
+                turn.fail(RESTARTS)
 
     def running(self, chat: ChatKey) -> RunningTurn | None:
         """The turn of that chat, if one runs here."""
@@ -87,9 +103,11 @@ class Turns:
         """Refuse a turn that would be one too many.
 
         Raises:
-            Unavailable: this process runs as many turns as it may.
+            Unavailable: this process runs as many turns as it may, or ends.
             TooManyRequests: this user does.
         """
+        if self._is_ending:
+            raise Unavailable(RESTARTS)
         if len(self._running) >= self._options.max_turns:
             raise Unavailable("The server is busy; try again in a moment.", retry_after=2)
         if sum(chat.user == user for chat in self._running) >= self._options.max_turns_per_user:
@@ -138,6 +156,8 @@ class Turns:
         task = asyncio.create_task(self._lead(turn, events, course))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        if self._is_ending and course is None:
+            turn.fail(RESTARTS)
         return reader
 
     async def reader(
@@ -169,9 +189,10 @@ class Turns:
     async def close(self) -> None:
         """Stop every turn and let go of every chat; claimed calls are waited for."""
         await self.holders.close()
-        await asyncio.gather(*(self.stop(turn) for turn in list(self._running.values())))
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await asyncio.gather(*(self.stop(turn) for turn in self.all()))
+        tasks = self._tasks | self._unread.tasks
+        if tasks:
+            await asyncio.wait(tasks)
         await self.leases.aclose()
 
     def _left(self, key: TurnKey, *, aborted: bool) -> None:
@@ -181,31 +202,7 @@ class Turns:
         turn.readers -= 1
         if turn.readers <= 0 and not turn.done.is_set():
             options = self._options
-            self._linger(turn, options.abort_grace if aborted else options.linger)
-
-    def _linger(self, turn: RunningTurn, seconds: float) -> None:
-        if turn.lingering is not None:
-            turn.lingering.cancel()
-        loop = asyncio.get_running_loop()
-        turn.lingering = loop.call_later(seconds, self._stop_unread, turn, seconds)
-
-    def _stop_unread(self, turn: RunningTurn, seconds: float) -> None:
-        """Nobody reads for that long: an ungated turn is stopped, a claimed call never."""
-        if turn.readers > 0 or turn.done.is_set():
-            return
-        if turn.turn_gate.claims:
-            self._linger(turn, seconds)
-            return
-        task = asyncio.create_task(self._stop_unless_read(turn, seconds))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _stop_unless_read(self, turn: RunningTurn, seconds: float) -> None:
-        """Stop a turn that nobody reads here, unless another process has readers of it."""
-        if self._streams.is_shared and await self.leases.is_read_elsewhere(turn.chat):
-            self._linger(turn, seconds)
-            return
-        await self.stop(turn)
+            self._unread.linger(turn, options.abort_grace if aborted else options.linger)
 
     async def _lead(
         self, turn: RunningTurn, events: AsyncIterator[Event] | None, course: Course | None
