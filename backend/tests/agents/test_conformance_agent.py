@@ -99,6 +99,7 @@ STORIES = {
     "twenty_one_in_sequence": Story("All of them are settled.", ("pay",) * 21, 21),
     "streamed_arguments": Story("The search is settled.", ("search",), 1),
     "unknown_tool": Story("There is no such tool."),
+    "page_tool": Story("That is the top."),
     "empty": Story("", ("pay",), 1),
     "sources": Story("A sluice is a gate."),
     "image": Story("Here it is: "),

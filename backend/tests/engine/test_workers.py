@@ -353,6 +353,16 @@ async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_agent(
     assert engine.parts.workers.tools() == []
 
 
+async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_page(
+    open_stage: Open, worker: WorkerProcess
+) -> None:
+    engine = await open_stage(
+        scripted([says("done")]), workers=(f"shop={worker.url}",), page_tools=("shop_pay",)
+    )
+    assert engine.parts.workers is not None
+    assert engine.parts.workers.tools() == []
+
+
 async def test_a_worker_goes_on_with_the_trace_of_its_call(
     open_stage: Open, worker: WorkerProcess, spans: InMemorySpanExporter
 ) -> None:

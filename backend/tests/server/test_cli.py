@@ -193,6 +193,7 @@ def test_check_notes_a_name_that_no_tool_has(
         (["reserved.py"], "adk_pay"),
         (["payer.py", "--host", "0.0.0.0"], "--auth"),
         (["payer.py", "--auth", "bearer:none"], "token file none"),
+        (["payer.py", "--page-tool", "pay"], "page_tools names 'pay'"),
         (["payer.py", "--model-script", "broken.yaml"], "broken.yaml"),
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.errors import RequestError
-from sluicegate.wire.requests import parse_chat_request
+from sluicegate.wire.requests import RequestLimits, parse_chat_request
 
 CALL = {"type": "tool-pay", "toolCallId": "c1", "input": {"amount": 1}}
 GOOD: list[Any] = [
@@ -15,6 +15,7 @@ GOOD: list[Any] = [
         "id": "chat",
         "trigger": "submit-message",
         "messageId": "u1",
+        "tools": {"scroll": {"description": "Scroll.", "parameters": {"type": "object"}}},
         "messages": [
             {
                 "id": "u1",
@@ -92,9 +93,12 @@ def put(value: Any, path: tuple[Any, ...], strange: Any) -> Any:
     return changed
 
 
+LIMITS = RequestLimits(page_tools=frozenset({"scroll", "a"}))
+
+
 def read_or_refuse(body: Any) -> None:
     try:
-        request = parse_chat_request(body)
+        request = parse_chat_request(body, LIMITS)
     except RequestError:
         return
     assert (request.user_message is None) is not (request.continued is None)
@@ -105,7 +109,7 @@ PLACES = [(body, path) for body in GOOD for path in places(body)]
 
 @pytest.mark.parametrize("body", GOOD)
 def test_the_requests_that_are_changed_are_good(body: Any) -> None:
-    parse_chat_request(body)
+    parse_chat_request(body, LIMITS)
 
 
 @pytest.mark.parametrize("strange", STRANGE, ids=repr)

@@ -70,6 +70,8 @@ def test_the_limits_of_the_reference_are_the_defaults() -> None:
         "parts": 100,
         "nodes": 10_000,
         "string": 1024 * 1024,
+        "page_tools": frozenset(),
+        "page_tool_bytes": 16 * 1024,
     }
     assert parse_chat_request(body(user(text()))) == parse(body(user(text())))
 

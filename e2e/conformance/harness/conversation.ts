@@ -59,6 +59,8 @@ export class Conversation {
   readonly earlier: readonly Turn[];
   /** What goes with an answer, as the client package sends it. */
   readonly staged = new StagedDecisions();
+  /** Tools that the page brings along with each request. */
+  tools: Readonly<Record<string, object>> | undefined;
   /** Transient and lasting data parts, as `onData` got them. */
   readonly data: { type: string; data: unknown }[] = [];
   /** The second reader of the last post. */
@@ -251,7 +253,7 @@ export class Conversation {
     return {
       api: `${this.place.url}/api/chat`,
       headers,
-      body: this.staged.body,
+      body: () => ({ ...this.staged.body(), ...(this.tools && { tools: this.tools }) }),
       fetch: recorder.fetch,
       ...(transport && { transport, webSocket: recordedSocket(recorder, chatId, headers) }),
     };

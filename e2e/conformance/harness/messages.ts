@@ -35,7 +35,7 @@ export interface Call {
 }
 
 /** The tools that the page runs. */
-export const CLIENT_TOOLS: ReadonlySet<string> = new Set(["locate", "locate_gated"]);
+export const CLIENT_TOOLS: ReadonlySet<string> = new Set(["locate", "locate_gated", "scroll"]);
 
 const CONFIRMATION = "tool-adk_request_confirmation";
 

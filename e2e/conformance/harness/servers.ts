@@ -51,6 +51,7 @@ export async function startServer(
     "--artifacts": `file:${join(folder, `${style}-artifacts`)}`,
     "--approval-style": style,
     "--auth": "header:x-user",
+    "--page-tool": "scroll",
     ...more,
   };
   const server = spawn(

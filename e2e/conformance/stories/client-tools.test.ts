@@ -1,5 +1,5 @@
 import type { Combination, Rule } from "../harness/matrix.ts";
-import { inSequence } from "../harness/matrix.ts";
+import { EACH_TRANSPORT, inSequence } from "../harness/matrix.ts";
 import { story } from "../harness/story.ts";
 
 const PLACE = { latitude: 48.1, longitude: 11.6 };
@@ -44,6 +44,41 @@ story(
       stored: completes,
       resumes: completes,
     });
+  },
+);
+
+/** As assistant-ui sends what a page offers; the server lets it bring `scroll` alone. */
+const SCROLL = {
+  description: "Scroll the page.",
+  parameters: { type: "object", properties: { to_place: { type: "string" } } },
+};
+const ERASE = { description: "Erase the page.", parameters: { type: "object" } };
+
+story(
+  "a tool that the page brings along",
+  { posts: (rule) => (sendsOutputs(rule) ? 2 : 1), combinations: EACH_TRANSPORT },
+  async (talk) => {
+    talk.tools = { erase: ERASE, scroll: SCROLL };
+    talk.say("story:page_tool");
+    await talk.output("scroll", "at the top");
+    const completes = sendsOutputs(talk.combination.rule);
+    await talk.ends({
+      calls: [["scroll", "output-available"]],
+      texts: completes ? ["That is the top."] : [],
+      chat: completes ? "ready" : "waiting",
+      stored: completes,
+      resumes: completes,
+    });
+  },
+);
+
+story(
+  "a tool that the page has not brought along",
+  { posts: 1, combinations: EACH_TRANSPORT },
+  async (talk) => {
+    talk.tools = { erase: ERASE };
+    talk.say("story:page_tool");
+    await talk.ends({ calls: [["scroll", "output-error"]], texts: ["That is the top."] });
   },
 );
 

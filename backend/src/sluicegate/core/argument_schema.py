@@ -20,6 +20,15 @@ _NOWHERE: Final[Registry[Any]] = Registry()
 _LONGEST: Final = 200
 
 
+def is_schema(value: Mapping[str, Any]) -> bool:
+    """Whether a value is a JSON schema."""
+    try:
+        Draft202012Validator.check_schema(dict(value))
+    except (RecursionError, SchemaError, Unresolvable):
+        return False
+    return True
+
+
 def what_is_wrong(edits: dict[str, JsonValue], schema: Mapping[str, JsonValue]) -> str | None:
     """Return what does not fit, in a few words; None when everything does."""
     # A schema that says nothing of other names means those it lists: nobody reads the others.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from sluicegate.core.keys import ChatKey
+from sluicegate.engine.page_tools import offered
 from sluicegate.engine.parts import EngineParts, open_parts
 from sluicegate.engine.rates import TOO_MANY_MESSAGES, Rate
 from sluicegate.engine.requests.approvals import Approvals
@@ -108,6 +110,7 @@ class ChatEngine:
         """
         chat = self._key(user, request.chat_id)
         release = self.release_for(client)
+        client = replace(client, tools=offered(request.tools))
         self._rate.take(user)
         return await self._requests.start(request, chat, release, client, by)
 

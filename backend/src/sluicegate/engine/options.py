@@ -54,6 +54,9 @@ class EngineOptions(BaseModel):
     client_tools: tuple[str, ...] = ()
     """Long-running tools whose output the page brings."""
 
+    page_tools: tuple[str, ...] = ()
+    """Tools that a page may bring along in its requests; none of them is the server's."""
+
     workers: tuple[Annotated[str, Field(pattern=_WORKER)], ...] = ()
     """Remote tool workers: ``NAME=URL`` each, or the URL alone for one named ``worker``."""
 
@@ -204,6 +207,9 @@ class EngineOptions(BaseModel):
     max_string_characters: Count = 1024 * 1024
     """Characters of one string in such an output."""
 
+    max_page_tool_bytes: Count = 16 * 1024
+    """Bytes of the description and the JSON schema of a tool that a page brings."""
+
     max_result_bytes: Count = 100 * 1024
     """Bytes of JSON in a tool's result; what is longer becomes a file with a preview."""
 
@@ -237,6 +243,8 @@ class EngineOptions(BaseModel):
             parts=self.max_parts,
             nodes=self.max_output_values,
             string=self.max_string_characters,
+            page_tools=frozenset(self.page_tools),
+            page_tool_bytes=self.max_page_tool_bytes,
         )
 
     @property

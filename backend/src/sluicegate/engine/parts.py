@@ -24,6 +24,7 @@ from sluicegate.engine.gate.gate_plugin import GatePlugin
 from sluicegate.engine.models.discreet_model import discreet
 from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.open_stores import open_stores
+from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers
 from sluicegate.engine.running.closing import Closing
 from sluicegate.engine.running.elsewhere import ALONE, Elsewhere, Place
@@ -200,6 +201,7 @@ async def open_parts(
     refused = await refusals(target, found)
     if refused:
         raise ConfigurationError(refused[0])
+    refuse_page_tools(options.page_tools, found)
     artifacts = open_artifacts(options.artifacts)
     files = ChatFiles(artifacts, options.file_types, options.max_file_bytes)
     workers = open_workers(options, found)
@@ -208,6 +210,7 @@ async def open_parts(
         Capabilities.load(options.model_table),
         FileCache(options.file_cache_bytes),
         turns=options.file_turns,
+        untrusted=frozenset(options.page_tools),
     )
     plugin = GatePlugin()
     app = build_app(
@@ -220,6 +223,8 @@ async def open_parts(
     if workers is not None:
         found = attach(app, workers, found, options)
         await workers.refresh()
+    if options.page_tools:
+        found = attach_page_tools(app, options.page_tools, found)
     # A tape holds every event as ADK told it, partial ones too.
     if options.fast_lane == "auto" and tape is None:
         plugin.unheard = unheard_agents(app, plugin)

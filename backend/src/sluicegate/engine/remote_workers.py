@@ -69,6 +69,7 @@ def open_workers(options: EngineOptions, found: AgentSurvey) -> WorkerRegistry |
         seconds=options.worker_timeout,
     )
     taken = {tool.name for tools in found.tools.values() for tool in tools}
+    taken |= set(options.page_tools)
     registry: WorkerRegistry = room.WorkerRegistry(terms, lease=options.worker_lease, taken=taken)
     tokens = TokenFile(options.worker_tokens)
     for entry in options.workers:

@@ -13,6 +13,7 @@ from google.adk.apps.app import App
 from sluicegate.engine.agents.agent_tree import root_of, survey
 from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.agents.refusals import refusals
+from sluicegate.engine.page_tools import refuse_page_tools
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.app import build, engine_of, refuse_strangers
 from sluicegate.server.authentication import authenticator
@@ -92,7 +93,7 @@ def check(text: str, settings: Settings) -> int:
     """
     target = load_target(text)
     judged = asyncio.run(_judge(target, settings))
-    refused = [*judged.refused, *_unusable(target, settings)]
+    refused = [*judged.refused, *_unusable(target, settings, judged.found)]
     for line in _report(target, judged, settings):
         sys.stdout.write(f"{line}\n")
     for sentence in refused:
@@ -118,12 +119,13 @@ async def _judge(target: Target, settings: Settings) -> _Judged:
     return _Judged(found, workers, [*refused, *unusable])
 
 
-def _unusable(target: Target, settings: Settings) -> Iterator[str]:
+def _unusable(target: Target, settings: Settings, found: AgentSurvey) -> Iterator[str]:
     """Say what of the settings would stop the server, apart from the port and the stores."""
     checks: list[Callable[[], object]] = [
         lambda: refuse_strangers(settings, None),
         lambda: authenticator(settings),
         lambda: engine_of(target, settings),
+        lambda: refuse_page_tools(settings.page_tools, found),
     ]
     for check_one in checks:
         try:

@@ -32,6 +32,9 @@ OPTIONS: Final = (
     Option("--artifacts", "artifacts", "URL", "where files lie (file:PATH)"),
     Option("--model", "model", "NAME", "a model id in place of every model of the agent"),
     Option("--model-script", "model_script", "FILE", "a script in place of every model"),
+    Option(
+        "--page-tool", "page_tools", "NAME", "a tool that pages may bring; repeatable", several=True
+    ),
     Option("--worker", "workers", "[NAME=]URL", "a remote tool worker; repeatable", several=True),
     Option(
         "--worker-tokens", "worker_tokens", "FILE", "the credentials for these workers: NAME TOKEN"

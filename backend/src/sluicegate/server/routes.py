@@ -56,6 +56,15 @@ _CHAT_REQUEST: Final[dict[str, Any]] = {
         "message": _MESSAGE,
         "trigger": {"type": "string", "enum": ["submit-message", "regenerate-message"]},
         "messageId": _TEXT,
+        "tools": {
+            "type": "object",
+            "description": "Tools of the page, by names that the setting page_tools lists.",
+            "additionalProperties": {
+                "type": "object",
+                "properties": {"description": _TEXT, "parameters": {"type": "object"}},
+                "required": ["description", "parameters"],
+            },
+        },
     },
     "required": ["id"],
 }

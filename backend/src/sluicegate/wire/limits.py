@@ -29,6 +29,10 @@ class RequestLimits:
     """Values in one output of a client-side tool: arrays, objects and what they hold."""
     string: int = 2**20
     """Characters of one string, or key, in such an output."""
+    page_tools: frozenset[str] = frozenset()
+    """Names of the tools that a page may bring along."""
+    page_tool_bytes: int = 16 * 1024
+    """Bytes of the description and the JSON schema of one of them."""
 
 
 DEFAULT_LIMITS: Final = RequestLimits()

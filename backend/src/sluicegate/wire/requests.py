@@ -22,6 +22,7 @@ from sluicegate.wire.answers import (
 )
 from sluicegate.wire.files import FilePart, parse_file_part
 from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits, check_size
+from sluicegate.wire.page_tools import PageTool, parse_page_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +36,7 @@ __all__ = [
     "ChatRequest",
     "ClientOutput",
     "FilePart",
+    "PageTool",
     "PostedAssistant",
     "PostedPart",
     "RequestLimits",
@@ -77,6 +79,8 @@ class ChatRequest:
     continued: PostedAssistant | None
     posted: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The body ``{id, message}`` that says the same: what of it is read, as it came."""
+    tools: tuple[PageTool, ...] = ()
+    """What the page brings along for the turn."""
 
 
 def is_id(value: object) -> TypeGuard[str]:
@@ -93,7 +97,7 @@ def parse_chat_request(
 
     Args:
         body: JSON that `strict_json.loads` has accepted.
-        limits: What is still accepted of the parts that are read.
+        limits: What is still accepted of the parts that are read, and which tools a page brings.
         own_files: What the URLs of the chat's own files begin with, ``{id}`` standing for the
             chat's id; None where files have no URLs.
 
@@ -112,23 +116,28 @@ def parse_chat_request(
     trigger = _trigger(body.get("trigger", "submit-message"))
     messages = _messages(body)
     last = messages[-1]
+    tools = parse_page_tools(body.get("tools"), limits)
     if last.get("role") == "user":
         own_prefix = None if own_files is None else own_files.replace("{id}", chat_id)
         user_message = _user_message(last, limits, own_prefix)
-        posted = _posted(body, last)
-        return ChatRequest(chat_id, trigger, message_id, user_message, None, posted)
+        posted = _posted(body, last, tools)
+        return ChatRequest(chat_id, trigger, message_id, user_message, None, posted, tools)
     if last.get("role") != "assistant":
         raise Malformed("The last message is neither the user's nor the assistant's; remove it.")
     continued = next((item for item in messages if _is_assistant(item, message_id)), last)
     _read_message(last)
     staged = Staged(body.get("edits"), body.get("remember"))
     answered = parse_assistant(*_read_message(continued), limits, staged)
-    posted = _posted(body, continued)
-    return ChatRequest(chat_id, trigger, message_id, None, answered, posted)
+    posted = _posted(body, continued, tools)
+    return ChatRequest(chat_id, trigger, message_id, None, answered, posted, tools)
 
 
-def _posted(body: dict[str, Any], message: dict[str, Any]) -> dict[str, Any]:
+def _posted(
+    body: dict[str, Any], message: dict[str, Any], tools: tuple[PageTool, ...]
+) -> dict[str, Any]:
     kept = {name: body[name] for name in _READ if body.get(name) is not None}
+    if tools:
+        kept["tools"] = {tool.name: body["tools"][tool.name] for tool in tools}
     return {**kept, "message": message}
 
 

@@ -34,7 +34,6 @@ from sluicegate.tools.gated import terms_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractAsyncContextManager
-    from typing import TypeAlias
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.events.event import Event
@@ -50,8 +49,9 @@ if TYPE_CHECKING:
     from sluicegate.engine.models.model_files import ModelFiles
     from sluicegate.stores.base import Ledger
     from sluicegate.tools.approval import Policy
+    from sluicegate.tools.client_tools import ClientTool
 
-    Connecting: TypeAlias = AbstractAsyncContextManager[BaseLlmConnection]
+    Connecting = AbstractAsyncContextManager[BaseLlmConnection]
 
 
 @dataclass(slots=True)
@@ -59,8 +59,8 @@ class TurnGate:
     """The gated calls of one turn.
 
     ``rows`` are the chat's ledger rows as of the start of the turn, which holds the lease.
-    ``client_outputs`` are results of gated client-side calls by call id. ``outcomes`` are notes
-    for the events of function responses: how a call ended when it is not a plain output (T8).
+    ``client_outputs`` are results of gated client-side calls by call id, ``page_tools`` what the
+    page brings along. ``outcomes`` are notes for function responses: how else a call ended (T8).
     """
 
     chat: ChatKey
@@ -75,6 +75,7 @@ class TurnGate:
     report: Callable[[str, BaseException], None]
     policy: Policy | None = None
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    page_tools: tuple[ClientTool, ...] = ()
     outcomes: Outcomes = field(default_factory=Outcomes)
     remembered: dict[str, ApprovalRow] = field(default_factory=dict)
     """Calls of this turn that were approved without asking, by ADK's id (A8)."""

@@ -73,7 +73,7 @@ class AnswerTurn:
             await parts.log.append_replies(chat, told.appended, stamp)
             key = TurnKey(chat, stamp.turn, fence)
             setup = going_on(log, plan, key, stamp, release)
-            turn = await prepare(parts, setup)
+            turn = await prepare(parts, replace(setup, tools=client.tools))
             await parts.chats.touch(chat, title=None)
             message = replies_content(told.message)
             return await parts.turns.launch(turn, message, major=client.major)

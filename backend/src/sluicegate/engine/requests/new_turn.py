@@ -58,7 +58,7 @@ class NewTurn:
                 opening = await self.close(chat, plan.closes)
             key = TurnKey(chat, stamp.turn, fence)
             turn, _ = await asyncio.gather(
-                prepare(parts, Setup(key, stamp, release, opening=opening)),
+                prepare(parts, Setup(key, stamp, release, opening=opening, tools=client.tools)),
                 parts.chats.touch(chat, title=title_of(content)),
             )
             return await parts.turns.launch(turn, content, major=client.major)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.core.release import Release
     from sluicegate.engine.options import EngineOptions
+    from sluicegate.tools.client_tools import ClientTool
     from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")
@@ -44,7 +45,7 @@ class Setup:
 
     ``continues`` is the exchange as it stands: its translator and gate go on being fed.
     ``client_outputs`` are results of gated client-side calls by call id, ``opening`` the chunks
-    that follow ``start``.
+    that follow ``start``, ``tools`` what the page brings along.
     """
 
     key: TurnKey
@@ -53,6 +54,7 @@ class Setup:
     continues: RebuiltExchange | None = None
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     opening: Sequence[BaseChunk] = ()
+    tools: tuple[ClientTool, ...] = ()
 
 
 async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
@@ -75,6 +77,7 @@ async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
         new_error_id=new_error_id,
         report=report_to_log(chat, stamp.turn),
         client_outputs=setup.client_outputs,
+        page_tools=setup.tools,
         claims=Claims(parts.options.tool_timeout),
         lanes=FastLanes(Pace(parts.options.reader_backlog, parts.options.reader_patience)),
     )
