@@ -15,6 +15,7 @@ from bench.client import BenchError
 from bench.crowd import MANY, measure_crowd, measure_lag, measure_memory
 from bench.files import SMALL_CACHES, measure_files
 from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
+from bench.idle import measure_idle
 from bench.live import measure_spoken
 from bench.peers import FLOOR, PEERS, SOCKET, SSE
 from bench.pending import measure_pending
@@ -38,9 +39,10 @@ START: Final = "start"
 LEDGER: Final = "ledger"
 SPOKEN: Final = "spoken"
 FILES: Final = "files"
+IDLE: Final = "idle"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
-    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN, FILES),
+    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN, FILES, IDLE),
 )
 
 
@@ -55,10 +57,11 @@ class Size(NamedTuple):
     lengths: tuple[int, ...]
     repeats: int
     pictured: int
+    sockets: int
 
 
-FULL: Final = Size(9, 2_000, 500, (1, 10, 50, 200), 4, (10, 100, 1_000, 5_000), 5, 1_000)
-SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10)
+FULL: Final = Size(9, 2_000, 500, (1, 10, 50, 200), 4, (10, 100, 1_000, 5_000), 5, 1_000, 2_000)
+SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,6 +124,10 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         _say("speaking to a live chat")
         with ServerProcess(sluicegate("spoken"), folder / SPOKEN, variables) as server:
             report.spoken = measure_spoken(server, count=min(50, size.approvals))
+    if IDLE in names:
+        _say(f"{size.sockets} idle sockets")
+        with ServerProcess(sluicegate("free"), folder / IDLE, variables) as server:
+            report.idle = measure_idle(server, sockets=size.sockets, rounds=size.repeats)
     if FILES in names:
         _say(f"{size.pictured} turns with pictures, and a large one")
         with ServerProcess(

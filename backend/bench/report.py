@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.files import GROWTH_MIB, PEAK_MIB
+from bench.idle import BUDGET_KIB, GROWTH_KIB
 from bench.live import BUDGET
 from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bench.crowd import Crowd
     from bench.files import Files
     from bench.growth import Turn
+    from bench.idle import Idle
     from bench.live import Spoken
     from bench.pending import Pending
     from bench.rounds import Samples
@@ -28,6 +30,8 @@ AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
 """How many times the floor a row may cost."""
 FASTER: Final = {AI_SDK: 1.6, PYDANTIC_AI: 4.0, ADK: 4.0, AG_UI: 7.0}
 """How many times as long as ours over SSE a peer should take."""
+ADDED: Final = 1.5
+"""How many times as much the socket may add to the floor as SSE does."""
 LONG, MANY_EVENTS = 0.6, 5_000
 """How much of ADK's own time a turn may take, from so many events on."""
 GAP: Final = (50, 30e-3)
@@ -77,6 +81,7 @@ class Report:
     costs: list[ApprovalCost] = field(default_factory=list)
     spoken: Spoken | None = None
     files: Files | None = None
+    idle: Idle | None = None
 
     def per_delta(self, name: str) -> Spread:
         """Return the spread of a row."""
@@ -88,6 +93,14 @@ class Report:
             return None
         pairs = zip(self.samples[name].per_delta, self.samples[base].per_delta, strict=True)
         return spread([mine / other for mine, other in pairs])
+
+    def socket_added(self) -> float | None:
+        """Return how many times as much the socket adds to the floor as SSE does, in the median."""
+        if not {SOCKET, SSE, FLOOR} <= self.samples.keys():
+            return None
+        ours, sse, floor = (self.samples[name].per_delta for name in (SOCKET, SSE, FLOOR))
+        rounds = zip(ours, sse, floor, strict=True)
+        return statistics.median((a - c) / max(b - c, 1e-9) for a, b, c in rounds)
 
     def first_added(self) -> float | None:
         """Return how much later than at the floor the first delta comes, in the median."""
@@ -121,6 +134,8 @@ class Report:
             "pending": self._pending_json(),
             "ledger": [{**asdict(cost), "median": cost.median} for cost in self.costs],
             "files": None if self.files is None else asdict(self.files),
+            "socket_added": self.socket_added(),
+            "idle": None if self.idle is None else asdict(self.idle),
             "spoken": None if self.spoken is None else asdict(self.spoken),
         }
 
@@ -165,6 +180,10 @@ class Report:
             if found is not None:
                 yield f"{self.titles[name]} takes {found:.1f} x as long (at least {least})"
 
+        added = self.socket_added()
+        if added is not None:
+            yield f"WebSocket adds {added:.2f} x what SSE adds (at most {ADDED})"
+
     def _many(self) -> Iterator[str]:
         if self.lag is not None:
             yield f"The first delta arrives {self.lag * 1e3:.1f} ms after the model's (at most 3)"
@@ -198,6 +217,12 @@ class Report:
             yield (
                 f"Live, first byte of speech to first byte of sound, {len(self.spoken.seconds)} "
                 f"times: {spread(self.spoken.seconds).text(1e3)} ms (at most {BUDGET * 1e3:.0f})"
+            )
+        if self.idle is not None:
+            yield (
+                f"{self.idle.sockets:,} idle sockets: {self.idle.kib_per_socket:.1f} KiB each "
+                f"(at most {BUDGET_KIB:.0f}); {len(self.idle.closed)} rounds of opening and "
+                f"closing leave {self.idle.growth:.2f} (at most {GROWTH_KIB:.0f})"
             )
         yield from self._of_files()
         found = self.pending

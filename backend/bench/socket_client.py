@@ -33,13 +33,18 @@ def ask_over_socket(address: Address, path: str, frame: object) -> Exchange:
     try:
         with socket.create_connection(address, timeout=120) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            _open(connection, address, path)
+            open_socket(connection, address, path)
             return _timed(connection, masked(json.dumps(frame).encode()))
     except OSError as error:
         raise BenchError(f"The socket at port {address.port} does not answer: {error}.") from error
 
 
-def _open(connection: socket.socket, address: Address, path: str) -> None:
+def open_socket(connection: socket.socket, address: Address, path: str) -> None:
+    """Have a connection accepted as a WebSocket.
+
+    Raises:
+        BenchError: it is not.
+    """
     key = base64.b64encode(os.urandom(16)).decode()
     head = (
         f"GET {path} HTTP/1.1\r\nhost: {address.host}:{address.port}\r\nupgrade: websocket\r\n"

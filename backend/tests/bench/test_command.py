@@ -40,6 +40,18 @@ def test_approvals_that_wait_hold_nothing_of_the_process(
     assert (document["pending"]["tasks"], document["pending"]["sockets"]) == (0, 0)
 
 
+def test_idle_sockets_are_opened_and_closed_and_leave_little(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "bench.json"
+
+    assert main(["--short", "--only", "idle", "--json", str(written)]) == 0
+
+    assert "20 idle sockets" in capsys.readouterr().out
+    idle = json.loads(written.read_text("utf-8"))["idle"]
+    assert (idle["sockets"], len(idle["opened"]), len(idle["closed"])) == (20, 1, 1)
+
+
 def test_what_ledger_and_lease_add_to_an_approval_is_a_row_for_each_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

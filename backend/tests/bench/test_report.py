@@ -8,6 +8,7 @@ import pytest
 
 from bench.crowd import Crowd
 from bench.growth import Turn
+from bench.idle import Idle
 from bench.peers import AG_UI, AI_SDK, FLOOR, PEERS, SOCKET, SSE
 from bench.pending import Pending
 from bench.picture import picture
@@ -50,6 +51,24 @@ def test_a_ratio_is_taken_within_each_round() -> None:
     report = _report(**{SSE: [16.0, 48.0, 24.0], FLOOR: [16.0, 16.0, 12.0]})
 
     assert report.ratio(SSE, FLOOR) == Spread(2.0, 1.0, 3.0)
+
+
+def test_what_the_socket_adds_is_compared_with_what_sse_adds() -> None:
+    report = _report(
+        **{FLOOR: [5e-6, 4e-6, 5e-6], SSE: [15e-6, 14e-6, 10e-6], SOCKET: [20e-6, 14e-6, 20e-6]}
+    )
+
+    assert report.socket_added() == pytest.approx(1.5)
+    assert "WebSocket adds 1.50 x what SSE adds (at most 1.5)" in report.table()
+    assert Report(rounds=1, deltas=1).socket_added() is None
+
+
+def test_idle_sockets_cost_what_they_hold_and_what_they_leave() -> None:
+    idle = Idle(sockets=100, before=1_000, opened=(4_000, 4_100), closed=(3_900, 4_000))
+
+    assert (idle.kib_per_socket, idle.growth) == (30.0, 1.0)
+    table = Report(rounds=1, deltas=1, idle=idle).table()
+    assert "100 idle sockets: 30.0 KiB each (at most 40); 2 rounds" in table
 
 
 def test_a_row_that_was_not_measured_has_no_ratio() -> None:

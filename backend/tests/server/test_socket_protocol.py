@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterable
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from uvicorn.protocols.utils import ClientDisconnected
+from websockets.protocol import State
+from websockets.server import ServerProtocol
 
 from sluicegate.server.serving import server_of
 from sluicegate.server.settings import Settings
+from sluicegate.server.socket_protocol import CarefulSocketProtocol
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, RawConnection, serving
 from tests.server.fake_engine import FakeEngine, application
@@ -31,6 +36,63 @@ async def test_nothing_is_compressed(engine: FakeEngine) -> None:
     ):
         assert client.connection.protocol.extensions == []
         assert (await client.asks(send_frame()))[-1]["type"] == "end"
+
+
+@pytest.mark.parametrize("size", [0, 125, 126, 65_535, 65_536, 200_000])
+def test_texts_that_leave_together_are_framed_as_each_alone(size: int) -> None:
+    protocol, written = connected()
+    texts = ["ä" + "x" * max(0, size - 2), "", "x" * size]
+
+    asyncio.run(protocol.send_texts(texts))
+
+    alone = ServerProtocol()
+    alone.state = State.OPEN
+    for text in texts:
+        alone.send_text(text.encode())
+    assert written == [b"".join(alone.data_to_send())]
+
+
+@pytest.mark.parametrize("ended", ["disconnected", "close_sent", "conn"])
+def test_nothing_is_written_after_the_end(ended: str) -> None:
+    protocol, written = connected()
+    if ended == "conn":
+        protocol.conn.state = State.CLOSING
+    else:
+        setattr(protocol, ended, True)
+
+    with pytest.raises(ClientDisconnected):
+        asyncio.run(protocol.send_texts(["late"]))
+    assert written == []
+
+
+def connected() -> tuple[CarefulSocketProtocol, list[bytes]]:
+    """A protocol whose socket is open, and what it writes."""
+    written: list[bytes] = []
+    protocol = CarefulSocketProtocol.__new__(CarefulSocketProtocol)
+    protocol.writable = asyncio.Event()
+    protocol.writable.set()
+    protocol.disconnected = protocol.close_sent = False
+    protocol.conn = ServerProtocol()
+    protocol.conn.state = State.OPEN
+    protocol.transport = cast("asyncio.Transport", SimpleNamespace(write=written.append))
+    return protocol, written
+
+
+async def test_chunks_leave_by_the_way_that_writes_many_at_once(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[list[str]] = []
+    send = CarefulSocketProtocol.send_texts
+
+    async def counting(protocol: CarefulSocketProtocol, texts: Iterable[str]) -> None:
+        batches.append(list(texts))
+        await send(protocol, batches[-1])
+
+    monkeypatch.setattr(CarefulSocketProtocol, "send_texts", counting)
+    async with serving(application(engine)) as address, opened(address) as client:
+        frames = await client.asks(send_frame())
+    assert [frame["type"] for frame in frames] == ["chunk"] * 5 + ["end"]
+    assert [json.loads(text) for batch in batches for text in batch] == frames[:5]
 
 
 def test_pings_and_limits_are_those_of_the_settings() -> None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from sluicegate.transports.backlog import Patience
 
+TEXTS: Final = "sluicegate.texts"
+"""The ASGI extension by which the server offers to write many messages at once: ``{"call": …}``."""
+
 RESTART: Final = 1012
 """The server ends; a client that comes back finds its turns."""
 
@@ -35,6 +38,9 @@ SIGNED_OUT: Final = 4401
 
 Take: TypeAlias = Callable[[bytes], Awaitable[None]]
 """Takes one text message, in UTF-8."""
+
+SendTexts: TypeAlias = Callable[[Iterable[str]], Awaitable[None]]
+"""Sends text messages that are ready together."""
 
 Accepted: TypeAlias = Callable[[], Awaitable[None]]
 """Is called when the socket is open."""
@@ -115,6 +121,8 @@ class Socket:
         self._reason = ""
         self._first_is_missing = True
         self._take_binary: Take | None = None
+        offered = (websocket.scope.get("extensions") or {}).get(TEXTS) or {}
+        self._send_texts: SendTexts = offered.get("call", self._send_each)
 
     async def run(
         self,
@@ -169,12 +177,14 @@ class Socket:
         if self._over.is_set():
             return
         self._heartbeat_at = self._clock() + self._limits.heartbeat
-        send = self._websocket.send
         try:
-            for text in texts:
-                await send({"type": "websocket.send", "text": text})
-        except (WebSocketDisconnect, RuntimeError):
+            await self._send_texts(texts)
+        except (WebSocketDisconnect, RuntimeError, OSError):
             self.end(None)
+
+    async def _send_each(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            await self._websocket.send_text(text)
 
     async def send_binary(self, data: bytes) -> None:
         """The same with a binary message."""
