@@ -86,6 +86,7 @@ class FakeEngine:
         self.chats: dict[tuple[str, str], dict[str, Any]] = {}
         self.files: dict[tuple[str, str, str], tuple[bytes, str]] = {}
         self.not_ready: RequestError | None = None
+        self.notes: list[str] = []
         self.opened = 0
         self.closed = 0
         self._one_more = asyncio.Event()
@@ -172,9 +173,10 @@ class FakeEngine:
         self._note("decide", approval_id, said, user, via)
         return {"approvalId": approval_id}
 
-    async def ready(self) -> None:
+    async def ready(self) -> list[str]:
         if self.not_ready is not None:
             raise self.not_ready
+        return self.notes
 
     def _note(self, *call: Any) -> None:
         self.calls.append(call)

@@ -112,9 +112,12 @@ async def test_an_unexpected_error_is_one_sentence_with_an_id_that_the_log_has(
 async def test_the_process_is_healthy_even_when_the_database_is_not(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         assert (await http.get("/readyz")).status_code == 200
+        engine.notes = ["streams are kept in memory"]
+        noted = await http.get("/readyz")
         engine.not_ready = Unavailable()
         ready = await http.get("/readyz")
         healthy = await http.get("/healthz")
+    assert (noted.status_code, noted.text) == (200, "ok\nnote: streams are kept in memory\n")
     assert (ready.status_code, ready.headers["x-error-code"]) == (503, "unavailable")
     assert healthy.status_code == 200
 

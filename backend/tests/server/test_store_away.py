@@ -90,7 +90,12 @@ async def staged(
     url: str, folder: Path
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Counted, Database]]:
     counted = Counted()
-    settings = Settings(sessions=url, artifacts=f"file:{folder}/files")
+    settings = Settings(
+        sessions=url,
+        artifacts=f"file:{folder}/files",
+        max_messages_per_minute=10**6,
+        max_turns_per_minute=10**6,
+    )
     application = build(engine_of(scripted(PAY, [counted.tool()]), settings), settings)
     async with living(application.app), client(application.app) as http:
         engine = await application.engine.get()

@@ -9,6 +9,7 @@ from sluicegate.core.keys import ChatKey
 from sluicegate.engine.page_tools import offered
 from sluicegate.engine.parts import EngineParts, open_parts
 from sluicegate.engine.rates import TOO_MANY_MESSAGES, Rate
+from sluicegate.engine.readiness import readiness
 from sluicegate.engine.requests.approvals import Approvals
 from sluicegate.engine.requests.attachments import shown
 from sluicegate.engine.requests.chat_listing import list_of_chats, whole_chat
@@ -94,9 +95,9 @@ class ChatEngine:
         await self._parts.turns.close()
         await self._parts.close()
 
-    async def ready(self) -> None:
-        """Raise Unavailable when the database does not answer."""
-        await self._parts.check_database()
+    async def ready(self) -> list[str]:
+        """Return notes for whoever runs the server; raises Unavailable without a database."""
+        return await readiness(self._parts.database, self._parts.streams)
 
     async def start(
         self, request: ChatRequest, *, user: str, client: Client, by: Holder | None = None

@@ -31,7 +31,7 @@ from sluicegate.engine.running.elsewhere import ALONE, Elsewhere, Place
 from sluicegate.engine.running.session_log import SessionLog
 from sluicegate.engine.running.turns import Turns
 from sluicegate.engine.running.watch import Watch
-from sluicegate.errors import ConfigurationError, StoreError, Unavailable
+from sluicegate.errors import ConfigurationError
 from sluicegate.media.capabilities import Capabilities
 from sluicegate.stores.artifacts import open_artifacts
 from sluicegate.stores.chats import DatabaseChats
@@ -152,13 +152,6 @@ class EngineParts:
             logger.warning(
                 "tool %s asked for approval unforeseen; name it in the setting dynamic_gates", tool
             )
-
-    async def check_database(self) -> None:
-        """Raise Unavailable when the database does not answer."""
-        try:
-            await self.database.check()
-        except StoreError as error:
-            raise Unavailable("The database does not answer; try again.", retry_after=5) from error
 
     async def close(self) -> None:
         """Close the agent's toolsets and the stores."""

@@ -221,8 +221,9 @@ def probe_operations(engine: OneEngine) -> list[Operation]:
         return Response("ok\n", media_type="text/plain")
 
     async def readyz(_: Request) -> Response:
-        await (await engine.get()).ready()
-        return Response("ok\n", media_type="text/plain")
+        notes = await (await engine.get()).ready()
+        lines = ["ok", *(f"note: {note}" for note in notes)]
+        return Response("".join(f"{line}\n" for line in lines), media_type="text/plain")
 
     ok = (Success(200, "It is.", "text/plain", _TEXT),)
     return [

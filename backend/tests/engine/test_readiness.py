@@ -1,0 +1,59 @@
+"""What the probe of readiness says of the stores."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from sluicegate.engine import readiness as room
+from sluicegate.engine.readiness import NOT_SHARED, STREAMS_AWAY, readiness
+from sluicegate.errors import StoreUnavailable, Unavailable
+
+
+class Store:
+    """A database or a stream store that answers as it is told to."""
+
+    def __init__(self, answer: Any = None, **facts: bool) -> None:
+        self.answer = answer
+        self.__dict__.update(facts)
+
+    async def check(self) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        if self.answer is asyncio.Event:
+            await asyncio.Event().wait()
+        return self.answer
+
+
+THERE = 1
+ALONE, SHARED = {"is_exclusive": True}, {"is_exclusive": False}
+
+
+@pytest.mark.parametrize(
+    ("database", "streams", "notes"),
+    [
+        (ALONE, Store(is_shared=False), []),
+        (SHARED, Store(is_shared=False), [NOT_SHARED]),
+        (SHARED, Store(THERE, is_shared=True), []),
+        (SHARED, Store(is_shared=True), [STREAMS_AWAY]),
+    ],
+    ids=["one process", "replicas with streams of their own", "replicas", "streams away"],
+)
+async def test_what_users_will_miss_is_noted(
+    database: dict[str, bool], streams: Store, notes: list[str]
+) -> None:
+    assert await readiness(cast("Any", Store(**database)), cast("Any", streams)) == notes
+
+
+@pytest.mark.parametrize("answer", [StoreUnavailable("away"), asyncio.Event], ids=["away", "hangs"])
+async def test_a_database_that_does_not_answer_is_told_in_time(
+    answer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert room.SECONDS < 5
+    monkeypatch.setattr(room, "SECONDS", 0.01)
+    database = cast("Any", Store(answer, is_exclusive=False))
+    with pytest.raises(Unavailable, match="The database does not answer") as told:
+        await readiness(database, cast("Any", Store(is_shared=True)))
+    assert told.value.retry_after == 5
