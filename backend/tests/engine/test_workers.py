@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,17 @@ from sluicegate.errors import ConfigurationError
 from sluicegate.tools import worker_calls
 from sluicegate.wire.chunks import ToolOutputAvailableChunk
 from sluicegate.wire.messages import comparable, is_tool_part
-from tests.engine.stage import Open, Prompts, Responses, calls, part_of, says, scripted, words
+from tests.engine.stage import (
+    Open,
+    OpenReplicas,
+    Prompts,
+    Responses,
+    calls,
+    part_of,
+    says,
+    scripted,
+    words,
+)
 from tests.engine.talk import Talk, Turn
 from tests.tools.worker_process import Nursery, WorkerProcess
 
@@ -385,3 +396,31 @@ async def test_without_the_package_a_sentence_says_what_to_install(
 async def test_two_workers_of_one_name_are_refused_at_the_start(open_stage: Open) -> None:
     with pytest.raises(ConfigurationError, match="Two workers are named 'worker'"):
         await open_stage(scripted([says("hi")]), workers=("http://a/mcp", "http://b/mcp"))
+
+
+@pytest.mark.parametrize("streams_url", ["streams of their own"], indirect=True)
+async def test_a_worker_that_registers_with_one_server_is_asked_and_run_by_another(
+    open_replicas: OpenReplicas, nursery: Nursery, effects: Path, tmp_path: Path
+) -> None:
+    files = {name: tmp_path / name for name in ("token", "tokens.txt", "workers.txt")}
+    files["token"].write_text(TOKEN)
+    files["tokens.txt"].write_text(f"shop {TOKEN}\n")
+    files["workers.txt"].write_text(f"sha256:{hashlib.sha256(TOKEN.encode()).hexdigest()} shop\n")
+    one, two = await open_replicas(
+        scripted([calls(("shop_pay", {"n": 7})), says("done")]),
+        worker_registrations=str(files["workers.txt"]),
+        worker_tokens=str(files["tokens.txt"]),
+    )
+    worker = await asyncio.to_thread(nursery.start, "--token", str(files["token"]), effects=effects)
+    assert one.parts.workers is not None
+    assert two.parts.workers is not None
+    await one.parts.workers.register("shop", worker.url, TOKEN)
+    talk = Talk(two)
+    await talk.say("pay")
+    turn = await talk.approve()
+    assert part_of(turn.message, "shop_pay")["output"] == {"paid": 7, "to": "nobody"}
+    assert lines(effects) == ["pay 7"]
+    assert await two.parts.workers.remove("shop")
+    await one.parts.workers.refresh()
+    assert one.parts.workers.tools() == []
+    worker.kill()

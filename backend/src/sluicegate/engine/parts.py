@@ -25,7 +25,7 @@ from sluicegate.engine.models.discreet_model import discreet
 from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.open_stores import open_stores
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
-from sluicegate.engine.remote_workers import attach, open_workers
+from sluicegate.engine.remote_workers import attach, open_workers, share_workers
 from sluicegate.engine.running.closing import Closing
 from sluicegate.engine.running.elsewhere import ALONE, Elsewhere, Place
 from sluicegate.engine.running.session_log import SessionLog
@@ -40,6 +40,7 @@ from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.uploads import DatabaseUploads
 from sluicegate.stores.waiting import DatabaseWaiting
+from sluicegate.stores.workers import DatabaseWorkers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -215,13 +216,16 @@ async def open_parts(
     )
     if workers is not None:
         found = attach(app, workers, found, options)
-        await workers.refresh()
     if options.page_tools:
         found = attach_page_tools(app, options.page_tools, found)
     # A tape holds every event as ADK told it, partial ones too.
     if options.fast_lane == "auto" and tape is None:
         plugin.unheard = unheard_agents(app, plugin)
     streams, database, sessions = await open_stores(options, tape, clock_offset)
+    if workers is not None:
+        if not database.is_exclusive:
+            share_workers(workers, DatabaseWorkers(database, app.name), options)
+        await workers.refresh()
     runner = Runner(app=app, session_service=sessions, artifact_service=artifacts)
     ledger, leases = DatabaseLedger(database), DatabaseLeases(database)
     if database.is_exclusive:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sluicegate.core.signals import ToolFacts
     from sluicegate.engine.agents.agent_tree import AgentSurvey
     from sluicegate.engine.options import EngineOptions
+    from sluicegate.stores.workers import SharedWorkers
     from sluicegate.tools.workers import WorkerRegistry
 
 _UNNAMED: Final = "worker"
@@ -78,6 +79,18 @@ def open_workers(options: EngineOptions, found: AgentSurvey) -> WorkerRegistry |
         name, url = (head, rest) if is_named else (_UNNAMED, entry)
         registry.add(name, url, lambda name=name: tokens.token(name))  # type: ignore[misc]
     return registry
+
+
+def share_workers(registry: WorkerRegistry, store: SharedWorkers, options: EngineOptions) -> None:
+    """Let a registry know what registers with other servers of the same database.
+
+    Raises:
+        ConfigurationError: The file of the credentials cannot be read.
+    """
+    if options.worker_registrations is None:
+        return
+    sharing = importlib.import_module("sluicegate.tools.worker_sharing")
+    registry.share(sharing.WorkerSharing(store, TokenFile(options.worker_tokens).token))
 
 
 def agent_of_workers(root: object) -> LlmAgent:

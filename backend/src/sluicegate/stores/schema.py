@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.sql.compiler import SQLCompiler
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 """Grows with every table, column or index that is added."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -160,6 +160,15 @@ UPLOADS: Final = Table(
     Column("name", Text, primary_key=True),
     Column("uploaded_at", Double, nullable=False),
     Index("sluicegate_uploads_oldest", "app", "uploaded_at"),
+)
+
+WORKERS: Final = Table(
+    "sluicegate_workers",
+    METADATA,
+    Column("app", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("until", Double, nullable=False),
 )
 
 META: Final = Table(

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
     from mcp import types as mcp
 
+    from sluicegate.tools.worker_sharing import WorkerSharing
+
 logger = logging.getLogger("sluicegate")
 
 PATIENCE: Final = 5.0
@@ -68,6 +70,11 @@ class WorkerRegistry:
         self._taken = frozenset(taken)
         self._clock = clock
         self._workers: dict[str, Worker] = {}
+        self._sharing: WorkerSharing | None = None
+
+    def share(self, sharing: WorkerSharing) -> None:
+        """Know what has registered with the other servers too."""
+        self._sharing = sharing
 
     def add(self, name: str, url: str, token: Callable[[], str | None]) -> None:
         """Add a worker of the server's own configuration; it is not asked yet.
@@ -87,6 +94,9 @@ class WorkerRegistry:
             Malformed: Its name, its address or one of its tools cannot be used; nothing changed.
             HeldElsewhere: A worker of that name is there at another address, and answers.
         """
+        if self._sharing is not None:
+            self._sharing.check(name, token)
+            await self._learn()
         known = self._current().get(name)
         try:
             _check(name, url)
@@ -98,6 +108,8 @@ class WorkerRegistry:
             tools = self._made(link, await link.tools(PATIENCE))
         except (ConfigurationError, ToolError) as error:
             raise Malformed(f"The worker was not registered. {error}") from error
+        if self._sharing is not None:
+            await self._sharing.store.put(name, url, seconds=self.lease)
         self._workers[name] = Worker(link, self._clock() + self.lease, tools)
         if known is None:
             logger.info("worker %s registered with %d tools", name, len(tools))
@@ -107,9 +119,13 @@ class WorkerRegistry:
 
     async def remove(self, name: str) -> bool:
         """Take a registered worker away; whether there was one."""
+        if self._sharing is not None:
+            await self._learn()
         known = self._current().get(name)
         if known is None or known.until is None:
             return False
+        if self._sharing is not None:
+            await self._sharing.store.remove(name)
         del self._workers[name]
         await known.link.close()
         logger.info("worker %s left", name)
@@ -117,6 +133,7 @@ class WorkerRegistry:
 
     async def refresh(self) -> None:
         """Ask every worker what it offers now; who does not answer offers nothing."""
+        await self._learn()
         await asyncio.gather(*(self._asked(worker) for worker in self._current().values()))
 
     def workers(self) -> list[Worker]:
@@ -146,13 +163,38 @@ class WorkerRegistry:
         self._workers.clear()
 
     def _current(self) -> dict[str, Worker]:
-        """The workers whose lease has not run out."""
+        """The workers whose lease has not run out; of shared ones the store says that."""
+        if self._sharing is not None:
+            return self._workers
         now = self._clock()
         for name, worker in list(self._workers.items()):
             if worker.until is not None and worker.until <= now:
                 logger.warning("worker %s did not renew its lease and was removed", name)
                 del self._workers[name]
         return self._workers
+
+    async def _learn(self) -> None:
+        """Take over who has registered anywhere, and who has left."""
+        sharing = self._sharing
+        listed = None if sharing is None else await sharing.listed()
+        if sharing is None or listed is None:
+            return
+        there = {row.name: row for row in listed}
+        for name, worker in list(self._workers.items()):
+            row = there.pop(name, None)
+            if worker.until is None:
+                continue
+            if row is not None and row.url == worker.link.url:
+                worker.until = self._clock() + row.seconds
+                continue
+            del self._workers[name]
+            await worker.link.close()
+            logger.info("worker %s is not registered at this address any more", name)
+            if row is not None:
+                there[name] = row
+        for row in there.values():
+            link = WorkerLink(row.name, row.url, lambda name=row.name: sharing.token(name))  # type: ignore[misc]
+            self._workers[row.name] = Worker(link, self._clock() + row.seconds)
 
     async def _asked(self, worker: Worker) -> None:
         if worker.not_before > self._clock():

@@ -1,0 +1,57 @@
+"""What every database must do with workers that have registered (S1-R23)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sluicegate.stores.workers import DatabaseWorkers
+
+if TYPE_CHECKING:
+    from sluicegate.stores.database import Database
+    from tests.stores.builders import Clock
+
+
+@pytest.fixture
+def workers(database: Database) -> DatabaseWorkers:
+    return DatabaseWorkers(database, "app")
+
+
+async def known(workers: DatabaseWorkers) -> list[tuple[str, str, int]]:
+    return [(row.name, row.url, round(row.seconds)) for row in await workers.all()]
+
+
+async def test_a_lease_runs_out_unless_it_is_renewed(
+    workers: DatabaseWorkers, clock: Clock
+) -> None:
+    await workers.put("shop", "http://one/mcp", seconds=300)
+    await workers.put("bank", "http://two/mcp", seconds=300)
+    clock.ahead += 200
+    await workers.put("shop", "http://three/mcp", seconds=300)
+    assert await known(workers) == [
+        ("bank", "http://two/mcp", 100),
+        ("shop", "http://three/mcp", 300),
+    ]
+    clock.ahead += 101
+    assert [row.name for row in await workers.all()] == ["shop"]
+
+
+async def test_who_leaves_is_gone_once(workers: DatabaseWorkers, clock: Clock) -> None:
+    await workers.put("shop", "http://one/mcp", seconds=300)
+    await workers.put("late", "http://one/mcp", seconds=300)
+    assert await workers.remove("shop")
+    assert not await workers.remove("shop")
+    clock.ahead += 301
+    assert not await workers.remove("late")
+    assert await workers.all() == []
+
+
+async def test_applications_do_not_see_each_others_workers(
+    workers: DatabaseWorkers, database: Database
+) -> None:
+    other = DatabaseWorkers(database, "other")
+    await workers.put("shop", "http://one/mcp", seconds=300)
+    assert await other.all() == []
+    assert not await other.remove("shop")
+    assert len(await workers.all()) == 1
