@@ -82,7 +82,7 @@ smoke: setup-browser wheel ## the wheel alone, in an environment without anythin
 	@sh scripts/wheel_environment.sh
 	@SLUICEGATE_COMMAND="$(CURDIR)/build/wheel/bin/sluicegate" $(NPM) run --silent scenarios -- approvals --grep "over sse.*(approved payment|whole group)"
 
-mutants: setup ## break each promise once and see that a test notices; takes half an hour
+mutants: setup ## break each promise once and see that a test notices; takes ten minutes
 	$(BIN)/python backend/tests/mutants/run.py
 
 soak: setup ## the long form: 1,040 double approvals, 640 kills, 20,000 schedules; takes an hour or two

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.tools.tool_context import ToolContext
+from sqlalchemy import delete
 
 from sluicegate.core.keys import ChatKey, idempotency_key
 from sluicegate.core.ledger import Decision, NewApproval
+from sluicegate.engine.requests.answer_turn import AnswerTurn
+from sluicegate.stores.schema import APPROVALS
 from sluicegate.tools import approval_of, gated
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Prompts, calls, part_of, says, scripted
@@ -206,3 +209,23 @@ async def test_a_new_message_closes_a_lost_call_by_what_is_found(
     [row] = await rows(talk)
     assert row.state == ("executed" if paid else "unknown")
     assert ("paid" in prompts.results["pay"]) == paid
+
+
+async def test_an_approval_whose_row_is_gone_runs_nothing(
+    open_stage: Open, bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay)])))
+    await talk.say("pay")
+    going_on = AnswerTurn.start
+
+    async def forgotten(self: AnswerTurn, *args: Any) -> Any:
+        parts = talk.engine.parts
+        await parts.database.write(
+            lambda connection: connection.execute(delete(APPROVALS)).rowcount
+        )
+        return await going_on(self, *args)
+
+    monkeypatch.setattr(AnswerTurn, "start", forgotten)
+    turn = await talk.approve()
+    assert "no approval of this call is known" in part_of(turn.message, "pay")["errorText"]
+    assert bank.repeats == []

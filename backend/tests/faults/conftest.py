@@ -1,0 +1,52 @@
+"""Two replicas on one PostgreSQL database and one Valkey server, all of which may be killed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.faults.served import Replica
+from tests.real_stores.postgres import Postgres
+from tests.real_stores.valkey import Valkey
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The replicas and what they stand on."""
+
+    one: Replica
+    two: Replica
+    postgres: Postgres
+    valkey: Valkey
+
+
+@pytest.fixture(scope="session")
+def _started(real_stores_folder: Path) -> Iterator[Pair]:
+    folder = Path(tempfile.mkdtemp(prefix="faults-", dir=real_stores_folder))
+    postgres, valkey = Postgres(folder / "postgres"), Valkey(folder / "valkey")
+    with ExitStack() as stack:
+        postgres.create()
+        for store, ends in ((postgres, postgres.stop), (valkey, valkey.kill)):
+            stack.callback(ends)
+            store.start()
+        stores = (postgres.url(), valkey.url())
+        pair = [Replica(name, folder, *stores) for name in ("one", "two")]
+        for replica in pair:
+            stack.callback(replica.kill)
+            replica.start()
+        for replica in pair:
+            replica.wait()
+        yield Pair(pair[0], pair[1], postgres, valkey)
+
+
+@pytest.fixture
+def replicas(_started: Pair) -> Pair:
+    """Both of them, alive."""
+    _started.one.revive()
+    _started.two.revive()
+    return _started

@@ -1,0 +1,195 @@
+"""Real servers, each in a process of its own that a test may kill, and people in front of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from tests.server.exchange import user_message
+from tests.server.page import Page
+
+BACKEND: Final = Path(__file__).resolve().parents[2]
+LEASE: Final = 3.0
+"""Seconds after which a replica that was killed has lost its chats."""
+
+_COMMAND: Final = str(Path(sys.executable).with_name("sluicegate"))
+_URL: Final = re.compile(r"http://127\.0\.0\.1:([1-9]\d*)")
+_START_SECONDS: Final = 90.0
+_SETTINGS: Final = {
+    "SLUICEGATE_LEASE_TTL": str(LEASE),
+    "SLUICEGATE_MAX_TURNS_PER_MINUTE": "100000",
+    "SLUICEGATE_MAX_MESSAGES_PER_MINUTE": "100000",
+    "SLUICEGATE_MAX_TURNS_PER_USER": "100",
+}
+
+
+class Replica:
+    """One ``sluicegate serve`` of the conformance agent."""
+
+    def __init__(self, name: str, folder: Path, sessions: str, streams: str) -> None:
+        """Take a name for its log, the folder that all replicas share, and the stores."""
+        self.log = folder / f"{name}.log"
+        self._effects = folder / "effects"
+        self._stores = ("--sessions", sessions, "--streams", streams)
+        self._files = ("--artifacts", f"file:{folder}/files")
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it; `wait` waits until it answers."""
+        source = os.environ.get("PYTHONPATH", str(BACKEND / "src"))
+        target = "tests.agents.conformance_agent:root_agent"
+        options = (*self._stores, *self._files, "--port", "0", "--no-page")
+        self.log.unlink(missing_ok=True)
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [_COMMAND, "serve", target, *options],
+                cwd=BACKEND,
+                env={
+                    **os.environ,
+                    **_SETTINGS,
+                    "PYTHONPATH": os.pathsep.join((source, str(BACKEND))),
+                    "SLUICEGATE_EFFECTS": str(self._effects),
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def wait(self) -> None:
+        """Wait until it has said where it listens."""
+        assert self._process is not None
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            found = _URL.search(self.log.read_text())
+            if found:
+                self.port = int(found[1])
+                return
+            time.sleep(0.02)
+        raise RuntimeError(f"the replica did not start:\n{self.log.read_text()}")
+
+    def kill(self) -> None:
+        """Kill it as the system kills what takes too much memory."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Stop it in order."""
+        self._end(signal.SIGTERM)
+
+    def freeze(self) -> None:
+        """Let it not run; its connections and leases stay."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it run again."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def revive(self) -> None:
+        """Start it again if it was killed."""
+        if self._process is None:
+            self.start()
+            self.wait()
+
+    def effects(self, chat: str) -> list[str]:
+        """The tools that have really run in a chat."""
+        lines = self._effects.read_text().splitlines() if self._effects.exists() else []
+        return [said["tool"] for said in map(json.loads, lines) if said["chat"] == chat]
+
+    def _end(self, number: int) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(signal.SIGCONT)
+            process.send_signal(number)
+            process.wait(30)
+
+
+@contextlib.asynccontextmanager
+async def client_of(url: str, *, patience: float = 20.0) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a server."""
+    async with httpx.AsyncClient(base_url=url, verify=False, timeout=patience) as http:
+        yield http
+
+
+def at(page: Page, http: httpx.AsyncClient) -> Page:
+    """The same chat on a page whose requests go elsewhere."""
+    messages = json.loads(json.dumps(page.messages))
+    return Page(http, page.major, page.chat_id, messages)
+
+
+@dataclass
+class Stream:
+    """One response while it is read."""
+
+    response: httpx.Response
+    chunks: list[dict[str, Any]] = field(default_factory=list)
+    _lines: AsyncIterator[str] | None = None
+
+    async def until(self, kind: str) -> dict[str, Any]:
+        """Read up to the first chunk of a type."""
+        async for chunk in self.rest():
+            if chunk["type"] == kind:
+                return chunk
+        raise AssertionError(f"the stream ended without {kind}: {self.chunks}")
+
+    async def rest(self) -> AsyncIterator[dict[str, Any]]:
+        """Read on to the end."""
+        if self._lines is None:
+            self._lines = self.response.aiter_lines()
+        async for line in self._lines:
+            if line.startswith("data: {"):
+                self.chunks.append(json.loads(line[6:]))
+                yield self.chunks[-1]
+
+    async def to_the_end(self) -> list[dict[str, Any]]:
+        """Everything that came, from the first chunk to the last one."""
+        async for _ in self.rest():
+            pass
+        return self.chunks
+
+
+@contextlib.asynccontextmanager
+async def asking(page: Page, text: str) -> AsyncIterator[Stream]:
+    """Say something and read the answer as it comes; the page is left as it was."""
+    body = {"id": page.chat_id, "message": user_message(text, message_id=f"u-{text}")}
+    headers = {"x-ai-sdk": str(page.major)}
+    async with page.http.stream("POST", "/api/chat", json=body, headers=headers) as response:
+        assert response.status_code == 200, await response.aread()
+        yield Stream(response)
+
+
+@contextlib.asynccontextmanager
+async def resuming(page: Page, http: httpx.AsyncClient) -> AsyncIterator[Stream]:
+    """Read the answer that goes on, perhaps at another server."""
+    headers = {"x-ai-sdk": str(page.major)}
+    url = f"/api/chat/{page.chat_id}/stream"
+    async with http.stream("GET", url, headers=headers) as response:
+        assert response.status_code == 200, response.status_code
+        yield Stream(response)
+
+
+async def answers_again(http: httpx.AsyncClient, within: float) -> None:
+    """Wait until a server is ready, for so many seconds at most."""
+    async with asyncio.timeout(within):
+        # Another process gets ready, and no event of this one tells of it.
+        while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)

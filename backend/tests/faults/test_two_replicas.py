@@ -1,0 +1,108 @@
+"""Two real servers on one PostgreSQL and one Valkey: whoever is asked, answers (A2)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from sluicegate.wire.messages import comparable
+from tests.faults.conftest import Pair
+from tests.faults.served import LEASE, asking, at, client_of, resuming
+from tests.server.page import Page
+
+
+@pytest.fixture
+async def one(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(replicas.one.url) as http:
+        yield http
+
+
+@pytest.fixture
+async def two(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(replicas.two.url) as http:
+        yield http
+
+
+async def card(page: Page) -> str:
+    """The state of the only card of the stored message."""
+    [part] = [part for part in (await page.history())["parts"] if "approval" in part]
+    return str(part["state"])
+
+
+async def test_any_replica_answers_any_request(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
+) -> None:
+    page = Page(one)
+    await page.say("story:two_in_sequence")
+    for http in (two, one):
+        page.http = http
+        await page.answer()
+    for http in (one, two):
+        assert comparable(await at(page, http).history()) == comparable(page.messages[-1])
+    assert replicas.one.effects(page.chat_id) == ["search", "update"]
+
+
+async def test_a_decision_at_one_is_seen_at_the_other_at_once(
+    one: httpx.AsyncClient, two: httpx.AsyncClient
+) -> None:
+    page = Page(one)
+    await page.say("story:two_in_one_step")
+    first, second = page.asks()
+    said = await one.post(f"/api/approvals/{first}", json={"approved": True})
+    assert said.status_code == 202
+    waiting = (await two.get("/api/approvals")).json()["approvals"]
+    mine = [each["approvalId"] for each in waiting if each["chatId"] == page.chat_id]
+    assert mine == [second]
+    parts = (await at(page, two).history())["parts"]
+    states = {part["approval"]["id"]: part["state"] for part in parts if "approval" in part}
+    assert states == {first: "approval-responded", second: "approval-requested"}
+    contrary = await two.post(f"/api/approvals/{first}", json={"approved": False})
+    assert contrary.headers["x-error-code"] == "already_decided"
+
+
+async def test_a_turn_of_one_is_read_live_at_the_other_and_stopped_there(
+    one: httpx.AsyncClient, two: httpx.AsyncClient
+) -> None:
+    page = Page(one)
+    async with asking(page, "story:stop") as here:
+        await here.until("reasoning-delta")
+        async with resuming(page, two) as there:
+            await there.until("reasoning-delta")
+            begun = time.monotonic()
+            stopped = await two.post(f"/api/chat/{page.chat_id}/stop")
+            assert stopped.status_code == 204
+            told, heard = await asyncio.gather(here.to_the_end(), there.to_the_end())
+            assert time.monotonic() - begun < 2.0
+    assert told == heard
+    assert told[-1]["finishReason"] == "other"
+
+
+async def test_f9_a_killed_replica_leaves_an_error_and_cards_that_are_usable(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
+) -> None:
+    waiting, page = Page(one), Page(one)
+    await waiting.say("story:approval")
+    async with asking(page, "story:stop") as here:
+        await here.until("reasoning-delta")
+        async with resuming(page, two) as there:
+            await there.until("reasoning-delta")
+            replicas.one.kill()
+            begun = time.monotonic()
+            # Pending cards do not wait for the lease of another chat.
+            elsewhere = at(waiting, two)
+            await elsewhere.answer()
+            assert await card(elsewhere) == "output-available"
+            assert time.monotonic() - begun < LEASE
+            last = (await there.to_the_end())[-1]
+            assert time.monotonic() - begun < LEASE + 5
+            with pytest.raises(httpx.TransportError):
+                await here.to_the_end()
+    assert last["type"] == "error"
+    assert replicas.two.effects(waiting.chat_id) == ["pay"]
+    # The chat goes on elsewhere.
+    after = Page(two, chat_id=page.chat_id)
+    assert (await after.say("story:plain"))[-1]["type"] == "finish"
