@@ -129,9 +129,15 @@ export const EACH_TRANSPORT: readonly Combination[] = [
   { version: "7", release: "deferred", style: "call", rule: "safe" },
   { version: "7", release: "progressive", style: "call", rule: "stock", transport: "websocket" },
   { version: "7", release: "deferred", style: "call", rule: "safe", transport: "bidi" },
+  { version: "7", release: "progressive", style: "call", rule: "safe", transport: "live" },
   { version: "6", release: "progressive", style: "call", rule: "stock+tool-calls" },
   { version: "6", release: "deferred", style: "call", rule: "safe", transport: "bidi" },
 ];
+
+/** Where a request may bring tools along; a live model is told of its tools when it connects. */
+export const EACH_TURN: readonly Combination[] = EACH_TRANSPORT.filter(
+  ({ transport }) => transport !== "live",
+);
 
 /** Where the S2 rules meet a release that is not made for them. */
 export const S2_ON_PROGRESSIVE: readonly Combination[] = combine(

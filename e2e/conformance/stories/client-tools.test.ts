@@ -1,5 +1,5 @@
 import type { Combination, Rule } from "../harness/matrix.ts";
-import { EACH_TRANSPORT, inSequence } from "../harness/matrix.ts";
+import { EACH_TRANSPORT, EACH_TURN, inSequence } from "../harness/matrix.ts";
 import { story } from "../harness/story.ts";
 
 const PLACE = { latitude: 48.1, longitude: 11.6 };
@@ -56,7 +56,7 @@ const ERASE = { description: "Erase the page.", parameters: { type: "object" } }
 
 story(
   "a tool that the page brings along",
-  { posts: (rule) => (sendsOutputs(rule) ? 2 : 1), combinations: EACH_TRANSPORT },
+  { posts: (rule) => (sendsOutputs(rule) ? 2 : 1), combinations: EACH_TURN },
   async (talk) => {
     talk.tools = { erase: ERASE, scroll: SCROLL };
     talk.say("story:page_tool");

@@ -17,7 +17,7 @@ from sluicegate.core.event_parts import CONFIRMATION, CREDENTIAL
 from sluicegate.core.exchanges import notes, transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from google.adk.events.event import Event
     from pydantic import JsonValue
@@ -59,11 +59,18 @@ class Place:
 
 
 class Sorter:
-    """Follows one run; calls are known by ADK's ids."""
+    """Follows one run; calls are known by ADK's ids.
 
-    def __init__(self, floor: Floor, tools: ToolLookup) -> None:
+    ``absent`` are tools that pages may bring: a live model knows those that it connected with,
+    so ADK answers such a call at once and nobody waits for the page.
+    """
+
+    def __init__(
+        self, floor: Floor, tools: ToolLookup, absent: Collection[str] = frozenset()
+    ) -> None:
         self._floor = floor
         self._tools = tools
+        self._absent = absent
         self._owners: dict[str, LiveExchange] = {}
         self._order: deque[tuple[str, Place]] = deque()
         self._arrived: dict[str, Event] = {}
@@ -144,7 +151,7 @@ class Sorter:
             if name in (CONFIRMATION, CREDENTIAL) or event.partial:
                 continue
             self._owners[call_id] = exchange
-            kind = self._tools.facts(event.author, name).kind
+            kind = "free" if name in self._absent else self._tools.facts(event.author, name).kind
             is_client = kind == "client"
             if kind in ("client", "gated-client"):
                 exchange.in_browser.add(call_id)

@@ -61,7 +61,8 @@ class Talk:
         self.line = Line(hold, release=release, stepped=self.asks.wake)
         self.floor = Floor(self.line.begin, self.line.first)
         self.line.floor = self.floor
-        self._sorter = Sorter(self.floor, hold.parts.survey)
+        parts = hold.parts
+        self._sorter = Sorter(self.floor, parts.survey, parts.options.page_tools)
         self._teller = Teller(hold, self._sorter, self.floor, self.line)
         self.going_on = GoingOn(hold, self.line, self._sorter, self.asks)
         self.line.goes_on = self.going_on.unasked
