@@ -81,6 +81,20 @@ test("a picture of a tool is drawn, and is there after a reload", async ({ chat 
   }
 });
 
+test("a document of a tool is there to be opened, also after a reload", async ({ chat }) => {
+  await chat.open();
+  await chat.say("Show me the handbook");
+  for (const _ of ["live", "stored"]) {
+    const link = chat.answer.getByRole("link", { name: /pdf/i }).last();
+    await expect(link).toBeVisible();
+    const address = new URL((await link.getAttribute("href")) ?? "", chat.page.url());
+    const response = await chat.page.request.get(address.href);
+    expect(response.headers()["content-type"]).toBe("application/pdf");
+    expect((await response.body()).subarray(0, 5).toString()).toBe("%PDF-");
+    await chat.page.reload();
+  }
+});
+
 test("a file that is attached is shown in the message and kept", async ({ chat }) => {
   await chat.open();
   await chat.page.getByRole("button", { name: "Attach files" }).waitFor();

@@ -74,6 +74,7 @@ STORIES = {
     "Give Ada a refund": Story(((SEARCH,), (PAY,))),
     "How is the weather in Atlantis?": Story(free=("get_weather",)),
     "Draw a chart of the sales": Story(free=("draw_chart",)),
+    "Show me the handbook": Story(free=("read_document",)),
     "Where am I?": Story(browser=True),
     "Where am I, and can you book a taxi?": Story(((PAY,),), browser=True),
     "Compile the energy report": Story((("slow_report",),)),
@@ -156,7 +157,7 @@ def test_every_suggestion_has_a_scenario_of_its_own() -> None:
     found = [SCRIPT.first(suggestion, NAME, NAME) for suggestion in SUGGESTIONS]
     numbers = [SCRIPT.scenarios.index(scenario) for scenario in found if scenario]
     assert len(set(numbers)) == len(SUGGESTIONS)
-    assert len(SCRIPT.scenarios) == len(SUGGESTIONS) + 4, "four answer what is not suggested"
+    assert len(SCRIPT.scenarios) == len(SUGGESTIONS) + 5, "five answer what is not suggested"
 
 
 def test_every_suggestion_is_told_here() -> None:

@@ -13,7 +13,7 @@ from sluicegate.errors import ToolError
 from sluicegate.tools import ClientTool
 
 GATED = {"search_database", "update_database", "process_payment", "slow_report"}
-FREE = {"get_weather", "draw_chart", "get_location"}
+FREE = {"get_weather", "draw_chart", "read_document", "get_location"}
 
 
 @pytest.fixture
@@ -132,5 +132,6 @@ def test_the_model_sees_plain_arguments(monkeypatch: pytest.MonkeyPatch) -> None
         "process_payment": ["recipient", "amount", "currency"],
         "slow_report": ["topic"],
         "draw_chart": ["title", "values", "colour"],
+        "read_document": ["source", "return_original"],
         "get_location": ["precise"],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,14 +76,16 @@ def open_with(folder: Path) -> Open:
 
     @asynccontextmanager
     async def opened(
-        model: BaseLlm, *, gated: bool = False, **options: Any
+        model: BaseLlm, *, gated: bool = False, tools: Sequence[Any] = (), **options: Any
     ) -> AsyncIterator[ChatEngine]:
         made = EngineOptions(
             sessions=f"sqlite+aiosqlite:///{folder}/sluicegate.db",
             artifacts=f"file:{folder}/artifacts",
             **options,
         )
-        agent = LlmAgent(name="maker", model="gemini-2.5-flash", tools=[maker(gated=gated)])
+        agent = LlmAgent(
+            name="maker", model="gemini-2.5-flash", tools=[*tools] or [maker(gated=gated)]
+        )
         engine = await ChatEngine.open(agent, made, model=connected(model))
         try:
             yield engine

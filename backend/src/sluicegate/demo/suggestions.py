@@ -17,6 +17,7 @@ SUGGESTIONS: Final[tuple[str, ...]] = (
     "Give Ada a refund",
     "How is the weather in Atlantis?",
     "Draw a chart of the sales",
+    "Show me the handbook",
     "Where am I?",
     "Where am I, and can you book a taxi?",
     "Compile the energy report",

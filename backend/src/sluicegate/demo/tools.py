@@ -18,6 +18,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from sluicegate.demo.chart import Colour, bar_chart
+from sluicegate.demo.documents import read_document
 from sluicegate.errors import ToolError
 from sluicegate.tools import client_tool
 
@@ -90,6 +91,7 @@ def demo_tools(report_seconds: float = REPORT_SECONDS) -> list[BaseTool]:
         _gated(process_payment, "Send money"),
         slow_report(report_seconds),
         _titled(FunctionTool(draw_chart), "Draw a chart"),
+        _titled(FunctionTool(read_document), "Read a document"),
         _titled(
             client_tool(
                 "get_location",
