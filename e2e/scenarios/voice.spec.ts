@@ -10,7 +10,8 @@ test("a spoken request asks, a yes pays once, and the spoken answer is heard and
 }) => {
   const before = await server.effects();
   await listenIn(chat.page);
-  await chat.open();
+  // The connection is there before somebody speaks.
+  await chat.open({ transport: "bidi" });
   await chat.page.getByRole("button", { name: "Speak" }).click();
   await expect(chat.card("Send money")).toContainText("Ada");
   expect((await server.effects()).length).toBe(before.length);

@@ -53,6 +53,8 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
   #isLive = false;
   /** What the server has said of the live run last, on the present connection. */
   #complaint: Error | undefined;
+  /** The rates of the present connection, once it is known. */
+  #ready: LiveEvents["ready"] | undefined;
 
   constructor(options: BidiOptions) {
     this.#options = options;
@@ -108,11 +110,17 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
     if (this.#requests.isEmpty) this.#socket.close();
   }
 
-  /** Listen to a live event until the returned function is called. */
+  /**
+   * Listen to a live event until the returned function is called. Who listens to `ready` only when
+   * the connection is there already, because a request has needed it, is told at once.
+   */
   on<Name extends keyof LiveEvents>(
     name: Name,
     listener: (told: LiveEvents[Name]) => void,
   ): () => void {
+    if (name === "ready" && this.#ready !== undefined && this.#socket.isOpen) {
+      listener(this.#ready as LiveEvents[Name]);
+    }
     return this.#listeners.on(name, listener);
   }
 
@@ -180,6 +188,7 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
 
   #opened(): void {
     this.#complaint = undefined;
+    this.#ready = undefined;
     this.#listeners.tell("connection", "open");
     this.#requests.connected();
   }
@@ -215,6 +224,7 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
 
   #live(frame: Frame): void {
     const { type, requestId: _, ...told } = frame;
+    if (type === "ready") this.#ready = told as unknown as LiveEvents["ready"];
     if (isLiveEvent(type)) this.#listeners.tell(type, told as never);
     if (type !== "error") return;
     this.#complaint = errorOf(frame);

@@ -44,6 +44,26 @@ async function speaking(answer: Response): Promise<{ page: Page; sockets: FakeSo
   return { page, sockets };
 }
 
+test("a connection that a message has opened already can be spoken over", async () => {
+  const sockets = new FakeSockets();
+  sockets.opened = (socket) => {
+    socket.accept();
+    socket.say(READY);
+  };
+  sockets.heard = (socket, { type, requestId }: Frame) => {
+    if (type !== "send") return socket.say({ type: "no-active", requestId });
+    socket.chunks(requestId, turn(ANSWER));
+    socket.say({ type: "end", requestId });
+  };
+  const { webSocket } = sockets;
+  const page = new Page(new FakeServer(), { kind: "bidi", live: true, webSocket });
+  await page.does((chat) => chat.sendMessage({ text: "Hello" }));
+  await page.shows(() => expect(page.text).toBe("Done."));
+  await page.does((chat) => chat.voice.start());
+  expect(page.chat.voice.status).toBe("on");
+  expect(sockets.all).toHaveLength(1);
+});
+
 function said(text: string, final: boolean): Frame {
   return { ...LIVE, type: "transcript", messageId: "u1", role: "user", text, final };
 }
