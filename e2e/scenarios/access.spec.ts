@@ -92,9 +92,9 @@ test("a card says the same to everybody", async ({ chat }) => {
   await expect(chat.card("Send money")).toMatchAriaSnapshot(`
     - 'region "Approval: Send money"':
       - paragraph: Send money
-      - text: waits for you
-      - paragraph: The agent wants to call process_payment
       - time: /Expires in 2[34] h/
+      - text: waits for you
+      - paragraph: sluicegate_demo wants to call process_payment
       - table "Arguments":
         - rowgroup:
           - row "recipient Ada"

@@ -1,9 +1,9 @@
 import {
   Group,
+  Input,
   NativeSelect,
   SegmentedControl,
   Stack,
-  Text,
   useMantineColorScheme,
 } from "@mantine/core";
 import { type Choices, RELEASES, TRANSPORTS, type Transport } from "./choices.ts";
@@ -20,9 +20,9 @@ export function ConnectionPanel({ choices }: { readonly choices: Choices }) {
   return (
     <Stack gap="xs" p="sm">
       <Stack gap={4}>
-        <Text size="sm" fw={500} id="transport">
+        <Input.Label size="xs" labelElement="div" id="transport">
           Transport
-        </Text>
+        </Input.Label>
         <SegmentedControl
           aria-labelledby="transport"
           fullWidth

@@ -32,25 +32,24 @@ interface ApprovalCardProps {
 
 function Heading({ request, id }: { readonly request: ApprovalRequest; readonly id: string }) {
   const { agent, expiresAt } = readDescriptor(request.descriptor);
+  const isOpen = request.answer === undefined;
   return (
     <Stack gap={4}>
       <Group gap="xs" justify="space-between">
-        <Text fw={600} id={id}>
+        <Text fw={600} size="lg" id={id}>
           <Visible text={request.title ?? request.toolName} />
         </Text>
-        <Badge>
-          {request.answer === undefined ? "waits for you" : `${request.answer}, not sent yet`}
-        </Badge>
+        <Group gap="xs">
+          {expiresAt !== undefined && isOpen && <TimeLeft until={expiresAt} />}
+          <Badge>{isOpen ? "waits for you" : `${request.answer}, not sent yet`}</Badge>
+        </Group>
       </Group>
-      <Group gap="xs">
-        <Text size="sm" c="dimmed">
-          {agent === undefined ? "The agent" : <Visible text={agent} />} wants to call{" "}
-          <Text span inherit ff="monospace">
-            <Visible text={request.toolName} />
-          </Text>
+      <Text size="sm" c="dimmed">
+        {agent === undefined ? "The agent" : <Visible text={agent} />} wants to call{" "}
+        <Text span inherit ff="monospace">
+          <Visible text={request.toolName} />
         </Text>
-        {expiresAt !== undefined && request.answer === undefined && <TimeLeft until={expiresAt} />}
-      </Group>
+      </Text>
       {request.reason !== undefined && (
         <Text size="sm">
           <Visible text={request.reason} />

@@ -164,5 +164,6 @@ test("what was approved in place of what was asked for is shown before it", asyn
   expect(tables.map((table) => [table.ariaLabel, table.textContent])).toEqual([
     ["Arguments", "idother"],
     ["Asked for", "idpay"],
+    ["Result", "paidtrue"],
   ]);
 });

@@ -26,6 +26,8 @@ function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
     <Group component="li" gap={4} wrap="nowrap">
       <NavLink
         className="grows"
+        bdrs="sm"
+        title={title}
         href={`?chat=${encodeURIComponent(chat.id)}`}
         label={title}
         active={isOpen}

@@ -1,10 +1,18 @@
-import { Box, Code } from "@mantine/core";
+import { Box, Text } from "@mantine/core";
 import { Visible } from "./visible.tsx";
+
+function Absent({ children }: { readonly children: string }) {
+  return (
+    <Text span inherit c="dimmed" fs="italic">
+      {children}
+    </Text>
+  );
+}
 
 /** Any JSON value, written so that texts cannot be taken for numbers or for structure. */
 export function JsonValue({ value }: { readonly value: unknown }) {
   if (typeof value === "string") {
-    return value === "" ? <Code>empty text</Code> : <Visible text={value} />;
+    return value === "" ? <Absent>empty text</Absent> : <Visible text={value} />;
   }
   if (typeof value === "object" && value !== null) {
     return (
@@ -13,5 +21,10 @@ export function JsonValue({ value }: { readonly value: unknown }) {
       </Box>
     );
   }
-  return <Code>{value === undefined ? "nothing" : String(value)}</Code>;
+  if (value === undefined || value === null) return <Absent>nothing</Absent>;
+  return (
+    <Text span inherit ff="monospace">
+      {String(value)}
+    </Text>
+  );
 }

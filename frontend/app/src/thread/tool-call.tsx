@@ -1,5 +1,6 @@
 import { Badge, Group, Loader, Paper, Stack, Text } from "@mantine/core";
-import { memo } from "react";
+import { memo, type ReactNode } from "react";
+import { isRecord } from "../approvals/request.ts";
 import { useAround } from "../chat/context.ts";
 import { Fields } from "../shown/fields.tsx";
 import { Folded } from "../shown/folded.tsx";
@@ -20,31 +21,44 @@ interface CallProps {
   readonly edits: unknown;
 }
 
+interface SectionProps {
+  readonly title: string;
+  readonly children: ReactNode;
+}
+
+function Section({ title, children }: SectionProps) {
+  return (
+    <Stack gap={4}>
+      <Text size="sm" fw={600}>
+        {title}
+      </Text>
+      {children}
+    </Stack>
+  );
+}
+
 function Details({ part, edits }: CallProps) {
   const input = toolInput(part);
   return (
     <Stack gap="xs">
       {edits !== undefined && (
-        <>
-          <Text size="sm" fw={600}>
-            Arguments, changed before the approval
-          </Text>
+        <Section title="Arguments, changed before the approval">
           <Fields value={edits} label="Arguments" />
-          <Text size="sm" fw={600}>
-            What the agent asked for
-          </Text>
-        </>
+        </Section>
       )}
       {input !== undefined && (
-        <Fields value={input} label={edits === undefined ? "Arguments" : "Asked for"} />
+        <Section title={edits === undefined ? "Arguments" : "What the agent asked for"}>
+          <Fields value={input} label={edits === undefined ? "Arguments" : "Asked for"} />
+        </Section>
       )}
       {part.state === "output-available" && (
-        <>
-          <Text size="sm" fw={600}>
-            Result
-          </Text>
-          <JsonValue value={part.output} />
-        </>
+        <Section title="Result">
+          {isRecord(part.output) ? (
+            <Fields value={part.output} label="Result" />
+          ) : (
+            <JsonValue value={part.output} />
+          )}
+        </Section>
       )}
     </Stack>
   );
@@ -66,6 +80,9 @@ export const ToolCall = memo(function ToolCall({ part, edits }: CallProps) {
         </Group>
         {part.approval?.reason !== undefined && part.errorText === undefined && (
           <Text size="sm">
+            <Text span inherit c="dimmed">
+              Reason:
+            </Text>{" "}
             <Visible text={part.approval.reason} />
           </Text>
         )}
