@@ -21,9 +21,10 @@ def test_plain_results_stay_as_they_are(result: object) -> None:
     [
         ({"data": b"1234"}, {"data": "[4 bytes]"}),
         ({"rate": math.nan}, {"rate": None}),
+        ({"text": "a\0"}, {"text": "a\ufffd"}),
         (b"12", {"result": "[2 bytes]"}),
-        ({"text": "a\ud800"}, {"text": "a?"}),
-        ({"a\ud800": ["b\ud800", {"c": b"1"}]}, {"a?": ["b?", {"c": "[1 bytes]"}]}),
+        ({"text": "a\ud800"}, {"text": "a\ufffd"}),
+        ({"a\ud800": ["b\ud800", {"c": b"1"}]}, {"a\ufffd": ["b\ufffd", {"c": "[1 bytes]"}]}),
         ([{"rate": math.inf}], {"result": [{"rate": None}]}),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 from google.genai import types
 
 from sluicegate.core.json_safe import json_safe
+from sluicegate.core.storable import storable_json
 
 
 def storable(result: object) -> dict[str, Any] | None:
@@ -31,19 +32,15 @@ def as_object(result: object) -> dict[str, Any]:
 
 def _is_plain(result: object) -> bool:
     try:
-        json.dumps(result, allow_nan=False, ensure_ascii=False).encode()
+        text = json.dumps(result, allow_nan=False, ensure_ascii=False)
+        text.encode()
     except (TypeError, ValueError, RecursionError):
         return False
-    return True
+    return r"\u0000" not in text
 
 
 def _clean(value: object) -> Any:
-    safe = json_safe(value)
-    try:
-        json.dumps(safe, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return json.loads(json.dumps(safe, ensure_ascii=False).encode("utf-8", "replace"))
-    return safe
+    return storable_json(json_safe(value))
 
 
 def is_native(result: object) -> bool:

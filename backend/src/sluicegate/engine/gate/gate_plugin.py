@@ -13,6 +13,7 @@ from sluicegate.core.exchanges import METADATA_KEY
 from sluicegate.engine.gate.current_turn import CURRENT
 from sluicegate.engine.models.fast_lane import UNHEARD
 from sluicegate.engine.models.model_files import is_served
+from sluicegate.engine.models.storable_response import make_storable
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -74,7 +75,8 @@ class GatePlugin(BasePlugin):
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> LlmResponse | None:
-        """Let no two calls of a chat have the same id."""
+        """Let no two calls of a chat have the same id, and no live model say what is not stored."""
+        make_storable(llm_response)
         turn = CURRENT.get()
         if turn is not None:
             turn.call_ids.rename(callback_context, llm_response)

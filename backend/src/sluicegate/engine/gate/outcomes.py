@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.noted import closing_words
+from sluicegate.core.storable import storable_text
 from sluicegate.engine.files.result_files import restored
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Outcomes(dict[str, dict[str, str]]):
 
     def unrun(self, call_id: str, sentence: str) -> dict[str, Any]:
         """The answer of a call that did not run, or whose tool failed."""
+        sentence = storable_text(sentence)
         self[call_id] = {"kind": "error", "text": sentence}
         return {"status": "error", "error": sentence}
 

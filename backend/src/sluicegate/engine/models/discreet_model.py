@@ -9,6 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.engine.models.model_turn import MODEL_TURN
+from sluicegate.engine.models.storable_response import make_storable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -48,6 +49,7 @@ def discreet(model: BaseLlm) -> BaseLlm:
         try:
             async with aclosing(responses):
                 async for response in responses:
+                    make_storable(response)
                     if call is None:
                         yield response
                     elif not response.partial:
