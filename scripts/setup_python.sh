@@ -19,8 +19,10 @@ fi
 pip=".venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes"
 $pip -r bootstrap.lock
 # uv is fast but reads none of pip's settings; where it cannot reach the packages, pip may.
+# The tests start servers again and again: compiled now, each of them starts a third faster, also
+# where PYTHONDONTWRITEBYTECODE keeps Python from doing so itself.
 UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" \
-  .venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock || {
+  .venv/bin/uv pip sync --quiet --compile-bytecode --python .venv/bin/python --require-hashes requirements.lock || {
   echo "uv could not install the packages; trying pip, which takes about a minute." >&2
   $pip -r requirements.lock
 }
