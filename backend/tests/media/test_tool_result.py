@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from sluicegate import ToolResult
 from sluicegate.errors import DetailError, DetailTypeError, SluicegateError
@@ -258,3 +260,17 @@ def test_any_details_become_one_response_and_the_files_after_it(details: list[An
     assert kinds(result)[0] == "response"
     assert len(kinds(result)) == 1 + files
     assert set(response(result)) <= {"status", "text_result", "structured_result"}
+
+
+def test_a_function_may_say_that_it_returns_one(caplog: pytest.LogCaptureFixture) -> None:
+    """ADK: it makes a schema of what a function returns, and logs a traceback where it cannot."""
+
+    def draw() -> ToolResult:
+        """Draw."""
+        return ToolResult()
+
+    assert FunctionTool(draw)._get_declaration() is not None
+    assert caplog.records == []
+    adapter, result = TypeAdapter(ToolResult), ToolResult(["words"])
+    assert adapter.json_schema() == {"type": "object"}
+    assert adapter.validate_python(result) is result

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
 from google.genai import types
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import PydanticSerializationError, core_schema, to_jsonable_python
 
 from sluicegate.errors import DetailError, DetailTypeError
 from sluicegate.media.found import Attachment, Link, found_in
@@ -17,7 +17,7 @@ from sluicegate.media.kinds import check_kind
 from sluicegate.wire.stored_files import StoredFile
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
 
     from sluicegate.media.found import Found
 
@@ -77,6 +77,21 @@ class ToolResult:
         object.__setattr__(self, "details", tuple(self.details))
         for number, detail in enumerate(self.details):
             _check(detail, f"details[{number}]")
+
+    # ADK: it asks pydantic what a function returns, and logs a traceback where nothing is known.
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Let pydantic take one as it is."""
+        return core_schema.is_instance_schema(cls)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Say that the model gets an object; its form is that of the model's family."""
+        return {"type": "object"}
 
     @property
     def text(self) -> str:
