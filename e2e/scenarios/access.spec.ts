@@ -1,4 +1,4 @@
-import { AxeBuilder } from "@axe-core/playwright";
+import { barriers } from "./barriers.ts";
 import type { ChatPage } from "./chat-page.ts";
 import { expect, test } from "./test.ts";
 
@@ -39,16 +39,12 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
   },
 };
 
-for (const colorScheme of ["light", "dark"] as const) {
-  for (const [state, reach] of Object.entries(STATES)) {
-    test(`nothing keeps anybody out: ${state}, ${colorScheme}`, async ({ chat }) => {
-      await chat.page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await chat.open();
-      await reach(chat);
-      const { violations } = await new AxeBuilder({ page: chat.page }).analyze();
-      expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((n) => n.html)}`)).toEqual([]);
-    });
-  }
+for (const [state, reach] of Object.entries(STATES)) {
+  test(`nothing keeps anybody out: ${state}`, async ({ chat }) => {
+    await chat.open();
+    await reach(chat);
+    expect(await barriers(chat.page)).toEqual([]);
+  });
 }
 
 test("on a narrow screen nothing is cut off and the chats are behind a button", async ({

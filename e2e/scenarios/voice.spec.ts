@@ -1,3 +1,4 @@
+import { barriers } from "./barriers.ts";
 import { listenIn, playedHertz, silencedBy } from "./loudspeaker.ts";
 import { expect, test } from "./test.ts";
 
@@ -15,6 +16,7 @@ test("a spoken request asks, a yes pays once, and the spoken answer is heard and
   await chat.page.getByRole("button", { name: "Speak" }).click();
   await expect(chat.card("Send money")).toContainText("Ada");
   expect((await server.effects()).length).toBe(before.length);
+  expect(await barriers(chat.page)).toEqual([]);
   await chat.approve("Send money");
   await expect.poll(() => playedHertz(chat.page), { intervals: [50] }).toBeCloseTo(520, -1);
   await expect(chat.answer).toContainText("The payment is settled, as you said.");
