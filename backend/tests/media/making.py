@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any, Final
 
 from google.adk.tools.function_tool import FunctionTool
@@ -51,6 +52,25 @@ OTHERS: Final[dict[str, Any]] = {
             Attachment(data=samples.PDF, title="report.pdf", description="Sales by quarter"),
         ]
     ),
+    "answer": types.FunctionResponse(
+        id="another",
+        name="another",
+        response={"rows": 3},
+        parts=[
+            types.FunctionResponsePart.from_bytes(data=samples.PDF, mime_type="application/pdf")
+        ],
+    ),
+    "mcp": {
+        "content": [
+            {"type": "text", "text": "A picture."},
+            {
+                "type": "image",
+                "data": base64.b64encode(samples.JPEG).decode(),
+                "mimeType": "image/jpeg",
+            },
+        ],
+        "isError": False,
+    },
     "several": [
         types.Part(text="Three pictures."),
         *(

@@ -28,6 +28,7 @@ STORIES = [
     ("make green and red and blue", "I see a green chart; a red chart; a blue chart."),
     ("make red then blue", "I see a red chart; a blue chart."),
     ("make red and green then blue", "I see a red chart; a green chart; a blue chart."),
+    ("make answer and mcp then blue", "I see application/pdf; image/jpeg; a blue chart."),
 ]
 
 

@@ -26,7 +26,7 @@ VERTEX = ("vertex-3", "vertex-2")
 GEMINI = ("gemini-3", "gemini-2", *VERTEX)
 UNKNOWN = ("unknown", "unknown-lite")
 READ_BY: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("jpeg", "webp", "pdf", "mixed", "everything"), ALL),
+    **dict.fromkeys(("jpeg", "webp", "pdf", "mixed", "everything", "answer", "mcp"), ALL),
     "gif": ("openai", "claude", *UNKNOWN),
     "text": ("gemini-3", "vertex-3"),
     **dict.fromkeys(("wav", "mp4"), (*GEMINI, *UNKNOWN)),
@@ -68,7 +68,9 @@ def expected(kind: str, name: str) -> str:
             return "image/png by its address"
         if kind == "everything":
             return "image/jpeg and application/pdf"
-        return "application/pdf" if kind == "mixed" else FILES[kind][1]
+        if kind == "mcp":
+            return "image/jpeg"
+        return "application/pdf" if kind in ("mixed", "answer") else FILES[kind][1]
     return WORDS[kind]
 
 
