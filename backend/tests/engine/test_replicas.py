@@ -326,7 +326,7 @@ async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: 
     steps.go(1)
     await steps.reached(2)
     await two.parts.leases.void_all()
-    turn = talk.take(await read(reader))
+    turn = talk.take(await asyncio.wait_for(read(reader), 10))
     assert turn.failed
     assert "lost this chat" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
 

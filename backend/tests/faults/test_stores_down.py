@@ -1,0 +1,160 @@
+"""The database or the stream server goes away under two real replicas; nothing is doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+
+import httpx
+import pytest
+
+from tests.faults.conftest import Pair
+from tests.faults.served import answers_again, asking, at, client_of, resuming
+from tests.server.page import Page
+
+ANSWER_WITHIN = 5.0
+"""Seconds for a 503, and for full service after the database is back."""
+
+Fault = tuple[Callable[[], None], Callable[[], None]]
+
+
+@pytest.fixture
+async def one(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(replicas.one.url) as http:
+        yield http
+
+
+@pytest.fixture
+async def two(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(replicas.two.url) as http:
+        yield http
+
+
+@pytest.fixture(params=["killed", "frozen"])
+def database(replicas: Pair, request: pytest.FixtureRequest) -> Fault:
+    server = replicas.postgres
+    if request.param == "killed":
+        return server.kill, server.start
+    return server.freeze, server.thaw
+
+
+@pytest.fixture(params=["killed", "frozen"])
+def streams(replicas: Pair, request: pytest.FixtureRequest) -> Fault:
+    server = replicas.valkey
+    if request.param == "killed":
+        return server.kill, server.start
+    return server.freeze, server.thaw
+
+
+async def test_f11_without_its_database_a_server_says_503_and_stores_nothing(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient, database: Fault
+) -> None:
+    breaks, mends = database
+    page = Page(one)
+    await page.say("story:approval")
+    body = at(page, one)
+    for part in body.pending():
+        part["state"] = "approval-responded"
+        part["approval"]["approved"] = True
+    breaks()
+    try:
+        begun = time.monotonic()
+        answers = await asyncio.gather(
+            one.post("/api/chat", json={"id": page.chat_id, "messages": body.messages}),
+            two.post(f"/api/approvals/{page.asks()[0]}", json={"approved": True}),
+            two.get(f"/api/chats/{page.chat_id}"),
+            one.get("/readyz"),
+        )
+        assert time.monotonic() - begun < ANSWER_WITHIN
+        for answer in answers:
+            assert answer.status_code == 503, answer.text
+            assert int(answer.headers["retry-after"]) > 0
+    finally:
+        mends()
+    await asyncio.gather(answers_again(one, ANSWER_WITHIN), answers_again(two, ANSWER_WITHIN))
+    assert replicas.one.effects(page.chat_id) == []
+    # The card still waits, and is answered now.
+    page.http = two
+    page.messages = (await two.get(f"/api/chats/{page.chat_id}")).json()["messages"]
+    assert len(page.asks()) == 1
+    assert (await page.answer())[-1]["type"] == "finish"
+    assert replicas.two.effects(page.chat_id) == ["pay"]
+
+
+async def test_f11_a_turn_whose_database_goes_comes_to_an_end(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient, database: Fault
+) -> None:
+    breaks, mends = database
+    page = Page(one)
+    async with asking(page, "story:sixty_thoughts") as stream:
+        await stream.until("reasoning-delta")
+        breaks()
+        try:
+            async with asyncio.timeout(15):
+                chunks = await stream.to_the_end()
+        finally:
+            mends()
+    assert chunks[-1]["type"] in ("finish", "error")
+    await asyncio.gather(answers_again(one, ANSWER_WITHIN), answers_again(two, ANSWER_WITHIN))
+    after = Page(two, chat_id=page.chat_id)
+    assert (await after.say("story:approval"))[-1]["finishReason"] == "tool-calls"
+    await after.answer()
+    assert replicas.two.effects(page.chat_id) == ["pay"]
+
+
+async def test_f12_without_its_stream_server_approvals_are_as_they_were(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient, streams: Fault
+) -> None:
+    breaks, mends = streams
+    page = Page(one)
+    await page.say("story:two_in_sequence")
+    breaks()
+    try:
+        for http in (two, one):
+            page.http = http
+            assert (await page.answer())[-1]["type"] == "finish"
+        resumed = await two.get(f"/api/chat/{page.chat_id}/stream")
+        assert resumed.status_code == 204
+        assert (await at(page, two).history())["parts"] == (await page.history())["parts"]
+    finally:
+        mends()
+    assert replicas.one.effects(page.chat_id) == ["search", "update"]
+
+
+async def test_f12_a_stream_whose_server_goes_ends_for_everybody_and_comes_back(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient, streams: Fault
+) -> None:
+    breaks, mends = streams
+    page, told = Page(one), []
+    async with asking(page, "story:stop") as here, resuming(page, two) as there:
+        await asyncio.gather(here.until("reasoning-delta"), there.until("reasoning-delta"))
+        breaks()
+        try:
+            # Who reads where the turn runs is not disturbed; the other one is not left hanging.
+            stopped = await two.post(f"/api/chat/{page.chat_id}/stop")
+            assert stopped.status_code == 204
+            async with asyncio.timeout(30):
+                told, _ = await asyncio.gather(here.to_the_end(), there.to_the_end())
+        finally:
+            mends()
+    assert told[-1]["finishReason"] == "other"
+    await shared_again(one, two)
+
+
+async def shared_again(one: httpx.AsyncClient, two: httpx.AsyncClient) -> None:
+    """A turn of one is read live from the other."""
+    page = Page(one)
+    async with asking(page, "story:stop") as here:
+        await here.until("reasoning-delta")
+        async with asyncio.timeout(ANSWER_WITHIN):
+            # The other process connects when it can, and no event of this one tells of it.
+            while not await is_resumed(page, two):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        await two.post(f"/api/chat/{page.chat_id}/stop")
+
+
+async def is_resumed(page: Page, http: httpx.AsyncClient) -> bool:
+    """Whether a server finds the stream of a chat."""
+    async with http.stream("GET", f"/api/chat/{page.chat_id}/stream") as response:
+        return response.status_code == 200
