@@ -69,6 +69,9 @@ class Ears:
     def failed(self, error: Exception) -> None:
         self.heard.append(error)
 
+    async def ending(self, *, connects_again: bool) -> None:
+        self.heard.append("connects again" if connects_again else "ends")
+
     async def shaped(self, contents: list[types.Content]) -> list[types.Content]:
         return [types.Content(role="user", parts=[types.Part(text="shaped")]) for _ in contents]
 
@@ -253,11 +256,12 @@ RECONNECTING = [
 async def test_an_error_after_which_adk_connects_again_stays_what_it_is(
     pair: Pair, error: Exception
 ) -> None:
-    model, connection, _ = pair
+    model, connection, ears = pair
     model.says.put_nowait(error)
     with pytest.raises(type(error)) as raised:
         await received(connection, 1)
     assert raised.value is error
+    assert ears.heard == [error, "connects again"]
 
 
 async def test_any_other_error_has_no_words_and_is_told_to_the_log_alone(pair: Pair) -> None:
@@ -267,7 +271,7 @@ async def test_any_other_error_has_no_words_and_is_told_to_the_log_alone(pair: P
     with pytest.raises(ModelFailed) as raised:
         await received(connection, 1)
     assert "words-of-a-provider" not in str(raised.value)
-    assert ears.heard == [error]
+    assert ears.heard == [error, "ends"]
 
 
 async def test_what_cannot_be_sent_ends_the_reception(pair: Pair) -> None:

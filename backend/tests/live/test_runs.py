@@ -137,8 +137,9 @@ async def test_what_asks_behind_something_of_before_is_asked_after_it(
         await agree(caller)
 
 
-@pytest.mark.parametrize("approved", [True, False], ids=["yes", "no"])
-@pytest.mark.parametrize("by_name", [True, False], ids=["/approvals", "a page"])
+@pytest.mark.parametrize(
+    ("by_name", "approved"), [(True, True), (False, False)], ids=["/approvals, yes", "a page, no"]
+)
 @pytest.mark.parametrize("asks_live", [True, False], ids=["asked live", "asked before"])
 async def test_an_answer_at_another_replica_reaches_the_live_run(
     open_replicas: OpenReplicas, *, approved: bool, by_name: bool, asks_live: bool

@@ -50,6 +50,9 @@ class Listener(Protocol):
     def failed(self, error: Exception) -> None:
         """The model has failed with this."""
 
+    async def ending(self, *, connects_again: bool) -> None:
+        """The connection is about to end the run, or to be replaced where ADK can do that."""
+
     async def shaped(self, contents: list[types.Content]) -> list[types.Content]:
         """The contents with the files they refer to, as the model reads them."""
 
@@ -145,7 +148,9 @@ class LiveConnection(BaseLlmConnection):
         try:
             while (found := await self._incoming.get()) is not _END:
                 if isinstance(found, Exception):
-                    raise _quiet(found, self._listener) from None
+                    error = _quiet(found, self._listener)
+                    await self._listener.ending(connects_again=error is found)
+                    raise error from None
                 yield found
         finally:
             hearing.cancel()

@@ -55,6 +55,11 @@ class Ears:
         """The model has failed; the log is told what with."""
         self._run.gate.model_error = error
 
+    async def ending(self, *, connects_again: bool) -> None:
+        """Let claimed calls come to their end: with the run, ADK would cancel them (A1)."""
+        if not (connects_again and self._run.is_resumable):
+            await self._run.await_claimed()
+
     async def shaped(self, contents: list[types.Content]) -> list[types.Content]:
         """The contents with the files they refer to."""
         models = self._run.gate.models

@@ -69,6 +69,11 @@ class LiveRun:
         return self._over.is_set()
 
     @property
+    def is_resumable(self) -> bool:
+        """Whether the model has given a handle with which ADK connects again."""
+        return bool(self._context and self._context.live_session_resumption_handle)
+
+    @property
     def invocation(self) -> str:
         """ADK's id of the run."""
         return "" if self._context is None else self._context.invocation_id
