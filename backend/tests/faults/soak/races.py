@@ -107,12 +107,12 @@ async def _first(
     agent = payer(effects, seconds=TOOL_SECONDS)
     reader, writer = await _connected(*pipe)
     other = _Other(writer)
+    # The other one says so when it has opened its engine, which may be before this one has.
+    ready = other.answers["ready"] = asyncio.get_running_loop().create_future()
     listening = asyncio.create_task(other.listen(reader))
     places = asyncio.Semaphore(AT_ONCE)
     async with opened(url, agent, databases.folder, shared=True) as engine:
-        # The other one has opened its engine too when it says so.
-        other.answers["ready"] = asyncio.get_running_loop().create_future()
-        await other.answers["ready"]
+        await ready
 
         async def one() -> list[tuple[str, str]]:
             async with places:
