@@ -12,6 +12,7 @@ from google.genai import types
 
 from sluicegate import ToolResult
 from sluicegate.core.keys import ChatKey
+from sluicegate.engine.running.session_log import SessionLog
 from sluicegate.errors import Unknown
 from sluicegate.wire.requests import parse_chat_request
 from tests.engine.stage import calls, read, says, scripted
@@ -130,6 +131,29 @@ async def test_a_chat_that_is_held_is_left_for_later(engine: ChatEngine, clock: 
     assert not await is_there(engine, talk, name)
 
 
+async def test_a_chat_that_cannot_be_read_is_left_and_holds_up_nothing(
+    engine: ChatEngine,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def broken(*_args: Any, **_more: Any) -> None:
+        raise ValueError("what is in the chat")
+
+    talk, other = Talk(engine), Talk(engine)
+    name = await upload(engine, talk)
+    clock.ahead += TTL + 1
+    with monkeypatch.context() as patch:
+        patch.setattr(SessionLog, "load", broken)
+        assert await is_there(engine, other, await upload(engine, other))
+    assert f"an upload was left chat={talk.chat_id} ValueError" in caplog.text
+    await upload(engine, other)
+    assert await is_there(engine, talk, name)
+    clock.ahead += TTL + 1
+    await upload(engine, other)
+    assert not await is_there(engine, talk, name)
+
+
 async def test_a_store_that_fails_fails_no_upload(
     engine: ChatEngine, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,7 +161,11 @@ async def test_a_store_that_fails_fails_no_upload(
         raise OSError
 
     talk, other = Talk(engine), Talk(engine)
-    await upload(engine, talk)
+    name = await upload(engine, talk)
     clock.ahead += TTL + 1
-    monkeypatch.setattr(FileArtifactService, "delete_artifact", broken)
-    assert await is_there(engine, other, await upload(engine, other))
+    with monkeypatch.context() as patch:
+        patch.setattr(FileArtifactService, "delete_artifact", broken)
+        assert await is_there(engine, other, await upload(engine, other))
+    clock.ahead += TTL + 1
+    await upload(engine, other)
+    assert not await is_there(engine, talk, name)

@@ -60,7 +60,15 @@ class UnsentFiles:
                 parts.app, seconds=parts.options.upload_ttl, limit=_AT_ONCE
             )
             for upload in due:
-                await self._look_after(upload)
+                try:
+                    await self._look_after(upload)
+                except StoreError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - a chat that cannot be read holds up no other
+                    logger.error(
+                        "an upload was left chat=%s %s", upload.chat.chat, type(error).__name__
+                    )
+                    await parts.uploads.note(upload)
         except StoreError as error:
             logger.warning("uploads were not looked after: %s", error)
 
@@ -76,10 +84,17 @@ class UnsentFiles:
                     is_named = await self._is_named(upload)
                     taken = await parts.uploads.take(upload, seconds=parts.options.upload_ttl)
                     if taken and not is_named:
-                        await parts.files.delete(chat, upload.name)
-                        logger.info("an upload that was not sent is deleted chat=%s", chat.chat)
+                        await self._delete(upload)
             except HeldElsewhere:
                 return
+
+    async def _delete(self, upload: Upload) -> None:
+        try:
+            await self._parts.files.delete(upload.chat, upload.name)
+        except StoreError:
+            await self._parts.uploads.note(upload)
+            raise
+        logger.info("an upload that was not sent is deleted chat=%s", upload.chat.chat)
 
     async def _is_named(self, upload: Upload) -> bool:
         """Whether anything in the chat speaks of the file."""
