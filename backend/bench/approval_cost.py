@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import inspect
 import statistics
 import time
@@ -128,15 +129,20 @@ async def _answer(engine: ChatEngine, user: str) -> float:
 def _watched() -> Iterator[Callable[[], float]]:
     """Add up the time that is spent in the ledger and the leases."""
     total = 0.0
+    inside = contextvars.ContextVar("inside", default=False)
 
     def timed(method: Callable[..., Any]) -> Callable[..., Any]:
         async def timing(*args: Any, **options: Any) -> Any:
             nonlocal total
+            # One may be asked by another, whose time has it already.
+            token = None if inside.get() else inside.set(True)
             began = time.perf_counter()
             try:
                 return await method(*args, **options)
             finally:
-                total += time.perf_counter() - began
+                if token is not None:
+                    total += time.perf_counter() - began
+                    inside.reset(token)
 
         return timing
 

@@ -54,7 +54,13 @@ class Transactions(Protocol):
     def making_tables(self) -> AbstractAsyncContextManager[None]:
         """Keep other processes from making tables meanwhile."""
 
-    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+    async def write(
+        self,
+        work: Callable[[Connection], _T],
+        *,
+        is_lasting: bool = False,
+        is_passing: bool = False,
+    ) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
@@ -157,13 +163,16 @@ class Database:
         work: Callable[[Connection], _T],
         *,
         is_lasting: bool = False,
+        is_passing: bool = False,
         patience: float = 0.0,
     ) -> _T:
         """Run ``work`` in a transaction that may write; it commits unless it raises.
 
         When the caller is cancelled the transaction is given up if it still can be; one that is
-        lasting goes on to its end. For ``patience`` seconds it is tried again when the database
-        does not answer, so ``work`` must bear to be done twice: a reply to a commit may be lost.
+        lasting goes on to its end. One that is passing is a single statement whose effect counts
+        only as long as this process lives: a file need not be synced for it. For ``patience``
+        seconds it is tried again when the database does not answer, so ``work`` must bear to be
+        done twice: a reply to a commit may be lost.
 
         Raises:
             StoreError: the database could not do it, and nothing has changed, unless the reply
@@ -171,7 +180,9 @@ class Database:
             StoreUnavailable: that may be otherwise in a moment.
         """
         if not patience:
-            return await self._transactions.write(work, is_lasting=is_lasting)
+            return await self._transactions.write(
+                work, is_lasting=is_lasting, is_passing=is_passing
+            )
         trying = asyncio.create_task(self._try(work, patience))
         self._trying.add(trying)
         trying.add_done_callback(self._trying.discard)

@@ -40,8 +40,16 @@ class Lane:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sluicegate-database")
         self._closed = False
 
-    async def run(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+    async def run(
+        self,
+        work: Callable[[Connection], _T],
+        *,
+        is_lasting: bool = False,
+        is_synced: bool = True,
+    ) -> _T:
         """Run ``work`` in a transaction, which commits unless it raises.
+
+        Unless it is synced, the next one that is takes it to the disk.
 
         When the caller is cancelled the transaction is given up if it still can be; one that is
         lasting goes on to its end.
@@ -54,7 +62,8 @@ class Lane:
             raise StoreError("the database is closed")
         is_given_up = threading.Event()
         loop = asyncio.get_running_loop()
-        done = loop.run_in_executor(self._thread, self._transact, work, is_given_up)
+        transact = self._transact if is_synced else self._transact_unsynced
+        done = loop.run_in_executor(self._thread, transact, work, is_given_up)
         try:
             return await (asyncio.shield(done) if is_lasting else done)
         except asyncio.CancelledError:
@@ -78,6 +87,19 @@ class Lane:
                 raise _GivenUp
             connection.commit()
             return result
+
+    def _transact_unsynced(
+        self, work: Callable[[Connection], _T], is_given_up: threading.Event
+    ) -> _T:
+        self._set("NORMAL")
+        try:
+            return self._transact(work, is_given_up)
+        finally:
+            self._set("FULL")
+
+    def _set(self, synchronous: Literal["NORMAL", "FULL"]) -> None:
+        with self._engine.connect() as connection:
+            connection.exec_driver_sql(f"PRAGMA synchronous={synchronous}")
 
     def _wait_to_begin(self, connection: Connection, is_given_up: threading.Event) -> None:
         # SQLite's own wait tries again after up to 100 ms and so loses, for seconds, to sessions

@@ -48,18 +48,20 @@ class DatabaseLeases:
             },
             where=_C.until <= now,
         ).returning(_C.fence)
-        return await self._database.write(lambda connection: connection.scalar(statement))
+        return await self._database.write(
+            lambda connection: connection.scalar(statement), is_passing=True
+        )
 
     async def renew(self, chat: ChatKey, *, owner: str, fence: int, ttl: float) -> bool:
         """Hold for another ``ttl`` from now; False when the lease is lost."""
         now = self._database.now()
         statement = _held_by(chat, owner, fence).where(_C.until > now).values(until=now + ttl)
-        return bool(await self._database.write(partial(_rows_changed, by=statement)))
+        return bool(await self._write(statement))
 
     async def release(self, chat: ChatKey, *, owner: str, fence: int) -> None:
         """Give the lease back; nothing happens when it is lost already."""
         statement = _held_by(chat, owner, fence).values(until=0.0)
-        await self._database.write(partial(_rows_changed, by=statement), is_lasting=True)
+        await self._write(statement, is_lasting=True)
 
     async def state(self, chat: ChatKey) -> LeaseState:
         """Return the lease as it is now."""
@@ -90,23 +92,27 @@ class DatabaseLeases:
     async def ask_to_stop(self, chat: ChatKey, *, fence: int) -> None:
         """Ask the holder with this fence to stop what it runs."""
         statement = update(LEASES).where(_of(chat), _C.fence == fence).values(wants_stop=True)
-        await self._database.write(partial(_rows_changed, by=statement))
+        await self._write(statement)
 
     async def has_stopped(self, chat: ChatKey, *, fence: int) -> None:
         """Tell those who asked that it was done."""
         statement = update(LEASES).where(_of(chat), _C.fence == fence).values(wants_stop=None)
-        await self._database.write(partial(_rows_changed, by=statement))
+        await self._write(statement)
 
     async def note_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
         """Tell the holder with this fence that somebody reads along."""
         until = self._database.now() + ttl
         statement = update(LEASES).where(_of(chat), _C.fence == fence).values(read_until=until)
-        await self._database.write(partial(_rows_changed, by=statement))
+        await self._write(statement)
 
     async def void_all(self) -> None:
         """End every lease."""
         statement = update(LEASES).values(until=0.0)
-        await self._database.write(partial(_rows_changed, by=statement))
+        await self._write(statement)
+
+    async def _write(self, statement: Update, *, is_lasting: bool = False) -> int:
+        work = partial(_rows_changed, by=statement)
+        return await self._database.write(work, is_lasting=is_lasting, is_passing=True)
 
 
 def _rows_changed(connection: Connection, by: Update) -> int:

@@ -105,25 +105,32 @@ class PostgresServer:
             await connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
             yield
 
-    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+    async def write(
+        self,
+        work: Callable[[Connection], _T],
+        *,
+        is_lasting: bool = False,
+        is_passing: bool = False,
+    ) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""
 
         async def transact() -> _T:
             async with self._own.begin() as connection:
                 return await connection.run_sync(work)
 
-        return await self._run(transact(), is_lasting=is_lasting)
+        # A single statement is a transaction by itself.
+        doing = self._each(work) if is_passing else transact()
+        return await self._run(doing, is_lasting=is_lasting)
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work``, each of its statements on its own."""
+        return await self._run(self._each(work), is_lasting=False)
 
-        async def look() -> _T:
-            async with self._own.connect() as plain:
-                # One round trip in place of three.
-                connection = await plain.execution_options(isolation_level="AUTOCOMMIT")
-                return await connection.run_sync(work)
-
-        return await self._run(look(), is_lasting=False)
+    async def _each(self, work: Callable[[Connection], _T]) -> _T:
+        async with self._own.connect() as plain:
+            # One round trip in place of three.
+            connection = await plain.execution_options(isolation_level="AUTOCOMMIT")
+            return await connection.run_sync(work)
 
     async def check(self) -> None:
         """Ask something over a connection of each pool; a lost one takes its pool with it."""

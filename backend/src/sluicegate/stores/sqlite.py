@@ -77,9 +77,17 @@ class SqliteFile:
         """Do nothing: writers of a file take turns."""
         return nullcontext()
 
-    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+    async def write(
+        self,
+        work: Callable[[Connection], _T],
+        *,
+        is_lasting: bool = False,
+        is_passing: bool = False,
+    ) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""
-        return await self._writer.run(work, is_lasting=is_lasting)
+        # What others might see after a power cut has to be synced; alone, nobody is left to look.
+        is_synced = not (is_passing and self.is_exclusive)
+        return await self._writer.run(work, is_lasting=is_lasting, is_synced=is_synced)
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads."""

@@ -183,16 +183,13 @@ class ChatRequests:
             rows = await self._answer.decide(plan.decisions, by=chat.user, via=client.via)
             check_winners(plan.decisions, rows)
         while True:
-            reader = await self._behind_what_runs(chat, plan, client)
-            if reader is not None:
-                return reader
-            place = await self._parts.elsewhere.place(chat)
-            if place.away is not None:
-                continue
+            found = await self._behind_what_runs(chat, plan, client)
+            if not isinstance(found, Place):
+                return found
             try:
-                return await self._go_on(chat, plan, place, release, client, by)
+                return await self._go_on(chat, plan, found, release, client, by)
             except HeldElsewhere:
-                if place.fence is None:
+                if found.fence is None:
                     raise
                 # Somebody else has taken the chat in between, perhaps with these answers.
                 await asyncio.sleep(0)
@@ -226,18 +223,17 @@ class ChatRequests:
 
     async def _behind_what_runs(
         self, chat: ChatKey, plan: Answers, client: Client
-    ) -> TurnReader | None:
+    ) -> TurnReader | Place:
         """Wait for the turn that runs on the chat, or join it if it is the one that goes on."""
         running = self._parts.turns.running(chat)
         if running is not None:
             if not plan.decisions and takes(running, client.major):
                 return await self._parts.turns.reader(running, major=client.major)
             await running.done.wait()
-            return None
         known = {turn.id for turn in plan.exchange.turns}
         message = plan.exchange.exchange.message_id
         pause = Pauses(self._longest_turn)
-        while (away := (await self._parts.elsewhere.place(chat)).away) is not None:
+        while (away := (place := await self._parts.elsewhere.place(chat)).away) is not None:
             if away.about is not None and away.about.message == message:
                 is_later = away.stream is not None and away.stream.key.turn not in known
                 if is_later or not plan.decisions:
@@ -250,7 +246,7 @@ class ChatRequests:
                     return reader
             if not await pause():
                 raise HeldElsewhere
-        return None
+        return place
 
     async def _told_live(
         self, chat: ChatKey, plan: Answers, known: Collection[str], client: Client
