@@ -65,6 +65,10 @@ class LiveDesk:
         turn = self._line.running(exchange) if exchange is not None else None
         return turn is not None and turn.turn_gate.stopping
 
+    def has_open_calls(self, call_id: str) -> bool:
+        """Whether another call than this one is at work, or waits."""
+        return any(name != call_id for each in self._line.exchanges for name in each.calls)
+
     async def ask(self, question: Question) -> bool:
         """Ask and wait; whether the answer was yes.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.adk.tools._confirmation_utils import apply_confirmation_gate
 from google.adk.tools.tool_confirmation import ToolConfirmation
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from sluicegate.engine.gate.turn_gate import Connecting
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.sorter import Orders
+
+
+NOT_YET: Final = "Not run: another call has no result yet; do this again when it has one."
+
+_LEAVING: Final = frozenset({"transfer_to_agent", "task_completed", "finish_task", "exit_loop"})
+"""Tools of ADK after which another agent speaks, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,9 @@ class Desk(Protocol):
 
     def is_stopping(self, exchange: LiveExchange | None) -> bool:
         """Whether no call of an exchange may begin any more."""
+
+    def has_open_calls(self, call_id: str) -> bool:
+        """Whether another call than this one is at work, or waits."""
 
     async def ask(self, question: Question) -> bool:
         """Ask and wait; whether the answer was yes."""
@@ -102,6 +111,9 @@ class LiveGate(TurnGate):
         self.desk.began_call(call_id, context._invocation_context)
         if self.desk.is_stopping(self.desk.owner(call_id)):
             return self._unrun(call_id, STOPPED)
+        if self.may_gate and tool.name in _LEAVING and self.desk.has_open_calls(call_id):
+            # ADK: with the agent's connection its calls at work end, those that wait among them.
+            return self._unrun(call_id, NOT_YET)
         self._arguments[call_id] = copy.deepcopy(arguments)
         await self._look_again()
         answer = await super().before(tool, arguments, context)

@@ -1,0 +1,86 @@
+"""An agent that hands over to another while calls of its own wait or are at work."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from google.adk.agents.llm_agent import LlmAgent
+
+from sluicegate.replay import ScriptedModel
+from sluicegate.wire.live_frames import TurnCompleteFrame
+from tests.engine.stage import Counted, HeldTool, calls, says, words
+from tests.live.caller import Caller, agree, calling
+
+if TYPE_CHECKING:
+    from tests.engine.stage import Open
+
+TRANSFER = ("transfer_to_agent", {"agent_name": "back"})
+
+
+def agents(responses: dict[str, list[Any]], *tools: Any) -> LlmAgent:
+    """Two agents; the first one has the tools."""
+    scenarios: list[dict[str, Any]] = [
+        {"match": match, "agent": "front", "responses": said} for match, said in responses.items()
+    ]
+    scenarios.append({"match": ".", "agent": "back", "responses": [says("Back here.")]})
+    model = ScriptedModel.from_data({"scenarios": scenarios}, root="front")
+    back = LlmAgent(name="back", model=model)
+    return LlmAgent(name="front", model=model, sub_agents=[back], tools=list(tools))
+
+
+async def test_a_call_that_waits_is_answered_though_the_agent_would_hand_over(
+    open_stage: Open,
+) -> None:
+    pay = Counted()
+    script = {
+        "pay": [calls(("pay", {"n": 3})), says("Paid.")],
+        "330": [calls(TRANSFER), says("Not now.")],
+    }
+    engine = await open_stage(agents(script, pay.tool()))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("pay")
+        caller.speak(330)
+        await caller.frame(TurnCompleteFrame, 3)
+        turn = await caller.approve()
+        assert words(turn.message) == "Paid."
+        assert pay.runs == [3]
+        spoken = await caller.spoken_turn()
+        assert words(spoken.message) == "Not now."
+        await agree(caller)
+
+
+async def test_a_call_that_is_made_together_with_a_transfer_is_asked_for_first(
+    open_stage: Open,
+) -> None:
+    pay = Counted()
+    script = {"pay": [calls(("pay", {"n": 3}), TRANSFER), calls(TRANSFER)]}
+    engine = await open_stage(agents(script, pay.tool()))
+    async with calling(Caller(engine)) as caller:
+        assert (await caller.say("pay")).finish_reason == "tool-calls"
+        turn = await caller.approve()
+        assert pay.runs == [3]
+        assert words(turn.message) == "Back here."
+        await agree(caller)
+
+
+async def test_a_call_at_work_comes_to_its_end_though_the_agent_would_hand_over(
+    open_stage: Open,
+) -> None:
+    held = HeldTool()
+    script = {
+        "hold": [calls(("hold", {"n": 3})), says("Held.")],
+        "330": [calls(TRANSFER), says("Not now.")],
+    }
+    engine = await open_stage(agents(script, held.tool(require_confirmation=True)))
+    async with calling(Caller(engine)) as caller:
+        await caller.say("hold")
+        answering = asyncio.create_task(caller.approve())
+        await held.began.wait()
+        caller.speak(330)
+        await caller.frame(TurnCompleteFrame, 3)
+        held.may_end.set()
+        turn = await answering
+        assert held.ended == 1
+        assert words(turn.message) == "Held."
+        await agree(caller)
