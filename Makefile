@@ -30,11 +30,14 @@ setup-browser: setup-node ## see to a Chromium for the browser tests
 
 page: $(PAGE) ## build the chat page
 $(PAGE): node_modules/.package-lock.json $(PAGE_SOURCES)
-	@$(NPM) run --silent build --workspace frontend/app -- --logLevel warn
+# It comes all at once: a server may be looking for it.
+	@$(NPM) run --silent build --workspace frontend/app -- --logLevel warn --outDir "$(CURDIR)/build/page" --emptyOutDir
+	@rm -rf frontend/app/dist && mv build/page frontend/app/dist
 
+# The agent answers as soon as Python is there; the page appears when it is built.
 demo: setup ## serve the demo agent and its page on http://127.0.0.1:8000
-	@$(MAKE) --silent --no-print-directory page || echo "There is no page without a build: see to Node 22.12 or newer, then run 'make page'." >&2
-	@$(BIN)/sluicegate demo
+	@{ $(MAKE) --silent --no-print-directory page || echo "There is no page without a build: see to Node 22.12 or newer, then run 'make page'." >&2; } & \
+	$(BIN)/sluicegate demo
 
 wheel: setup page ## build the wheel, with the page inside
 	@rm -f dist/*.whl

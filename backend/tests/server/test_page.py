@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import shutil
 from pathlib import Path
 
 import httpx
@@ -150,7 +151,29 @@ async def test_without_a_build_the_page_says_how_to_make_one(
     async with client(build(FakeEngine().open, Settings()).app) as http:
         response = await http.get("/")
         assert (response.status_code, response.text) == (503, page.NOT_BUILT)
+        assert (response.headers["retry-after"], response.headers["refresh"]) == ("2", "2")
+        assert (await http.get("/favicon.svg")).status_code == 404
         assert (await http.get("/api/chats")).status_code == 200
+
+
+async def test_a_build_that_comes_later_is_served_and_the_one_before_goes_on(
+    tmp_path: Path,
+) -> None:
+    built = tmp_path / "built"
+    app = build(FakeEngine().open, Settings(), page_folder=built).app
+    async with client(app) as http:
+        assert (await http.get("/")).status_code == 503
+        shutil.copytree(PAGE, built)
+        assert "page-1a2b.js" in (await http.get("/")).text
+        assert (await http.get("/favicon.svg")).status_code == 200
+        shutil.rmtree(built)
+        assert "page-1a2b.js" in (await http.get("/")).text
+        (built / page.ASSETS).mkdir(parents=True)
+        (built / page.ASSETS / "page-5e6f.js").write_text("let later;")
+        (built / page.INDEX).write_text('<script src="assets/page-5e6f.js"></script>')
+        assert "page-5e6f.js" in (await http.get("/")).text
+        for name in ("page-1a2b.js", "page-5e6f.js"):
+            assert (await http.get(f"/assets/{name}")).status_code == 200
 
 
 def test_the_page_of_a_wheel_stands_before_that_of_a_checkout(

@@ -189,8 +189,8 @@ def build(
         *probe_operations(engine),
     ]
     if settings.page:
-        folder = built_page() if page_folder is None else page_folder
-        page = Page(folder, prefix=settings.prefix, suggestions=suggestions)
+        find = built_page if page_folder is None else lambda: page_folder
+        page = Page(find, prefix=settings.prefix, suggestions=suggestions)
         operations += page_operations(page)
     operations.append(_description_of([*operations, *socket_operations()], settings.prefix))
     app = Starlette(

@@ -19,7 +19,7 @@ from sluicegate.server.answers import sentence
 from sluicegate.server.operations import Operation, Success
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from starlette.requests import Request
 
@@ -34,8 +34,12 @@ ASSETS: Final = "assets"
 """The folder of the files whose names change with their content."""
 
 NOT_BUILT: Final = (
-    "The chat page is not built here; run 'make page', or install the wheel, which has it inside."
+    "The chat page is not built yet: 'make page' builds it, 'make demo' does so meanwhile, and it "
+    "appears here once it is there; the wheel has it inside."
 )
+
+_LOOK_AGAIN: Final = "2"
+"""Seconds after which a browser looks for the page again."""
 
 _PREFIX_MARK: Final = "{{api}}"
 _NONCE_MARK: Final = "{{nonce}}"
@@ -93,39 +97,48 @@ class PageFile:
         return Response(packed, headers=headers | {"content-encoding": "gzip"})
 
 
-class Page:
-    """The page as one build of it; without a build its address says how to make one."""
+@dataclass(frozen=True)
+class Build:
+    """The page as one build of it; ``stamp`` tells it from another."""
 
-    def __init__(self, folder: Path | None, *, prefix: str, suggestions: Sequence[str]) -> None:
-        """Read the build.
+    stamp: tuple[Path, int]
+    index: str
+    own: Mapping[str, PageFile]
+    assets: Mapping[str, PageFile]
+
+
+class Page:
+    """The page as it was built last; without a build its address says how to make one.
+
+    A build that comes while the server runs is served without a restart, and the files of the one
+    before stay, for the pages that are open.
+    """
+
+    def __init__(
+        self, find: Callable[[], Path | None], *, prefix: str, suggestions: Sequence[str]
+    ) -> None:
+        """Take what finds the folder of a build, and read it if there is one.
 
         The page learns the prefix of the API relative to its own address, since it may stand
         below any. ``suggestions`` are offered as first messages.
         """
+        self._find = find
+        self._api = prefix.removeprefix("/") or "."
         listed = json.dumps(list(suggestions)).encode()
-        self.files = {
-            "/suggestions.json": PageFile("application/json", listed, _ALWAYS_ASK),
-        }
-        self._assets: dict[str, PageFile] = {}
-        self._index: str | None = None
-        if folder is None:
-            return
-        api = prefix.removeprefix("/") or "."
-        self._index = (folder / INDEX).read_text("utf-8").replace(_PREFIX_MARK, api)
-        self.files |= {
-            f"/{path.name}": _file(path, _ALWAYS_ASK)
-            for path in _known(folder)
-            if path.name != INDEX
-        }
-        self._assets = {path.name: _file(path, _FOR_EVER) for path in _known(folder / ASSETS)}
+        self._suggestions = PageFile("application/json", listed, _ALWAYS_ASK)
+        self._build: Build | None = None
+        self._look()
 
     async def index(self, _: Request) -> Response:
         """``GET /``: the page, whose policy lets in what its own server sends and nothing else."""
-        if self._index is None:
-            return sentence(503, "unavailable", NOT_BUILT)
+        self._look()
+        if self._build is None:
+            missing = sentence(503, "unavailable", NOT_BUILT)
+            missing.headers["retry-after"] = missing.headers["refresh"] = _LOOK_AGAIN
+            return missing
         nonce = secrets.token_urlsafe(16)
         return Response(
-            self._index.replace(_NONCE_MARK, nonce),
+            self._build.index.replace(_NONCE_MARK, nonce),
             media_type="text/html",
             headers={
                 **_SECURITY,
@@ -136,26 +149,43 @@ class Page:
 
     async def asset(self, request: Request) -> Response:
         """``GET /assets/{name}``: a file whose name changes with its content."""
-        file = self._assets.get(str(request.path_params["name"]))
-        if file is None:
-            raise Unknown
-        return await file.answer(request)
+        return await _answer(None if self._build is None else self._build.assets, request)
+
+    async def own(self, request: Request) -> Response:
+        """A file at the root of the page that its build brings."""
+        return await _answer(None if self._build is None else self._build.own, request)
+
+    async def suggestions(self, request: Request) -> Response:
+        """``GET /suggestions.json``: first messages that the page offers."""
+        return await self._suggestions.answer(request)
+
+    def _look(self) -> None:
+        """Read the build if it is another than the last one."""
+        before = self._build
+        try:
+            folder = self._find()
+            if folder is None:
+                return
+            stamp = (folder, (folder / INDEX).stat().st_mtime_ns)
+            if before is not None and before.stamp == stamp:
+                return
+            self._build = Build(
+                stamp,
+                (folder / INDEX).read_text("utf-8").replace(_PREFIX_MARK, self._api),
+                {path.name: _file(path, _ALWAYS_ASK) for path in _known(folder)},
+                {
+                    **(before.assets if before is not None else {}),
+                    **{path.name: _file(path, _FOR_EVER) for path in _known(folder / ASSETS)},
+                },
+            )
+        except OSError:
+            # It is being replaced just now.
+            return
 
 
 def page_operations(page: Page) -> list[Operation]:
     """Return the operations of the chat page."""
     text = {"type": "string"}
-    own = [
-        Operation(
-            "GET",
-            path,
-            "A file of the chat page.",
-            (Success(200, "The file.", file.media_type.partition(";")[0], text),),
-            open_endpoint=file.answer,
-            outside=True,
-        )
-        for path, file in page.files.items()
-    ]
     return [
         Operation(
             "GET",
@@ -175,13 +205,36 @@ def page_operations(page: Page) -> list[Operation]:
             refusals=(Unknown,),
             outside=True,
         ),
-        *own,
+        Operation(
+            "GET",
+            "/favicon.svg",
+            "The sign of the chat page.",
+            (Success(200, "The picture.", "image/svg+xml", text),),
+            open_endpoint=page.own,
+            refusals=(Unknown,),
+            outside=True,
+        ),
+        Operation(
+            "GET",
+            "/suggestions.json",
+            "First messages that the chat page offers.",
+            (Success(200, "A list of texts.", "application/json", text),),
+            open_endpoint=page.suggestions,
+            outside=True,
+        ),
     ]
 
 
 def built_page() -> Path | None:
     """Find the built page, None where there is none."""
     return next((place for place in (IN_PACKAGE, IN_CHECKOUT) if (place / INDEX).is_file()), None)
+
+
+async def _answer(files: Mapping[str, PageFile] | None, request: Request) -> Response:
+    file = (files or {}).get(request.url.path.rpartition("/")[2])
+    if file is None:
+        raise Unknown
+    return await file.answer(request)
 
 
 def _known(folder: Path) -> list[Path]:
