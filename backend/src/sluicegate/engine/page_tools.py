@@ -20,11 +20,12 @@ from sluicegate.errors import ConfigurationError, Malformed
 from sluicegate.tools.client_tools import ClientTool, client_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.apps.app import App
     from google.adk.tools.base_tool import BaseTool
+    from google.adk.workflow import BaseNode
 
     from sluicegate.engine.agents.agent_tree import AgentSurvey
     from sluicegate.wire.page_tools import PageTool
@@ -54,18 +55,11 @@ def attach_page_tools(app: App, names: tuple[str, ...], found: AgentSurvey) -> A
 
     Returns:
         The survey, which now knows these names.
-
-    Raises:
-        ConfigurationError: The root is no agent with a model.
     """
     root = app.root_agent
-    if not isinstance(root, LlmAgent):
-        raise ConfigurationError(
-            "The setting page_tools needs a root agent with a model; "
-            f"{getattr(root, 'name', 'the root')!r} has none."
-        )
-    # ADK: of two tools of the same name the later one runs; the agent's own must win.
-    root.tools = [PageToolset(), *root.tools]
+    if isinstance(root, LlmAgent):
+        # ADK: of two tools of the same name the later one runs; the agent's own must win.
+        root.tools = [PageToolset(), *root.tools]
     late = found.late
 
     def facts(name: str) -> ToolFacts | None:
@@ -76,12 +70,17 @@ def attach_page_tools(app: App, names: tuple[str, ...], found: AgentSurvey) -> A
     return replace(found, late=facts)
 
 
-def refuse_page_tools(names: Iterable[str], found: AgentSurvey) -> None:
-    """Refuse names that no page may take.
+def refuse_page_tools(names: Sequence[str], found: AgentSurvey, root: BaseNode) -> None:
+    """Refuse names that no page may take, and a root agent that could not call them.
 
     Raises:
-        ConfigurationError: One is a tool of the agent or of ADK, or no name of a tool.
+        ConfigurationError: One is a tool of the agent or of ADK, or no name of a tool; or the root
+            is no agent with a model.
     """
+    if names and not isinstance(root, LlmAgent):
+        raise ConfigurationError(
+            f"The setting page_tools needs a root agent with a model; {root.name!r} has none."
+        )
     taken = {tool.name for tools in found.tools.values() for tool in tools} | _ADKS
     for name in names:
         client_tool(name, "", {"type": "object"})

@@ -14,7 +14,7 @@ from google.adk.runners import Runner
 from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges, in_view
 from sluicegate.core.history import RebuiltExchange, rebuild
 from sluicegate.core.turn_plan import ChatLog
-from sluicegate.engine.agents.agent_tree import AgentSurvey, survey
+from sluicegate.engine.agents.agent_tree import AgentSurvey, root_of, survey
 from sluicegate.engine.agents.app_copy import build_app
 from sluicegate.engine.agents.listeners import unheard_agents
 from sluicegate.engine.agents.refusals import refusals
@@ -195,7 +195,7 @@ async def open_parts(
     refused = await refusals(target, found)
     if refused:
         raise ConfigurationError(refused[0])
-    refuse_page_tools(options.page_tools, found)
+    refuse_page_tools(options.page_tools, found, root_of(target))
     artifacts = open_artifacts(options.artifacts)
     files = ChatFiles(artifacts, options.file_types, options.max_file_bytes)
     workers = open_workers(options, found)

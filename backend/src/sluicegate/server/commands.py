@@ -125,7 +125,7 @@ def _unusable(target: Target, settings: Settings, found: AgentSurvey) -> Iterato
         lambda: refuse_strangers(settings, None),
         lambda: authenticator(settings),
         lambda: engine_of(target, settings),
-        lambda: refuse_page_tools(settings.page_tools, found),
+        lambda: refuse_page_tools(settings.page_tools, found, root_of(target)),
     ]
     for check_one in checks:
         try:
