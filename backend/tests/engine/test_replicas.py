@@ -331,6 +331,42 @@ async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: 
     assert "lost this chat" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
 
 
+async def test_a_lease_that_ran_out_and_that_nobody_took_costs_no_words(
+    open_replicas: Open,
+) -> None:
+    steps = Steps()
+    one, two = await open_replicas(
+        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=0.3
+    )
+    talk = Talk(one, "progressive")
+    reader = await talk.start(_question("count"))
+    steps.go(1)
+    await steps.reached(2)
+    await two.parts.leases.void_all()
+    talk.take(await asyncio.wait_for(read(reader), 10))
+    assert words(talk.messages[-1]).startswith("one")
+    await both_tell(talk, one, two)
+
+
+async def test_where_another_replica_has_gone_on_nothing_is_written_down(
+    open_replicas: Open,
+) -> None:
+    steps = Steps()
+    script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
+    one, two = await open_replicas(scripted(script, sleep=steps), lease_ttl=0.3)
+    talk = Talk(one, "progressive")
+    reader = await talk.start(_question("count"))
+    steps.go(1)
+    await steps.reached(2)
+    await two.parts.leases.void_all()
+    elsewhere = at(talk, two)
+    assert not (await elsewhere.say("else")).failed
+    told = (await two.get_chat(talk.chat_id, user="ann"))["messages"]
+    chunks = await asyncio.wait_for(read(reader), 10)
+    assert "lost this chat" in chunks[-1].error_text  # type: ignore[attr-defined]
+    assert (await one.get_chat(talk.chat_id, user="ann"))["messages"] == told
+
+
 async def test_chats_of_others_stay_unknown_everywhere(open_replicas: Open) -> None:
     one, two = await open_replicas(scripted([says("Hello.")]))
     talk = Talk(one)

@@ -168,10 +168,10 @@ class Stream:
 
 
 @contextlib.asynccontextmanager
-async def asking(page: Page, text: str) -> AsyncIterator[Stream]:
+async def asking(page: Page, text: str, **headers: str) -> AsyncIterator[Stream]:
     """Say something and read the answer as it comes; the page is left as it was."""
     body = {"id": page.chat_id, "message": user_message(text, message_id=f"u-{text}")}
-    headers = {"x-ai-sdk": str(page.major)}
+    headers = {"x-ai-sdk": str(page.major), **headers}
     async with page.http.stream("POST", "/api/chat", json=body, headers=headers) as response:
         assert response.status_code == 200, await response.aread()
         yield Stream(response)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -126,7 +127,8 @@ async def test_f12_a_stream_whose_server_goes_ends_for_everybody_and_comes_back(
     replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient, streams: Fault
 ) -> None:
     breaks, mends = streams
-    page, told = Page(one), []
+    page = Page(one)
+    told: list[dict[str, Any]] = []
     async with asking(page, "story:stop") as here, resuming(page, two) as there:
         await asyncio.gather(here.until("reasoning-delta"), there.until("reasoning-delta"))
         breaks()

@@ -80,6 +80,8 @@ class RunningTurn:
     failure: str | None = None
     """The sentence of the error chunk, once the turn has failed."""
     error_id: str | None = None
+    is_lost: bool = False
+    """Whether the chat's lease has ended, so that another process may write to it."""
     readers: int = 0
     lingering: asyncio.TimerHandle | None = None
     """Stops the turn unless a reader comes back."""

@@ -230,7 +230,6 @@ class Turns:
                 turn.error_id or "-",
                 time.monotonic() - started,
             )
-
             if course is not None:
                 course.left(turn)
 
@@ -266,10 +265,19 @@ class Turns:
             logger.warning("the end of a turn was not written chat=%s", turn.chat.chat)
 
     async def _seal(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
-        """Write down what ADK does not: the text that was shown, the cards that are closed."""
-        claims = turn.turn_gate.claims
-        claims.give_up()
-        if claims.cut:
+        """Write down how the turn ended, unless another process has had the chat since."""
+        turn.turn_gate.claims.give_up()
+        if not turn.is_lost:
+            return await self._write_down(turn, end)
+        try:
+            async with self.leases.holding(turn.chat, after=turn.key.fence):
+                return await self._write_down(turn, end)
+        except HeldElsewhere:
+            return ()
+
+    async def _write_down(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
+        """Store what ADK does not: the text that was shown, the cards that are closed."""
+        if turn.turn_gate.claims.cut:
             others = self.owners() - {turn.turn_gate.owner}
             await turn.ledger.abandon(turn.chat, owners_alive=others)
         if end == "finished" or turn.invocation is None:
@@ -283,6 +291,7 @@ class Turns:
 
     async def _renew(self, turn: RunningTurn) -> None:
         await self.leases.keep(turn.chat, turn.turn_gate.owner, turn.key.fence)
+        turn.is_lost = True
         turn.fail("The server lost this chat to another one; load the chat again.")
 
 

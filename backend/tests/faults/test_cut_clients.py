@@ -1,0 +1,143 @@
+"""Clients behind a network that cuts, resets, falls silent and tears apart (F8)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any, cast
+
+import httpx
+import pytest
+
+from sluicegate.wire.messages import UIMessage, comparable
+from sluicegate.wire.reducer import reduce_chunks
+from tests.faults.chaos import Chaos, Direction, chaos_before
+from tests.faults.conftest import Pair
+from tests.faults.served import Stream, asking, client_of
+from tests.server.page import CHUNK, Page
+
+SEVEN = {"x-ai-sdk": "7"}
+LIVE = {"x-release": "progressive"}
+"""Text goes out as it comes."""
+
+
+@pytest.fixture
+async def direct(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(replicas.one.url) as http:
+        yield http
+
+
+@pytest.fixture
+async def chaos(replicas: Pair) -> AsyncIterator[Chaos]:
+    async with chaos_before(replicas.one.port) as made:
+        yield made
+
+
+def told(chunks: list[dict[str, Any]]) -> UIMessage:
+    """The message that a client makes of chunks."""
+    return cast("UIMessage", reduce_chunks([CHUNK.validate_python(each) for each in chunks], None))
+
+
+async def over(page: Page) -> list[UIMessage]:
+    """The stored messages once the turn is over."""
+    while True:
+        chat = (await page.http.get(f"/api/chats/{page.chat_id}")).json()
+        if chat["status"] != "running":
+            return cast("list[UIMessage]", chat["messages"])
+        await asyncio.sleep(0.02)
+
+
+def cutting(count: int, does: Callable[[], None]) -> Callable[[Direction, bytes], bool]:
+    """Let so many chunks through, then do something to the connections."""
+    passed = 0
+
+    def spares(way: Direction, piece: bytes) -> bool:
+        nonlocal passed
+        if way == "down":
+            passed += piece.count(b"data: ")
+            if passed > count:
+                does()
+        return True
+
+    return spares
+
+
+@pytest.mark.parametrize("way", ["cut", "reset", "silence"])
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 10, 20, 30, 40, 50, 60, 63])
+async def test_f8_who_is_cut_off_after_any_chunk_has_the_whole_message_in_the_end(
+    chaos: Chaos, direct: httpx.AsyncClient, after: int, way: str
+) -> None:
+    async with client_of(chaos.url, patience=0.5) as http:
+        page = Page(http)
+        faults = {"cut": chaos.cut, "reset": chaos.reset, "silence": lambda: silence(chaos)}
+        chaos.weather.spares = cutting(after, faults[way])
+        with contextlib.suppress(httpx.TransportError):
+            async with asking(page, "story:sixty_chunks", **LIVE) as stream:
+                await stream.to_the_end()
+        page.http = direct
+        async with direct.stream("GET", f"/api/chat/{page.chat_id}/stream", headers=SEVEN) as again:
+            resumed = await Stream(again).to_the_end()
+        question, answer = await over(page)
+    assert question["role"] == "user"
+    if again.status_code == 200:
+        assert comparable(told(resumed)) == comparable(answer)
+    [text] = [part["text"] for part in answer["parts"] if part["type"] == "text"]
+    assert text == " ".join(f"piece {number:02}" for number in range(1, 61)) + "."
+
+
+def silence(chaos: Chaos) -> None:
+    chaos.weather.silent = {"up", "down"}
+
+
+@pytest.mark.parametrize("way", ["cut", "reset", "silence"])
+async def test_f8_an_approved_call_is_not_disturbed_by_who_leaves(
+    replicas: Pair, chaos: Chaos, direct: httpx.AsyncClient, way: str
+) -> None:
+    page = Page(direct)
+    await page.say("story:approval")
+    [part] = page.pending()
+    part["state"] = "approval-responded"
+    part["approval"]["approved"] = True
+    faults = {"cut": chaos.cut, "reset": chaos.reset, "silence": lambda: silence(chaos)}
+    chaos.weather.spares = cutting(0, faults[way])
+    async with client_of(chaos.url, patience=0.5) as http:
+        body = {"id": page.chat_id, "messages": page.messages}
+        for _ in range(2):
+            # What got no answer is sent again.
+            with contextlib.suppress(httpx.TransportError):
+                await http.post("/api/chat", json=body, headers=SEVEN)
+    _, answer = await over(page)
+    [card] = [part for part in answer["parts"] if "approval" in part]
+    assert card["state"] == "output-available"
+    assert replicas.one.effects(page.chat_id) == ["pay"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+async def test_f8_a_stream_that_comes_in_fragments_is_the_same_stream(
+    chaos: Chaos, direct: httpx.AsyncClient, size: int
+) -> None:
+    chaos.weather.size = size
+    async with client_of(chaos.url) as http:
+        page = Page(http)
+        await page.say("story:two_in_one_step")
+        await page.answer()
+    assert comparable(await Page(direct, chat_id=page.chat_id).history()) == comparable(
+        page.messages[-1]
+    )
+
+
+async def test_f8_who_reads_slowly_gets_all_of_it_and_holds_up_nobody(
+    chaos: Chaos, direct: httpx.AsyncClient
+) -> None:
+    chaos.weather.size, chaos.weather.delay = 256, 0.005
+    async with client_of(chaos.url) as http:
+        slow = Page(http)
+        reading = asyncio.create_task(slow.say("story:sixty_thoughts"))
+        quick = Page(direct)
+        await quick.say("story:plain")
+        assert not reading.done()
+        await reading
+    assert comparable(await Page(direct, chat_id=slow.chat_id).history()) == comparable(
+        slow.messages[-1]
+    )

@@ -1,0 +1,86 @@
+"""A replica that stands still and then goes on, as after a swapped-out or suspended machine."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from tests.faults.conftest import Pair
+from tests.faults.served import LEASE, asking, at, client_of, resuming
+from tests.server.page import Page
+
+
+@pytest.fixture
+async def one(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(replicas.one.url) as http:
+        yield http
+
+
+@pytest.fixture
+async def two(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
+    async with client_of(replicas.two.url) as http:
+        yield http
+
+
+async def test_f10_a_replica_that_slept_past_its_lease_writes_nothing_more(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
+) -> None:
+    page = Page(one)
+    async with asking(page, "story:stop") as here, resuming(page, two) as there:
+        await asyncio.gather(here.until("reasoning-delta"), there.until("reasoning-delta"))
+        replicas.one.freeze()
+        try:
+            async with asyncio.timeout(LEASE + 5):
+                assert (await there.to_the_end())[-1]["type"] == "error"
+            # The other replica has taken the chat over while the first one sleeps.
+            after = Page(two, chat_id=page.chat_id)
+            assert (await after.say("story:approval"))[-1]["finishReason"] == "tool-calls"
+            await after.answer()
+            told = (await two.get(f"/api/chats/{page.chat_id}")).json()["messages"]
+        finally:
+            replicas.one.thaw()
+        async with asyncio.timeout(10):
+            assert (await here.to_the_end())[-1]["type"] == "error"
+    assert (await one.get(f"/api/chats/{page.chat_id}")).json()["messages"] == told
+    assert replicas.two.effects(page.chat_id) == ["pay"]
+
+
+async def test_f10_an_approval_that_a_sleeping_replica_was_given_runs_once(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
+) -> None:
+    page = Page(one)
+    await page.say("story:approval")
+    answered = at(page, one)
+    replicas.one.freeze()
+    try:
+        asleep = asyncio.create_task(answered.answer())
+        elsewhere = at(page, two)
+        assert (await elsewhere.answer())[-1]["type"] == "finish"
+    finally:
+        replicas.one.thaw()
+    assert (await asleep)[-1]["type"] == "finish"
+    assert replicas.two.effects(page.chat_id) == ["pay"]
+
+
+async def test_f23_a_short_stall_loses_no_lease(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
+) -> None:
+    page = Page(one)
+    async with asking(page, "story:stop") as here, resuming(page, two) as there:
+        await asyncio.gather(here.until("reasoning-delta"), there.until("reasoning-delta"))
+        replicas.one.freeze()
+        begun = time.monotonic()
+        try:
+            # A third of the lease: one renewal is missed, and no more.
+            await asyncio.sleep(LEASE / 3)
+        finally:
+            replicas.one.thaw()
+        assert time.monotonic() - begun < LEASE
+        assert (await two.post(f"/api/chat/{page.chat_id}/stop")).status_code == 204
+        told, heard = await asyncio.gather(here.to_the_end(), there.to_the_end())
+    assert told[-1]["finishReason"] == "other"
+    assert heard == told
