@@ -1,0 +1,156 @@
+"""The files of ``deploy/`` beside the server that they run: ports, settings, probes, patience."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sluicegate import __version__
+from sluicegate.errors import Unavailable
+from sluicegate.server.app import build
+from sluicegate.server.cli import _parser
+from sluicegate.server.serving import CLOSING_SECONDS
+from sluicegate.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
+from sluicegate.stores.streams import open_streams
+from tests.docs.markdown import DOCS, ROOT
+from tests.server.exchange import client
+from tests.server.fake_engine import FakeEngine
+
+DEPLOY = ROOT / "deploy"
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+REPLICAS = [name for name in SERVICES if name.startswith("sluicegate-")]
+PROXY = (DEPLOY / "Caddyfile").read_text("utf-8")
+GIVEN = {"POSTGRES_PASSWORD": "secret"}
+KEEP_ALIVE_OF_THE_SERVER = 75
+
+
+def substituted(text: str) -> str:
+    """What Compose makes of a text, with a password and nothing else given."""
+    return re.sub(
+        r"\$\{(\w+):([-?])([^}]*)\}",
+        lambda found: GIVEN.get(found[1], found[3] if found[2] == "-" else ""),
+        text,
+    )
+
+
+def environment(replica: str) -> dict[str, str]:
+    found: dict[str, str] = SERVICES[replica]["environment"]
+    return {name: substituted(value) for name, value in found.items()}
+
+
+@pytest.fixture(params=REPLICAS)
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """The settings that a replica reads, with tokens in a file of this machine."""
+    variables = environment(request.param)
+    assert variables["SLUICEGATE_AUTH"] == "bearer:/run/secrets/tokens"
+    tokens = tmp_path / "tokens"
+    tokens.write_text("")
+    return load_settings(variables, {"auth": f"bearer:{tokens}", "page": False})
+
+
+def seconds(text: str) -> int:
+    found = re.fullmatch(r"(\d+)s", text)
+    assert found is not None
+    return int(found[1])
+
+
+def test_there_are_two_replicas_that_differ_in_nothing() -> None:
+    assert len(REPLICAS) == 2
+    assert SERVICES[REPLICAS[0]] == SERVICES[REPLICAS[1]]
+
+
+@pytest.mark.parametrize("replica", REPLICAS)
+def test_every_variable_is_a_setting_and_the_command_is_one(replica: str) -> None:
+    fields = {
+        name.removeprefix(ENVIRONMENT_PREFIX).lower()
+        for name in environment(replica)
+        if name.startswith(ENVIRONMENT_PREFIX)
+    }
+    assert fields <= set(Settings.model_fields)
+    program, *arguments = SERVICES[replica]["command"]
+    assert program == "sluicegate"
+    _parser().parse_args(arguments)
+
+
+async def test_the_stores_are_shared_ones(settings: Settings) -> None:
+    user, host = "sluicegate:secret", "postgres"
+    assert settings.sessions == f"postgresql+asyncpg://{user}@{host}/sluicegate"
+    database = SERVICES[host]["environment"]
+    assert (database["POSTGRES_USER"], database["POSTGRES_DB"]) == ("sluicegate", "sluicegate")
+    assert substituted(database["POSTGRES_PASSWORD"]) == "secret"
+    assert settings.streams == "valkey://valkey:6379/0"
+    assert "valkey" in SERVICES
+    [files] = SERVICES[REPLICAS[0]]["volumes"]
+    assert settings.artifacts == f"file:{files.partition(':')[2]}"
+    assert files.partition(":")[0] in COMPOSE["volumes"]
+
+
+def probe(replica: str) -> str:
+    """The address that the health check of a replica asks."""
+    [url] = re.findall(r"urlopen\('([^']+)'", SERVICES[replica]["healthcheck"]["test"][-1])
+    return str(url)
+
+
+async def test_the_probes_get_an_answer_from_inside_and_from_the_proxy(settings: Settings) -> None:
+    engine = FakeEngine()
+    app = build(engine.open, settings).app
+    host = substituted(SERVICES["proxy"]["environment"]["PUBLIC_HOST"])
+    [path] = re.findall(r"health_uri (\S+)", PROXY)
+    asked = [(probe(REPLICAS[0]), None), (f"http://{REPLICAS[0]}:{settings.port}{path}", host)]
+    assert "Host {$PUBLIC_HOST}" in PROXY
+    for url, name in asked:
+        assert f":{settings.port}/readyz" in url
+        headers = {} if name is None else {"host": name}
+        async with client(app, peer="172.18.0.5") as http:
+            assert (await http.get(url, headers=headers)).status_code == 200
+            engine.not_ready = Unavailable()
+            assert (await http.get(url, headers=headers)).status_code == 503
+            engine.not_ready = None
+
+
+async def test_the_proxy_reaches_every_replica_and_people_reach_the_proxy(
+    settings: Settings,
+) -> None:
+    upstreams = " ".join(f"{name}:{settings.port}" for name in REPLICAS)
+    assert f"reverse_proxy {upstreams} {{" in PROXY
+    [port] = SERVICES["proxy"]["ports"]
+    outside, inside = port.split(":")
+    assert f"\n:{inside} {{" in PROXY
+    assert settings.public_url == f"http://localhost:{outside}"
+    app = build(FakeEngine().open, settings).app
+    async with client(app, base_url=settings.public_url) as http:
+        response = await http.get("/api/chats", headers={"origin": settings.public_url})
+    assert response.status_code == 401
+
+
+def test_no_patience_is_shorter_than_what_it_waits_for(settings: Settings) -> None:
+    replica = SERVICES[REPLICAS[0]]
+    stop = seconds(replica["stop_grace_period"])
+    assert stop > settings.shutdown_timeout + CLOSING_SECONDS
+    assert settings.shutdown_timeout >= settings.tool_timeout
+    [keepalive] = re.findall(r"keepalive (\d+s)", PROXY)
+    assert settings.keep_alive < seconds(keepalive) < KEEP_ALIVE_OF_THE_SERVER
+    assert "flush_interval -1" in PROXY
+    assert not re.search(r"\b(read|write|response_header|stream)_timeout\b|\bencode\b", PROXY)
+
+
+def test_every_image_has_a_version() -> None:
+    images = [service["image"] for service in SERVICES.values()]
+    [base] = re.findall(r"^FROM (\S+)", (DEPLOY / "Dockerfile").read_text("utf-8"), re.MULTILINE)
+    for image in [*images, base]:
+        assert re.fullmatch(r"[a-z/]+:\d+\.\d+(\.\d+)?(-[a-z]+)?", image)
+    assert f"sluicegate:{__version__}" in images
+
+
+async def test_the_page_names_urls_that_can_be_opened() -> None:
+    page = (DOCS / "how-to" / "scale-out.md").read_text("utf-8")
+    [streams] = re.findall(r"--streams (\S+)\n", page)
+    store = await open_streams(streams.replace("host:6379", "127.0.0.1:1"))
+    assert store.is_shared
+    await store.aclose()
+    assert re.findall(r"--sessions (\S+) ", page) == ["postgresql+asyncpg://user@host/database"]
