@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy import and_, delete, select
 
@@ -17,15 +17,21 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.ledger import ApprovalRow
     from sluicegate.stores.database import Database
-    from sluicegate.stores.ledger import DatabaseLedger
 
 _C = GRANTS.c
+
+
+class RefusesRemembered(Protocol):
+    """Where the calls lie that a grant has approved: the ledger."""
+
+    def refuse_remembered(self, connection: Connection, chat: ChatKey, tool: str) -> None:
+        """Close what was approved by a grant that is taken back and has not begun."""
 
 
 class DatabaseGrants:
     """The tools of a chat that need not ask again (the port is `Grants`)."""
 
-    def __init__(self, database: Database, ledger: DatabaseLedger) -> None:
+    def __init__(self, database: Database, ledger: RefusesRemembered) -> None:
         """Take the database whose tables are there, and the ledger in it."""
         self._database = database
         self._ledger = ledger
