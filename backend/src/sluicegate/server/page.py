@@ -34,8 +34,8 @@ ASSETS: Final = "assets"
 """The folder of the files whose names change with their content."""
 
 NOT_BUILT: Final = (
-    "The chat page is not built yet: 'make page' builds it, 'make demo' does so meanwhile, and it "
-    "appears here once it is there; the wheel has it inside."
+    "The chat page is not built yet: 'make demo' and 'make page' build it, and then it appears "
+    "here by itself; a wheel has it inside."
 )
 
 _LOOK_AGAIN: Final = "2"
