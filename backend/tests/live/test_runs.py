@@ -11,6 +11,8 @@ from sluicegate.engine.requests import chat_requests
 from sluicegate.engine.running import watch
 from sluicegate.errors import HeldElsewhere
 from sluicegate.live import asks, runs
+from sluicegate.live.out import Ended
+from sluicegate.tools import client_tool
 from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnCompleteFrame, TurnFrame
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Steps, calls, part_of, says, scripted, words
@@ -18,6 +20,7 @@ from tests.engine.talk import Talk, Turn, decide
 from tests.live.caller import PATIENCE, Caller, agree, calling, speaks
 
 if TYPE_CHECKING:
+    from sluicegate.core.keys import ChatKey
     from sluicegate.core.release import Release
     from sluicegate.engine.chat_engine import ChatEngine
     from tests.engine.stage import Open, OpenReplicas
@@ -175,6 +178,44 @@ async def test_an_answer_at_another_replica_reaches_the_live_run(
         assert words((await caller.say("hi")).message) == "Hello."
 
 
+@pytest.mark.parametrize("asks_live", [True, False], ids=["asked live", "asked before"])
+async def test_a_stop_at_another_replica_closes_what_waits_live(
+    open_replicas: OpenReplicas, *, asks_live: bool
+) -> None:
+    pay = Counted()
+    one, two = await open_replicas(scripted(SCRIPT, [pay.tool()]))
+    page = Talk(two) if asks_live else await asked_on_a_page(two)
+    async with calling(live(page, one)) as caller:
+        if asks_live:
+            await caller.say("pay")
+        async with asyncio.timeout(PATIENCE):
+            await two.stop(page.chat_id, user=page.user)
+        for engine in (one, two):
+            chat = await engine.get_chat(page.chat_id, user=page.user)
+            assert chat["status"] == "ready"
+            assert part_of(chat["messages"][1], "pay")["state"] == "output-denied"
+        assert words((await caller.say("hi")).message) == "Hello."
+    assert pay.runs == []
+
+
+async def test_an_output_of_the_browser_is_refused_where_the_chat_is_not_live(
+    open_replicas: OpenReplicas,
+) -> None:
+    script = {"where": [calls(("locate", {})), says("There.")]}
+    locate = client_tool("locate", "Ask the browser.", {"type": "object", "properties": {}})
+    one, two = await open_replicas(scripted(script, [locate]))
+    async with calling(Caller(one)) as caller:
+        await caller.say("where")
+        page = Talk(two, chat_id=caller.chat_id)
+        page.messages = (await caller.chats())["messages"]
+        [part] = (part for part in page.messages[-1]["parts"] if part["type"] == "tool-locate")
+        part |= {"state": "output-available", "output": {"place": "here"}}
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(HeldElsewhere):
+                await page.post_last()
+        assert (await caller.chats())["status"] == "waiting"
+
+
 async def test_new_text_at_another_replica_is_refused_while_the_chat_is_live(
     open_replicas: OpenReplicas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,14 +249,17 @@ async def test_what_nobody_answers_in_time_is_closed_and_told(open_engine: Any) 
 
 
 async def test_the_lease_is_kept_for_as_long_as_the_options_say(
-    open_replicas: OpenReplicas,
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, two = await open_replicas(scripted(SCRIPT, []), lease_ttl=0.3)
-    async with calling(Caller(one)) as caller:
-        key = caller.chat._hold.chat
-        before = await two.parts.leases.state(key)
-        await asyncio.sleep(0.5)  # longer than the lease lasts that is not renewed
-        after = await two.parts.leases.state(key)
-        assert after == before
-        assert after.holder is not None
-    assert (await two.parts.leases.state(key)).holder is None
+    engine = await open_stage(scripted(SCRIPT, []), lease_ttl=0.09)
+    kept: asyncio.Queue[float] = asyncio.Queue()
+
+    async def renew(chat: ChatKey, *, owner: str, fence: int, ttl: float) -> bool:
+        kept.put_nowait(ttl)
+        return kept.qsize() < 3
+
+    monkeypatch.setattr(engine.parts.leases, "renew", renew)
+    async with calling(Caller(engine)) as caller, asyncio.timeout(PATIENCE):
+        # A lease that is lost is told at once.
+        assert (await caller.frame(Ended)).close_code == 4409
+    assert [kept.get_nowait() for _ in range(3)] == [0.09] * 3

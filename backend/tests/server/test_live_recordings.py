@@ -114,6 +114,8 @@ async def test_a_live_chat_is_recorded_and_served_again(tmp_path: Path) -> None:
     }
     assert [turn.kind for turn in recording.turns] == ["send", "send", "resume", "send"]
     assert [turn.refusal for turn in recording.turns] == [None] * 4
+    states = [body["state"] for body in recording.of_kind("decision")]
+    assert states == ["requested", "approved", "executed"]
     ScriptedModel.from_recording(file)
 
     engine = RecordedEngine.from_file(file)
