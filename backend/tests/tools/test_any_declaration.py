@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import types as mcp
 
+from sluicegate.engine.page_tools import offered
 from sluicegate.errors import SluicegateError
 from sluicegate.tools import (
     FunctionCall,
@@ -18,12 +19,12 @@ from sluicegate.tools import (
     Part,
     Schema,
     Tool,
-    client_tool,
     declare,
 )
 from sluicegate.tools.declared import Declared
 from sluicegate.tools.remote_tools import RemoteTerms, remote_tools
 from sluicegate.tools.worker_link import WorkerLink
+from sluicegate.wire.page_tools import PageTool
 
 LINK = WorkerLink("shop", "http://shop/mcp", lambda: None)
 EXAMPLES = settings(
@@ -33,6 +34,8 @@ EXAMPLES = settings(
     suppress_health_check=[HealthCheck.too_slow],
     database=None,
 )
+FEWER = settings(EXAMPLES, max_examples=100)
+"""Where each example is checked against the schema of JSON schemas, which is slow."""
 
 FIELDS = [
     name
@@ -110,14 +113,16 @@ def test_any_schema_is_taken_whole_or_refused(schema: Any, name: str) -> None:
         assert Schema.read(read.to_genai()).to_json() == read.to_json()
     declared = {"name": name, "description": "b", "parameters": schema}
     or_refused(lambda: Tool.read({"functionDeclarations": [declared]}))
-    if isinstance(schema, dict):
-        lower = json.loads(json.dumps(schema, default=str).replace("OBJECT", "object"))
-        or_refused(lambda: client_tool(name, "b", lower))
-        tool = mcp.Tool(name="a", description="b", inputSchema=lower)
-        for made in (
-            or_refused(lambda: remote_tools(LINK, [tool], RemoteTerms(), frozenset())) or []
-        ):
-            made.problem({"a": 1})
+
+
+@FEWER
+@given(schema=SCHEMAS, name=st.just("a") | st.text(max_size=3))
+def test_any_schema_of_a_page_or_a_worker_is_taken_or_refused(schema: Any, name: str) -> None:
+    lower = json.loads(json.dumps(schema, default=str).replace("OBJECT", "object"))
+    or_refused(lambda: offered([PageTool(name, "b", lower)]))
+    tool = mcp.Tool(name="a", description="b", inputSchema=lower)
+    for made in or_refused(lambda: remote_tools(LINK, [tool], RemoteTerms(), frozenset())) or []:
+        made.problem({"a": 1})
 
 
 @pytest.mark.filterwarnings("ignore:.* is not a valid ")
