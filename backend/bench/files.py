@@ -14,6 +14,8 @@ from bench.peers import chat_body, chunks
 from bench.script import DRAW, PICTURE, SHORT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from bench.server_process import ServerProcess
 
 SMALL_CACHES: Final = (
@@ -32,17 +34,23 @@ _TURNS_PER_CHAT: Final = 10
 _ATTACHED: Final = 64 * 1024
 
 
+UPLOAD: Final = "uploaded as it is"
+INLINE: Final = "posted inside a message"
+FIRST: Final = "in the first turn"
+NEXT: Final = "in the next turn"
+
+
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Resident MiB after each tenth of ``turns``; peak MiB over its rest for a large attachment.
+    """What a server held, in MiB: resident after each tenth of ``turns``, and peaks.
 
-    The peaks are those of a first turn and of a second one, None where the system does not tell.
+    ``peaks`` are those of a large attachment over what was held before, by the way it took; none
+    where the system does not tell.
     """
 
     turns: int
     resident: list[float]
-    first_peak: float | None
-    second_peak: float | None
+    peaks: dict[str, float]
 
     @property
     def growth(self) -> float:
@@ -61,19 +69,36 @@ def measure_files(server: ServerProcess, *, turns: int) -> Files:
         _draw(server, f"chat-{number // _TURNS_PER_CHAT}", number)
         if (number + 1) % (turns // 10) == 0:
             resident.append(server.resident_kib() / 1024)
-    chat = secrets.token_hex(8)
-    address = server.address()
+    return Files(turns, resident, _peaks(server))
+
+
+def _peaks(server: ServerProcess) -> dict[str, float]:
+    """What a large attachment takes at most, on each of its ways."""
+    address, chat, stored = server.address(), secrets.token_hex(8), ""
     post(address, "/api/chat", chat_body(chat, SHORT))
     data = PICTURE + os.urandom(LARGE - len(PICTURE))
-    stored: dict[str, Any] = post_file(address, f"/api/chats/{chat}/files", data, "image/png")
-    file = {"type": "file", "url": stored["url"], "mediaType": "image/png"}
-    peaks = []
-    for message in ("first", "second"):
+    encoded = base64.b64encode(PICTURE + os.urandom(LARGE - len(PICTURE))).decode()
+
+    def upload() -> None:
+        nonlocal stored
+        told: dict[str, Any] = post_file(address, f"/api/chats/{chat}/files", data, "image/png")
+        stored = told["url"]
+
+    def say(message: str, url: str | None) -> None:
         body = chat_body(chat, SHORT, message=message)
-        if message == "first":
+        if url is not None:
+            file = {"type": "file", "url": url, "mediaType": "image/png"}
             body["messages"][0]["parts"].insert(0, file)
-        peaks.append(_peak(server, body))
-    return Files(turns, resident, *peaks)
+        post(address, "/api/chat", body)
+
+    ways = {
+        UPLOAD: upload,
+        FIRST: lambda: say("first", stored),
+        NEXT: lambda: say("next", None),
+        INLINE: lambda: say("inline", f"data:image/png;base64,{encoded}"),
+    }
+    found = {way: _peak(server, act) for way, act in ways.items()}
+    return {way: peak for way, peak in found.items() if peak is not None}
 
 
 def _draw(server: ServerProcess, chat: str, number: int) -> None:
@@ -86,14 +111,14 @@ def _draw(server: ServerProcess, chat: str, number: int) -> None:
         raise BenchError(f"A turn did not show its picture: {answer.body[-500:]!r}.")
 
 
-def _peak(server: ServerProcess, body: dict[str, Any]) -> float | None:
-    """MiB that one turn takes at most, over what the server held before."""
+def _peak(server: ServerProcess, act: Callable[[], None]) -> float | None:
+    """MiB that the server takes at most meanwhile, over what it held before."""
     forget = Path(f"/proc/{server.pid}/clear_refs")
     try:
         forget.write_text("5")
     except OSError:
-        post(server.address(), "/api/chat", body)
+        act()
         return None
     before = server.resident_kib()
-    post(server.address(), "/api/chat", body)
+    act()
     return (server.peak_kib() - before) / 1024

@@ -243,11 +243,8 @@ class Report:
             f"{last:.0f} at the end; the second half adds {found.growth:.1f} "
             f"(at most {GROWTH_MIB})"
         )
-        if found.first_peak is not None and found.second_peak is not None:
-            yield (
-                f"An attachment of 10 MiB: {found.first_peak:.0f} MiB at its peak in the first "
-                f"turn, {found.second_peak:.0f} in the next (at most {PEAK_MIB})"
-            )
+        for way, peak in found.peaks.items():
+            yield f"An attachment of 10 MiB, {way}: {peak:.0f} MiB at its peak (at most {PEAK_MIB})"
 
 
 def machine() -> dict[str, str]:
