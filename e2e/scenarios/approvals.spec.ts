@@ -136,7 +136,7 @@ test("a new message withdraws what waits", async ({ chat, server }) => {
   await expect(chat.card("Send money")).toBeVisible();
   await chat.say("Hello!");
   await expect(chat.answer).toContainText("Before I touch data or money, you are asked.");
-  await expect(chat.tool("Send money")).toContainText("denied");
+  await expect(chat.tool("Send money")).toContainText("withdrawn");
   await expect(chat.cards).toHaveCount(0);
   expect(await server.effects()).toEqual(before);
 });

@@ -118,11 +118,11 @@ async def test_an_expired_card_is_closed_by_the_next_question(
     assert chats["chats"][0]["pendingApprovals"] == 0
     turn = await talk.say("hello")
     [notice] = [c for c in turn.chunks if getattr(c, "type", "") == "data-approval"]
-    assert "expired" in str(notice)
     chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
     part = part_of(chat["messages"][1], "pay")
     assert (part["state"], part["approval"]["approved"]) == ("output-denied", False)
-    assert "expired" in part["approval"]["reason"]
+    assert part["approval"]["reason"] == "This approval expired."
+    assert notice.data["reason"] == part["approval"]["reason"]  # type: ignore[attr-defined]
 
 
 async def test_a_tool_may_have_a_deadline_of_its_own(

@@ -45,6 +45,24 @@ test.each<[Partial<ToolPart> & { state: string }, Progress | undefined, boolean,
     false,
     "denied",
   ],
+  [
+    {
+      state: "output-denied",
+      approval: { id: "ap1", approved: false, reason: "Superseded before it was answered." },
+    },
+    undefined,
+    false,
+    "withdrawn",
+  ],
+  [
+    {
+      state: "output-denied",
+      approval: { id: "ap1", approved: false, reason: "This approval expired." },
+    },
+    undefined,
+    false,
+    "expired",
+  ],
   [{ state: "output-error", errorText: "No." }, undefined, false, "failed"],
 ])("%o with progress %s, waiting %s: %s", (part, progress, isWaiting, words) => {
   const whole = { type: "tool-pay", toolCallId: "c1", ...part };

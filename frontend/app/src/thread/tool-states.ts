@@ -71,6 +71,12 @@ const HELD: ToolState = { words: "done, waiting for your other approvals", ...OV
 const HELD_FAILURE: ToolState = { words: "failed, waiting for your other approvals", ...PROBLEM };
 const RUNNING: ToolState = { words: "running", ...OPEN };
 
+/** What became of a question that nobody has answered, by the server's reason for its end. */
+const CLOSED: ReadonlyMap<string | undefined, string> = new Map([
+  ["Superseded before it was answered.", "withdrawn"],
+  ["This approval expired.", "expired"],
+]);
+
 /** What the server still holds back, as far as it has told or as it must be (D2, D6). */
 function held(part: ToolPart, notes: CallNotes, isWaiting: boolean): ToolState {
   const progress = notes.get(part.toolCallId);
@@ -106,7 +112,7 @@ export function toolState(part: ToolPart, notes: CallNotes, isWaiting: boolean):
     case "output-available":
       return part.preliminary === true ? RUNNING : { words: "done", ...OVER };
     case "output-denied":
-      return { words: "denied", ...PROBLEM };
+      return { words: CLOSED.get(part.approval?.reason) ?? "denied", ...PROBLEM };
     default:
       return { words: "failed", ...PROBLEM };
   }

@@ -96,13 +96,21 @@ def closed_cards(rows: Sequence[ApprovalRow], message_id: str) -> list[BaseChunk
                 "approvalId": row.approval_id,
                 "messageId": message_id,
                 "state": row.state,
-                "reason": closing_words(row)[1],
+                "reason": _shown_end(row),
             },
             transient=True,
         )
         for row in rows
         if row.state in ("superseded", "expired") and not row.is_automatic
     ]
+
+
+def _shown_end(row: ApprovalRow) -> str:
+    """What the stored message says: the error of a yes that came to nothing, else why."""
+    approved, sentence = closing_words(row)
+    if approved:
+        return sentence
+    return shown_answer(row)[1] or sentence
 
 
 def _is_open(state: CallState) -> bool:
