@@ -415,8 +415,10 @@ async def test_a_worker_that_registers_with_one_server_is_asked_and_run_by_anoth
     assert one.parts.workers is not None
     assert two.parts.workers is not None
     await one.parts.workers.register("shop", worker.url, TOKEN)
-    talk = Talk(two)
-    await talk.say("pay")
+    talk = Talk(one)
+    asked = await talk.say("pay")
+    talk.engine = two
+    assert comparable(await talk.history()) == comparable(asked.message)
     turn = await talk.approve()
     assert part_of(turn.message, "shop_pay")["output"] == {"paid": 7, "to": "nobody"}
     assert lines(effects) == ["pay 7"]

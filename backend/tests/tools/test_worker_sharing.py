@@ -81,6 +81,20 @@ async def test_a_worker_of_one_server_is_one_of_all_until_its_lease_ends(
     assert await names(here) == await names(there) == []
 
 
+async def test_who_registered_elsewhere_is_asked_once_by_those_who_keep_up(
+    shop: Shop, server: Server
+) -> None:
+    here, there = server(), server()
+    await here.register("shop", ONE, TOKEN)
+    assert there.find("shop_pay") is None
+    await there.keep_up()
+    assert there.find("shop_pay") is not None
+    del shop.listed[ONE]
+    await there.keep_up()
+    assert there.find("shop_pay") is not None
+    assert await names(there) == []
+
+
 async def test_a_worker_leaves_all_servers_wherever_it_says_so(server: Server) -> None:
     here, there = server(), server()
     await here.register("shop", ONE, TOKEN)

@@ -97,6 +97,8 @@ class EngineParts:
 
     async def chat_log(self, chat: ChatKey, place: Place = ALONE) -> ChatLog:
         """The stored conversation as it is now; ``place`` was looked up before."""
+        if self.workers is not None:
+            await self.workers.keep_up()
         session = await self.log.load(chat)
         found = exchanges(session.events) if session is not None else []
         rows = {row.approval_id: row for row in await self.ledger.rows(chat)}

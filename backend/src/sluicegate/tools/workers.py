@@ -136,6 +136,13 @@ class WorkerRegistry:
         await self._learn()
         await asyncio.gather(*(self._asked(worker) for worker in self._current().values()))
 
+    async def keep_up(self) -> None:
+        """Ask those what they offer who have registered with another server meanwhile."""
+        if self._sharing is not None:
+            await self._learn()
+            new = [each for each in self._workers.values() if not each.tools and not each.asking]
+            await asyncio.gather(*(self._asked(worker) for worker in new))
+
     def workers(self) -> list[Worker]:
         """All workers, with what they offered when they were asked last."""
         return [*self._current().values()]
