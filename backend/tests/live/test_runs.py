@@ -163,7 +163,9 @@ async def test_an_answer_at_another_replica_reaches_the_live_run(
                 await two.approvals.decide(name, said, user=page.user, via="http")
             else:
                 decide(card, approved=approved)
-                assert not (await page.post_last()).failed
+                turn = await page.post_last()
+                assert not turn.failed
+                assert words(turn.message).endswith("It is paid.")
         told = await go_on(caller, message)
         assert words(told.message) == "Let me pay.It is paid."
         assert pay.runs == ([3] if approved else [])

@@ -17,7 +17,15 @@ from sluicegate.core.turn_plan import (
 )
 from sluicegate.engine.requests.answer_turn import AnswerTurn
 from sluicegate.engine.requests.new_turn import NewTurn
-from sluicegate.engine.requests.stored_reader import as_repeats, not_yet, repeated, stored, was_told
+from sluicegate.engine.requests.stored_reader import (
+    as_repeats,
+    has_ended,
+    not_yet,
+    repeated,
+    repeats_the_running,
+    stored,
+    was_told,
+)
 from sluicegate.engine.running.elsewhere import ALONE, Pauses, Place
 from sluicegate.engine.running.turns import takes
 from sluicegate.errors import HeldElsewhere, TurnRunning
@@ -37,6 +45,9 @@ if TYPE_CHECKING:
 OPEN_LIVE: Final = "This chat is open live elsewhere; write there, or close it first."
 HELD_PATIENCE: Final = 2.0
 """Seconds for which new text waits for a chat that another process holds."""
+
+_LAST_WORDS: Final = 6.0
+"""Seconds for what a live model of another process says after the last result, if anything."""
 
 _STREAM_PATIENCE: Final = 1.0
 """Seconds between taking a chat and the first chunk, for those who resume elsewhere."""
@@ -70,7 +81,7 @@ class ChatRequests:
             while reader is None:
                 place = await self._parts.elsewhere.place(chat)
                 log = await self._parts.chat_log(chat, place)
-                if place.away is not None and _repeats_the_running(request, log, place.away):
+                if place.away is not None and repeats_the_running(request, log, place.away):
                     reader = await self._join_elsewhere(chat, place.away, client)
                     continue
                 try:
@@ -254,6 +265,9 @@ class ChatRequests:
         """What a live run of another process has told of the answers by now."""
         _, now = await self._afresh(chat, plan, ALONE)
         if was_told(now, known):
+            pause = Pauses(_LAST_WORDS)
+            while not has_ended(now) and await pause():
+                _, now = await self._afresh(chat, plan, ALONE)
             return repeated(as_repeats(now), major=client.major)
         if plan.outputs:
             # Only who runs the chat can take these.
@@ -278,15 +292,3 @@ class ChatRequests:
     def _longest_turn(self) -> float:
         options = self._parts.options
         return options.turn_timeout + options.tool_timeout + options.lease_ttl
-
-
-def _repeats_the_running(request: ChatRequest, log: ChatLog, away: Away) -> bool:
-    """Whether a request brings the message that another process is answering."""
-    message = request.user_message
-    if message is None or request.message_id is not None:
-        return False
-    if away.about is not None:
-        return away.about.user_message == message.id
-    return (
-        not away.is_live and bool(log.exchanges) and log.exchanges[-1].user_message_id == message.id
-    )

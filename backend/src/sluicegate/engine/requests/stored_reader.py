@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.core.exchanges import notes
 from sluicegate.core.history import for_reader
 from sluicegate.engine.running.turn_reader import TurnReader
 from sluicegate.wire.chunks import (
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
     from sluicegate.core.call_state import CallState
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.turn_plan import Answers
+    from sluicegate.core.turn_plan import Answers, ChatLog
+    from sluicegate.engine.running.elsewhere import Away
     from sluicegate.wire.chunks import Major
+    from sluicegate.wire.requests import ChatRequest
 
 NOTHING_TO_DO: Final = "Nothing in this chat waits for that answer; load the chat again."
 
@@ -88,15 +91,25 @@ def as_repeats(plan: Answers) -> Answers:
 
 
 def was_told(plan: Answers, known: Collection[str]) -> bool:
-    """Whether another process has gone on from the turns that are known.
-
-    Where its stream is not shared, its turn may go on yet; the stored chat has the rest later.
-    """
+    """Whether another process has gone on from the turns that are known."""
     now = plan.exchange
     if not now.is_unfinished:
         return True
     asks_again = any(turn.id not in known for turn in now.turns) and now.is_waiting
     return asks_again and all(s.waits or s.outcome is not None for s in now.gate.calls.values())
+
+
+def has_ended(plan: Answers) -> bool:
+    """Whether a live model has said all it had to say, as far as the log tells."""
+    events = plan.exchange.exchange.events
+    if plan.exchange.is_waiting or not notes(events[-1]).get("live"):
+        return True
+    for event in reversed(events):
+        if event.turn_complete or event.interrupted:
+            return True
+        if event.get_function_responses():
+            return False
+    return True
 
 
 def _ends_there(plan: Answers, turns: int, asked: set[str]) -> bool:
@@ -130,3 +143,15 @@ def refusal(message_id: str, sentence: str, *, major: Major) -> TurnReader:
     """A response that ends in an error chunk and changes nothing (T4)."""
     head = [StartChunk(message_id=message_id), ErrorChunk(error_text=sentence)]
     return TurnReader(head, None, major=major)
+
+
+def repeats_the_running(request: ChatRequest, log: ChatLog, away: Away) -> bool:
+    """Whether a request brings the message that another process is answering."""
+    message = request.user_message
+    if message is None or request.message_id is not None:
+        return False
+    if away.about is not None:
+        return away.about.user_message == message.id
+    return (
+        not away.is_live and bool(log.exchanges) and log.exchanges[-1].user_message_id == message.id
+    )
