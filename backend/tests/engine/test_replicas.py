@@ -353,7 +353,7 @@ async def test_where_another_replica_has_gone_on_nothing_is_written_down(
 ) -> None:
     steps = Steps()
     script = {"count": [says("one two three", delta_chars=4)], "else": [says("Yes.")]}
-    one, two = await open_replicas(scripted(script, sleep=steps), lease_ttl=0.3)
+    one, two = await open_replicas(scripted(script, sleep=steps), lease_ttl=4.0)
     talk = Talk(one, "progressive")
     reader = await talk.start(_question("count"))
     steps.go(1)

@@ -36,7 +36,7 @@ async def chaos(replicas: Pair) -> AsyncIterator[Chaos]:
 
 def told(chunks: list[dict[str, Any]]) -> UIMessage:
     """The message that a client makes of chunks."""
-    return cast("UIMessage", reduce_chunks([CHUNK.validate_python(each) for each in chunks], None))
+    return reduce_chunks([CHUNK.validate_python(each) for each in chunks], None)
 
 
 async def over(page: Page) -> list[UIMessage]:
