@@ -61,20 +61,21 @@ def measure_idle(server: ServerProcess, *, sockets: int, rounds: int) -> Idle:
     address = server.address()
     with contextlib.ExitStack() as few:
         for _ in range(max(1, sockets // 50)):
-            few.enter_context(_idle(address))
-    before = _settled(server)
+            few.enter_context(idle_socket(address))
+    before = settled(server)
     opened, closed = [], []
     for _ in range(rounds):
         with contextlib.ExitStack() as many:
             for _ in range(sockets):
-                many.enter_context(_idle(address))
+                many.enter_context(idle_socket(address))
             opened.append(server.resident_kib())
-        closed.append(_settled(server))
+        closed.append(settled(server))
     return Idle(sockets, before, tuple(opened), tuple(closed))
 
 
 @contextlib.contextmanager
-def _idle(address: Address) -> Iterator[None]:
+def idle_socket(address: Address) -> Iterator[None]:
+    """A socket that has asked for something which is not there."""
     frame = {"type": "resume", "requestId": "r1", "id": secrets.token_hex(8), "headers": {}}
     with socket.create_connection(address, timeout=_PATIENCE) as connection:
         open_socket(connection, address, "/api/chat/ws")
@@ -88,7 +89,7 @@ def _idle(address: Address) -> Iterator[None]:
         yield
 
 
-def _settled(server: ServerProcess) -> int:
+def settled(server: ServerProcess) -> int:
     """Resident memory once it does not change any more."""
     deadline, resident, since = time.monotonic() + _PATIENCE, server.resident_kib(), 0.0
     while time.monotonic() < deadline and since < _QUIET:

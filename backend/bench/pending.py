@@ -38,10 +38,10 @@ def measure_pending(server: ServerProcess, *, count: int) -> Pending:
     """
     address = server.address()
     for number in range(count):
-        _ask(server, f"warm-{number}")
+        ask(server, f"warm-{number}")
     before, resident = get_json(address, "/held"), server.resident_kib()
     for number in range(count):
-        _ask(server, f"chat-{number}")
+        ask(server, f"chat-{number}")
     after = get_json(address, "/held")
     grown = server.resident_kib() - resident
     for number in (0, count - 1):
@@ -53,7 +53,8 @@ def measure_pending(server: ServerProcess, *, count: int) -> Pending:
     )
 
 
-def _ask(server: ServerProcess, chat: str) -> None:
+def ask(server: ServerProcess, chat: str) -> None:
+    """Have an approval wait in a new chat."""
     answer = post(server.address(), "/api/chat", chat_body(chat, ASK))
     if not any(chunk["type"] == "tool-approval-request" for chunk in chunks(answer.body)):
         raise BenchError(f"The gated tool did not ask: {answer.body[-500:]!r}.")
