@@ -54,6 +54,8 @@ test("on a narrow screen nothing is cut off and the chats are behind a button", 
   await chat.open();
   await chat.say("Search and update the database at the same time");
   await expect(chat.cards).toHaveCount(2);
+  // The first card has the focus, and a group is read from its start.
+  await expect(chat.log.getByRole("button", { name: "Approve all" })).toBeInViewport();
   const wide = await chat.page.evaluate(() => document.documentElement.scrollWidth);
   expect(wide).toBeLessThanOrEqual(360);
   await chat.page.getByRole("button", { name: "Show the chats" }).click();

@@ -135,7 +135,7 @@ export function ApprovalCard({ request, onDecide, focusRef }: ApprovalCardProps)
       ref={takeCard}
       aria-label={`Approval: ${nameOf(request)}`}
       aria-describedby={heading}
-      className="mantine-focus-always"
+      className="mantine-focus-always card"
     >
       <Stack gap="sm">
         <Heading request={request} id={heading} />

@@ -17,11 +17,23 @@ function isWriting(): boolean {
   );
 }
 
+/** Scrolls back to where a card begins that is taller than what is left of the screen. */
+function showFromItsStart(card: HTMLElement | null): void {
+  const shown = card?.closest("[role=log]")?.getBoundingClientRect().top ?? 0;
+  if (card && card.getBoundingClientRect().top < shown) card.scrollIntoView();
+}
+
 /** Puts the focus on the first open card, each time another one is the first. */
 function useFocusOnFirst(first: string | undefined) {
   const card = useRef<HTMLElement | null>(null);
   useEffect(() => {
-    if (first !== undefined && !isWriting()) card.current?.focus();
+    if (first === undefined || isWriting()) return;
+    card.current?.focus();
+    // The thread follows its end when it grows; only after that it is known what can be seen.
+    let frame = requestAnimationFrame(() => {
+      frame = requestAnimationFrame(() => showFromItsStart(card.current));
+    });
+    return () => cancelAnimationFrame(frame);
   }, [first]);
   return card;
 }
