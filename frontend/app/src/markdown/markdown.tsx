@@ -87,11 +87,11 @@ const Block = memo(function Block({ text, links, isGrowing }: BlockProps) {
   if (code !== undefined) return <CodeBlock {...code} />;
   if (text.length > (isGrowing ? LONGEST_GROWING : LONGEST)) return <Plain text={text} />;
   return (
-    <Box className="block">
+    <div className="block">
       <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
         {links !== "" && text.includes("[") ? `${text}\n\n${links}` : text}
       </ReactMarkdown>
-    </Box>
+    </div>
   );
 });
 

@@ -1,5 +1,6 @@
 import { Button, Mark } from "@mantine/core";
 import { Fragment, useState } from "react";
+import { counted } from "./counted.ts";
 import { type Piece, visiblePieces } from "./visible-text.ts";
 
 /** Longer texts are cut until somebody asks for the rest. */
@@ -36,7 +37,7 @@ export function Visible({ text }: { readonly text: string }) {
         <>
           {whole ? " " : "… "}
           <Button size="compact-xs" variant="default" onClick={() => setWhole(!whole)}>
-            {whole ? "Show less" : `Show all ${text.length.toLocaleString("en")} characters`}
+            {whole ? "Show less" : `Show all ${counted(text.length)} characters`}
           </Button>
         </>
       )}

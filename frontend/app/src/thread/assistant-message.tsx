@@ -5,6 +5,7 @@ import { isRecord } from "../approvals/request.ts";
 import { useAround } from "../chat/context.ts";
 import { textOf, useMessage } from "../chat/message-runtime.ts";
 import { CopyButton } from "../shown/copy-button.tsx";
+import { counted } from "../shown/counted.ts";
 import { Again } from "../shown/icons.tsx";
 import { visibleName } from "../shown/visible-text.ts";
 import { AnswerParts } from "./answer-parts.tsx";
@@ -16,7 +17,7 @@ function Facts({ message }: { readonly message: UIMessage }) {
   const tokens = isRecord(usage) ? usage.totalTokens : undefined;
   const facts = [
     typeof model === "string" && visibleName(model),
-    typeof tokens === "number" && `${tokens.toLocaleString("en")} tokens`,
+    typeof tokens === "number" && `${counted(tokens)} tokens`,
   ].filter(Boolean);
   return (
     <Text size="xs" c="dimmed">
