@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from tests.agents.conformance_agent import root_agent
+from tests.engine.stores import EMBEDDED
 from tests.engine.talk import Talk
 from tests.real_stores.databases import flush, fresh_database
 from tests.real_stores.postgres import Postgres
@@ -68,8 +69,21 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
+async def stores(folder: Path, request: pytest.FixtureRequest) -> AsyncIterator[dict[str, str]]:
+    """Where chats and streams are kept; `on_every_store` has a test run on servers too."""
+    if getattr(request, "param", EMBEDDED) == EMBEDDED:
+        yield {"sessions": f"sqlite+aiosqlite:///{folder}/sluicegate.db"}
+        return
+    postgres: Postgres = request.getfixturevalue("postgres")
+    valkey: Valkey = request.getfixturevalue("valkey")
+    await flush(valkey)
+    async with fresh_database(postgres) as url:
+        yield {"sessions": url, "streams": valkey.url()}
+
+
+@pytest.fixture
 def open_engine(
-    folder: Path, effects: Path
+    folder: Path, effects: Path, stores: dict[str, str]
 ) -> Callable[..., AbstractAsyncContextManager[ChatEngine]]:
     """Open engines on the test's own database, one after the other."""
 
@@ -81,8 +95,7 @@ def open_engine(
         policy: Policy | None = None,
         **options: Any,
     ) -> AsyncIterator[ChatEngine]:
-        url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
-        made = EngineOptions(sessions=url, artifacts=f"file:{folder}/artifacts", **options)
+        made = EngineOptions(**{**stores, "artifacts": f"file:{folder}/artifacts", **options})
         engine = await ChatEngine.open(target, made, clock_offset=clock, policy=policy)
         try:
             yield engine

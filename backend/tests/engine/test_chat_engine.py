@@ -8,6 +8,7 @@ import pytest
 
 from sluicegate.errors import AlreadyDecided, TurnRunning, Unknown
 from sluicegate.wire.messages import comparable
+from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release import Release
     from sluicegate.engine.chat_engine import ChatEngine
+
+pytestmark = on_every_store
 
 RELEASES: list[Release] = ["deferred", "preview", "progressive"]
 

@@ -17,11 +17,14 @@ from sluicegate.stores.schema import APPROVALS
 from sluicegate.tools import approval_of, gated
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Prompts, calls, part_of, says, scripted
+from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.ledger import ApprovalRow
     from tests.engine.stage import Open
+
+pytestmark = on_every_store
 
 PAY = {"pay": [calls(("pay", {"n": 1})), says("done")], "else": [says("Something else.")]}
 

@@ -12,12 +12,15 @@ from sluicegate.errors import TooManyRequests, TurnRunning
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, HeldTool, Steps, calls, kinds, read, says, scripted, words
+from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk, check, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.release import Release
     from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
+
+pytestmark = on_every_store
 
 RELEASES: list[Release] = ["deferred", "progressive"]
 
