@@ -11,12 +11,13 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+from sse_starlette.sse import AppStatus
 from starlette.types import Message, Receive, Scope, Send
 
 from sluicegate.engine.client import Client
 from sluicegate.errors import StoreError, TurnRunning
 from sluicegate.transports.backlog import Patience
-from sluicegate.transports.event_stream import SILENT, EventStream
+from sluicegate.transports.event_stream import SILENT, EventStream, OpenStreams
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, chat_body, chunks, client, over_socket, serving
 from tests.server.fake_engine import (
@@ -248,7 +249,7 @@ async def test_no_comment_comes_before_there_was_silence_for_so_long(engine: Fak
 
     stream = EventStream(
         FakeReader(engine.steps),  # type: ignore[arg-type]
-        open_streams=set(),
+        open_streams=OpenStreams(),
         keep_alive=silence,
         patience=Patience(1_000_000, 60.0),
     )
@@ -318,6 +319,18 @@ async def test_a_reader_that_fails_breaks_the_connection(
     assert engine.readers[0].times_left == 1
     assert SECRET not in caplog.text
     assert type(failure).__name__ in caplog.text
+
+
+async def test_any_server_that_is_told_to_end_finds_its_streams_broken(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
+    async with streaming(engine) as stream:
+        # What the signal does to a server that knows nothing of the application.
+        monkeypatch.setattr(AppStatus, "should_exit", True)
+        with pytest.raises(httpx.RemoteProtocolError):
+            await stream.read_all()
+    assert engine.readers[0].times_left == 1
 
 
 async def test_a_server_that_closes_breaks_its_streams(engine: FakeEngine) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from sluicegate.transports.event_stream import EventStream
+from sluicegate.transports.event_stream import EventStream, OpenStreams
 from sluicegate.transports.incoming import chat_id, client_of, read_json
 from sluicegate.wire.requests import parse_chat_request
 
@@ -49,7 +49,7 @@ class ChatOverSse:
         self._own_files = own_files
         self._keep_alive = keep_alive
         self._patience = patience
-        self._open: set[EventStream] = set()
+        self._open = OpenStreams()
 
     async def send(self, request: Request, engine: ChatEngine, user: str) -> Response:
         """``POST /chat``: start or join a turn and stream it."""
@@ -79,8 +79,7 @@ class ChatOverSse:
 
     def cut(self) -> None:
         """Break every open connection; their clients resume, the turns are not touched."""
-        for stream in self._open:
-            stream.cut()
+        self._open.cut()
 
     def _stream(self, reader: TurnReader) -> Response:
         return EventStream(
