@@ -1,0 +1,32 @@
+"""Thousands of connections and approvals, measured in small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench import idle_connections
+from bench.idle_connections import measure_connections, measure_waiting
+from bench.server_process import ServerProcess, sluicegate
+
+
+def test_streams_and_sockets_stay_open_while_others_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idle_connections, "TURNS", 2)
+    monkeypatch.setattr(idle_connections, "_OTHERS", 2)
+    with ServerProcess(sluicegate("free"), tmp_path / "idle", {}) as server:
+        found = measure_connections(server, count=4)
+    assert found.count == 4
+    assert 0 < found.p50 <= found.p99
+
+
+def test_what_waits_in_copies_of_a_chat_can_be_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idle_connections, "ANSWERED", 2)
+    found = measure_waiting(tmp_path, count=5)
+    assert found.count == 5
+    assert found.disk_kib > 0
+    assert found.ready > 0
