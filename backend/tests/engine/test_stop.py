@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.errors import Superseded
+from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import (
     Counted,
@@ -88,6 +89,34 @@ async def test_a_stop_releases_what_was_held(open_stage: Open) -> None:
     assert words(turn.message).startswith("First I pay. ")
     assert part_of(turn.message, "pay")["output"] == {"paid": 1}
     assert counted.runs == [1]
+
+
+@pytest.mark.parametrize("release", [*RELEASES, "preview"])
+async def test_a_stop_that_comes_with_the_question_closes_it_in_the_ledger_too(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch, release: Release
+) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1}), text="I pay. "), says("never said")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()])), release)
+    request, stops = DatabaseLedger.request, list[asyncio.Task[None]]()
+
+    async def request_and_stop(ledger: DatabaseLedger, new: Any) -> None:
+        await request(ledger, new)
+        turn = talk.engine._parts.turns.running(talk.engine._key(talk.user, talk.chat_id))
+        assert turn is not None
+        stops.append(asyncio.create_task(stop(talk)))
+        # ADK goes on with the run, and ends its calls itself, before the question is told.
+        await turn.abort.wait()
+
+    monkeypatch.setattr(DatabaseLedger, "request", request_and_stop)
+    turn = talk.take(await read(await ask(talk)))
+    await stops[0]
+    [row] = await talk.engine._parts.ledger.rows(talk.engine._key(talk.user, talk.chat_id))
+    assert (row.state, row.answer) == ("superseded", None)
+    part = part_of(turn.message, "pay")
+    assert (part["state"], part["approval"]["approved"]) == ("output-denied", False)
+    assert comparable(await talk.history()) == comparable(turn.message)
+    assert counted.runs == []
 
 
 @pytest.mark.parametrize("release", RELEASES)

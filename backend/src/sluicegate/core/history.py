@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from sluicegate.core.event_parts import media_in, parts_of
 from sluicegate.core.exchanges import Exchange, notes, question_texts
 from sluicegate.core.finish_metadata import edits_in, metadata
-from sluicegate.core.noted import by_browser, closed_in, cut_short, decision_in, enriched
+from sluicegate.core.noted import (
+    by_browser,
+    closed_by_end,
+    closed_in,
+    cut_short,
+    decision_in,
+    enriched,
+)
 from sluicegate.core.release import open_gate
 from sluicegate.core.remembered import remembered_in, remembered_open, with_remembered
 from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup
@@ -128,7 +135,9 @@ def rebuild(
         answers: list[Signal] = [signal for signal in signals if isinstance(signal, Answered)]
         others: list[Signal] = [s for s in signals if not isinstance(s, Answered | Failed)]
         _tell(turn, rebuilt.gate.feed_all(answers))
-        turn.chunks.extend(rebuilt.gate.feed_all(others))
+        for signal in others:
+            _tell(turn, rebuilt.gate.feed_all(closed_by_end(signal, rebuilt.gate, rows)))
+            turn.chunks.extend(rebuilt.gate.feed(signal))
     if rebuilt.turns:
         rebuilt.turns[-1].chunks.extend(
             rebuilt.gate.feed_all(remembered_open(rebuilt.gate, remembered))

@@ -85,6 +85,21 @@ def closed_in(rows: Rows, state: CallState) -> list[Signal]:
     return [Settled(state.call.id, Outcome(kind, text=closing_words(row)[1]))]
 
 
+def closed_by_end(signal: Signal, gate: Gate, rows: Rows) -> list[Signal]:
+    """What the ledger says to a question that nobody answered before the turn ended its call.
+
+    It is told before that end; ``rows`` are those of questions that were closed.
+    """
+    state = gate.calls.get(signal.call_id) if isinstance(signal, Settled) else None
+    if state is None or state.ask is None or state.answer is not None or state.outcome is not None:
+        return []
+    row = rows.get(state.ask.approval_id)
+    if row is None or row.state != "superseded":
+        return []
+    approved, reason = shown_answer(row)
+    return [Answered(state.call.id, row.approval_id, approved=approved, reason=reason)]
+
+
 def decision_in(rows: Rows, state: CallState) -> Answered | None:
     """A decision that lies in the ledger and of which ADK has not been told."""
     row = rows.get(state.ask.approval_id) if state.ask else None

@@ -10,13 +10,15 @@ from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.core.event_parts import ABORTED, NODE_CONFIRMATION
 from sluicegate.core.exchanges import METADATA_KEY
+from sluicegate.core.noted import closing_words
 from sluicegate.engine.gate.current_turn import CURRENT
+from sluicegate.engine.gate.outcomes import STOPPED, UNKNOWN
 from sluicegate.engine.models.fast_lane import UNHEARD
 from sluicegate.engine.models.model_files import is_served
 from sluicegate.engine.models.storable_response import make_storable
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
 
     from google.adk.agents.callback_context import CallbackContext
     from google.adk.agents.invocation_context import InvocationContext
@@ -121,6 +123,7 @@ class GatePlugin(BasePlugin):
         if turn is None:
             return None
         turn.meet(event)
+        turn.asks.meet(event)
         # What is said into a microphone or out of a loudspeaker is no file.
         if invocation_context.live_request_queue is None or event.get_function_responses():
             await turn.files.neutralise(event)
@@ -130,7 +133,7 @@ class GatePlugin(BasePlugin):
             self._note(event, {"notices": notices})
         if not event.partial:
             event.timestamp = _next_moment(invocation_context)
-            noted = _outcomes(turn, event)
+            noted = await _outcomes(turn, event)
             if event.error_message and event.error_code != ABORTED:
                 event.error_message = PUBLIC_FAILURE
         self._note(event, noted)
@@ -156,13 +159,24 @@ def _next_moment(context: InvocationContext) -> float:
     return max(get_time(), earliest)
 
 
-def _outcomes(turn: TurnGate, event: Event) -> dict[str, Any]:
+async def _outcomes(turn: TurnGate, event: Event) -> dict[str, Any]:
     """How the calls that this event answers ended, where it is not a plain output (T8)."""
     names = [response.id or "" for response in event.get_function_responses()]
     if event.error_code == ABORTED:
-        for name in names:
-            turn.sealed(name)
+        await _seal(turn, event.invocation_id, names)
     if event.node_info.path:
         names.append(NODE_CONFIRMATION + event.node_info.path)
     outcomes = {name: turn.outcomes[name] for name in names if name in turn.outcomes}
     return {"outcomes": outcomes} if outcomes else {}
+
+
+async def _seal(turn: TurnGate, invocation: str, names: Sequence[str]) -> None:
+    """Note what it means for calls that the end of the turn has ended them (A5, T8)."""
+    # ADK: those that were asked about are among them.
+    for row in await turn.asks.close(turn.chat, invocation, names, turn.ledger):
+        approved, sentence = closing_words(row)
+        kind = "error" if approved else "denied"
+        turn.outcomes.setdefault(row.key.call, {"kind": kind, "text": sentence})
+    for name in names:
+        text = UNKNOWN if name in turn.claims.cut or name in turn.claims else STOPPED
+        turn.outcomes.setdefault(name, {"kind": "error", "text": text})

@@ -17,6 +17,7 @@ from sluicegate.core.ledger import NewApproval
 from sluicegate.core.spoken_order import SpokenOrder
 from sluicegate.engine.files.tool_results import as_object
 from sluicegate.engine.gate.approved_calls import ApprovedCalls, ToolCall
+from sluicegate.engine.gate.asks import Asks
 from sluicegate.engine.gate.call_ids import CallIds
 from sluicegate.engine.gate.claims import Claims
 from sluicegate.engine.gate.outcomes import (
@@ -24,7 +25,6 @@ from sluicegate.engine.gate.outcomes import (
     REPEATED_AFTER_DENIAL,
     STOPPED,
     TOO_MANY,
-    UNKNOWN,
     Outcomes,
 )
 from sluicegate.engine.models.fast_lane import FastLanes
@@ -86,6 +86,7 @@ class TurnGate:
     order: SpokenOrder = field(default_factory=SpokenOrder)
     call_ids: CallIds = field(default_factory=CallIds)
     lanes: FastLanes = field(default_factory=FastLanes)
+    asks: Asks = field(default_factory=Asks)
     approved: ApprovedCalls = field(init=False)
     _asked: set[str] = field(default_factory=set)
 
@@ -173,11 +174,6 @@ class TurnGate:
             sentence = f"The tool failed (error {self._reported(error)})."
         answer = self._unrun(call_id, sentence)
         return await self.approved.fail(call_id, answer) if call_id in self.claims else answer
-
-    def sealed(self, name: str) -> None:
-        """A call was ended by the end of the turn; note what that means for it (A5, T8)."""
-        text = UNKNOWN if name in self.claims.cut or name in self.claims else STOPPED
-        self.outcomes.setdefault(name, {"kind": "error", "text": text})
 
     async def _before_asking(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext

@@ -13,7 +13,7 @@ from sluicegate.core.deferred_gate import DeferredGate
 from sluicegate.core.exchanges import TurnStamp, notes
 from sluicegate.core.finish_metadata import edits_in, metadata
 from sluicegate.core.fragments import continued
-from sluicegate.core.noted import enriched
+from sluicegate.core.noted import closed_by_end, enriched
 from sluicegate.core.remembered import remembered_open, with_remembered
 from sluicegate.core.signals import Answered, Asked, Failed, Settled, Signal
 from sluicegate.core.turn_plan import new_approval
@@ -178,6 +178,8 @@ class RunningTurn:
                 signal = await self._remember(signal)
             elif isinstance(signal, Settled):
                 signal = enriched(signal, {}, note)
+                closed = closed_by_end(signal, self.gate, self.turn_gate.asks.closed)
+                await self.emit(self.gate.feed_all(closed))
             elif isinstance(signal, Failed):
                 self._model_failed = True
                 continue
@@ -207,6 +209,8 @@ class RunningTurn:
             self._failed_with(error)
             self.abort.set()
             return signal
+        finally:
+            self.turn_gate.asks.written(state.call.id_in_adk)
         return enriched(signal, {row.approval_id: row for row in rows}, {})
 
     def _failed_with(self, error: BaseException | None) -> None:
