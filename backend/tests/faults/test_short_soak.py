@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.faults.kill_points import POINTS
+from tests.faults.soak.short import soaked
 from tests.faults.soak.stores import KINDS
-
-BACKEND = Path(__file__).resolve().parents[2]
-
-
-async def soaked(folder: Path, count: int, *words: str) -> int:
-    """Run the cases with these words so often each; returns how many runs there were."""
-    results = folder / "results.json"
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.faults.soak", *words),
-        *("--count", str(count), "--json", str(results)),
-        cwd=BACKEND,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    printed, _ = await process.communicate()
-    assert process.returncode == 0, printed.decode()
-    return sum(tally["runs"] for tally in json.loads(results.read_text()))
 
 
 @pytest.mark.parametrize("point", POINTS)

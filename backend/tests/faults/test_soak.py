@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.faults.promises import DoubleEffect, LostDecision
 from tests.faults.soak.cases import cases
+from tests.faults.soak.short import run
 from tests.faults.soak.tally import Tally, failure, head
 
 SOAK = ("-m", "tests.faults.soak")
-BACKEND = Path(__file__).resolve().parents[2]
-
-
-async def run(*args: str) -> tuple[int | None, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *args, cwd=BACKEND, stdout=asyncio.subprocess.PIPE
-    )
-    printed, _ = await process.communicate()
-    return process.returncode, printed.decode()
 
 
 def test_the_long_run_is_as_long_as_was_promised() -> None:
