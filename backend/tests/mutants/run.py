@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -68,21 +69,24 @@ def survives(mutant: Mutant, *, workers: str, every: bool) -> bool:
         (source / "sluicegate" / mutant.file).write_text(mutant.broken(SOURCE))
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", workers, "--no-header"]
         tests = [str(TESTS)] if every else [str(TESTS / name) for name in mutant.tests]
+        testing = subprocess.Popen(
+            [*command, *tests],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(source)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         try:
-            done = subprocess.run(
-                [*command, *tests],
-                cwd=ROOT,
-                env=os.environ | {"PYTHONPATH": str(source)},
-                capture_output=True,
-                timeout=SECONDS,
-                check=False,
-            )
+            printed, _ = testing.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            # What never ends has been noticed.
+            # What never ends has been noticed; the servers that it started end with it.
+            os.killpg(testing.pid, signal.SIGKILL)
+            testing.communicate()
             return False
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"{mutant.name}: the tests could not be run\n{done.stdout.decode()}")
-    return done.returncode == 0
+    if testing.returncode not in (0, 1):
+        raise RuntimeError(f"{mutant.name}: the tests could not be run\n{printed.decode()}")
+    return testing.returncode == 0
 
 
 def main() -> int:
