@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,3 +63,50 @@ def test_a_card_that_was_closed_in_the_turn_that_asked_is_asked_first(release: R
     message = assistant_message(rebuild(exchange, rows, GATED, files_url="/f/"), rows)
     [card] = [part for part in message["parts"] if "approval" in part]
     assert (card["state"], card["approval"]["approved"]) == ("output-denied", False)
+
+
+@pytest.mark.parametrize("release", ["deferred", "progressive"])
+@pytest.mark.parametrize(
+    ("is_running", "state"), [(True, "approval-responded"), (False, "output-error")]
+)
+def test_a_yes_that_the_ledger_has_closed_waits_for_nobody(
+    release: Release, is_running: bool, state: str
+) -> None:
+    question: dict[str, Any] = {"role": "user", "parts": [{"text": "pay"}]}
+    events = stamped(
+        [
+            Event(author="user", invocation_id="i", content=types.Content(**question)),
+            PAY.model_copy(deep=True),
+            asks("1"),
+            # ADK has the answer, and its run was cut before the call; the end is in no log.
+            reply(confirmed=True),
+        ],
+        release,
+    )
+    [exchange] = exchanges(events)
+    rows = {"q1": replace(SUPERSEDED, answer=True)}
+    rebuilt = rebuild(exchange, rows, GATED, files_url="/f/", running=is_running)
+    [card] = [part for part in assistant_message(rebuilt, rows)["parts"] if "approval" in part]
+    assert (card["state"], card["approval"]["approved"]) == (state, True)
+
+
+@pytest.mark.parametrize("release", ["deferred", "progressive"])
+def test_a_question_that_ended_with_its_turn_was_answered_by_nobody(release: Release) -> None:
+    question: dict[str, Any] = {"role": "user", "parts": [{"text": "pay"}]}
+    words = "Not run: Superseded before it was answered."
+    ended = {"sluicegate": {"outcomes": {"1": {"kind": "denied", "text": words}}}}
+    events = stamped(
+        [
+            Event(author="user", invocation_id="i", content=types.Content(**question)),
+            PAY.model_copy(deep=True),
+            asks("1"),
+            gave({"error": words}, ended),
+        ],
+        release,
+    )
+    [exchange] = exchanges(events)
+    rows = {"q1": SUPERSEDED}
+    message = assistant_message(rebuild(exchange, rows, GATED, files_url="/f/"), rows)
+    [card] = [part for part in message["parts"] if "approval" in part]
+    assert (card["state"], card["approval"]["approved"]) == ("output-denied", False)
+    assert card["approval"]["reason"] == "Superseded before it was answered."

@@ -148,3 +148,17 @@ async def test_a_lasting_write_outlives_its_caller(database: Database) -> None:
     await may_end.wait()
     await database.close()
     assert caller.cancelled()
+
+
+async def test_tables_of_adk_without_their_version_are_taken_over(database_url: str) -> None:
+    first = await Database.open(database_url)
+    await first.prepare(DatabaseSessionService(db_engine=first.sessions))
+    async with first.sessions.begin() as connection:
+        # As a process leaves them that dies between ADK's two transactions.
+        await connection.execute(text("DELETE FROM adk_internal_metadata"))
+    await first.close()
+    second = await Database.open(database_url)
+    sessions = DatabaseSessionService(db_engine=second.sessions)
+    await second.prepare(sessions)
+    await sessions.create_session(app_name="app", user_id="ann", session_id="chat")
+    await second.close()

@@ -178,11 +178,14 @@ def _end(rebuilt: RebuiltExchange, rows: Rows, *, running: bool) -> None:
         last.chunks.extend(gate.pause())
     decided = RebuiltTurn("decided")
     for state in gate.calls.values():
-        answer = None if state.answer or state.outcome else decision_in(rows, state)
+        if state.outcome is not None:
+            continue
+        answer = None if state.answer else decision_in(rows, state)
         if answer is not None:
             decided.answers.extend(gate.feed(answer))
+        if answer is not None or not running:
             decided.chunks.extend(gate.feed_all(closed_in(rows, state)))
-    if decided.answers:
+    if decided.answers or decided.chunks:
         rebuilt.turns.append(decided)
     if not (running or rebuilt.is_unfinished):
         # What is held comes after the decisions that closed the last calls.

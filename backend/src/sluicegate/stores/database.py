@@ -6,7 +6,7 @@ import asyncio
 import importlib
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from sqlalchemy import literal, make_url
+from sqlalchemy import column, inspect, literal, make_url, select, table, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
@@ -33,6 +33,9 @@ _PAUSE: Final = 0.5
 """Seconds between two tries of a write that bears a repetition."""
 
 _SHAPES: Final = f"write {SQLITE}:///PATH or {POSTGRESQL}://USER@HOST/DATABASE"
+
+_VERSIONS: Final = table("adk_internal_metadata", column("key"))
+"""Where ADK notes the version of its tables."""
 
 _INSERTS: Final[dict[str, type[postgresql.Insert] | type[sqlite.Insert]]] = {
     "postgresql": postgresql.Insert,
@@ -140,8 +143,10 @@ class Database:
         # ADK: the first calls of two processes make the tables at once, and one of them fails.
         try:
             async with self._transactions.making_tables():
+                async with self.sessions.begin() as connection:
+                    await connection.run_sync(_unmake)
                 await sessions.prepare_tables()
-        except (SQLAlchemyError, OSError, StoreError) as error:
+        except (SQLAlchemyError, OSError, ValueError, StoreError) as error:
             raise ConfigurationError(
                 f"ADK's tables cannot be made in the sessions' database ({type(error).__name__})."
             ) from error
@@ -260,3 +265,11 @@ async def _postgresql(url: URL) -> Transactions:
 def _named(url: URL) -> str:
     """Return the URL as a sentence may show it."""
     return url.database or "" if url.drivername == SQLITE else url.render_as_string()
+
+
+def _unmake(connection: Connection) -> None:
+    """Let ADK make its tables once more where a process died before it had noted their version."""
+    # ADK: tables and version are two transactions, and it refuses tables without a version.
+    made = inspect(connection).has_table(_VERSIONS.name)
+    if made and connection.execute(select(_VERSIONS)).first() is None:
+        connection.execute(text(f"DROP TABLE {_VERSIONS.name}"))
