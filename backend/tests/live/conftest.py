@@ -8,7 +8,16 @@ from tests.engine.conftest import (
     open_engine,
     open_replicas,
     open_stage,
+    stores,
     streams_url,
 )
 
-__all__ = ["effects", "folder", "open_engine", "open_replicas", "open_stage", "streams_url"]
+__all__ = [
+    "effects",
+    "folder",
+    "open_engine",
+    "open_replicas",
+    "open_stage",
+    "stores",
+    "streams_url",
+]
