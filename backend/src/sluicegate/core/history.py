@@ -20,6 +20,7 @@ from sluicegate.core.noted import (
     cut_short,
     decision_in,
     enriched,
+    is_closed_in,
 )
 from sluicegate.core.release import open_gate
 from sluicegate.core.remembered import remembered_in, remembered_open, with_remembered
@@ -177,6 +178,7 @@ def _end(rebuilt: RebuiltExchange, rows: Rows, *, running: bool) -> None:
     if goes_on:
         last.chunks.extend(gate.pause())
     decided = RebuiltTurn("decided")
+    is_over = not running and is_closed_in(rows, gate)
     for state in gate.calls.values():
         if state.outcome is not None:
             continue
@@ -184,7 +186,8 @@ def _end(rebuilt: RebuiltExchange, rows: Rows, *, running: bool) -> None:
         if answer is not None:
             decided.answers.extend(gate.feed(answer))
         if answer is not None or not running:
-            decided.chunks.extend(gate.feed_all(closed_in(rows, state)))
+            ended = closed_in(rows, state, is_over=is_over)
+            decided.chunks.extend(gate.feed_all(ended))
     if decided.answers or decided.chunks:
         rebuilt.turns.append(decided)
     if not (running or rebuilt.is_unfinished):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.gate import NOT_FINISHED
 from sluicegate.core.ledger import ApprovalRow
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 Rows = Mapping[str, ApprovalRow]
 """Ledger rows by approval id."""
+
+UNKNOWN = (
+    "The outcome is unknown: the server stopped while this call ran, so it was not run again. "
+    "Check whether it took effect."
+)
+
+_FINAL = frozenset({"denied", "executed", "expired", "failed", "unknown"})
 
 REASONS: dict[str, str] = {
     "expired": "This approval expired.",
@@ -76,13 +83,35 @@ def _in_shape(outcome: Outcome, shape: str) -> Outcome:
     return Outcome("output", output=output.get("result"))
 
 
-def closed_in(rows: Rows, state: CallState) -> list[Signal]:
-    """The end of a call that was superseded: nothing runs it any more, whatever the log holds."""
+def closed_in(rows: Rows, state: CallState, *, is_over: bool) -> list[Signal]:
+    """The end of a call that nobody runs any more, whatever the log holds.
+
+    ``is_over``: the exchange was closed in the ledger, and its calls with it; else only a call
+    that was superseded has ended.
+    """
     row = rows.get(state.ask.approval_id) if state.ask else None
-    if row is None or row.state != "superseded":
+    if row is None or not (row.state == "superseded" or (is_over and row.state in _FINAL)):
         return []
-    kind: Literal["error", "denied"] = "error" if row.answer else "denied"
-    return [Settled(state.call.id, Outcome(kind, text=closing_words(row)[1]))]
+    return [Settled(state.call.id, ended_as(row))]
+
+
+def is_closed_in(rows: Rows, gate: Gate) -> bool:
+    """Whether the ledger has closed the exchange: all its open calls are superseded at once."""
+    asks = (state.ask for state in gate.calls.values())
+    found = (rows.get(ask.approval_id) for ask in asks if ask is not None)
+    return any(row is not None and row.state == "superseded" for row in found)
+
+
+def ended_as(row: ApprovalRow) -> Outcome:
+    """How a call ends that nobody will run any more (T8)."""
+    if row.state in ("executing", "unknown"):
+        return Outcome("error", text=UNKNOWN)
+    if row.state == "failed" and isinstance(row.outcome, dict):
+        return Outcome("error", text=str(row.outcome.get("error")))
+    if row.state == "executed":
+        return Outcome("output", output=row.outcome)
+    approved, sentence = closing_words(row)
+    return Outcome("error" if approved else "denied", text=sentence)
 
 
 def closed_by_end(signal: Signal, gate: Gate, rows: Rows) -> list[Signal]:

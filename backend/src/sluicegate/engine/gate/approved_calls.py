@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.canonical import hash_arguments
 from sluicegate.core.json_safe import json_safe
-from sluicegate.engine.gate.outcomes import UNKNOWN
+from sluicegate.core.noted import UNKNOWN
 from sluicegate.engine.gate.recovery import approval, look_up, noted_outcome, with_edits
 from sluicegate.tools.approval import GatedCall, set_approval
 from sluicegate.tools.gated import terms_of

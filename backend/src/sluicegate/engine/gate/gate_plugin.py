@@ -10,9 +10,9 @@ from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.core.event_parts import ABORTED, NODE_CONFIRMATION
 from sluicegate.core.exchanges import METADATA_KEY
-from sluicegate.core.noted import closing_words
+from sluicegate.core.noted import UNKNOWN, closing_words
 from sluicegate.engine.gate.current_turn import CURRENT
-from sluicegate.engine.gate.outcomes import STOPPED, UNKNOWN
+from sluicegate.engine.gate.outcomes import STOPPED
 from sluicegate.engine.models.fast_lane import UNHEARD
 from sluicegate.engine.models.model_files import is_served
 from sluicegate.engine.models.storable_response import make_storable

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.core.noted import closing_words
+from sluicegate.core.noted import UNKNOWN, closing_words
 from sluicegate.core.storable import storable_text
 from sluicegate.engine.files.result_files import restored
 
 if TYPE_CHECKING:
     from sluicegate.core.ledger import ApprovalRow
 
-UNKNOWN = (
-    "The outcome is unknown: the server stopped while this call ran, so it was not run again. "
-    "Check whether it took effect."
-)
 REPEATED_AFTER_DENIAL = "Not run: the user denied the same call before."
 TOO_MANY = "Not run: too many approvals were asked for at once; answer the user first."
 NOT_APPROVED = "Not run: no approval of this call is known."

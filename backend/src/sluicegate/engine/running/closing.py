@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Literal
 
-from sluicegate.core.noted import closing_words, shown_answer
+from sluicegate.core.noted import closing_words, ended_as, shown_answer
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
 from sluicegate.core.turn_plan import call_key
 from sluicegate.engine.failures import describe, new_error_id
-from sluicegate.engine.gate.outcomes import UNKNOWN
 from sluicegate.engine.gate.recovery import look_up
 from sluicegate.engine.running.session_log import Closed
 from sluicegate.wire.chunks import BaseChunk, DataChunk
@@ -122,14 +121,7 @@ def _outcome(state: CallState, row: ApprovalRow | None, reason: str) -> Outcome:
     if row is None:
         kind: Literal["error", "denied"] = "denied" if state.ask is not None else "error"
         return Outcome(kind, text=f"Not run: {reason}")
-    if row.state in ("executing", "unknown"):
-        return Outcome("error", text=UNKNOWN)
-    if row.state == "failed" and isinstance(row.outcome, dict):
-        return Outcome("error", text=str(row.outcome.get("error")))
-    if row.state == "executed":
-        return Outcome("output", output=row.outcome)
-    approved, sentence = closing_words(row)
-    return Outcome("error" if approved else "denied", text=sentence)
+    return ended_as(row)
 
 
 def _closed(state: CallState, outcome: Outcome) -> Closed:
