@@ -39,6 +39,8 @@ export interface ConversationOptions {
   readonly messages?: readonly Message[];
   /** Turns of the chat that other tabs have had before. */
   readonly earlier?: readonly Turn[];
+  /** Whether another tab talks live on this chat [that tab alone]. */
+  readonly isBesideLive?: boolean;
 }
 
 /** Whether every request has ended and the client is at rest. */
@@ -57,6 +59,8 @@ export class Conversation {
   readonly recorder: Recorder;
   readonly chat: ChatLike;
   readonly earlier: readonly Turn[];
+  /** Whether the chat's model is live: nothing holds it back until a second reader has come. */
+  readonly isLive: boolean;
   /** What goes with an answer, as the client package sends it. */
   readonly staged = new StagedDecisions();
   /** Tools that the page brings along with each request. */
@@ -75,6 +79,7 @@ export class Conversation {
     this.chatId = options.chatId ?? randomUUID();
     this.user = options.user ?? `user-${this.chatId}`;
     this.earlier = options.earlier ?? [];
+    this.isLive = options.isBesideLive === true || this.combination.transport === "live";
     const kit = kitOf(this.combination);
     this.recorder = new Recorder({
       judges: judges(this.combination.version),

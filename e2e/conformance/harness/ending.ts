@@ -158,11 +158,7 @@ export async function historyFaults(
 async function resumedFaults(talk: Conversation): Promise<string[]> {
   const resumed = await talk.resumed;
   if (resumed === undefined) return ["the last turn has not begun, so nobody could join it"];
-  if (!resumed.attached) {
-    // Nothing holds a live model back until the reader has come.
-    const isLive = talk.combination.transport === "live";
-    return isLive ? [] : ["a second reader found no running turn"];
-  }
+  if (!resumed.attached) return talk.isLive ? [] : ["a second reader found no running turn"];
   const faults = [...(await readerFaults(talk, resumed)), ...(await resumed.recorder.faults())];
   return faults.length > 0 ? [...faults, trace(resumed.recorder.turns)] : [];
 }

@@ -44,7 +44,8 @@ export class Talk extends Conversation {
     // A chat is live in one tab alone; the others go another way.
     const combination = transport === "live" ? rest : this.combination;
     const earlier = [...this.earlier, ...this.recorder.posts];
-    const tab = new Talk({ place, combination, chatId, user, earlier, ...options });
+    const isBesideLive = this.isLive;
+    const tab = new Talk({ place, combination, chatId, user, earlier, isBesideLive, ...options });
     tab.#quiet = this.#quiet;
     return tab;
   }
