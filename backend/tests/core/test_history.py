@@ -15,7 +15,8 @@ from sluicegate.core.keys import CallKey
 from sluicegate.core.ledger import ApprovalRow
 from sluicegate.core.release import Release
 from sluicegate.core.signals import ToolFacts
-from tests.core.events import PAY, asks, gave
+from tests.core.events import PAY, asks, gave, model
+from tests.core.stories import function_call
 from tests.core.told import Tools
 
 GATED = Tools({"pay": ToolFacts(kind="gated")})
@@ -32,12 +33,18 @@ def stamped(events: list[Event], release: Release) -> list[Event]:
     return events
 
 
-def reply(confirmed: bool) -> Event:
-    given = types.FunctionResponse(
-        id="q1", name="adk_request_confirmation", response={"confirmed": confirmed}
-    )
-    content = types.Content(role="user", parts=[types.Part(function_response=given)])
-    return Event(author="user", invocation_id="i", content=content)
+def reply(*said: str) -> Event:
+    parts = [
+        types.Part(
+            function_response=types.FunctionResponse(
+                id=f"q{number}",
+                name="adk_request_confirmation",
+                response={"confirmed": word == "yes"},
+            )
+        )
+        for number, word in enumerate(said, start=1)
+    ]
+    return Event(author="user", invocation_id="i", content=types.Content(role="user", parts=parts))
 
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
@@ -49,7 +56,7 @@ def test_a_card_that_was_closed_in_the_turn_that_asked_is_asked_first(release: R
             Event(author="user", invocation_id="i", content=types.Content(**question)),
             PAY.model_copy(deep=True),
             asks("1"),
-            reply(confirmed=False),
+            reply("no"),
             gave(
                 {"error": words},
                 {"sluicegate": {"outcomes": {"1": {"kind": "denied", "text": words}}}},
@@ -79,7 +86,7 @@ def test_a_yes_that_the_ledger_has_closed_waits_for_nobody(
             PAY.model_copy(deep=True),
             asks("1"),
             # ADK has the answer, and its run was cut before the call; the end is in no log.
-            reply(confirmed=True),
+            reply("yes"),
         ],
         release,
     )
@@ -110,3 +117,30 @@ def test_a_question_that_ended_with_its_turn_was_answered_by_nobody(release: Rel
     [card] = [part for part in message["parts"] if "approval" in part]
     assert (card["state"], card["approval"]["approved"]) == ("output-denied", False)
     assert card["approval"]["reason"] == "Superseded before it was answered."
+
+
+@pytest.mark.parametrize("release", ["deferred", "progressive"])
+def test_a_refused_call_ends_with_the_exchange_that_the_ledger_has_closed(
+    release: Release,
+) -> None:
+    question: dict[str, Any] = {"role": "user", "parts": [{"text": "pay twice"}]}
+    calls = [function_call("pay", id=number, args={}) for number in "12"]
+    events = stamped(
+        [
+            Event(author="user", invocation_id="i", content=types.Content(**question)),
+            model(*calls),
+            asks("1", "2"),
+            reply("yes", "no"),
+        ],
+        release,
+    )
+    [exchange] = exchanges(events)
+    denied = replace(SUPERSEDED, key=SUPERSEDED.key._replace(call="2"), approval_id="q2")
+    rows = {
+        "q1": replace(SUPERSEDED, answer=True),
+        "q2": replace(denied, state="denied", answer=False, reason="no"),
+    }
+    rebuilt = rebuild(exchange, rows, GATED, files_url="/f/")
+    cards = [part for part in assistant_message(rebuilt, rows)["parts"] if "approval" in part]
+    assert [card["state"] for card in cards] == ["output-error", "output-denied"]
+    assert not rebuilt.is_unfinished
