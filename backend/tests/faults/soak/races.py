@@ -107,11 +107,13 @@ async def _first(
     agent = payer(effects, seconds=TOOL_SECONDS)
     reader, writer = await _connected(*pipe)
     other = _Other(writer)
-    # The other one says so when it has opened its engine, which may be before this one has.
     ready = other.answers["ready"] = asyncio.get_running_loop().create_future()
     listening = asyncio.create_task(other.listen(reader))
     places = asyncio.Semaphore(AT_ONCE)
     async with opened(url, agent, databases.folder, shared=True) as engine:
+        # The other one opens its engine now: at once, without the lock, one would find the file
+        # locked in which the other makes its tables.
+        writer.write(b"\n")
         await ready
 
         async def one() -> list[tuple[str, str]]:
@@ -154,6 +156,7 @@ async def _second(
     agent = payer(Effects(databases.folder / "effects"), seconds=TOOL_SECONDS)
     reader, writer = await _connected(*pipe)
     tasks = set()
+    await reader.readline()
     async with opened(url, agent, databases.folder, shared=True) as engine:
         writer.write(json.dumps({"chat": "ready"}).encode() + b"\n")
 
