@@ -1,7 +1,7 @@
 import { useEffect, useReducer, useRef } from "react";
 
 /** Characters that one drawing of a growing text may add. */
-export const STEP = 3_000;
+export const STEP = 10_000;
 
 /**
  * The part of a growing text to draw now. What comes all at once follows frame by frame, so that
