@@ -20,7 +20,7 @@ import { asThreadMessage, composedParts } from "./message-runtime.ts";
 import { openRequests, sameRequests } from "./requests.ts";
 
 /** Milliseconds between two drawings of an answer that comes in. */
-const THROTTLE = 120;
+const THROTTLE = 160;
 
 /** What the parts of the page share of the chat that is open. */
 export interface Conversation {

@@ -95,6 +95,33 @@ const Block = memo(function Block({ text, links, isGrowing }: BlockProps) {
   );
 });
 
+/** Blocks that stand together in a group. */
+const GROUP = 32;
+
+interface GroupProps {
+  readonly blocks: readonly string[];
+  readonly links: string;
+  /** Which of the blocks is growing, if one is. */
+  readonly growing: number;
+}
+
+function isSame(one: GroupProps, other: GroupProps): boolean {
+  return (
+    one.links === other.links &&
+    one.growing === other.growing &&
+    one.blocks.length === other.blocks.length &&
+    one.blocks.every((block, index) => block === other.blocks[index])
+  );
+}
+
+/** Some blocks in a row: what a long text has had for a while is looked at group by group. */
+const Group = memo(function Group({ blocks, links, growing }: GroupProps) {
+  return blocks.map((block, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: a block is its place in the text.
+    <Block key={index} text={block} links={links} isGrowing={index === growing} />
+  ));
+}, isSame);
+
 interface MarkdownProps {
   readonly text: string;
   /** Whether more of the text is coming. */
@@ -112,13 +139,13 @@ export const Markdown = memo(function Markdown({ text: all, isGrowing = false }:
   const links = useMemo(() => definitions(text), [text]);
   return (
     <Typography className="markdown">
-      {blocks.map((block, index) => (
-        <Block
-          // biome-ignore lint/suspicious/noArrayIndexKey: a block is its place in the text.
+      {Array.from({ length: Math.ceil(blocks.length / GROUP) }, (_, index) => (
+        <Group
+          // biome-ignore lint/suspicious/noArrayIndexKey: a group is its place in the text.
           key={index}
-          text={block}
+          blocks={blocks.slice(index * GROUP, (index + 1) * GROUP)}
           links={links}
-          isGrowing={(isGrowing || text !== all) && index === blocks.length - 1}
+          growing={isGrowing || text !== all ? blocks.length - 1 - index * GROUP : -1}
         />
       ))}
     </Typography>
