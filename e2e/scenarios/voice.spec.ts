@@ -2,8 +2,8 @@ import { barriers } from "./barriers.ts";
 import { listenIn, playedHertz, silencedBy } from "./loudspeaker.ts";
 import { expect, test } from "./test.ts";
 
-/** The tone of the file that stands for the microphone, as a busy machine hears it too. */
-const HEARD = expect.stringMatching(/^a tone of 4[34]\d Hz$/);
+/** The tone of the file that stands for the microphone. */
+const HEARD = "a tone of 440 Hz";
 
 test("a spoken request asks, a yes pays once, and the spoken answer is heard and kept", async ({
   chat,
