@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +12,9 @@ from sqlalchemy import delete
 
 from sluicegate.core.keys import ChatKey, idempotency_key
 from sluicegate.core.ledger import Decision, NewApproval
+from sluicegate.engine.requests import answer_turn
 from sluicegate.engine.requests.answer_turn import AnswerTurn
+from sluicegate.engine.requests.turn_setup import Setup, prepare
 from sluicegate.stores.schema import APPROVALS
 from sluicegate.tools import approval_of, gated
 from sluicegate.wire.messages import comparable
@@ -22,6 +24,8 @@ from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.ledger import ApprovalRow
+    from sluicegate.engine.parts import EngineParts
+    from sluicegate.engine.running.running_turn import RunningTurn
     from tests.engine.stage import Open
 
 pytestmark = on_every_store
@@ -214,7 +218,7 @@ async def test_a_new_message_closes_a_lost_call_by_what_is_found(
     assert ("paid" in prompts.results["pay"]) == paid
 
 
-async def test_an_approval_whose_row_is_gone_runs_nothing(
+async def test_an_approval_whose_row_goes_before_its_claim_runs_nothing(
     open_stage: Open, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay)])))
@@ -229,6 +233,21 @@ async def test_an_approval_whose_row_is_gone_runs_nothing(
         return await going_on(self, *args)
 
     monkeypatch.setattr(AnswerTurn, "start", forgotten)
+    turn = await talk.approve()
+    assert turn.failed
+    assert bank.repeats == []
+
+
+async def test_an_approval_that_is_in_no_ledger_is_not_believed(
+    open_stage: Open, bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay)])))
+    await talk.say("pay")
+
+    async def without_rows(parts: EngineParts, setup: Setup) -> RunningTurn:
+        return await prepare(parts, replace(setup, rows=()))
+
+    monkeypatch.setattr(answer_turn, "prepare", without_rows)
     turn = await talk.approve()
     assert "no approval of this call is known" in part_of(turn.message, "pay")["errorText"]
     assert bank.repeats == []

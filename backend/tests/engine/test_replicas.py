@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import update
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.client import Client
 from sluicegate.engine.requests import chat_requests
 from sluicegate.engine.running import watch
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, TurnRunning, Unknown
+from sluicegate.stores.schema import LEASES
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, HeldTool, Steps, calls, part_of, read, says, scripted, words
@@ -21,6 +23,7 @@ from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
     from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.stores.database import Database
     from tests.engine.stage import OpenReplicas as Open
 
 
@@ -48,6 +51,11 @@ def at(talk: Talk, engine: ChatEngine) -> Talk:
     """The same page, with its requests going to another replica."""
     messages = copy.deepcopy(talk.messages)
     return Talk(engine, talk.release, talk.major, talk.user, talk.chat_id, messages)
+
+
+async def end_leases(database: Database) -> None:
+    """Let the time of every lease run out."""
+    await database.write(lambda connection: connection.execute(update(LEASES).values(until=0.0)))
 
 
 async def both_tell(talk: Talk, *engines: ChatEngine) -> None:
@@ -110,6 +118,21 @@ async def test_one_answer_at_two_replicas_at_once_runs_once(open_replicas: Open)
         for tab, turn in zip(tabs, turns, strict=True):
             assert not turn.failed
             await both_tell(tab, one, two)
+
+
+async def test_the_last_two_answers_at_two_replicas_at_once_run_both(open_replicas: Open) -> None:
+    counted = Counted()
+    script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("Done.")]
+    one, two = await open_replicas(scripted(script, [counted.tool()]))
+    for number in range(1, 6):
+        talk = Talk(one)
+        await talk.say("pay")
+        tabs = [at(talk, one), at(talk, two)]
+        for card, tab in enumerate(tabs):
+            decide(tab.pending()[card], approved=True)
+        turns = await asyncio.gather(*(tab.post_last() for tab in tabs))
+        assert sorted(counted.runs) == sorted([1, 2] * number)
+        assert any(turn.finish_reason == "stop" for turn in turns)
 
 
 async def test_of_two_opposite_answers_one_counts(open_replicas: Open) -> None:
@@ -319,13 +342,13 @@ async def test_a_turn_whose_process_is_gone_ends_with_an_error(
 async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: Open) -> None:
     steps = Steps()
     one, two = await open_replicas(
-        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=0.3
+        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=1.5
     )
     talk = Talk(one, "progressive")
     reader = await talk.start(_question("count"))
     steps.go(1)
     await steps.reached(2)
-    await two.parts.leases.void_all()
+    await end_leases(two.parts.database)
     turn = talk.take(await asyncio.wait_for(read(reader), 10))
     assert turn.failed
     assert "lost this chat" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
@@ -336,13 +359,13 @@ async def test_a_lease_that_ran_out_and_that_nobody_took_costs_no_words(
 ) -> None:
     steps = Steps()
     one, two = await open_replicas(
-        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=0.3
+        scripted([says("one two three", delta_chars=4)], sleep=steps), lease_ttl=1.5
     )
     talk = Talk(one, "progressive")
     reader = await talk.start(_question("count"))
     steps.go(1)
     await steps.reached(2)
-    await two.parts.leases.void_all()
+    await end_leases(two.parts.database)
     talk.take(await asyncio.wait_for(read(reader), 10))
     assert words(talk.messages[-1]).startswith("one")
     await both_tell(talk, one, two)
@@ -358,7 +381,7 @@ async def test_where_another_replica_has_gone_on_nothing_is_written_down(
     reader = await talk.start(_question("count"))
     steps.go(1)
     await steps.reached(2)
-    await two.parts.leases.void_all()
+    await end_leases(two.parts.database)
     elsewhere = at(talk, two)
     assert not (await elsewhere.say("else")).failed
     told = (await two.get_chat(talk.chat_id, user="ann"))["messages"]

@@ -26,6 +26,8 @@ from tests.engine.stage import (
 from tests.engine.talk import Talk, Turn, decide
 
 if TYPE_CHECKING:
+    from sluicegate.core.keys import CallKey
+    from sluicegate.core.ledger import ApprovalRow
     from sluicegate.core.release import Release
     from sluicegate.engine.running.turn_reader import TurnReader
     from tests.engine.stage import Open
@@ -139,6 +141,32 @@ async def test_a_stop_waits_for_a_claimed_call_and_keeps_its_outcome(
     assert part_of(turn.message, "hold")["output"] == {"held": 1}
     assert comparable(await talk.history()) == comparable(turn.message)
     assert (held.ended, len(prompts.contents)) == (1, 1)
+
+
+async def test_a_stop_in_the_middle_of_a_claim_waits_for_its_call(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, claimed, may_go_on = Counted(), asyncio.Event(), asyncio.Event()
+    claim = DatabaseLedger.claim
+
+    async def slow(ledger: DatabaseLedger, key: CallKey, **options: Any) -> ApprovalRow | None:
+        row = await claim(ledger, key, **options)
+        claimed.set()
+        await may_go_on.wait()
+        return row
+
+    monkeypatch.setattr(DatabaseLedger, "claim", slow)
+    talk = Talk(await open_stage(scripted([calls(("pay", {"n": 1}))], [counted.tool()])))
+    await talk.say("pay")
+    reading = asyncio.create_task(read(await answer(talk)))
+    await claimed.wait()
+    stopping = asyncio.create_task(stop(talk))
+    assert await nothing_happens_to(stopping)
+    may_go_on.set()
+    await stopping
+    turn = talk.take(await reading)
+    assert part_of(turn.message, "pay")["state"] == "output-available"
+    assert counted.runs == [1]
 
 
 async def test_a_free_call_that_runs_is_cut_by_a_stop(open_stage: Open) -> None:

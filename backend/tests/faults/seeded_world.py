@@ -34,6 +34,7 @@ from sluicegate.errors import RequestError, Unknown
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.loading import parse_scenarios
 from sluicegate.stores.file_lock import FileLock
+from sluicegate.stores.lane import plain_of
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
 from tests.engine.stage import calls, says
 from tests.engine.talk import Talk, decide
@@ -103,7 +104,7 @@ class _NoPool:
 
 def _begin_at_once(lane: Any, connection: Connection, _: object) -> None:
     """Waiting stops the loop, on which the transaction waits that is in the way."""
-    connection.exec_driver_sql(lane._begin)
+    plain_of(connection).execute(lane._begin)
 
 
 async def _execute(_: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from sluicegate.stores.grants import DatabaseGrants
 from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.memory import MemoryStreamStore
+from sluicegate.stores.process_leases import ProcessLeases
 from sluicegate.stores.valkey import ValkeyStreamStore
 from sluicegate.stores.waiting import DatabaseWaiting
 from tests.real_stores.databases import flush, fresh_database
@@ -126,9 +128,23 @@ def waiting(database: Database) -> Waiting:
     return DatabaseWaiting(database)
 
 
+@pytest.fixture(params=["sqlite", "postgresql", "in the process"])
+def leases_url(request: pytest.FixtureRequest) -> str | None:
+    """The database of the leases, if they lie in one."""
+    if request.param == "in the process":
+        return None
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
 @pytest.fixture
-def leases(database: Database) -> Leases:
-    return DatabaseLeases(database)
+async def leases(leases_url: str | None, clock: Clock) -> AsyncIterator[Leases]:
+    if leases_url is None:
+        yield ProcessLeases(lambda: time.monotonic() + clock())
+        return
+    database = await Database.open(leases_url, clock_offset=clock)
+    yield DatabaseLeases(database)
+    await database.close()
 
 
 @pytest.fixture

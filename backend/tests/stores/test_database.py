@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.events.event import Event
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from sqlalchemy import insert, select, text
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from sluicegate.errors import StoreError, StoreUnavailable
 from sluicegate.stores.database import Database
@@ -21,6 +21,7 @@ from tests.stores.builders import CHAT, approve, request
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from sluicegate.stores.prepared import Prepared, Row
     from tests.stores.builders import Clock
 
 
@@ -92,33 +93,46 @@ async def test_adk_keeps_its_sessions_in_the_same_place(database: Database) -> N
     assert len(await DatabaseLedger(database).rows(CHAT)) == 1
 
 
-async def test_a_write_is_tried_again_while_the_database_does_not_answer(
+class Failing:
+    """Lets the first statements fail as if the database were away; says when each was tried."""
+
+    def __init__(self, database: Database, times: int, patch: pytest.MonkeyPatch) -> None:
+        self._times = times
+        self._execute = database._transactions.execute
+        self.tries = 0
+        self.began, self.done = asyncio.Event(), asyncio.Event()
+        patch.setattr("sluicegate.stores.database._PAUSE", 0.001)
+        patch.setattr(database._transactions, "execute", self)
+
+    async def __call__(self, prepared: Prepared, values: Any, *, is_lasting: bool) -> list[Row]:
+        self.tries += 1
+        self.began.set()
+        if self.tries <= self._times:
+            raise StoreUnavailable("gone")
+        rows = await self._execute(prepared, values, is_lasting=is_lasting)
+        self.done.set()
+        return rows
+
+
+def note(database: Database) -> Prepared:
+    return database.prepare(insert(META).values(name="told", value="yes").returning(META.c.value))
+
+
+async def test_a_statement_is_tried_again_while_the_database_does_not_answer(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sluicegate.stores.database._PAUSE", 0.001)
-    tries: list[int] = []
-
-    def fail_twice(connection: Connection) -> int:
-        tries.append(len(tries))
-        if len(tries) < 3:
-            raise OperationalError("", {}, OSError("gone"))
-        return connection.scalar(text("SELECT 7")) or 0
-
-    assert await database.write(fail_twice, patience=10) == 7
-    assert tries == [0, 1, 2]
+    failing = Failing(database, 2, monkeypatch)
+    assert await database.execute(note(database), {}, patience=10) == [{"value": "yes"}]
+    assert failing.tries == 3
 
 
 @pytest.mark.parametrize("patience", [0.0, 0.002])
 async def test_patience_has_an_end(
     database: Database, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
-    monkeypatch.setattr("sluicegate.stores.database._PAUSE", 0.001)
-
-    def fail(_: Connection) -> None:
-        raise OperationalError("", {}, OSError("gone"))
-
+    Failing(database, 1_000_000, monkeypatch)
     with pytest.raises(StoreUnavailable, match="gone"):
-        await database.write(fail, patience=patience)
+        await database.execute(note(database), {}, patience=patience)
 
 
 async def test_an_error_of_ours_is_not_tried_again(database: Database) -> None:
@@ -128,37 +142,28 @@ async def test_an_error_of_ours_is_not_tried_again(database: Database) -> None:
         )
 
 
-async def test_a_lasting_write_outlives_its_caller(database: Database) -> None:
-    began, may_end = asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-    failed: list[int] = []
-
-    def fail_once(connection: Connection) -> None:
-        if not failed:
-            failed.append(1)
-            loop.call_soon_threadsafe(began.set)
-            raise OperationalError("", {}, OSError("gone"))
-        connection.execute(insert(META).values(name="told", value="yes"))
-        loop.call_soon_threadsafe(may_end.set)
-
-    caller = asyncio.create_task(database.write(fail_once, is_lasting=True, patience=10))
-    await began.wait()
+async def test_a_lasting_statement_outlives_its_caller(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = Failing(database, 1, monkeypatch)
+    work = database.execute(note(database), {}, is_lasting=True, patience=10)
+    caller = asyncio.create_task(work)
+    await failing.began.wait()
     caller.cancel()
     await asyncio.wait([caller])
-    await may_end.wait()
-    await database.close()
     assert caller.cancelled()
+    await failing.done.wait()
 
 
 async def test_tables_of_adk_without_their_version_are_taken_over(database_url: str) -> None:
     first = await Database.open(database_url)
-    await first.prepare(DatabaseSessionService(db_engine=first.sessions))
+    await first.make_tables_of(DatabaseSessionService(db_engine=first.sessions))
     async with first.sessions.begin() as connection:
         # As a process leaves them that dies between ADK's two transactions.
         await connection.execute(text("DELETE FROM adk_internal_metadata"))
     await first.close()
     second = await Database.open(database_url)
     sessions = DatabaseSessionService(db_engine=second.sessions)
-    await second.prepare(sessions)
+    await second.make_tables_of(sessions)
     await sessions.create_session(app_name="app", user_id="ann", session_id="chat")
     await second.close()

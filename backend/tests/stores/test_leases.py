@@ -89,15 +89,6 @@ async def test_a_released_lease_is_free_and_its_fence_goes_on(leases: Leases) ->
     assert await leases.acquire(CHAT, owner="me", ttl=TTL) == 2
 
 
-async def test_leases_of_an_earlier_process_can_be_voided(leases: Leases) -> None:
-    other = ChatKey("app", "bob", "chat-1")
-    await leases.acquire(CHAT, owner="before", ttl=TTL)
-    await leases.acquire(other, owner="before", ttl=TTL)
-    await leases.void_all()
-    assert [await holder(leases, chat) for chat in (CHAT, other)] == [None, None]
-    assert await leases.acquire(CHAT, owner="now", ttl=TTL) == 2
-
-
 async def test_nobody_holds_a_chat_that_never_was(leases: Leases) -> None:
     assert await holder(leases, CHAT) is None
     assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)

@@ -15,7 +15,12 @@ from sqlalchemy import text
 from sluicegate.errors import ConfigurationError, StoreUnavailable
 from sluicegate.stores.database import Database
 from sluicegate.stores.ledger import DatabaseLedger
-from sluicegate.stores.postgresql import ANSWER_SECONDS, PostgresServer
+from sluicegate.stores.postgresql import (
+    _OWN_CONNECTIONS,
+    _STATEMENT_CONNECTIONS,
+    ANSWER_SECONDS,
+    PostgresServer,
+)
 from tests.real_stores.databases import execute
 from tests.real_stores.ports import free_port
 from tests.real_stores.postgres import Postgres
@@ -132,15 +137,15 @@ async def test_a_transaction_that_was_given_up_changes_nothing(postgresql_url: s
     await approve(ledger)
     async with database.sessions.begin() as other:
         await other.execute(text("SELECT * FROM sluicegate_approvals FOR UPDATE"))
-        claimed = asyncio.create_task(ledger.claim(key(), owner="me", args_hash="hash"))
+        refused = asyncio.create_task(ledger.refuse(key(), "not today"))
         lasting = asyncio.create_task(
             database.write(lambda connection: connection.execute(_rename()), is_lasting=True)
         )
         while await waiting(database) < 2:
             pass
-        for task in (claimed, lasting):
+        for task in (refused, lasting):
             task.cancel()
-        await asyncio.wait([claimed, lasting])
+        await asyncio.wait([refused, lasting])
     while await waiting(database):
         pass
     [row] = await ledger.rows(CHAT)
@@ -172,12 +177,21 @@ async def test_a_pool_that_is_used_up_makes_nobody_wait_for_ever(
     database = await Database.open(postgresql_url)
     server = database._transactions
     assert isinstance(server, PostgresServer)
-    connections = [await server._own.connect() for _ in range(5)]
+    ledger = DatabaseLedger(database)
+    connections = [await server._own.connect() for _ in range(_OWN_CONNECTIONS)]
     with pytest.raises(StoreUnavailable):
-        await DatabaseLedger(database).rows(CHAT)
+        await ledger.supersede([key()])
+    assert await ledger.rows(CHAT) == []
+    statements = [await server._statements.acquire() for _ in range(_STATEMENT_CONNECTIONS)]
+    with monkeypatch.context() as patched:
+        patched.setattr("sluicegate.stores.postgresql.ANSWER_SECONDS", 0.05)
+        with pytest.raises(StoreUnavailable):
+            await ledger.rows(CHAT)
     for connection in connections:
         await connection.close()
-    assert await DatabaseLedger(database).rows(CHAT) == []
+    for statement in statements:
+        await server._statements.release(statement)
+    assert await ledger.supersede([key()]) == await ledger.rows(CHAT) == []
     await database.close()
 
 
@@ -187,7 +201,10 @@ async def test_adk_makes_its_tables_once_for_processes_that_start_at_once(
     databases = await asyncio.gather(*(Database.open(postgresql_url) for _ in range(6)))
     services = [DatabaseSessionService(db_engine=database.sessions) for database in databases]
     await asyncio.gather(
-        *(database.prepare(service) for database, service in zip(databases, services, strict=True))
+        *(
+            database.make_tables_of(service)
+            for database, service in zip(databases, services, strict=True)
+        )
     )
     for number, service in enumerate(services):
         await service.create_session(app_name="app", user_id="ann", session_id=f"chat-{number}")

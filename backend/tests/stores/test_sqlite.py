@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import text
 
-from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
+from sluicegate.errors import ConfigurationError, StoreError
 from sluicegate.stores.database import Database
 from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.schema import SCHEMA_VERSION
@@ -221,27 +221,3 @@ async def test_a_full_disk_is_a_store_error_and_changes_nothing(sqlite_url: str)
     assert [row.state for row in await ledger.rows(CHAT)] == ["executing"]
     assert await ledger.finish(key(), owner="me", state="executed", outcome="small")
     await database.close()
-
-
-async def test_what_only_this_process_needs_is_not_synced_and_the_next_write_is(
-    folder: Path,
-) -> None:
-    database = await Database.open(url_of(folder / "chats.db"))
-
-    def synchronous(connection: Connection) -> int:
-        return connection.scalar(text("PRAGMA synchronous")) or 0
-
-    normal, full = 1, 2
-    assert await database.write(synchronous, is_passing=True) == normal
-    assert await database.write(synchronous) == full
-
-    def nonsense(connection: Connection) -> None:
-        connection.execute(text("x"))
-
-    with pytest.raises(StoreUnavailable):
-        await database.write(nonsense, is_passing=True)
-    assert await database.write(synchronous) == full
-    await database.close()
-    shared = await Database.open(url_of(folder / "chats.db"), exclusive=False)
-    assert await shared.write(synchronous, is_passing=True) == full
-    await shared.close()

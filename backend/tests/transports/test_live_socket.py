@@ -17,6 +17,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from websockets.exceptions import InvalidStatus
 
 from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.errors import StoreUnavailable
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.authentication import LOCAL_USER
 from sluicegate.server.settings import Settings
@@ -24,7 +25,6 @@ from sluicegate.wire.live_frames import SUBPROTOCOL
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.live.caller import SILENCE, speaks, tone
 from tests.server.exchange import PATIENCE, chunks, over_socket, serving, user_message
-from tests.stores.builders import unwritable
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks as framed
 from tests.transports.socket_client import opened, resume_frame, send_frame
@@ -342,9 +342,14 @@ async def test_clients_are_told_to_go_before_the_server_ends(tmp_path: Path) -> 
         assert (await engine.get_chat("c1", user=LOCAL_USER))["status"] == "waiting"
 
 
-async def test_a_socket_whose_store_is_away_may_try_again(tmp_path: Path) -> None:
+async def test_a_socket_whose_store_is_away_may_try_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object, **__: object) -> int:
+        raise StoreUnavailable("the database does not answer")
+
     async with server(tmp_path) as (address, engine):
-        await engine.parts.database.write(unwritable)
+        monkeypatch.setattr(engine.parts.leases, "acquire", away)
         async with opened(address, "/api/live?chat=c1") as client:
             error = await client.next("live")
             assert (error["type"], error["code"]) == ("error", "unavailable")

@@ -46,15 +46,20 @@ class ChatLog:
 
     ``is_new``: the chat has no session yet. ``limits`` bound what is read of a browser's outputs.
     ``fence`` is that of the chat's last holder, where other processes may write to it.
+    ``rebuilt`` rebuilds an exchange by such rows.
     """
 
     chat: ChatKey
     exchanges: Sequence[Exchange]
     rows: Rows
-    rebuild: Callable[[Exchange], RebuiltExchange]
+    rebuilt: Callable[[Exchange, Rows], RebuiltExchange]
     is_new: bool = False
     limits: RequestLimits = DEFAULT_LIMITS
     fence: int | None = None
+
+    def rebuild(self, exchange: Exchange) -> RebuiltExchange:
+        """An exchange with its translator and gate, as they are after its last event."""
+        return self.rebuilt(exchange, self.rows)
 
     def last(self) -> RebuiltExchange | None:
         """The newest exchange, rebuilt."""

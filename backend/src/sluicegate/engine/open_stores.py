@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from sluicegate.engine.tape import TapedSessions
 from sluicegate.stores.database import Database
+from sluicegate.stores.leases import DatabaseLeases
+from sluicegate.stores.process_leases import ProcessLeases
 from sluicegate.stores.sessions import ChatSessions
 from sluicegate.stores.streams import open_streams
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.tape import Tape
     from sluicegate.stores.base import StreamStore
+    from sluicegate.stores.lease_port import Leases
 
 
 class OpenStores(NamedTuple):
@@ -49,6 +53,17 @@ async def open_stores(
             if tape is None
             else TapedSessions(tape, database, max_bytes=kept)
         )
-        await database.prepare(sessions)
+        await database.make_tables_of(sessions)
         opened.pop_all()
         return OpenStores(streams, database, sessions)
+
+
+async def open_leases(database: Database, clock_offset: Callable[[], float]) -> Leases:
+    """Return the leases of the chats, which lie in the database where others may be on it.
+
+    Raises:
+        StoreError: the database cannot be written.
+    """
+    if not database.is_exclusive:
+        return DatabaseLeases(database)
+    return await ProcessLeases.open(database, lambda: time.monotonic() + clock_offset())

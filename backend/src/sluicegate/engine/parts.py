@@ -23,7 +23,7 @@ from sluicegate.engine.files.file_cache import FileCache
 from sluicegate.engine.gate.gate_plugin import GatePlugin
 from sluicegate.engine.models.discreet_model import discreet
 from sluicegate.engine.models.model_files import ModelFiles
-from sluicegate.engine.open_stores import open_stores
+from sluicegate.engine.open_stores import open_leases, open_stores
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
 from sluicegate.engine.running.closing import Closing
@@ -36,7 +36,6 @@ from sluicegate.media.capabilities import Capabilities
 from sluicegate.stores.artifacts import open_artifacts
 from sluicegate.stores.chats import DatabaseChats
 from sluicegate.stores.grants import DatabaseGrants
-from sluicegate.stores.leases import DatabaseLeases
 from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.uploads import DatabaseUploads
 from sluicegate.stores.waiting import DatabaseWaiting
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from google.adk.workflow import BaseNode
 
     from sluicegate.core.keys import ChatKey
+    from sluicegate.core.noted import Rows
     from sluicegate.core.release import Release
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.tape import Tape
@@ -112,13 +112,13 @@ class EngineParts:
             away = place.away
             return away is not None and away.is_running(exchange.message_id, last=exchange is last)
 
-        def rebuilt(exchange: Exchange) -> RebuiltExchange:
+        def rebuilt(exchange: Exchange, rows: Rows) -> RebuiltExchange:
             return rebuild(
                 exchange, rows, self.survey, files_url=files_url, running=goes_on(exchange)
             )
 
         def is_over(exchange: Exchange) -> bool:
-            return not goes_on(exchange) and not rebuilt(exchange).is_unfinished
+            return not goes_on(exchange) and not rebuilt(exchange, rows).is_unfinished
 
         found = in_view(found, is_over)
         limits = self.options.request_limits
@@ -229,9 +229,7 @@ async def open_parts(
             share_workers(workers, DatabaseWorkers(database, app.name), options)
         await workers.refresh()
     runner = Runner(app=app, session_service=sessions, artifact_service=artifacts)
-    ledger, leases = DatabaseLedger(database), DatabaseLeases(database)
-    if database.is_exclusive:
-        await leases.void_all()
+    ledger, leases = DatabaseLedger(database), await open_leases(database, clock_offset)
     log = SessionLog(sessions)
     closing = Closing(ledger, log, found.terms)
     turns = Turns(runner, streams, leases, log, closing, options)

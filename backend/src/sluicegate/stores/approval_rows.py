@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_
+from sqlalchemy import and_, bindparam
 
 from sluicegate.core.keys import CallKey
 from sluicegate.core.ledger import ApprovalRow
@@ -13,8 +13,10 @@ from sluicegate.errors import StoreError
 from sluicegate.stores.schema import APPROVALS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import JsonValue
-    from sqlalchemy import ColumnElement, Row
+    from sqlalchemy import ColumnElement
 
     from sluicegate.core.keys import ChatKey
 
@@ -22,14 +24,26 @@ _C = APPROVALS.c
 KEY: Final = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
 _JSON: Final = ("outcome", "arguments", "edits")
 
+IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in KEY))
+OF_CHAT: Final = and_(*(column == bindparam(f"its_{column.name}") for column in KEY[:3]))
+"""Conditions of statements that are made once; `key_values` binds them."""
 
-def row_of(row: Row[Any]) -> ApprovalRow:
-    """A row of the table."""
-    values = dict(row._mapping)
+
+def key_values(key: CallKey | ChatKey) -> dict[str, Any]:
+    """What binds a call's or a chat's key."""
+    return {f"its_{name}": value for name, value in key._asdict().items()}
+
+
+def row_of(row: Mapping[str, Any]) -> ApprovalRow:
+    """A row of the table, by the names of its columns."""
+    values = dict(row)
     key = CallKey(*(values.pop(column.name) for column in KEY))
+    del values["edits_hash"]
+    answer = values.pop("answer")
     for name in _JSON:
         values[name] = None if values[name] is None else json.loads(values[name])
-    return ApprovalRow(key=key, **values)
+    # SQLite has numbers for booleans.
+    return ApprovalRow(key=key, answer=None if answer is None else bool(answer), **values)
 
 
 def to_json(value: JsonValue) -> str:

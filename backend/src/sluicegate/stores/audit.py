@@ -11,17 +11,16 @@ from sqlalchemy import URL, insert, inspect, make_url, select
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from sluicegate.core.canonical import hash_arguments
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.schema import AUDIT
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
 
     from sqlalchemy import ColumnElement, Connection, Select
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.core.ledger import ApprovalRow, Grant
+    from sluicegate.core.ledger import Grant
 
 GRANTED: Final = "granted"
 REVOKED: Final = "revoked"
@@ -29,8 +28,6 @@ REVOKED: Final = "revoked"
 
 _PAGE: Final = 1_000
 _C = AUDIT.c
-_NOTE: Final = insert(AUDIT)
-"""The same each time: to compile a statement takes longer than to run it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +64,6 @@ class AuditFilter:
     until: float | None = None
 
 
-def note_rows(
-    connection: Connection, rows: Sequence[ApprovalRow], now: ColumnElement[float]
-) -> None:
-    """Note the states that calls have come into, in the transaction that brought them there."""
-    entries = [_of_row(row) for row in rows]
-    if any(entry["at"] is None for entry in entries):
-        # That an owner is gone is noticed, it has no moment of its own.
-        noticed = connection.scalar(select(now))
-        entries = [{**entry, "at": entry["at"] or noticed} for entry in entries]
-    if entries:
-        connection.execute(_NOTE, entries)
-
-
 def note_grant(
     connection: Connection,
     chat: ChatKey,
@@ -105,37 +89,6 @@ def note_grant(
         "via": via or None,
     }
     connection.execute(insert(AUDIT).values(entry))
-
-
-def _of_row(row: ApprovalRow) -> dict[str, Any]:
-    reason = row.reason
-    if row.state in ("failed", "refused") and isinstance(row.outcome, dict):
-        reason = str(row.outcome.get("error") or "") or None
-    return {
-        **row.key._asdict(),
-        "at": _moment(row),
-        "approval_id": row.approval_id,
-        "tool": row.tool,
-        "action": row.state,
-        "by": row.decided_by,
-        "via": row.via,
-        "reason": reason,
-        "args_hash": row.args_hash if row.edits is None else hash_arguments(row.edits),
-    }
-
-
-def _moment(row: ApprovalRow) -> float | None:
-    """When a row came into its state, by the database's clock."""
-    match row.state:
-        case "requested":
-            return row.requested_at
-        case "approved" | "denied":
-            return row.decided_at
-        case "executing":
-            return row.claimed_at
-        case "unknown":
-            return None
-    return row.finished_at
 
 
 async def read_audit(url: str, wanted: AuditFilter) -> AsyncIterator[AuditEntry]:

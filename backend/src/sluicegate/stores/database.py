@@ -11,16 +11,19 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
+from sluicegate.stores.prepared import Prepared
 from sluicegate.stores.schema import DatabaseSeconds, create_tables
 from sluicegate.stores.sqlite import SqliteFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.sessions.database_session_service import DatabaseSessionService
-    from sqlalchemy import URL, ColumnElement, Connection, Table
+    from sqlalchemy import URL, ColumnElement, Connection, Executable, Table
     from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from sluicegate.stores.prepared import Row
 
 _T = TypeVar("_T")
 
@@ -57,17 +60,19 @@ class Transactions(Protocol):
     def making_tables(self) -> AbstractAsyncContextManager[None]:
         """Keep other processes from making tables meanwhile."""
 
-    async def write(
-        self,
-        work: Callable[[Connection], _T],
-        *,
-        is_lasting: bool = False,
-        is_passing: bool = False,
-    ) -> _T:
+    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads."""
+
+    async def execute(
+        self, prepared: Prepared, values: Mapping[str, Any], *, is_lasting: bool = False
+    ) -> list[Row]:
+        """Run a statement as a transaction; returns its rows."""
+
+    async def fetch(self, prepared: Prepared, values: Mapping[str, Any]) -> list[Row]:
+        """Run a statement that only reads; returns its rows."""
 
     async def check(self) -> None:
         """Ask the database something, over the connections of the sessions and over our own."""
@@ -134,7 +139,7 @@ class Database:
             raise
         return database
 
-    async def prepare(self, sessions: DatabaseSessionService) -> None:
+    async def make_tables_of(self, sessions: DatabaseSessionService) -> None:
         """Have ADK make its tables before anything else uses them.
 
         Raises:
@@ -163,46 +168,18 @@ class Database:
         """Return an INSERT that knows ON CONFLICT, in the database's dialect."""
         return _INSERTS[self.sessions.dialect.name](table)
 
-    async def write(
-        self,
-        work: Callable[[Connection], _T],
-        *,
-        is_lasting: bool = False,
-        is_passing: bool = False,
-        patience: float = 0.0,
-    ) -> _T:
+    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
         """Run ``work`` in a transaction that may write; it commits unless it raises.
 
         When the caller is cancelled the transaction is given up if it still can be; one that is
-        lasting goes on to its end. One that is passing is a single statement whose effect counts
-        only as long as this process lives: a file need not be synced for it. For ``patience``
-        seconds it is tried again when the database does not answer, so ``work`` must bear to be
-        done twice: a reply to a commit may be lost.
+        lasting goes on to its end.
 
         Raises:
             StoreError: the database could not do it, and nothing has changed, unless the reply
                 to the commit was lost.
             StoreUnavailable: that may be otherwise in a moment.
         """
-        if not patience:
-            return await self._transactions.write(
-                work, is_lasting=is_lasting, is_passing=is_passing
-            )
-        trying = asyncio.create_task(self._try(work, patience))
-        self._trying.add(trying)
-        trying.add_done_callback(self._trying.discard)
-        return await (asyncio.shield(trying) if is_lasting else trying)
-
-    async def _try(self, work: Callable[[Connection], _T], patience: float) -> _T:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + patience
-        while True:
-            try:
-                return await self._transactions.write(work, is_lasting=True)
-            except StoreUnavailable:
-                if loop.time() + _PAUSE > deadline:
-                    raise
-            await asyncio.sleep(_PAUSE)
+        return await self._transactions.write(work, is_lasting=is_lasting)
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads.
@@ -212,6 +189,49 @@ class Database:
             StoreUnavailable: that may be otherwise in a moment.
         """
         return await self._transactions.read(work)
+
+    def prepare(self, statement: Executable, *, then: Prepared | None = None) -> Prepared:
+        """Return a statement as `execute` and `fetch` take it."""
+        return Prepared(statement, self.sessions.dialect, then=then)
+
+    async def execute(
+        self,
+        prepared: Prepared,
+        values: Mapping[str, Any],
+        *,
+        is_lasting: bool = False,
+        patience: float = 0.0,
+    ) -> list[Row]:
+        """Run a statement as a transaction of its own; returns its rows.
+
+        The clock is bound besides ``values``. For ``patience`` seconds it is tried again when the
+        database does not answer, so it must bear to be done twice: a reply to a commit may be
+        lost. Cancelled callers and errors are as with `write`.
+        """
+        bound = {**values, **self.clock()}
+        if not patience:
+            return await self._transactions.execute(prepared, bound, is_lasting=is_lasting)
+        trying = asyncio.create_task(self._try(prepared, bound, patience))
+        self._trying.add(trying)
+        trying.add_done_callback(self._trying.discard)
+        return await (asyncio.shield(trying) if is_lasting else trying)
+
+    async def _try(
+        self, prepared: Prepared, bound: Mapping[str, Any], patience: float
+    ) -> list[Row]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + patience
+        while True:
+            try:
+                return await self._transactions.execute(prepared, bound, is_lasting=True)
+            except StoreUnavailable:
+                if loop.time() + _PAUSE > deadline:
+                    raise
+            await asyncio.sleep(_PAUSE)
+
+    async def fetch(self, prepared: Prepared, values: Mapping[str, Any]) -> list[Row]:
+        """Run a statement that only reads; returns its rows. Errors are as with `read`."""
+        return await self._transactions.fetch(prepared, {**values, **self.clock()})
 
     async def check(self) -> None:
         """Find out whether the database answers, in less than 5 seconds.

@@ -54,6 +54,3 @@ class Leases(Protocol):
 
     async def note_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
         """Tell the holder with this fence that somebody reads along, for ``ttl`` from now."""
-
-    async def void_all(self) -> None:
-        """End every lease; only for a process that is alone on its database, at its start."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import and_, func, select, tuple_, update
 
 from sluicegate.core.ledger import ApprovalRow, sources
 from sluicegate.errors import StoreError
-from sluicegate.stores.approval_rows import KEY, is_row, of_chat, row_of, to_json
-from sluicegate.stores.audit import note_rows
+from sluicegate.stores.answers import answered, has_lost, requested, without_contradictions
+from sluicegate.stores.approval_rows import KEY, is_row, key_values, of_chat, row_of, to_json
 from sluicegate.stores.grants import find_grant, remember
 from sluicegate.stores.ledger_statements import (
     ANSWER,
@@ -22,15 +22,15 @@ from sluicegate.stores.ledger_statements import (
     ROW,
     ROW_LOCKED,
     ROWS,
-    key_values,
 )
+from sluicegate.stores.moves import Moves
 from sluicegate.stores.schema import APPROVALS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from pydantic import JsonValue
-    from sqlalchemy import ColumnElement, Connection, Executable, Update
+    from sqlalchemy import ColumnElement, Connection, Update
 
     from sluicegate.core.keys import CallKey, ChatKey
     from sluicegate.core.ledger import ApprovalState, Decision, NewApproval
@@ -53,12 +53,25 @@ class DatabaseLedger:
     def __init__(self, database: Database) -> None:
         """Take the database whose tables are there."""
         self._database = database
+        self._rows = database.prepare(ROWS)
         insert = database.insert(APPROVALS).values(NEW)
-        self._insert = insert.on_conflict_do_nothing().returning(APPROVALS)
+        self._moves = Moves(
+            database,
+            {
+                "requested": insert.on_conflict_do_nothing().returning(APPROVALS),
+                "answered": ANSWER,
+                "executing": CLAIM,
+                "executing again": CLAIM_AGAIN,
+                "executed": EXECUTED,
+                "failed": FAILED,
+            },
+        )
 
     async def request(self, new: Sequence[NewApproval]) -> None:
         """Remember requests; those that are known already stay as they are."""
-        if new:
+        if len(new) == 1:
+            await self._moves.make_alone("requested", requested(new[0]))
+        elif new:
             await self._database.write(partial(self._remember, new=new))
 
     async def decide(
@@ -67,28 +80,15 @@ class DatabaseLedger:
         """Record the answers of one person, all or none."""
         if not decisions:
             return []
-        requests = _without_contradictions(decisions)
-
-        def record(connection: Connection) -> dict[CallKey, ApprovalRow]:
-            # The rows stay locked from here, so what is judged is what is changed.
-            rows = _select(connection, requests, is_locked=True)
-            if len(rows) < len(requests):
-                self._remember(connection, [requests[key] for key in requests if key not in rows])
-                rows = _select(connection, requests, is_locked=True)
-            if any(rows[key].args_hash != new.args_hash for key, new in requests.items()):
-                raise StoreError("a decision was made on other arguments than were requested")
-            if any(_has_lost(decision, rows[decision.request.key]) for decision in decisions):
+        requests = without_contradictions(decisions)
+        if len(decisions) == 1 and not decisions[0].is_remembered:
+            # Nearly always nothing was said before, and then one statement does it all.
+            rows = await self._moves.make_alone("answered", answered(decisions[0], by, via))
+            if rows:
                 return rows
-            for decision in decisions:
-                values = _answer(decision, by, via)
-                for row in self._made(connection, ANSWER, decision.request.key, values):
-                    rows[row.key] = row
-                    if decision.is_remembered and row.state == "approved":
-                        remember(connection, self._database, row)
-            return rows
-
-        rows = await self._database.write(record)
-        return [rows[decision.request.key] for decision in decisions]
+        record = partial(self._record, decisions=decisions, requests=requests, by=by, via=via)
+        found = await self._database.write(record)
+        return [found[decision.request.key] for decision in decisions]
 
     async def approve_remembered(self, new: NewApproval) -> ApprovalRow | None:
         """Approve a call of a tool that is remembered in its chat (A8)."""
@@ -113,7 +113,8 @@ class DatabaseLedger:
     def refuse_remembered(self, connection: Connection, chat: ChatKey, tool: str) -> None:
         """Close what was approved by a grant that is taken back and has not begun."""
         is_its = and_(of_chat(chat), _C.tool == tool, _C.grant_id.is_not(None))
-        self._change(connection, self._end("refused", is_its).values(outcome=_refusal(TAKEN_BACK)))
+        ended = self._end("refused", is_its).values(outcome=_refusal(TAKEN_BACK))
+        self._change(connection, ended, reason=TAKEN_BACK)
 
     async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
         """Close what waits or is approved but not claimed."""
@@ -137,18 +138,14 @@ class DatabaseLedger:
         self, key: CallKey, *, owner: str, args_hash: str, is_again: bool = False
     ) -> ApprovalRow | None:
         """Move an approved call to ``executing``."""
-        claim = CLAIM_AGAIN if is_again else CLAIM
-        values = {"its_args_hash": args_hash, "new_owner": owner}
-
-        def move(connection: Connection) -> ApprovalRow | None:
-            if self._made(connection, claim, key, values):
-                return None
-            rows = _select(connection, [key])
-            if key not in rows:
-                raise StoreError("a call was claimed that nobody requested")
-            return rows[key]
-
-        return await self._database.write(move)
+        name = "executing again" if is_again else "executing"
+        values = {**key_values(key), "its_args_hash": args_hash, "new_owner": owner}
+        if await self._moves.make_alone(name, values):
+            return None
+        rows = await self._database.read(partial(_select, keys=[key]))
+        if key not in rows:
+            raise StoreError("a call was claimed that nobody requested")
+        return rows[key]
 
     async def finish(
         self, key: CallKey, *, owner: str, state: Literal["executed", "failed"], outcome: JsonValue
@@ -157,18 +154,18 @@ class DatabaseLedger:
 
         It bears to be stored twice: the second time changes nothing and says so.
         """
-        statement = EXECUTED if state == "executed" else FAILED
-        values = {"its_owner": owner, "new_outcome": to_json(outcome)}
-
-        def store(connection: Connection) -> bool:
-            return bool(self._made(connection, statement, key, values))
-
-        return await self._database.write(store, is_lasting=True, patience=PATIENCE)
+        values = {**key_values(key), "its_owner": owner, "new_outcome": to_json(outcome)}
+        reason = _why(outcome) if state == "failed" else None
+        stored = self._moves.make_alone(
+            state, values, reason=reason, is_lasting=True, patience=PATIENCE
+        )
+        return bool(await stored)
 
     async def refuse(self, key: CallKey, reason: str) -> bool:
         """Close an approved call that policy forbids."""
         statement = self._end("refused", is_row(key)).values(outcome=_refusal(reason))
-        return bool(await self._database.write(partial(self._change, by=statement)))
+        work = partial(self._change, by=statement, reason=reason)
+        return bool(await self._database.write(work))
 
     async def abandon(self, chat: ChatKey, *, owners_alive: Container[str]) -> list[ApprovalRow]:
         """Move claimed calls whose owner is gone to ``unknown``."""
@@ -184,11 +181,7 @@ class DatabaseLedger:
 
     async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
         """Return every row of a chat, oldest request first."""
-
-        def find(connection: Connection) -> list[ApprovalRow]:
-            return [row_of(row) for row in connection.execute(ROWS, key_values(chat))]
-
-        return await self._database.read(find)
+        return [row_of(row) for row in await self._database.fetch(self._rows, key_values(chat))]
 
     async def forget(self, chat: ChatKey) -> None:
         """Drop what the calls of a deleted chat were about."""
@@ -215,40 +208,39 @@ class DatabaseLedger:
         added = []
         # In the order of the keys, so that two transactions never wait for each other.
         for request in sorted(new, key=lambda request: request.key):
-            values = {
-                "its_args_hash": request.args_hash,
-                "new_approval_id": request.approval_id,
-                "new_tool": request.tool,
-                "new_ttl": request.ttl,
-                "new_arguments": to_json(request.arguments),
-                "new_hint": request.hint,
-            }
-            added += self._executed(connection, self._insert, request.key, values)
-        note_rows(connection, added, self._database.now())
+            added += self._moves.make(connection, "requested", requested(request))
         return bool(added)
 
-    def _made(
-        self, connection: Connection, move: Update, key: CallKey, values: Mapping[str, Any]
-    ) -> list[ApprovalRow]:
-        """Make a move of one call and note it in the trail (A10); returns the row if it changed."""
-        rows = self._executed(connection, move, key, values)
-        note_rows(connection, rows, self._database.now())
-        return rows
-
-    def _executed(
+    def _record(
         self,
         connection: Connection,
-        statement: Executable,
-        key: CallKey,
-        values: Mapping[str, Any],
-    ) -> list[ApprovalRow]:
-        bound = {**key_values(key), **self._database.clock(), **values}
-        return [row_of(row) for row in connection.execute(statement, bound)]
+        decisions: Sequence[Decision],
+        requests: Mapping[CallKey, NewApproval],
+        by: str,
+        via: str,
+    ) -> dict[CallKey, ApprovalRow]:
+        """Record all answers or none; returns the rows as they are then."""
+        # The rows stay locked from here, so what is judged is what is changed.
+        rows = _select(connection, requests, is_locked=True)
+        if len(rows) < len(requests):
+            self._remember(connection, [requests[key] for key in requests if key not in rows])
+            rows = _select(connection, requests, is_locked=True)
+        if any(rows[key].args_hash != new.args_hash for key, new in requests.items()):
+            raise StoreError("a decision was made on other arguments than were requested")
+        if any(has_lost(decision, rows[decision.request.key]) for decision in decisions):
+            return rows
+        for decision in decisions:
+            for row in self._moves.make(connection, "answered", answered(decision, by, via)):
+                rows[row.key] = row
+                if decision.is_remembered and row.state == "approved":
+                    remember(connection, self._database, row)
+        return rows
 
-    def _change(self, connection: Connection, by: Update) -> list[ApprovalRow]:
+    def _change(
+        self, connection: Connection, by: Update, *, reason: str | None = None
+    ) -> list[ApprovalRow]:
         """Make a move and note it in the trail (A10); returns the rows that changed."""
-        rows = [row_of(row) for row in connection.execute(by.returning(APPROVALS))]
-        note_rows(connection, rows, self._database.now())
+        rows = self._moves.make(connection, by.returning(APPROVALS), {}, reason=reason)
         return sorted(rows, key=lambda row: (row.requested_at, row.key))
 
     def _end(self, target: ApprovalState, where: ColumnElement[bool]) -> Update:
@@ -265,36 +257,13 @@ def _select(
 ) -> dict[CallKey, ApprovalRow]:
     statement = ROW_LOCKED if is_locked else ROW
     found = (connection.execute(statement, key_values(key)).one_or_none() for key in sorted(keys))
-    return {row.key: row for row in (row_of(each) for each in found if each is not None)}
+    return {row.key: row for row in (row_of(each._asdict()) for each in found if each is not None)}
 
 
-def _answer(decision: Decision, by: str, via: str) -> dict[str, Any]:
-    return {
-        "new_state": "approved" if decision.approved else "denied",
-        "new_answer": decision.approved,
-        "new_reason": decision.reason,
-        "new_decided_by": by,
-        "new_via": via or None,
-        "new_edits": None if decision.edits is None else to_json(decision.edits),
-    }
+def _why(outcome: JsonValue) -> str | None:
+    return str(outcome.get("error") or "") or None if isinstance(outcome, dict) else None
 
 
 def _refusal(reason: str) -> str:
     """Beside the person's own words, which stay theirs."""
     return to_json({"error": reason})
-
-
-def _without_contradictions(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:
-    """Return the requests that are decided, each once."""
-    answers: dict[CallKey, Decision] = {}
-    for decision in decisions:
-        first = answers.setdefault(decision.request.key, decision)
-        if first.approved != decision.approved:
-            raise StoreError("one request was answered with both yes and no")
-    return {key: decision.request for key, decision in answers.items()}
-
-
-def _has_lost(decision: Decision, row: ApprovalRow) -> bool:
-    """Whether somebody said something else before, or took the question back (A4)."""
-    is_contradicted = row.answer is not None and not decision.says_what(row)
-    return is_contradicted or row.state == "superseded"

@@ -18,10 +18,12 @@ from sluicegate.stores.lane import words_of
 from sluicegate.stores.schema import LOCK, DatabaseSeconds
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
     from sqlalchemy import URL, Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from sluicegate.stores.prepared import Prepared, Row
 
 _T = TypeVar("_T")
 
@@ -35,7 +37,16 @@ CLOCK_TOLERANCE: Final = 1.0
 """Seconds by which this machine's clock may be off: ADK orders events by it."""
 
 _SESSION_CONNECTIONS: Final = 10
-_OWN_CONNECTIONS: Final = 5
+_OWN_CONNECTIONS: Final = 3
+_STATEMENT_CONNECTIONS: Final = 5
+_LASTING: Final = {"synchronous_commit": "on"}
+"""What we have committed must outlive a power cut, whatever the server's default is."""
+
+_OF_SQLALCHEMY: Final = frozenset(
+    {"async_creator_fn", "prepared_statement_cache_size", "prepared_statement_name_func"}
+)
+"""Options in a URL that the driver itself does not know."""
+
 _UNREACHABLE: Final = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
@@ -54,8 +65,8 @@ _OWN_ERRORS: Final = (SQLAlchemyError, asyncpg.PostgresError, UnicodeError, *_UN
 class PostgresServer:
     """Transactions on a PostgreSQL server (the port is `Transactions`).
 
-    ADK's sessions and our tables have a pool of connections each, so that a claim never waits for
-    long conversations that are being loaded.
+    ADK's sessions, our transactions and our statements have a pool of connections each, so that a
+    claim never waits for long conversations that are being loaded.
     """
 
     is_exclusive: Final = False
@@ -63,8 +74,8 @@ class PostgresServer:
     def __init__(self, url: URL) -> None:
         """Take the server and database; nothing connects to it yet."""
         self.sessions = _engine(url, _SESSION_CONNECTIONS, {})
-        # What we have committed must outlive a power cut, whatever the server's default is.
-        self._own = _engine(url, _OWN_CONNECTIONS, {"synchronous_commit": "on"})
+        self._own = _engine(url, _OWN_CONNECTIONS, _LASTING)
+        self._statements = _pool(self._own, url)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
@@ -79,6 +90,7 @@ class PostgresServer:
         server = cls(url)
         name = url.render_as_string()
         try:
+            await server._statements
             before = time.time()
             now = await server.read(lambda connection: connection.scalar(select(DatabaseSeconds())))
             after = time.time()
@@ -105,38 +117,49 @@ class PostgresServer:
             await connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
             yield
 
-    async def write(
-        self,
-        work: Callable[[Connection], _T],
-        *,
-        is_lasting: bool = False,
-        is_passing: bool = False,
-    ) -> _T:
+    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""
 
         async def transact() -> _T:
             async with self._own.begin() as connection:
                 return await connection.run_sync(work)
 
-        # A single statement is a transaction by itself.
-        doing = self._each(work) if is_passing else transact()
-        return await self._run(doing, is_lasting=is_lasting)
+        return await self._run(transact(), is_lasting=is_lasting)
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work``, each of its statements on its own."""
-        return await self._run(self._each(work), is_lasting=False)
 
-    async def _each(self, work: Callable[[Connection], _T]) -> _T:
-        async with self._own.connect() as plain:
-            # One round trip in place of three.
-            connection = await plain.execution_options(isolation_level="AUTOCOMMIT")
-            return await connection.run_sync(work)
+        async def each() -> _T:
+            async with self._own.connect() as plain:
+                # One round trip in place of three.
+                connection = await plain.execution_options(isolation_level="AUTOCOMMIT")
+                return await connection.run_sync(work)
+
+        return await self._run(each(), is_lasting=False)
+
+    async def execute(
+        self, prepared: Prepared, values: Mapping[str, Any], *, is_lasting: bool = False
+    ) -> list[Row]:
+        """Run a statement, which is a transaction by itself; returns its rows."""
+        work = self._fetch(prepared.sql, prepared.arguments(values))
+        return await self._run(work, is_lasting=is_lasting)
+
+    async def fetch(self, prepared: Prepared, values: Mapping[str, Any]) -> list[Row]:
+        """Run a statement that only reads; returns its rows."""
+        return await self.execute(prepared, values)
+
+    async def _fetch(self, sql: str, arguments: tuple[Any, ...]) -> list[Row]:
+        connection = await self._statements.acquire()
+        try:
+            return [dict(row) for row in await connection.fetch(sql, *arguments)]
+        finally:
+            # Whoever asked need not wait until the connection is put back.
+            self._begin(self._statements.release(connection))
 
     async def check(self) -> None:
         """Ask something over a connection of each pool; a lost one takes its pool with it."""
-        await asyncio.gather(
-            *(self._run(_ask(engine), is_lasting=False) for engine in (self.sessions, self._own))
-        )
+        asking = (_ask(self.sessions), _ask(self._own), self._fetch("SELECT 1", ()))
+        await asyncio.gather(*(self._run(question, is_lasting=False) for question in asking))
 
     def failure(self, error: Exception) -> StoreError | None:
         """Return what an error of the database means; None for one that is none of its own."""
@@ -151,15 +174,14 @@ class PostgresServer:
             await asyncio.wait(self._tasks, timeout=ANSWER_SECONDS)
         await self.sessions.dispose()
         await self._own.dispose()
+        self._statements.terminate()
 
     async def _run(self, work: Coroutine[Any, Any, _T], *, is_lasting: bool) -> _T:
         """Wait for ``work``, but not for ever: a dead server also keeps what would clean up."""
         if self._closed:
             work.close()
             raise StoreError("the database is closed")
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task = self._begin(work)
         try:
             await asyncio.wait([task], timeout=ANSWER_SECONDS)
         except asyncio.CancelledError:
@@ -176,6 +198,12 @@ class PostgresServer:
             if failure is None:
                 raise
             raise failure from error
+
+    def _begin(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
@@ -202,7 +230,7 @@ def _failure_of(error: Exception) -> StoreError:
     return StoreError(words or type(reason).__name__)
 
 
-def _engine(url: URL, connections: int, settings: dict[str, str]) -> AsyncEngine:
+def _engine(url: URL, connections: int, settings: Mapping[str, str]) -> AsyncEngine:
     return create_async_engine(
         url,
         # Parameters are what people say and what tools get: no log may show them.
@@ -214,13 +242,34 @@ def _engine(url: URL, connections: int, settings: dict[str, str]) -> AsyncEngine
         # The last one used is the one that surely lives; the others are closed when they rest.
         pool_use_lifo=True,
         pool_recycle=1800,
-        connect_args={
-            "timeout": CONNECT_SECONDS,
-            "command_timeout": COMMAND_SECONDS,
-            "server_settings": {
-                "application_name": "sluicegate",
-                "idle_in_transaction_session_timeout": "10000",
-                **settings,
-            },
-        },
+        connect_args=_connecting(settings),
     )
+
+
+def _pool(engine: AsyncEngine, url: URL) -> asyncpg.Pool:
+    """The driver's own pool, which connects as an engine does; it has no connection yet."""
+    _, options = engine.dialect.create_connect_args(url)
+    ours = {name: value for name, value in options.items() if name not in _OF_SQLALCHEMY}
+    return asyncpg.create_pool(
+        min_size=0,
+        max_size=_STATEMENT_CONNECTIONS,
+        # A statement leaves nothing behind that would have to be taken back.
+        reset=_as_it_is,
+        **ours,
+        **_connecting(_LASTING),
+    )
+
+
+async def _as_it_is(_connection: object) -> None: ...
+
+
+def _connecting(settings: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "timeout": CONNECT_SECONDS,
+        "command_timeout": COMMAND_SECONDS,
+        "server_settings": {
+            "application_name": "sluicegate",
+            "idle_in_transaction_session_timeout": "10000",
+            **settings,
+        },
+    }

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.sql.compiler import SQLCompiler
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 """Grows with every table, column or index that is added."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -72,6 +72,7 @@ APPROVALS: Final = Table(
     # Further JSON: what was asked about, and what the person made of it.
     Column("arguments", Text),
     Column("edits", Text),
+    Column("edits_hash", Text),
     Column("hint", Text),
     # The approval that was remembered, for a call that was approved without asking.
     Column("grant_id", Text),

@@ -8,18 +8,17 @@ import sqlite3
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from sqlalchemy import URL, create_engine, event, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.file_lock import FileLock
-from sluicegate.stores.lane import Lane, failure_of
+from sluicegate.stores.lane import OWN_ERRORS, Lane, failure_of, plain_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from sqlalchemy import Connection, Engine
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
     from sluicegate.errors import StoreError
+    from sluicegate.stores.prepared import Prepared, Row
 
 _T = TypeVar("_T")
 
@@ -77,21 +77,23 @@ class SqliteFile:
         """Do nothing: writers of a file take turns."""
         return nullcontext()
 
-    async def write(
-        self,
-        work: Callable[[Connection], _T],
-        *,
-        is_lasting: bool = False,
-        is_passing: bool = False,
-    ) -> _T:
+    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""
-        # What others might see after a power cut has to be synced; alone, nobody is left to look.
-        is_synced = not (is_passing and self.is_exclusive)
-        return await self._writer.run(work, is_lasting=is_lasting, is_synced=is_synced)
+        return await self._writer.run(work, is_lasting=is_lasting)
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads."""
         return await self._reader.run(work)
+
+    async def execute(
+        self, prepared: Prepared, values: Mapping[str, Any], *, is_lasting: bool = False
+    ) -> list[Row]:
+        """Run a statement that may write; returns its rows."""
+        return await self._writer.run(partial(_run, prepared, values), is_lasting=is_lasting)
+
+    async def fetch(self, prepared: Prepared, values: Mapping[str, Any]) -> list[Row]:
+        """Run a statement that only reads; returns its rows."""
+        return await self._reader.run(partial(_run, prepared, values))
 
     async def check(self) -> None:
         """Read something: whoever writes now does not hold it up."""
@@ -99,7 +101,7 @@ class SqliteFile:
 
     def failure(self, error: Exception) -> StoreError | None:
         """Return what an error of the database means; None for one that is none of its own."""
-        return failure_of(error) if isinstance(error, SQLAlchemyError | UnicodeError) else None
+        return failure_of(error) if isinstance(error, OWN_ERRORS) else None
 
     async def close(self) -> None:
         """Close every connection and let others in; a second call does nothing."""
@@ -108,6 +110,15 @@ class SqliteFile:
         await self.sessions.dispose()
         if self._lock is not None:
             self._lock.release()
+
+
+def _run(prepared: Prepared, values: Mapping[str, Any], connection: Connection) -> list[Row]:
+    cursor = plain_of(connection).execute(prepared.sql, prepared.arguments(values))
+    names = [described[0] for described in cursor.description or ()]
+    rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    if rows and prepared.then is not None:
+        _run(prepared.then, values, connection)
+    return rows
 
 
 def _path_of(url: URL) -> Path:

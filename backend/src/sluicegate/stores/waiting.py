@@ -46,7 +46,7 @@ class DatabaseWaiting:
             statement = statement.where(or_(_C.requested_at < moment, behind))
 
         def find(connection: Connection) -> list[ApprovalRow]:
-            return [row_of(row) for row in connection.execute(statement)]
+            return [row_of(row._asdict()) for row in connection.execute(statement)]
 
         rows = await self._database.read(find)
         shown = rows[:limit]
@@ -65,7 +65,7 @@ class DatabaseWaiting:
 
         def find(connection: Connection) -> ApprovalRow | None:
             row = connection.execute(statement).one_or_none()
-            return None if row is None else row_of(row)
+            return None if row is None else row_of(row._asdict())
 
         return await self._database.read(find)
 

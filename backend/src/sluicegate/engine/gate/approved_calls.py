@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -84,8 +85,7 @@ class ApprovedCalls:
             if why is not None and await self.ledger.refuse(row.key, why):
                 refused = replace(row, state="refused", outcome={"error": why})
                 return self.outcomes.closed(call.name, refused)
-        digest = hash_arguments(json_safe(call.arguments))
-        current = await self.ledger.claim(row.key, owner=self.owner, args_hash=digest)
+        current = await self._claim(call, row)
         if current is None:
             self._run(call, row)
             return None
@@ -121,8 +121,25 @@ class ApprovedCalls:
         await self._finish(name, "failed", json_safe(told))
         return told
 
-    def _run(self, call: ToolCall, row: ApprovalRow, *, is_repeated: bool = False) -> None:
+    async def _claim(
+        self, call: ToolCall, row: ApprovalRow, *, is_again: bool = False
+    ) -> ApprovalRow | None:
+        """Claim a call; None to the one who won, else the row as it is."""
+        digest = hash_arguments(json_safe(call.arguments))
+        # From here on a stop waits: of a claim that is given up, nobody knows whether it was made.
         self.claims.take(call.name, row.key)
+        try:
+            current = await self.ledger.claim(
+                row.key, owner=self.owner, args_hash=digest, is_again=is_again
+            )
+        except BaseException as error:
+            self.claims.let_go(call.name, cut=isinstance(error, asyncio.CancelledError))
+            raise
+        if current is not None:
+            self.claims.let_go(call.name)
+        return current
+
+    def _run(self, call: ToolCall, row: ApprovalRow, *, is_repeated: bool = False) -> None:
         if isinstance(row.edits, dict):
             self._edits[call.name] = row.edits
             edited = copy.deepcopy(row.edits)
@@ -144,9 +161,7 @@ class ApprovedCalls:
     async def _may_repeat(self, call: ToolCall, row: ApprovalRow) -> bool:
         if await self.forbidden(call, row, row.decided_by or "") is not None:
             return False
-        digest = hash_arguments(json_safe(call.arguments))
-        claimed = self.ledger.claim(row.key, owner=self.owner, args_hash=digest, is_again=True)
-        return await claimed is None
+        return await self._claim(call, row, is_again=True) is None
 
     async def _finish(
         self, name: str, state: Literal["executed", "failed"], outcome: JsonValue

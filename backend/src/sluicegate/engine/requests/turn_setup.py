@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.keys import ChatKey, TurnKey
+    from sluicegate.core.ledger import ApprovalRow
     from sluicegate.core.release import Release
     from sluicegate.engine.options import EngineOptions
     from sluicegate.tools.client_tools import ClientTool
@@ -45,7 +46,8 @@ class Setup:
 
     ``continues`` is the exchange as it stands: its translator and gate go on being fed.
     ``client_outputs`` are results of gated client-side calls by call id, ``opening`` the chunks
-    that follow ``start``, ``tools`` what the page brings along.
+    that follow ``start``, ``tools`` what the page brings along. ``rows`` are those of the chat's
+    ledger, if nobody has written to the chat since they were read.
     """
 
     key: TurnKey
@@ -55,12 +57,13 @@ class Setup:
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     opening: Sequence[BaseChunk] = ()
     tools: tuple[ClientTool, ...] = ()
+    rows: Sequence[ApprovalRow] | None = None
 
 
 async def prepare(parts: EngineParts, setup: Setup) -> RunningTurn:
     """Build a turn; the chat's lease must be held with the fence of the turn."""
     chat, stamp, continues = setup.key.chat, setup.stamp, setup.continues
-    rows = await parts.ledger.rows(chat)
+    rows = await parts.ledger.rows(chat) if setup.rows is None else setup.rows
     if any(row.state == "executing" for row in rows):
         await parts.ledger.abandon(chat, owners_alive=parts.turns.owners())
         rows = await parts.ledger.rows(chat)

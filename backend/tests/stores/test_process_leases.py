@@ -1,0 +1,52 @@
+"""Leases that live and die with the process that is alone on its database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sluicegate.stores import process_leases
+from sluicegate.stores.database import Database
+from sluicegate.stores.process_leases import ProcessLeases
+from tests.stores.builders import CHAT, holder
+
+if TYPE_CHECKING:
+    import pytest
+
+TTL = 15.0
+
+
+def no_time_passes() -> float:
+    return 0.0
+
+
+async def test_fences_go_on_above_those_of_earlier_processes(sqlite_url: str) -> None:
+    fences: list[int] = []
+    for _ in range(3):
+        database = await Database.open(sqlite_url)
+        leases = await ProcessLeases.open(database, no_time_passes)
+        assert await holder(leases, CHAT) is None
+        for _ in range(3):
+            fence = await leases.acquire(CHAT, owner="me", ttl=TTL)
+            assert fence is not None
+            fences.append(fence)
+            await leases.release(CHAT, owner="me", fence=fence)
+        await leases.acquire(CHAT, owner="dies with the process", ttl=TTL)
+        await database.close()
+    assert fences == sorted(set(fences))
+    # A client of a stream server reads them as numbers of 53 bits, after a million starts too.
+    assert fences[-1] / 3 * 1_000_000 < 2**53
+
+
+async def test_fences_of_a_chat_never_fall_however_many_chats_there_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process_leases, "KEPT", 2)
+    leases = ProcessLeases(no_time_passes)
+    chats = [CHAT._replace(chat=f"chat-{number}") for number in range(6)]
+    last = dict.fromkeys(chats, 0)
+    for chat in [*chats, *reversed(chats), *chats[::2]] * 3:
+        before = await leases.state(chat)
+        fence = await leases.acquire(chat, owner="me", ttl=TTL)
+        assert fence == before.fence + 1 > last[chat]
+        last[chat] = fence
+        await leases.release(chat, owner="me", fence=fence)
