@@ -11,7 +11,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from bench.client import BenchError, get_json, post
 from bench.peers import chat_body, chunks
@@ -20,6 +20,9 @@ from bench.server_process import PATH, ServerProcess, sluicegate
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+APPROVALS_A_SECOND: Final = 20
+"""What one worker should manage at least, the questions not counted."""
 
 _IMPORT = (
     "import time; began = time.perf_counter(); import sluicegate; "
@@ -64,27 +67,43 @@ def measure_turns(server: ServerProcess, *, lengths: list[int], rounds: int) -> 
     return taken
 
 
-def measure_approvals(server: ServerProcess, *, count: int, people: int) -> float:
-    """Return approvals a second: each is a question, a yes, and the tool's answer."""
-    began = time.perf_counter()
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How many a second: ``answered`` of approvals that wait, ``whole`` with their questions."""
+
+    answered: float
+    whole: float
+
+
+def measure_approvals(server: ServerProcess, *, count: int, people: int) -> Rates:
+    """Have so many people ask for what needs approval, then approve all and wait for the ends."""
     with ThreadPoolExecutor(people) as pool:
-        for done in [pool.submit(_approve, server) for _ in range(count)]:
-            done.result()
-    return count / (time.perf_counter() - began)
+        began = time.perf_counter()
+        answers = list(pool.map(_ask, [server] * count))
+        asked = time.perf_counter()
+        for _ in pool.map(_approve, [server] * count, answers):
+            pass
+        done = time.perf_counter()
+    return Rates(answered=count / (done - asked), whole=count / (done - began))
 
 
-def _approve(server: ServerProcess) -> None:
-    address, headers, chat = server.address(), {"x-ai-sdk": "7"}, secrets.token_hex(8)
-    asked = list(chunks(post(address, "/api/chat", chat_body(chat, ASK), headers).body))
+def _ask(server: ServerProcess) -> dict[str, Any]:
+    """Ask for a call that needs approval; returns what a page posts to approve it."""
+    address, chat = server.address(), secrets.token_hex(8)
+    post(address, "/api/chat", chat_body(chat, ASK), {"x-ai-sdk": "7"})
     message: dict[str, Any] = get_json(address, f"/api/chats/{chat}")["messages"][-1]
     for part in message["parts"]:
         if part.get("state") == "approval-requested":
             part["state"] = "approval-responded"
             part["approval"] = {**part["approval"], "approved": True}
-    body = {"id": chat, "message": message, "messageId": message["id"]}
-    answer = post(address, "/api/chat", {**body, "trigger": "submit-message"}, headers)
+    trigger = "submit-message"
+    return {"id": chat, "message": message, "messageId": message["id"], "trigger": trigger}
+
+
+def _approve(server: ServerProcess, body: dict[str, Any]) -> None:
+    answer = post(server.address(), "/api/chat", body, {"x-ai-sdk": "7"})
     last = list(chunks(answer.body))
-    if not asked or last[-1].get("finishReason") != "stop":
+    if not last or last[-1].get("finishReason") != "stop":
         raise BenchError(f"An approval did not end well: {answer.body[-500:]!r}.")
 
 

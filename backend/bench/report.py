@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.files import GROWTH_MIB, PEAK_MIB
+from bench.growth import APPROVALS_A_SECOND
 from bench.idle import BUDGET_KIB, GROWTH_KIB
 from bench.live import BUDGET
 from bench.peers import ADK, AG_UI, AI_SDK, FLOOR, PYDANTIC_AI, SOCKET, SSE
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from bench.approval_cost import ApprovalCost
     from bench.crowd import Crowd
     from bench.files import Files
-    from bench.growth import Turn
+    from bench.growth import Rates, Turn
     from bench.idle import Idle
     from bench.live import Spoken
     from bench.pending import Pending
@@ -75,7 +76,7 @@ class Report:
     lag: float | None = None
     """From the model's first delta to its arrival, in a new chat."""
     turns: dict[int, Turn] = field(default_factory=dict)
-    approvals: dict[int, float] = field(default_factory=dict)
+    approvals: dict[int, Rates] = field(default_factory=dict)
     start: dict[str, float] = field(default_factory=dict)
     pending: Pending | None = None
     costs: list[ApprovalCost] = field(default_factory=list)
@@ -129,7 +130,9 @@ class Report:
             "kib_per_stream": self.memory,
             "first_delta_after_model": self.lag,
             "seconds_per_turn": {events: asdict(turn) for events, turn in self.turns.items()},
-            "approvals_per_second": self.approvals,
+            "approvals_per_second": {
+                people: asdict(rates) for people, rates in self.approvals.items()
+            },
             "start": self.start,
             "pending": self._pending_json(),
             "ledger": [{**asdict(cost), "median": cost.median} for cost in self.costs],
@@ -204,8 +207,11 @@ class Report:
                 f"{turn.cold * 1e3:.0f} ms the first time, ADK alone {turn.bare * 1e3:.0f} ms; "
                 f"{turn.warm / turn.bare:.2f} x{most}"
             )
-        for people, rate in self.approvals.items():
-            yield f"Approvals, {people} at once: {rate:.1f} a second"
+        for people, rates in self.approvals.items():
+            yield (
+                f"Approvals, {people} at once: {rates.answered:.1f} a second (at least "
+                f"{APPROVALS_A_SECOND}), {rates.whole:.1f} with their questions"
+            )
         for what, seconds in self.start.items():
             yield f"Cold start, {what}: {seconds * 1e3:.0f} ms"
         for cost in self.costs:

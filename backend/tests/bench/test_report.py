@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bench.crowd import Crowd
-from bench.growth import Turn
+from bench.growth import Rates, Turn
 from bench.idle import Idle
 from bench.peers import AG_UI, AI_SDK, FLOOR, PEERS, SOCKET, SSE
 from bench.pending import Pending
@@ -37,7 +37,7 @@ def _report(**per_delta: list[float]) -> Report:
         memory=40.0,
         lag=1.5e-3,
         turns={5_000: Turn(0.1, 0.3, 0.2)},
-        approvals={1: 20.0},
+        approvals={1: Rates(answered=25.0, whole=20.0)},
         start={"import": 0.05},
         pending=Pending(count=500, resident_kib=250, tasks=0, sockets=0),
     )
@@ -105,7 +105,7 @@ def test_the_table_has_a_row_for_every_peer_with_its_ratio_to_the_floor() -> Non
         "The first delta arrives 1.5 ms after the model's (at most 3)",
         "A turn in a session of 5,000 events: 100 ms, 300 ms the first time, ADK alone 200 ms; "
         "0.50 x (at most 0.6)",
-        "Approvals, 1 at once: 20.0 a second",
+        "Approvals, 1 at once: 25.0 a second (at least 20), 20.0 with their questions",
         "Cold start, import: 50 ms",
         "250 KiB of memory (500 KiB per 1,000), 0 tasks, 0 sockets",
     ],
