@@ -141,6 +141,7 @@ class PostgresServer:
         self, prepared: Prepared, values: Mapping[str, Any], *, is_lasting: bool = False
     ) -> list[Row]:
         """Run a statement, which is a transaction by itself; returns its rows."""
+        assert prepared.then is None, "two statements would be two transactions"
         work = self._fetch(prepared.sql, prepared.arguments(values))
         return await self._run(work, is_lasting=is_lasting)
 
@@ -224,10 +225,20 @@ def _failure_of(error: Exception) -> StoreError:
         reason = error.orig.__cause__ if isinstance(error.orig.__cause__, Exception) else error.orig
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
     lost = lost or isinstance(error, OperationalError | InterfaceError)
-    words = words_of(error) if isinstance(error, SQLAlchemyError) else str(error)
+    words = _words_of(reason)
     if lost or isinstance(reason, _UNREACHABLE):
         return StoreUnavailable(words or type(reason).__name__)
     return StoreError(words or type(reason).__name__)
+
+
+def _words_of(reason: Exception) -> str:
+    """What the server or the driver said, without the values that both may repeat."""
+    if isinstance(reason, SQLAlchemyError):
+        return words_of(reason)
+    if isinstance(reason, asyncpg.DataError):
+        return ""
+    # Details follow, and they hold the values of a row.
+    return str(reason.args[0]) if isinstance(reason, asyncpg.PostgresError) else str(reason)
 
 
 def _engine(url: URL, connections: int, settings: Mapping[str, str]) -> AsyncEngine:

@@ -21,8 +21,8 @@ class Prepared:
 
     To build a statement, to find it among those that were compiled and to wrap what it returns
     takes several times as long as to run it, so what every approval waits for is prepared.
-    ``then`` follows in the same transaction if the statement returned a row; the values are the
-    same.
+    ``then`` follows in the same transaction if the statement returned a row, on SQLite; the values
+    are the same.
     """
 
     def __init__(
