@@ -20,8 +20,8 @@ from sluicegate.engine.client import Client
 from sluicegate.engine.options import EngineOptions
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.loading import parse_scenarios
-from sluicegate.stores.leases import DatabaseLeases
-from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.wire.requests import parse_chat_request
 from tests.real_stores.postgres import Postgres
 

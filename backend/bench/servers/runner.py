@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from bench.agents.free.agent import root_agent
 from bench.servers.frames import AFTER, BEFORE, delta_frame, user_text
-from sluicegate.stores.database import Database
+from sluicegate.stores.sql.database import Database
 from sluicegate.wire.sse import HEADERS
 
 if TYPE_CHECKING:

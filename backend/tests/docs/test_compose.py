@@ -15,7 +15,7 @@ from sluicegate.server.app import build
 from sluicegate.server.cli import _parser
 from sluicegate.server.serving import CLOSING_SECONDS
 from sluicegate.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
-from sluicegate.stores.streams import open_streams
+from sluicegate.stores.streams.open_streams import open_streams
 from tests.docs.markdown import DOCS, ROOT
 from tests.server.exchange import client
 from tests.server.fake_engine import FakeEngine

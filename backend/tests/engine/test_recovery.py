@@ -15,7 +15,7 @@ from sluicegate.core.ledger import Decision, NewApproval
 from sluicegate.engine.requests import answer_turn
 from sluicegate.engine.requests.answer_turn import AnswerTurn
 from sluicegate.engine.requests.turn_setup import Setup, prepare
-from sluicegate.stores.schema import APPROVALS
+from sluicegate.stores.sql.schema import APPROVALS
 from sluicegate.tools import approval_of, gated
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Prompts, calls, part_of, says, scripted

@@ -15,7 +15,7 @@ from sluicegate.engine.client import Client
 from sluicegate.engine.requests import chat_requests
 from sluicegate.engine.running import watch
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, TurnRunning, Unknown
-from sluicegate.stores.schema import LEASES
+from sluicegate.stores.sql.schema import LEASES
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, HeldTool, Steps, calls, part_of, read, says, scripted, words
@@ -23,7 +23,7 @@ from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
     from sluicegate.engine.running.turn_reader import TurnReader
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
     from tests.engine.stage import OpenReplicas as Open
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.errors import Superseded
-from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import DatabaseLedger
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import (
     Counted,

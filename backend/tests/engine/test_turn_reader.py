@@ -10,7 +10,7 @@ from sluicegate.core.keys import ChatKey, TurnKey
 from sluicegate.engine.running.turn_reader import TurnReader
 from sluicegate.errors import StoreError
 from sluicegate.stores.base import StreamWriter
-from sluicegate.stores.memory import MemoryStreamStore
+from sluicegate.stores.streams.memory import MemoryStreamStore
 from sluicegate.wire.chunks import (
     FinishChunk,
     ResetStepChunk,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.requests.answer_turn import AnswerTurn
-from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import DatabaseLedger
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk, decide
 from tests.faults.paying_agents import AGENTS

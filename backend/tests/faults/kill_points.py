@@ -19,7 +19,7 @@ from google.adk.events.event import Event
 from sluicegate.engine.models.fast_lane import FastLanes
 from sluicegate.engine.requests.answer_turn import AnswerTurn
 from sluicegate.engine.running.running_turn import RunningTurn
-from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import DatabaseLedger
 from sluicegate.stores.sessions import ChatSessions
 
 

@@ -33,8 +33,8 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.loading import parse_scenarios
-from sluicegate.stores.file_lock import FileLock
-from sluicegate.stores.lane import plain_of
+from sluicegate.stores.sql.file_lock import FileLock
+from sluicegate.stores.sql.lane import plain_of
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
 from tests.engine.stage import calls, says
 from tests.engine.talk import Talk, decide
@@ -124,9 +124,9 @@ def seeded(choose: random.Random) -> Iterator[Open]:
         patch.setattr(connection, "_connect", still.attach)
         patch.setattr(connection, "__await__", lambda self: self._connect().__await__())
         patch.setattr(connection, "stop", lambda _self: None)
-        patch.setattr("sluicegate.stores.lane.ThreadPoolExecutor", _NoPool)
-        patch.setattr("sluicegate.stores.lane.Lane._wait_to_begin", _begin_at_once)
-        patch.setattr("sluicegate.stores.sqlite.FileLock", still.lock)
+        patch.setattr("sluicegate.stores.sql.lane.ThreadPoolExecutor", _NoPool)
+        patch.setattr("sluicegate.stores.sql.lane.Lane._wait_to_begin", _begin_at_once)
+        patch.setattr("sluicegate.stores.sql.sqlite.FileLock", still.lock)
         for module in (sqlite3, sqlite3.dbapi2):
             patch.setattr(module, "connect", still.connect)
         patch.setattr("uuid.uuid4", lambda: uuid.UUID(int=choose.getrandbits(128), version=4))

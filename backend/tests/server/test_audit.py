@@ -16,8 +16,8 @@ from sluicegate.core.keys import CallKey
 from sluicegate.core.ledger import Decision, NewApproval
 from sluicegate.server.audit import audit
 from sluicegate.server.cli import main
-from sluicegate.stores.database import Database
-from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.sql.database import Database
 
 pytestmark = pytest.mark.usefixtures("folder")
 URL = "sqlite+aiosqlite:///chats.db"

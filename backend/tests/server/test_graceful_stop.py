@@ -20,8 +20,8 @@ import pytest
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.core.ledger import ApprovalRow
-from sluicegate.stores.database import Database
-from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.sql.database import Database
 from tests.server.exchange import chat_body, chunks
 
 PATIENCE = 30.0

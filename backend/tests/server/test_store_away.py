@@ -15,9 +15,9 @@ import pytest
 
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
-from sluicegate.stores.database import Database
-from sluicegate.stores.ledger import DatabaseLedger
-from sluicegate.stores.sqlite import SqliteFile
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.sql.database import Database
+from sluicegate.stores.sql.sqlite import SqliteFile
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.real_stores.databases import fresh_database
 from tests.real_stores.postgres import Postgres
@@ -69,8 +69,8 @@ async def stage(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Stage]:
     kind, how = request.param.split()
-    monkeypatch.setattr("sluicegate.stores.postgresql.ANSWER_SECONDS", 0.7)
-    monkeypatch.setattr("sluicegate.stores.postgresql.COMMAND_SECONDS", 0.7)
+    monkeypatch.setattr("sluicegate.stores.sql.postgresql.ANSWER_SECONDS", 0.7)
+    monkeypatch.setattr("sluicegate.stores.sql.postgresql.COMMAND_SECONDS", 0.7)
     opening: Any = Database.open
     monkeypatch.setitem(opening.__func__.__kwdefaults__, "busy_timeout", 0.05)
     if kind == "sqlite":

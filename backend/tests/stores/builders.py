@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from sluicegate.stores.base import Ledger
-    from sluicegate.stores.lease_port import Leases
+    from sluicegate.stores.leases.lease_port import Leases
 
 CHAT = ChatKey("app", "ann", "chat-1")
 TTL = 60.0

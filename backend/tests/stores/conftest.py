@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sluicegate.stores.approvals.grants import DatabaseGrants
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.waiting import DatabaseWaiting
 from sluicegate.stores.chats import DatabaseChats
-from sluicegate.stores.database import Database
-from sluicegate.stores.grants import DatabaseGrants
-from sluicegate.stores.leases import DatabaseLeases
-from sluicegate.stores.ledger import DatabaseLedger
-from sluicegate.stores.memory import MemoryStreamStore
-from sluicegate.stores.process_leases import ProcessLeases
-from sluicegate.stores.valkey import ValkeyStreamStore
-from sluicegate.stores.waiting import DatabaseWaiting
+from sluicegate.stores.leases.database_leases import DatabaseLeases
+from sluicegate.stores.leases.process_leases import ProcessLeases
+from sluicegate.stores.sql.database import Database
+from sluicegate.stores.streams.memory import MemoryStreamStore
+from sluicegate.stores.streams.valkey import ValkeyStreamStore
 from tests.real_stores.databases import flush, fresh_database
 from tests.stores.builders import Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from sluicegate.stores.approval_ports import Grants, Waiting
+    from sluicegate.stores.approvals.approval_ports import Grants, Waiting
     from sluicegate.stores.base import Chats, Ledger, StreamStore
-    from sluicegate.stores.lease_port import Leases
+    from sluicegate.stores.leases.lease_port import Leases
     from tests.real_stores.postgres import Postgres
     from tests.real_stores.valkey import Valkey
 

@@ -17,9 +17,9 @@ import sys
 
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.ledger import Decision, NewApproval
-from sluicegate.stores.database import Database
-from sluicegate.stores.leases import DatabaseLeases
-from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.leases.database_leases import DatabaseLeases
+from sluicegate.stores.sql.database import Database
 
 CHAT = ChatKey("app", "ann", "chat-1")
 

@@ -9,9 +9,9 @@ from sqlalchemy import text
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.errors import ConfigurationError, StoreError
-from sluicegate.stores.audit import AuditEntry, AuditFilter, read_audit
-from sluicegate.stores.database import Database
-from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.approvals.audit import AuditEntry, AuditFilter, read_audit
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.sql.database import Database
 from tests.stores.builders import CHAT, TTL, claim, key, no, request, yes
 
 if TYPE_CHECKING:

@@ -13,15 +13,15 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from sluicegate.errors import StoreError, StoreUnavailable
-from sluicegate.stores.database import Database
-from sluicegate.stores.ledger import DatabaseLedger
-from sluicegate.stores.schema import META
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.sql.database import Database
+from sluicegate.stores.sql.schema import META
 from tests.stores.builders import CHAT, approve, request
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from sluicegate.stores.prepared import Prepared, Row
+    from sluicegate.stores.sql.prepared import Prepared, Row
     from tests.stores.builders import Clock
 
 
@@ -101,7 +101,7 @@ class Failing:
         self._execute = database._transactions.execute
         self.tries = 0
         self.began, self.done = asyncio.Event(), asyncio.Event()
-        patch.setattr("sluicegate.stores.database._PAUSE", 0.001)
+        patch.setattr("sluicegate.stores.sql.database._PAUSE", 0.001)
         patch.setattr(database._transactions, "execute", self)
 
     async def __call__(self, prepared: Prepared, values: Any, *, is_lasting: bool) -> list[Row]:

@@ -10,11 +10,11 @@ import pytest
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.core.ledger import Grant
-from sluicegate.stores.audit import AuditFilter, read_audit
+from sluicegate.stores.approvals.audit import AuditFilter, read_audit
 from tests.stores.builders import CHAT, TTL, key, no, request, yes
 
 if TYPE_CHECKING:
-    from sluicegate.stores.approval_ports import Grants
+    from sluicegate.stores.approvals.approval_ports import Grants
     from sluicegate.stores.base import Ledger
     from tests.stores.builders import Clock
 

@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import OperationalError
 
 from sluicegate.errors import StoreError
-from sluicegate.stores.lane import Lane
+from sluicegate.stores.sql.lane import Lane
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

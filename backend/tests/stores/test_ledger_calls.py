@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.stores.base import Ledger
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 
 async def the_row(ledger: Ledger) -> ApprovalRow:

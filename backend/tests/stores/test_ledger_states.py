@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import update
 
 from sluicegate.core.ledger import TRANSITIONS, ApprovalRow, ApprovalState
-from sluicegate.stores.schema import APPROVALS
+from sluicegate.stores.sql.schema import APPROVALS
 from tests.stores.builders import CHAT, TTL, key, no, request, yes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from sluicegate.stores.base import Ledger
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
     from tests.stores.builders import Clock
 
 STATES: tuple[ApprovalState, ...] = get_args(ApprovalState)

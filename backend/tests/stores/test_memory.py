@@ -4,7 +4,7 @@ import tracemalloc
 import weakref
 
 from sluicegate.core.keys import TurnKey
-from sluicegate.stores.memory import MemoryStreamStore
+from sluicegate.stores.streams.memory import MemoryStreamStore
 from sluicegate.wire.chunks import TextDeltaChunk
 from sluicegate.wire.encoding import encode
 from tests.stores.builders import CHAT

@@ -13,9 +13,9 @@ from google.adk.sessions.database_session_service import DatabaseSessionService
 from sqlalchemy import text
 
 from sluicegate.errors import ConfigurationError, StoreUnavailable
-from sluicegate.stores.database import Database
-from sluicegate.stores.ledger import DatabaseLedger
-from sluicegate.stores.postgresql import (
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.sql.database import Database
+from sluicegate.stores.sql.postgresql import (
     _OWN_CONNECTIONS,
     _STATEMENT_CONNECTIONS,
     ANSWER_SECONDS,
@@ -69,7 +69,7 @@ async def test_servers_that_start_at_once_make_one_schema(postgresql_url: str) -
 
 async def test_a_missing_driver_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
-    monkeypatch.delitem(sys.modules, "sluicegate.stores.postgresql")
+    monkeypatch.delitem(sys.modules, "sluicegate.stores.sql.postgresql")
     with pytest.raises(ConfigurationError, match=r"pip install 'sluicegate\[postgresql\]'"):
         await Database.open("postgresql+asyncpg://user:hunter2@localhost/db")
 
@@ -91,7 +91,7 @@ async def test_a_clock_that_is_wrong_is_refused(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch, apart: float
 ) -> None:
     real = time.time
-    monkeypatch.setattr("sluicegate.stores.postgresql.time.time", lambda: real() + apart)
+    monkeypatch.setattr("sluicegate.stores.sql.postgresql.time.time", lambda: real() + apart)
     with pytest.raises(ConfigurationError, match="seconds apart; set both by the same time"):
         await Database.open(postgresql_url)
 
@@ -120,7 +120,7 @@ async def test_a_server_that_does_not_answer_is_told_in_time(
     await approve(ledger)
     own_server.freeze()
     with monkeypatch.context() as patched:
-        patched.setattr("sluicegate.stores.postgresql.ANSWER_SECONDS", 0.2)
+        patched.setattr("sluicegate.stores.sql.postgresql.ANSWER_SECONDS", 0.2)
         with pytest.raises(StoreUnavailable, match="does not answer"):
             await ledger.claim(key(), owner="me", args_hash="hash")
     own_server.thaw()
@@ -173,7 +173,7 @@ async def waiting(database: Database) -> int:
 async def test_a_pool_that_is_used_up_makes_nobody_wait_for_ever(
     postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sluicegate.stores.postgresql.POOL_SECONDS", 0.05)
+    monkeypatch.setattr("sluicegate.stores.sql.postgresql.POOL_SECONDS", 0.05)
     database = await Database.open(postgresql_url)
     server = database._transactions
     assert isinstance(server, PostgresServer)
@@ -184,7 +184,7 @@ async def test_a_pool_that_is_used_up_makes_nobody_wait_for_ever(
     assert await ledger.rows(CHAT) == []
     statements = [await server._statements.acquire() for _ in range(_STATEMENT_CONNECTIONS)]
     with monkeypatch.context() as patched:
-        patched.setattr("sluicegate.stores.postgresql.ANSWER_SECONDS", 0.05)
+        patched.setattr("sluicegate.stores.sql.postgresql.ANSWER_SECONDS", 0.05)
         with pytest.raises(StoreUnavailable):
             await ledger.rows(CHAT)
     for connection in connections:

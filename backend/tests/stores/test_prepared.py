@@ -10,9 +10,9 @@ from sqlalchemy import bindparam, insert, make_url, select, text, update
 from sqlalchemy.dialects import sqlite
 
 from sluicegate.errors import StoreError
-from sluicegate.stores.database import Database
-from sluicegate.stores.prepared import Prepared
-from sluicegate.stores.schema import META
+from sluicegate.stores.sql.database import Database
+from sluicegate.stores.sql.prepared import Prepared
+from sluicegate.stores.sql.schema import META
 
 POSTGRESQL = make_url("postgresql+asyncpg://").get_dialect()()
 RENAMED = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sluicegate.stores import process_leases
-from sluicegate.stores.database import Database
-from sluicegate.stores.process_leases import ProcessLeases
+from sluicegate.stores.leases import process_leases
+from sluicegate.stores.leases.process_leases import ProcessLeases
+from sluicegate.stores.sql.database import Database
 from tests.stores.builders import CHAT, holder
 
 if TYPE_CHECKING:

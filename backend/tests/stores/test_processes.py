@@ -16,9 +16,9 @@ import pytest
 
 import sluicegate
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.database import Database
-from sluicegate.stores.leases import DatabaseLeases
-from sluicegate.stores.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.leases.database_leases import DatabaseLeases
+from sluicegate.stores.sql.database import Database
 from tests.stores.builders import CHAT, approve, holder, key
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import create_engine, insert, inspect, make_url, select, update
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.schema import (
+from sluicegate.stores.sql.schema import (
     CHATS,
     LEASES,
     META,

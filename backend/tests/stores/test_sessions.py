@@ -19,7 +19,7 @@ from tests.stores.builders import CHAT
 if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 NAMES = {"app_name": CHAT.app, "user_id": CHAT.user, "session_id": CHAT.chat}
 

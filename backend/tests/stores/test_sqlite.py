@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import text
 
 from sluicegate.errors import ConfigurationError, StoreError
-from sluicegate.stores.database import Database
-from sluicegate.stores.ledger import DatabaseLedger
-from sluicegate.stores.schema import SCHEMA_VERSION
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.sql.database import Database
+from sluicegate.stores.sql.schema import SCHEMA_VERSION
 from tests.stores.builders import CHAT, approve, key, request
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.memory import MemoryStreamStore
-from sluicegate.stores.streams import open_streams
-from sluicegate.stores.valkey import ValkeyStreamStore
+from sluicegate.stores.streams.memory import MemoryStreamStore
+from sluicegate.stores.streams.open_streams import open_streams
+from sluicegate.stores.streams.valkey import ValkeyStreamStore
 from tests.real_stores.valkey import Valkey
 
 
@@ -31,7 +31,9 @@ async def test_a_password_that_is_wrong_stops_the_server_at_its_start(valkey: Va
 
 
 async def test_a_missing_client_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("sluicegate.stores.valkey")]:
+    for name in [
+        name for name in sys.modules if name.startswith("sluicegate.stores.streams.valkey")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     for name in [name for name in sys.modules if name.partition(".")[0] == "redis"]:
         monkeypatch.delitem(sys.modules, name)

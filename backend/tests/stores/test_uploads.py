@@ -11,7 +11,7 @@ from sluicegate.stores.uploads import DatabaseUploads, Upload
 from tests.stores.builders import CHAT
 
 if TYPE_CHECKING:
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
     from tests.stores.builders import Clock
 
 OTHER = ChatKey(CHAT.app, "bob", "chat-2")

@@ -14,9 +14,9 @@ from redis.exceptions import ResponseError
 
 from sluicegate.core.keys import ChatKey, TurnKey
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores import valkey_copy
-from sluicegate.stores.valkey import ValkeyStreamStore
-from sluicegate.stores.valkey_entries import key_of
+from sluicegate.stores.streams import valkey_copy
+from sluicegate.stores.streams.valkey import ValkeyStreamStore
+from sluicegate.stores.streams.valkey_entries import key_of
 from tests.real_stores.databases import flush
 from tests.real_stores.ports import free_port
 from tests.real_stores.valkey import Valkey
@@ -61,7 +61,10 @@ async def client(server: Valkey) -> AsyncIterator[Redis]:
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("sluicegate.stores.valkey_copy", "sluicegate.stores.valkey_reader"):
+    for name in (
+        "sluicegate.stores.streams.valkey_copy",
+        "sluicegate.stores.streams.valkey_reader",
+    ):
         monkeypatch.setattr(f"{name}._PAUSE", 0.01)
 
 
@@ -125,7 +128,7 @@ async def test_readers_elsewhere_go_on_when_the_server_is_back(
 async def test_readers_elsewhere_are_let_go_when_the_server_stays_away(
     make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sluicegate.stores.valkey_reader.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("sluicegate.stores.streams.valkey_reader.PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr(valkey_copy, "CLOSE_SECONDS", 0.01)
     here, elsewhere = make(), make()
     writer = await opened(here)
@@ -140,7 +143,7 @@ async def test_readers_elsewhere_are_let_go_when_the_server_stays_away(
 async def test_a_server_that_does_not_answer_holds_nobody_up(
     make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sluicegate.stores.valkey.SECONDS", 0.05)
+    monkeypatch.setattr("sluicegate.stores.streams.valkey.SECONDS", 0.05)
     monkeypatch.setattr(valkey_copy, "CLOSE_SECONDS", 0.05)
     here, elsewhere = make(), make()
     writer = await opened(here)

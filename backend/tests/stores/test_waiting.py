@@ -14,7 +14,7 @@ from sluicegate.errors import Malformed
 from tests.stores.builders import CHAT, TTL, key, request, yes
 
 if TYPE_CHECKING:
-    from sluicegate.stores.approval_ports import Waiting
+    from sluicegate.stores.approvals.approval_ports import Waiting
     from sluicegate.stores.base import Ledger
     from tests.stores.builders import Clock
 

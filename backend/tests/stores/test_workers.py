@@ -9,7 +9,7 @@ import pytest
 from sluicegate.stores.workers import DatabaseWorkers
 
 if TYPE_CHECKING:
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
     from tests.stores.builders import Clock
 
 

@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from sluicegate.core.keys import ChatKey, TurnKey
 from sluicegate.engine.running.turn_reader import TurnReader
 from sluicegate.server.settings import Settings
-from sluicegate.stores.memory import MemoryStreamStore
+from sluicegate.stores.streams.memory import MemoryStreamStore
 from tests.server.exchange import PATIENCE, chat_body, chunks, over_socket, serving
 from tests.server.fake_engine import FakeEngine, answer, application
 from tests.transports.socket_client import send_frame

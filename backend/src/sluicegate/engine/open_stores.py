@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from sluicegate.engine.tape import TapedSessions
-from sluicegate.stores.database import Database
-from sluicegate.stores.leases import DatabaseLeases
-from sluicegate.stores.process_leases import ProcessLeases
+from sluicegate.stores.leases.database_leases import DatabaseLeases
+from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.stores.sessions import ChatSessions
-from sluicegate.stores.streams import open_streams
+from sluicegate.stores.sql.database import Database
+from sluicegate.stores.streams.open_streams import open_streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.tape import Tape
     from sluicegate.stores.base import StreamStore
-    from sluicegate.stores.lease_port import Leases
+    from sluicegate.stores.leases.lease_port import Leases
 
 
 class OpenStores(NamedTuple):

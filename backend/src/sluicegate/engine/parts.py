@@ -33,12 +33,12 @@ from sluicegate.engine.running.turns import Turns
 from sluicegate.engine.running.watch import Watch
 from sluicegate.errors import ConfigurationError
 from sluicegate.media.capabilities import Capabilities
+from sluicegate.stores.approvals.grants import DatabaseGrants
+from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.waiting import DatabaseWaiting
 from sluicegate.stores.artifacts import open_artifacts
 from sluicegate.stores.chats import DatabaseChats
-from sluicegate.stores.grants import DatabaseGrants
-from sluicegate.stores.ledger import DatabaseLedger
 from sluicegate.stores.uploads import DatabaseUploads
-from sluicegate.stores.waiting import DatabaseWaiting
 from sluicegate.stores.workers import DatabaseWorkers
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from sluicegate.core.release import Release
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.tape import Tape
-    from sluicegate.stores.approval_ports import Grants, Waiting
+    from sluicegate.stores.approvals.approval_ports import Grants, Waiting
     from sluicegate.stores.base import Chats, Ledger, StreamStore
-    from sluicegate.stores.database import Database
-    from sluicegate.stores.lease_port import Leases
+    from sluicegate.stores.leases.lease_port import Leases
+    from sluicegate.stores.sql.database import Database
     from sluicegate.tools.approval import Policy
     from sluicegate.tools.workers import WorkerRegistry
 

@@ -9,7 +9,7 @@ from sluicegate.errors import StoreError, Unavailable
 
 if TYPE_CHECKING:
     from sluicegate.stores.base import StreamStore
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 SECONDS: Final = 4.5
 """How long the stores may take to answer."""

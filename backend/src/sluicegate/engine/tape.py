@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
     from sluicegate.core.ledger import ApprovalRow
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 
 class Tape(Protocol):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.audit import AuditEntry, AuditFilter, read_audit
+from sluicegate.stores.approvals.audit import AuditEntry, AuditFilter, read_audit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,13 +11,13 @@ from sqlalchemy import and_, delete, func, or_, select, update
 from sluicegate.core.keys import ChatKey
 from sluicegate.errors import Malformed
 from sluicegate.stores.base import ChatEntry, ChatPage
-from sluicegate.stores.cursor import cursor, read_cursor
-from sluicegate.stores.schema import CHATS
+from sluicegate.stores.sql.cursor import cursor, read_cursor
+from sluicegate.stores.sql.schema import CHATS
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row, Select, UpdateBase
 
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 _C = CHATS.c
 

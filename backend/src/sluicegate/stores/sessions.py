@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.sessions.session import Session
 
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 _EVENT_BYTES: Final = 6 * 1024
 """What an event takes in memory besides its texts."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import and_, delete, select
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.stores.schema import UPLOADS
+from sluicegate.stores.sql.schema import UPLOADS
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 _C = UPLOADS.c
 

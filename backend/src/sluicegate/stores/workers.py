@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sqlalchemy import and_, delete, select
 
-from sluicegate.stores.schema import WORKERS
+from sluicegate.stores.sql.schema import WORKERS
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 _C = WORKERS.c
 

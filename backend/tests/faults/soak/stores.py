@@ -15,7 +15,7 @@ from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from sluicegate.stores.database import Database
+from sluicegate.stores.sql.database import Database
 from tests.faults.soak.child import Child
 from tests.faults.soak.paying import Effects, payer
 from tests.real_stores.postgres import Postgres

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.stores.lease_port import Leases
+    from sluicegate.stores.leases.lease_port import Leases
 
 AGAIN: Final = 0.5
 """Seconds between two tries to give a lease back."""

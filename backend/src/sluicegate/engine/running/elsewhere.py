@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.stores.base import OpenStream, StreamStore
-    from sluicegate.stores.lease_port import Leases
+    from sluicegate.stores.leases.lease_port import Leases
     from sluicegate.wire.chunks import BaseChunk, Major
 
 READ_TTL: Final = 15.0

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.running.holder import Course
     from sluicegate.engine.running.session_log import SessionLog
     from sluicegate.stores.base import StreamStore
-    from sluicegate.stores.lease_port import Leases
+    from sluicegate.stores.leases.lease_port import Leases
     from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")

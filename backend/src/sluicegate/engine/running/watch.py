@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.running.elsewhere import Elsewhere
     from sluicegate.engine.running.turns import Turns
     from sluicegate.stores.base import StreamStore
-    from sluicegate.stores.lease_port import Leases, LeaseState
+    from sluicegate.stores.leases.lease_port import Leases, LeaseState
 
 SECONDS: Final = 1.0
 _NOTE_EVERY: Final = 5

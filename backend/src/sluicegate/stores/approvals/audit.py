@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.schema import AUDIT
+from sluicegate.stores.sql.schema import AUDIT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.base import MAX_BYTES, MAX_CHUNKS
-from sluicegate.stores.memory import MemoryStreamStore
+from sluicegate.stores.streams.memory import MemoryStreamStore
 
 if TYPE_CHECKING:
     from sluicegate.stores.base import StreamStore
-    from sluicegate.stores.valkey import ValkeyStreamStore
+    from sluicegate.stores.streams.valkey import ValkeyStreamStore
 
 MEMORY: Final = "memory"
 _PACKAGE: Final = "redis"
@@ -30,7 +30,7 @@ async def open_streams(
     if url == MEMORY:
         return MemoryStreamStore(max_chunks=max_chunks, max_bytes=max_bytes)
     try:
-        module = importlib.import_module("sluicegate.stores.valkey")
+        module = importlib.import_module("sluicegate.stores.streams.valkey")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != _PACKAGE:
             raise

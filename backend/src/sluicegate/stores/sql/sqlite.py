@@ -14,8 +14,8 @@ from sqlalchemy import URL, create_engine, event, select
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.file_lock import FileLock
-from sluicegate.stores.lane import OWN_ERRORS, Lane, failure_of, plain_of
+from sluicegate.stores.sql.file_lock import FileLock
+from sluicegate.stores.sql.lane import OWN_ERRORS, Lane, failure_of, plain_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
     from sluicegate.errors import StoreError
-    from sluicegate.stores.prepared import Prepared, Row
+    from sluicegate.stores.sql.prepared import Prepared, Row
 
 _T = TypeVar("_T")
 

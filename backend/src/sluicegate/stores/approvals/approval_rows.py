@@ -10,7 +10,7 @@ from sqlalchemy import and_, bindparam
 from sluicegate.core.keys import CallKey
 from sluicegate.core.ledger import ApprovalRow
 from sluicegate.errors import StoreError
-from sluicegate.stores.schema import APPROVALS
+from sluicegate.stores.sql.schema import APPROVALS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

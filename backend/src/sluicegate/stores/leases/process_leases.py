@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Integer, Text, cast
 
-from sluicegate.stores.lease_port import LeaseState
-from sluicegate.stores.schema import META
+from sluicegate.stores.leases.lease_port import LeaseState
+from sluicegate.stores.sql.schema import META
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 KEPT: Final = 10_000
 """Ended leases whose fences are remembered one by one."""

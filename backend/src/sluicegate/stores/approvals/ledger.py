@@ -9,10 +9,22 @@ from sqlalchemy import and_, func, select, tuple_, update
 
 from sluicegate.core.ledger import ApprovalRow, sources
 from sluicegate.errors import StoreError
-from sluicegate.stores.answers import answered, has_lost, requested, without_contradictions
-from sluicegate.stores.approval_rows import KEY, is_row, key_values, of_chat, row_of, to_json
-from sluicegate.stores.grants import find_grant, remember
-from sluicegate.stores.ledger_statements import (
+from sluicegate.stores.approvals.answers import (
+    answered,
+    has_lost,
+    requested,
+    without_contradictions,
+)
+from sluicegate.stores.approvals.approval_rows import (
+    KEY,
+    is_row,
+    key_values,
+    of_chat,
+    row_of,
+    to_json,
+)
+from sluicegate.stores.approvals.grants import find_grant, remember
+from sluicegate.stores.approvals.ledger_statements import (
     ANSWER,
     CLAIM,
     CLAIM_AGAIN,
@@ -23,8 +35,8 @@ from sluicegate.stores.ledger_statements import (
     ROW_LOCKED,
     ROWS,
 )
-from sluicegate.stores.moves import Moves
-from sluicegate.stores.schema import APPROVALS
+from sluicegate.stores.approvals.moves import Moves
+from sluicegate.stores.sql.schema import APPROVALS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -34,7 +46,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.keys import CallKey, ChatKey
     from sluicegate.core.ledger import ApprovalState, Decision, NewApproval
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 _C = APPROVALS.c
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.canonical import hash_arguments
 from sluicegate.errors import StoreError
-from sluicegate.stores.approval_rows import key_values, to_json
+from sluicegate.stores.approvals.approval_rows import key_values, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import RedisError, ResponseError
 
-from sluicegate.stores.valkey_entries import (
+from sluicegate.stores.streams.valkey_entries import (
     ABOUT,
     END,
     OF,

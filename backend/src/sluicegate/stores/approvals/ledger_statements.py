@@ -13,8 +13,8 @@ from sqlalchemy.sql.elements import Null
 from sqlalchemy.types import Double, Text
 
 from sluicegate.core.ledger import sources
-from sluicegate.stores.approval_rows import IS_ROW, KEY, OF_CHAT
-from sluicegate.stores.schema import APPROVALS, NOW
+from sluicegate.stores.approvals.approval_rows import IS_ROW, KEY, OF_CHAT
+from sluicegate.stores.sql.schema import APPROVALS, NOW
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Select

@@ -14,8 +14,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
-from sluicegate.stores.lane import words_of
-from sluicegate.stores.schema import LOCK, DatabaseSeconds
+from sluicegate.stores.sql.lane import words_of
+from sluicegate.stores.sql.schema import LOCK, DatabaseSeconds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from sluicegate.stores.prepared import Prepared, Row
+    from sluicegate.stores.sql.prepared import Prepared, Row
 
 _T = TypeVar("_T")
 

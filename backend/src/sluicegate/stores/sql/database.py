@@ -11,9 +11,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
-from sluicegate.stores.prepared import Prepared
-from sluicegate.stores.schema import DatabaseSeconds, create_tables
-from sluicegate.stores.sqlite import SqliteFile
+from sluicegate.stores.sql.prepared import Prepared
+from sluicegate.stores.sql.schema import DatabaseSeconds, create_tables
+from sluicegate.stores.sql.sqlite import SqliteFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, ColumnElement, Connection, Executable, Table
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from sluicegate.stores.prepared import Row
+    from sluicegate.stores.sql.prepared import Row
 
 _T = TypeVar("_T")
 
@@ -270,7 +270,7 @@ def _parsed(url: str) -> URL:
 
 async def _postgresql(url: URL) -> Transactions:
     try:
-        module = importlib.import_module("sluicegate.stores.postgresql")
+        module = importlib.import_module("sluicegate.stores.sql.postgresql")
     except ModuleNotFoundError as error:
         if error.name != "asyncpg":
             raise

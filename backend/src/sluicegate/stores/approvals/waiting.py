@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from sqlalchemy import and_, or_, select, tuple_
 
 from sluicegate.errors import Malformed
-from sluicegate.stores.approval_ports import WaitingPage
-from sluicegate.stores.approval_rows import row_of
-from sluicegate.stores.cursor import cursor, read_cursor
-from sluicegate.stores.schema import APPROVALS
+from sluicegate.stores.approvals.approval_ports import WaitingPage
+from sluicegate.stores.approvals.approval_rows import row_of
+from sluicegate.stores.sql.cursor import cursor, read_cursor
+from sluicegate.stores.sql.schema import APPROVALS
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from sluicegate.core.ledger import ApprovalRow
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
 _C = APPROVALS.c
 _PLACE = (_C.chat, _C.invocation, _C.call)

@@ -8,16 +8,16 @@ from sqlalchemy import and_, bindparam, select, tuple_, update
 from sqlalchemy.types import BigInteger, Double, Text
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.stores.lease_port import LeaseState
-from sluicegate.stores.schema import LEASES, NOW
+from sluicegate.stores.leases.lease_port import LeaseState
+from sluicegate.stores.sql.schema import LEASES, NOW
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from sqlalchemy import Connection
 
-    from sluicegate.stores.database import Database
-    from sluicegate.stores.prepared import Prepared
+    from sluicegate.stores.sql.database import Database
+    from sluicegate.stores.sql.prepared import Prepared
 
 _C = LEASES.c
 _KEY: Final = (_C.app, _C.user, _C.chat)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import RedisError
 
-from sluicegate.stores.memory import MemoryStreamStore
-from sluicegate.stores.valkey_entries import OF, Position, chunk_in, is_end, key_of
+from sluicegate.stores.streams.memory import MemoryStreamStore
+from sluicegate.stores.streams.valkey_entries import OF, Position, chunk_in, is_end, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import bindparam, case, func, insert, select
 from sqlalchemy.types import Text
 
-from sluicegate.stores.approval_rows import IS_ROW, KEY, key_values, row_of
-from sluicegate.stores.schema import APPROVALS, AUDIT, NOW
+from sluicegate.stores.approvals.approval_rows import IS_ROW, KEY, key_values, row_of
+from sluicegate.stores.sql.schema import APPROVALS, AUDIT, NOW
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
     from sluicegate.core.ledger import ApprovalRow
-    from sluicegate.stores.database import Database
+    from sluicegate.stores.sql.database import Database
 
     Move = ReturningInsert[Any] | ReturningUpdate[Any]
 

@@ -21,10 +21,10 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from sluicegate.core.keys import TurnKey
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.base import MAX_BYTES, MAX_CHUNKS
-from sluicegate.stores.memory import MemoryStreamStore
-from sluicegate.stores.valkey_copy import CopiedTurn
-from sluicegate.stores.valkey_entries import ABOUT, TURN, Top, key_of
-from sluicegate.stores.valkey_reader import BLOCK_SECONDS, TurnFollower
+from sluicegate.stores.streams.memory import MemoryStreamStore
+from sluicegate.stores.streams.valkey_copy import CopiedTurn
+from sluicegate.stores.streams.valkey_entries import ABOUT, TURN, Top, key_of
+from sluicegate.stores.streams.valkey_reader import BLOCK_SECONDS, TurnFollower
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -1,0 +1,1 @@
+"""The database that everything but streams lies in: SQLite or PostgreSQL, and our tables."""
