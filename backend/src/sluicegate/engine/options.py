@@ -94,7 +94,7 @@ class EngineOptions(BaseModel):
     """Whether partial text goes past ADK's Runner where nobody listens to it there."""
 
     sessions: str = "sqlite+aiosqlite:///.sluicegate/sluicegate.db"
-    """SQLAlchemy URL of the database with sessions, ledger and leases: SQLite or PostgreSQL."""
+    """SQLAlchemy URL of the database with sessions and ledger: SQLite, or PostgreSQL to share."""
 
     streams: str = "memory"
     """Where the chunks of running turns lie: ``memory``, or the URL of a Valkey or Redis server."""
