@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,45 @@ def broken(fault: str, number: int) -> Weather:
     return Weather(spares=lambda way, piece: not is_it(way, piece))
 
 
+class Moves:
+    """Statements of ours that are transactions by themselves; they are told by what they say.
+
+    The first bytes of a connection have to be seen, since a statement is named only once.
+    """
+
+    def __init__(self) -> None:
+        self._names: set[bytes] = set()
+        self._lost: int | None = None
+        self._way: Direction = "up"
+        self.seen = 0
+        self._is_due = False
+
+    def lose(self, number: int, way: Direction) -> None:
+        """Break the connection at the move of that number from now, or at its reply."""
+        self._lost, self._way = number, way
+
+    def __call__(self, goes: Direction, piece: bytes) -> bool:
+        """Whether a piece is let through."""
+        if goes == "down":
+            is_reply = self._is_due and piece.startswith(_BOUND)
+            self._is_due = self._is_due and not is_reply
+            return not is_reply
+        for name, sql in _NAMED.findall(piece):
+            if sql.startswith((b"WITH moved", b"INSERT INTO sluicegate_leases")):
+                self._names.add(name)
+        if self._lost is None or not any(name in self._names for name in _USED.findall(piece)):
+            return True
+        self.seen += 1
+        is_it = self.seen == self._lost
+        self._is_due = is_it and self._way == "down"
+        return not (is_it and self._way == "up")
+
+
+_BOUND = b"2\x00\x00\x00\x04"
+_NAMED = re.compile(rb"P.{4}(__asyncpg_stmt_\w+__)\x00(.*?)\x00", re.DOTALL)
+_USED = re.compile(rb"B.{4}\x00(__asyncpg_stmt_\w+__)\x00", re.DOTALL)
+
+
 async def insist(talk: Talk, chaos: Chaos) -> Part:
     """Answer again and again, from what the server tells, until the card has ended."""
     for _ in range(8):
@@ -61,6 +101,9 @@ CASES = [
     *(("lost commit", number) for number in range(1, 9)),
     *(("lost reply", number) for number in range(1, 9)),
     *(("swallowed reply", number) for number in (1, 3)),
+    # Decided, the lease taken, claimed, ended.
+    *(("lost move", number) for number in range(1, 5)),
+    *(("lost reply of a move", number) for number in range(1, 5)),
 ]
 
 
@@ -72,6 +115,8 @@ async def test_f11_whichever_commit_is_lost_nothing_runs_twice(
     script = {"pay": [calls(("pay", {"n": 1})), says("Done.")], "go on": [says("I go on.")]}
     agent = scripted(script, [counted.tool()])
     async with fresh_database(postgres) as url, chaos_before(postgres.port) as chaos:
+        moves = Moves()
+        chaos.weather = Weather(spares=moves)
         through = url.replace(f":{postgres.port}/", f":{chaos.port}/")
         options = EngineOptions(sessions=through, artifacts=f"file:{tmp_path}/files", lease_ttl=1.0)
         engine = await ChatEngine.open(agent, options)
@@ -79,8 +124,12 @@ async def test_f11_whichever_commit_is_lost_nothing_runs_twice(
             talk = Talk(engine)
             await talk.say("pay")
             decide(talk.pending()[0], approved=True)
-            chaos.weather = broken(fault, number)
+            if "move" in fault:
+                moves.lose(number, "down" if "reply" in fault else "up")
+            else:
+                chaos.weather = broken(fault, number)
             card = await insist(talk, chaos)
+            assert "move" not in fault or moves.seen >= number
             runs = list(counted.runs)
             # An answer that was cut may stay without its end, but the chat goes on.
             assert not (await talk.say("go on")).failed
