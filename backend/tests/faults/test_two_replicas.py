@@ -106,3 +106,29 @@ async def test_f9_a_killed_replica_leaves_an_error_and_cards_that_are_usable(
     # The chat goes on elsewhere.
     after = Page(two, chat_id=page.chat_id)
     assert (await after.say("story:plain"))[-1]["type"] == "finish"
+
+
+async def test_f22_replicas_that_are_restarted_one_after_the_other_lose_nothing(
+    replicas: Pair,
+) -> None:
+    async with client_of(replicas.one.url) as http:
+        waiting, page = Page(http), Page(http)
+        await waiting.say("story:two_in_sequence")
+        async with asking(page, "story:stop") as here:
+            await here.until("reasoning-delta")
+            stopped = asyncio.create_task(asyncio.to_thread(replicas.one.stop))
+            last = (await here.to_the_end())[-1]
+            await stopped
+    assert (last["type"], "restarting" in last["errorText"]) == ("error", True)
+    async with client_of(replicas.two.url) as http:
+        waiting.http = http
+        await waiting.answer()
+        # The chat that was cut is free at once: its lease was given back.
+        assert (await at(page, http).say("story:plain"))[-1]["type"] == "finish"
+    replicas.one.revive()
+    await asyncio.to_thread(replicas.two.stop)
+    async with client_of(replicas.one.url) as http:
+        waiting.http = http
+        await waiting.answer()
+        assert comparable(await waiting.history()) == comparable(waiting.messages[-1])
+    assert replicas.one.effects(waiting.chat_id) == ["search", "update"]
