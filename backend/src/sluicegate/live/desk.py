@@ -10,6 +10,9 @@ from google.adk.events.event_actions import EventActions
 from google.adk.flows.llm_flows.tools._functions import generate_request_confirmation_event
 from google.genai import types
 
+from sluicegate.live.connection import listened_to
+from sluicegate.live.ears import Ears
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -50,7 +53,9 @@ class LiveDesk:
         self, connected: Callable[[LlmRequest], Connecting], request: LlmRequest
     ) -> Connecting:
         """Open a connection to the model."""
-        return self.run.connect(connected, request, self._listening)
+        model = getattr(connected, "__self__", None)
+        ears = Ears(self.run, self._listening, model, request.model)
+        return listened_to(connected, request, ears)
 
     def began_call(self, call_id: str, run: InvocationContext) -> None:
         """A call is looked at, in that part of the run."""

@@ -18,8 +18,6 @@ from sluicegate.engine.gate.current_turn import enter
 from sluicegate.engine.running.adk_run import TELEMETRY
 from sluicegate.engine.running.session_log import SessionLog
 from sluicegate.errors import StoreError
-from sluicegate.live.connection import listened_to
-from sluicegate.live.ears import Ears
 from sluicegate.live.remarks import CUT_SHORT
 from sluicegate.wire.live_frames import INPUT_RATE
 
@@ -27,15 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from google.adk.agents.invocation_context import InvocationContext
-    from google.adk.models.llm_request import LlmRequest
     from google.adk.runners import Runner
     from google.adk.sessions.base_session_service import BaseSessionService
     from google.adk.sessions.session import Session
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.engine.gate.turn_gate import Connecting
     from sluicegate.live.connection import LiveConnection
-    from sluicegate.live.ears import Listening
     from sluicegate.live.live_gate import LiveGate
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
@@ -120,13 +115,6 @@ class LiveRun:
     def began_call(self, call_id: str, context: InvocationContext) -> None:
         """A call is looked at; ADK keeps what runs it in the context of its agent."""
         self._calls[call_id] = context
-
-    def connect(
-        self, connected: Callable[[LlmRequest], Connecting], request: LlmRequest, ready: Listening
-    ) -> Connecting:
-        """Open a connection to the model."""
-        model = getattr(connected, "__self__", None)
-        return listened_to(connected, request, Ears(self, ready, model, request.model))
 
     def opened(self, connection: LiveConnection) -> None:
         """The model listens."""

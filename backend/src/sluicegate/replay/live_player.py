@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from sluicegate.errors import error_of
 from sluicegate.live.out import Ended
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.client import Client
     from sluicegate.engine.running.turn_reader import TurnReader
     from sluicegate.live.out import Out
-    from sluicegate.replay.player import Place, RecordedEngine
+    from sluicegate.replay.place import Place
     from sluicegate.replay.recording import Recording
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.live_frames import LiveFrameIn, LiveFrameOut
@@ -89,12 +89,22 @@ def _piece_of(body: Mapping[str, Any]) -> Piece | None:
     return None if isinstance(frame, ReadyFrame) else frame
 
 
+class Answers(Protocol):
+    """What answers the requests of a live chat: the recording, request by request."""
+
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+        """Answer the next request; raises what was raised then."""
+
+    async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
+        """Tell the running message, or None when nothing runs."""
+
+
 class RecordedLive:
     """Has the face of a `LiveChat`; a socket that comes back goes on where the last one was."""
 
-    def __init__(self, engine: RecordedEngine, place: Place, cues: list[Cue], out: Out) -> None:
+    def __init__(self, answers: Answers, place: Place, cues: list[Cue], out: Out) -> None:
         """Take how far the chat has come, and what is sent in it."""
-        self._engine = engine
+        self._answers = answers
         self._place = place
         self._cues = cues
         self.out = out
@@ -104,13 +114,13 @@ class RecordedLive:
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
         """Answer the next request as recorded; raises what was raised then."""
         try:
-            return await self._engine.start(request, user=user, client=client)
+            return await self._answers.start(request, user=user, client=client)
         finally:
             self._play()
 
     async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
         """Resume where that was recorded next, else nothing runs."""
-        return await self._engine.resume(frame.chat_id, user=user, client=client)
+        return await self._answers.resume(frame.chat_id, user=user, client=client)
 
     def hear(self, pcm: bytes) -> None:
         """Count what is heard."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.engine.requests.stored_reader import refusal
@@ -13,10 +12,10 @@ from sluicegate.engine.running.turn_reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_of
 from sluicegate.replay.comparison import difference
 from sluicegate.replay.live_player import RecordedLive, cues_of
+from sluicegate.replay.place import Place
 from sluicegate.replay.recording import compact, load_recording
 from sluicegate.wire.chunks import decode
 from sluicegate.wire.encoded import encoded
-from sluicegate.wire.reducer import reduce_chunks
 
 if TYPE_CHECKING:
     import os
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from sluicegate.live.out import Out
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.wire.chunks import Major
-    from sluicegate.wire.messages import UIMessage
     from sluicegate.wire.requests import ChatRequest
 
 logger = logging.getLogger("sluicegate")
@@ -35,50 +33,6 @@ _MOST_PAUSED: Final = 3.0
 """Seconds: nobody wants to wait as long as a person once thought."""
 
 _NOT_HERE: Final = "A recording is played here; only what was recorded can be had."
-
-
-@dataclass(slots=True)
-class Place:
-    """How far one chat has come, and the messages its client holds.
-
-    Of a live chat: ``heard`` bytes of audio and ``frames`` others have come, ``cue`` is next.
-    """
-
-    played: int = 0
-    messages: list[UIMessage] = field(default_factory=list)
-    heard: int = 0
-    frames: int = 0
-    cue: int = 0
-    questions: dict[str, str] = field(default_factory=dict)
-    spoken: dict[str, str] = field(default_factory=dict)
-    """User messages by the answer's id, and what was said in them by their own."""
-
-    @property
-    def waiting(self) -> int:
-        """How many approvals of the last message wait."""
-        parts = self.messages[-1]["parts"] if self.messages else []
-        return sum(part.get("state") == "approval-requested" for part in parts)
-
-    def take(self, posted: UIMessage, texts: Sequence[str]) -> None:
-        """Note a message that was posted, and the response to it."""
-        chunks = [decode(text) for text in texts]
-        if posted["role"] == "user":
-            self.messages += [posted, reduce_chunks(chunks)]
-        else:
-            self.messages[-1:] = [reduce_chunks(chunks, posted)]
-
-    def show(self, texts: Sequence[str]) -> None:
-        """Note a message that was resumed, with its question if it was a spoken one."""
-        message = reduce_chunks([decode(text) for text in texts])
-        known = [index for index, each in enumerate(self.messages) if each["id"] == message["id"]]
-        question = self.questions.get(message["id"], "")
-        if known:
-            self.messages[known[0]] = message
-            return
-        if words := self.spoken.get(question):
-            parts = [{"type": "text", "text": words}]
-            self.messages.append({"id": question, "role": "user", "parts": parts})
-        self.messages.append(message)
 
 
 class RecordedEngine:
