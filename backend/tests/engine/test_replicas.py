@@ -22,7 +22,9 @@ from tests.engine.stage import Counted, HeldTool, Steps, calls, part_of, read, s
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
+    from sluicegate.core.keys import ChatKey
     from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.stores.leases.lease_port import LeaseState
     from sluicegate.stores.sql.database import Database
     from tests.engine.stage import OpenReplicas as Open
 
@@ -297,8 +299,10 @@ async def test_a_stop_from_elsewhere_closes_cards_that_wait(open_replicas: Open)
 
 
 @is_shared
-async def test_a_reader_elsewhere_keeps_a_turn_going(open_replicas: Open) -> None:
-    steps = Steps()
+async def test_a_reader_elsewhere_keeps_a_turn_going(
+    open_replicas: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps, looks, has_outlived = Steps(), [], asyncio.Event()
     script = [says("one two three", delta_chars=4)]
     one, two = await open_replicas(scripted(script, sleep=steps), linger=0.05, abort_grace=0.05)
     talk = Talk(one, "progressive")
@@ -307,8 +311,20 @@ async def test_a_reader_elsewhere_keeps_a_turn_going(open_replicas: Open) -> Non
     await steps.reached(1)
     resumed = await two.resume(talk.chat_id, user="ann", client=talk.client)
     assert resumed is not None
+    state = one.parts.leases.state
+
+    async def looked(chat: ChatKey) -> LeaseState:
+        found = await state(chat)
+        looks.append(found.is_read)
+        if len(looks) == 3:
+            has_outlived.set()
+        return found
+
+    # The turn outlives its last reader here as often as it looks for one elsewhere.
+    monkeypatch.setattr(one.parts.leases, "state", looked)
     await reader.aclose()
-    await asyncio.sleep(0.3)  # longer than the turn would outlive its last reader
+    await asyncio.wait_for(has_outlived.wait(), 10)
+    assert looks == [True] * 3
     steps.go()
     assert words(reduce_chunks(await read(resumed))) == "one two three"
 
