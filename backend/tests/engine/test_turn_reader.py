@@ -35,12 +35,17 @@ async def opened(head: list[StartChunk] | None = None) -> tuple[StreamWriter, Tu
     return writer, TurnReader(head or [], found.read(), major=7)
 
 
-async def test_the_first_chunk_after_a_silence_is_given_at_once() -> None:
+async def test_the_first_chunk_after_a_silence_is_given_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, silence = asyncio.get_running_loop(), 0.0
+    clock = loop.time
+    monkeypatch.setattr(loop, "time", lambda: clock() + silence)
     writer, reader = await opened()
     texts = reader.texts()
     await writer.append(START)
     assert await anext(texts) == [encode(START)]
-    await asyncio.sleep(0.002)
+    silence = 0.002
     coming = asyncio.ensure_future(anext(texts))
     await writer.append(delta("a"))
     for _ in range(3):
