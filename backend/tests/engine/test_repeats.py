@@ -8,14 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sluicegate.core.keys import ChatKey
+from sluicegate.engine.requests.answer_turn import AnswerTurn
+from sluicegate.engine.requests.new_turn import NewTurn
 from sluicegate.errors import TooManyRequests, TurnRunning
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
-from tests.engine.stage import Counted, HeldTool, Steps, calls, kinds, read, says, scripted, words
+from tests.engine.stage import (
+    Counted,
+    HeldTool,
+    Prompts,
+    Steps,
+    calls,
+    kinds,
+    read,
+    says,
+    scripted,
+    words,
+)
 from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk, check, decide
 
 if TYPE_CHECKING:
+    from sluicegate.core.ledger import ApprovalRow
     from sluicegate.core.release import Release
     from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
@@ -229,3 +244,31 @@ async def test_a_late_copy_of_an_older_question_takes_nothing_back(open_stage: O
     chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
     await read(await talk.start({"message": talk.messages[0]}))
     assert await talk.engine.get_chat(talk.chat_id, user=talk.user) == chat
+
+
+async def test_an_answer_whose_exchange_is_closed_by_another_writer_meanwhile_runs_nothing(
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, prompts = Counted(), Prompts()
+    script = [calls(("pay", {"n": 1})), says("never said")]
+    agent = scripted(script, [counted.tool()], before_model_callback=prompts)
+    talk = Talk(await open_stage(agent))
+    await talk.say("pay")
+    parts, decide_it = talk.engine.parts, AnswerTurn.decide
+    chat = ChatKey(parts.app, talk.user, talk.chat_id)
+
+    async def overtaken(self: AnswerTurn, *args: Any, **options: Any) -> list[ApprovalRow]:
+        rows = await decide_it(self, *args, **options)
+        # As a live chat does that is opened and closed while the answer is on its way.
+        exchange = (await parts.chat_log(chat)).last()
+        assert exchange is not None
+        async with parts.turns.leases.holding(chat, after=None):
+            await NewTurn(parts).close(chat, exchange)
+        return rows
+
+    monkeypatch.setattr(AnswerTurn, "decide", overtaken)
+    decide(talk.pending()[0], approved=True)
+    turn = await talk.post_last()
+    assert counted.runs == []
+    assert len(prompts.contents) == 1
+    assert comparable(await talk.history()) == comparable(turn.message)

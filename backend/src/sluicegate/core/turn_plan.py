@@ -45,7 +45,7 @@ class ChatLog:
     """The stored conversation: exchanges, oldest first, and ledger rows by approval id.
 
     ``is_new``: the chat has no session yet. ``limits`` bound what is read of a browser's outputs.
-    ``fence`` is that of the chat's last holder, where other processes may write to it.
+    ``fence`` is that of the chat's last holder, if it was looked at before the log was read.
     ``rebuilt`` rebuilds an exchange by such rows.
     """
 

@@ -27,7 +27,7 @@ from sluicegate.engine.open_stores import open_leases, open_stores
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
 from sluicegate.engine.running.closing import Closing
-from sluicegate.engine.running.elsewhere import ALONE, Elsewhere, Place
+from sluicegate.engine.running.elsewhere import UNSEEN, Elsewhere, Place
 from sluicegate.engine.running.session_log import SessionLog
 from sluicegate.engine.running.turns import Turns
 from sluicegate.engine.running.watch import Watch
@@ -95,7 +95,7 @@ class EngineParts:
     workers: WorkerRegistry | None = None
     warned: set[str] = field(default_factory=set)
 
-    async def chat_log(self, chat: ChatKey, place: Place = ALONE) -> ChatLog:
+    async def chat_log(self, chat: ChatKey, place: Place = UNSEEN) -> ChatLog:
         """The stored conversation as it is now; ``place`` was looked up before."""
         if self.workers is not None:
             await self.workers.keep_up()

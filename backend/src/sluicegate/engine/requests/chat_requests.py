@@ -73,7 +73,7 @@ class ChatRequests:
                 try:
                     reader = await self._follow(request, log, place, release, client, by)
                 except HeldElsewhere:
-                    # A turn of another process may be over soon; the next look tells.
+                    # The next look tells whether it is over.
                     if not self._is_passing(chat, place) or not await pause():
                         raise
             return reader
@@ -174,7 +174,7 @@ class ChatRequests:
                 return await self._continuing.go_on(log, plan, place, wish)
 
     def _is_passing(self, chat: ChatKey, place: Place) -> bool:
-        """Whether it is a turn of another process that is in the way."""
-        if place.fence is None or self._parts.turns.holders.of(chat) is not None:
+        """Whether what is in the way is no live chat, and so may be over soon."""
+        if self._parts.turns.holders.of(chat) is not None:
             return False
         return place.away is None or not place.away.is_live

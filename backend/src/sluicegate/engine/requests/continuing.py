@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ from sluicegate.engine.requests.stored_reader import (
     repeated,
     was_told,
 )
-from sluicegate.engine.running.elsewhere import ALONE, Pauses, Place
+from sluicegate.engine.running.elsewhere import UNSEEN, Pauses, Place
 from sluicegate.engine.running.turns import takes
 from sluicegate.errors import HeldElsewhere
 
@@ -60,12 +61,9 @@ class Continuing:
         chat = log.chat
         log, plan = await self._decided(log, plan, wish)
         if self._is_free(chat, place):
-            try:
-                # The lease tells whether somebody has been here since the log was read.
+            # The lease tells whether somebody has been here since the log was read.
+            with contextlib.suppress(HeldElsewhere):
                 return await self._run_on(log, plan, place, wish)
-            except HeldElsewhere:
-                if place.fence is None:
-                    raise
         while True:
             found = await self._behind_what_runs(chat, plan, wish.client)
             if not isinstance(found, Place):
@@ -73,7 +71,7 @@ class Continuing:
             try:
                 return await self._run_on(*await self._afresh(chat, plan, found), found, wish)
             except HeldElsewhere:
-                if found.fence is None:
+                if self._parts.database.is_exclusive:
                     raise
                 # Somebody else has taken the chat in between, perhaps with these answers.
                 await asyncio.sleep(0)
@@ -145,11 +143,11 @@ class Continuing:
         self, chat: ChatKey, plan: Answers, known: Collection[str], client: Client
     ) -> TurnReader | None:
         """What a live run of another process has told of the answers by now."""
-        _, now = await self._afresh(chat, plan, ALONE)
+        _, now = await self._afresh(chat, plan, UNSEEN)
         if was_told(now, known):
             pause = Pauses(_LAST_WORDS)
             while not has_ended(now) and await pause():
-                _, now = await self._afresh(chat, plan, ALONE)
+                _, now = await self._afresh(chat, plan, UNSEEN)
             return repeated(as_repeats(now), major=client.major)
         if plan.outputs:
             # Only who runs the chat can take these.

@@ -45,14 +45,14 @@ class Away:
 class Place:
     """How a chat stands: the fence of its last holder, and who holds it in another process.
 
-    The fence is None where no other process can be on the database.
+    Without a fence, nobody has looked.
     """
 
     fence: int | None = None
     away: Away | None = None
 
 
-ALONE: Final = Place()
+UNSEEN: Final = Place()
 
 
 class Pauses:
@@ -92,10 +92,8 @@ class Elsewhere:
 
     async def place(self, chat: ChatKey) -> Place:
         """How a chat stands now."""
-        if self._alone:
-            return ALONE
         state = await self._leases.state(chat)
-        if state.holder is None or self._is_here(chat):
+        if self._alone or state.holder is None or self._is_here(chat):
             return Place(state.fence)
         stream = await self._streams.find(chat)
         if stream is not None and stream.key.fence != state.fence:
