@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -109,7 +110,9 @@ class Postgres:
     def _signal_all(self, number: int) -> None:
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         for pid in (self.pid, *map(int, children)):
-            os.kill(pid, number)
+            # One that served a connection may just have ended with it.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _end(self, number: int) -> None:
         if self._process is not None:
