@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
-LONGEST = 300
+LONGEST = 500
 SOURCES = ("backend/src/", "frontend/", "e2e/")
 SUFFIXES = {".css", ".js", ".mjs", ".py", ".ts", ".tsx"}
 

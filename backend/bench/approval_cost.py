@@ -15,11 +15,11 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 
 from bench.client import BenchError
-from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.turn.reader import Client
 from sluicegate.replay import ScriptedModel
-from sluicegate.replay.loading import parse_scenarios
+from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.stores.approvals.ledger import DatabaseLedger
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.wire.requests import parse_chat_request

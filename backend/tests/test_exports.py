@@ -72,7 +72,7 @@ WEIGHT = {
         {"google", "starlette", "sqlalchemy", "uvicorn", "anyio", "jsonschema"},
     ),
     "what serve imports": (
-        "sluicegate.server.commands, sluicegate.server.app, sluicegate.server.serving",
+        "sluicegate.server.commands, sluicegate.server.app, sluicegate.server.uvicorn_server",
         {"asyncpg", "jsonschema", "litellm", "mcp", "PIL", "redis"},
     ),
 }

@@ -7,9 +7,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.client import Client
+    from sluicegate.engine.engine import ChatEngine
     from sluicegate.engine.options import EngineOptions
+    from sluicegate.engine.turn.reader import Client
     from sluicegate.errors import ConfigurationError, RequestError, ToolError
     from sluicegate.media import ToolResult
     from sluicegate.replay import ScriptedModel
@@ -35,8 +35,8 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "ChatEngine": "engine.chat_engine",
-    "Client": "engine.client",
+    "ChatEngine": "engine.engine",
+    "Client": "engine.turn.reader",
     "ConfigurationError": "errors",
     "EngineOptions": "engine.options",
     "RequestError": "errors",

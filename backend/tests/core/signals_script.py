@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from sluicegate.core.signals import (
     Answered,
-    Ask,
-    Asked,
+    ApprovalRequest,
+    ApprovalRequested,
     Call,
-    Called,
-    Neutral,
+    InputAvailable,
     Outcome,
-    Produced,
+    ResultChunk,
     Settled,
     Signal,
-    Speech,
-    StepBegan,
-    StepEnded,
+    StepFinished,
+    StepStarted,
+    TextChunk,
     ToolFacts,
     ToolKind,
+    UnheldChunk,
 )
 from sluicegate.wire.chunks import (
     BaseChunk,
@@ -41,30 +41,32 @@ if TYPE_CHECKING:
 def text(name: str) -> list[Signal]:
     """A whole text block."""
     return [
-        Speech(TextStartChunk(id=name)),
-        Speech(TextDeltaChunk(id=name, delta=name)),
-        Speech(TextEndChunk(id=name)),
+        TextChunk(TextStartChunk(id=name)),
+        TextChunk(TextDeltaChunk(id=name, delta=name)),
+        TextChunk(TextEndChunk(id=name)),
     ]
 
 
 def reasoning(name: str) -> list[Signal]:
     """A whole reasoning block."""
     return [
-        Neutral(ReasoningStartChunk(id=name)),
-        Neutral(ReasoningDeltaChunk(id=name, delta=name)),
-        Neutral(ReasoningEndChunk(id=name)),
+        UnheldChunk(ReasoningStartChunk(id=name)),
+        UnheldChunk(ReasoningDeltaChunk(id=name, delta=name)),
+        UnheldChunk(ReasoningEndChunk(id=name)),
     ]
 
 
 def call(name: str, kind: ToolKind = "gated") -> Signal:
     """A call whose id and tool share a name."""
-    return Called(Call(name, f"{name}_tool", {"n": 1}, ToolFacts(kind), "agent"))
+    return InputAvailable(Call(name, f"{name}_tool", {"n": 1}, ToolFacts(kind), "agent"))
 
 
 def ask(name: str) -> Signal:
     """The question about a call."""
-    return Asked(
-        Ask(f"ask-{name}", name, f"ask-{name}", "adk_request_confirmation", "", None, None, "inv")
+    return ApprovalRequested(
+        ApprovalRequest(
+            f"ask-{name}", name, f"ask-{name}", "adk_request_confirmation", "", None, None, "inv"
+        )
     )
 
 
@@ -95,7 +97,7 @@ def failed(name: str) -> Signal:
 
 def file(name: str) -> Signal:
     """A file that a tool made."""
-    return Produced(FileChunk(url=name, media_type="image/png"))
+    return ResultChunk(FileChunk(url=name, media_type="image/png"))
 
 
 def step(*inner: Signal | list[Signal]) -> list[Signal]:
@@ -103,7 +105,7 @@ def step(*inner: Signal | list[Signal]) -> list[Signal]:
     flat: list[Signal] = []
     for signal in inner:
         flat.extend(signal if isinstance(signal, list) else [signal])
-    return [StepBegan("agent"), *flat, StepEnded("agent")]
+    return [StepStarted("agent"), *flat, StepFinished("agent")]
 
 
 def shapes(chunks: Iterable[BaseChunk]) -> list[str]:

@@ -13,8 +13,8 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
+from sluicegate.core.emission_order import EmissionOrder
 from sluicegate.core.signals import ToolFacts
-from sluicegate.core.spoken_order import SpokenOrder
 from sluicegate.replay import ScriptedModel
 from tests.agents.conversation import Conversation
 from tests.core.told import Tools, replayed, translate, words
@@ -107,7 +107,7 @@ class Notes(BasePlugin):
 
     def __init__(self) -> None:
         super().__init__("notes")
-        self._order = SpokenOrder()
+        self._order = EmissionOrder()
 
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event

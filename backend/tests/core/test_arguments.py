@@ -8,7 +8,7 @@ from google.adk.utils.streaming_utils import _JsonPathTracker, _parse_json_path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.core.arguments import ArgumentsWriter, parse_path
+from sluicegate.core.streamed_arguments import ArgumentsWriter, parse_path
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.core.canonical import canonical_json, hash_arguments
+from sluicegate.core.json_values import canonical_json, hash_arguments
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.core.deferred_gate import DeferredGate
-from sluicegate.core.progressive_gate import ProgressiveGate
-from sluicegate.core.signals import Speech
+from sluicegate.core.release.deferred import DeferredBuffer
+from sluicegate.core.release.progressive import ProgressiveBuffer
+from sluicegate.core.signals import TextChunk
 from sluicegate.wire.chunks import TextDeltaChunk, TextEndChunk, TextStartChunk
 from tests.core.signals_script import (
     ask,
@@ -26,7 +26,7 @@ from tests.core.signals_script import (
 )
 
 if TYPE_CHECKING:
-    from sluicegate.core.gate import Gate
+    from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.core.signals import Signal
 
 TEXT_T = ["text-start t", "text-delta t", "text-end t"]
@@ -52,20 +52,20 @@ def a_step(*inner: list[str] | str) -> list[str]:
 EMPTY_STEP = ["start-step", "finish-step"]
 
 
-def waits(gate: Gate, signals: list[Signal]) -> list[str]:
+def waits(gate: ReleaseBuffer, signals: list[Signal]) -> list[str]:
     chunks = gate.feed_all(signals)
     assert gate.is_waiting
     return shapes([*chunks, *gate.pause()])
 
 
-def ends(gate: Gate, signals: list[Signal]) -> list[str]:
+def ends(gate: ReleaseBuffer, signals: list[Signal]) -> list[str]:
     chunks = gate.feed_all(signals)
     assert not gate.is_waiting
     return shapes([*chunks, *gate.finish()])
 
 
 def test_deferred_holds_text_and_results_until_the_last_approval() -> None:
-    gate = DeferredGate("call")
+    gate = DeferredBuffer("call")
     first = waits(gate, [*step(text("t"), call("a")), ask("a")])
     assert first == a_step(announced("a"), "tool-approval-request a")
     second = waits(gate, [result("a"), *step(call("b")), ask("b")])
@@ -77,16 +77,16 @@ def test_deferred_holds_text_and_results_until_the_last_approval() -> None:
 
 
 def test_deferred_shows_a_held_block_in_one_piece() -> None:
-    gate = DeferredGate("call")
-    pieces: list[Signal] = [Speech(TextStartChunk(id="t")), Speech(TextEndChunk(id="t"))]
-    pieces[1:1] = [Speech(TextDeltaChunk(id="t", delta=delta)) for delta in ("a ", "b ", "c")]
+    gate = DeferredBuffer("call")
+    pieces: list[Signal] = [TextChunk(TextStartChunk(id="t")), TextChunk(TextEndChunk(id="t"))]
+    pieces[1:1] = [TextChunk(TextDeltaChunk(id="t", delta=delta)) for delta in ("a ", "b ", "c")]
     chunks = [*gate.feed_all(step(pieces, text("u"))), *gate.finish()]
     assert shapes(chunks) == a_step(TEXT_T, TEXT_U)
     assert [c.delta for c in chunks if isinstance(c, TextDeltaChunk)] == ["a b c", "u"]
 
 
 def test_deferred_puts_what_ran_unasked_into_a_step_of_its_own_before_the_gate() -> None:
-    gate = DeferredGate("call")
+    gate = DeferredBuffer("call")
     signals = [*step(reasoning("r"), call("free", "free"), call("a")), result("free"), ask("a")]
     assert waits(gate, signals) == [
         *a_step(REASONING_R, ran_unasked("free")),
@@ -95,7 +95,7 @@ def test_deferred_puts_what_ran_unasked_into_a_step_of_its_own_before_the_gate()
 
 
 def test_deferred_announces_a_call_only_once_all_calls_of_its_step_are_known() -> None:
-    gate = DeferredGate("call")
+    gate = DeferredBuffer("call")
     assert shapes(gate.feed_all(step(call("maybe", "conditional"), call("a")))) == []
     assert shapes(gate.feed(ask("a"))) == []
     assert shapes([*gate.feed(ask("maybe")), *gate.pause()]) == a_step(
@@ -104,7 +104,7 @@ def test_deferred_announces_a_call_only_once_all_calls_of_its_step_are_known() -
 
 
 def test_deferred_ends_an_answer_without_words_with_an_empty_step_when_it_shows_a_tool() -> None:
-    gate = DeferredGate("call")
+    gate = DeferredBuffer("call")
     words = ends(gate, [*step(call("free", "free")), result("free")])
     assert words == [*a_step(ran_unasked("free"), "tool-output-available free"), *EMPTY_STEP]
 
@@ -119,14 +119,14 @@ def test_deferred_ends_an_answer_without_words_with_an_empty_step_when_it_shows_
 )
 def test_every_outcome_is_told_in_the_last_step(outcome: object, word: str) -> None:
     assert callable(outcome)
-    gate = DeferredGate("call")
+    gate = DeferredBuffer("call")
     waits(gate, [*step(call("a")), ask("a")])
     gate.feed_all([no("a")])
     assert ends(gate, [outcome("a"), *step(text("t"))]) == a_step(TEXT_T, word)
 
 
 def test_style_confirmation_shows_the_original_call_only_with_its_outcome() -> None:
-    gate = DeferredGate("confirmation")
+    gate = DeferredBuffer("confirmation")
     first = waits(gate, [*step(call("a")), ask("a")])
     assert first == a_step(announced("ask-a"), "tool-approval-request ask-a")
     gate.feed_all([yes("a")])
@@ -138,7 +138,7 @@ def test_style_confirmation_shows_the_original_call_only_with_its_outcome() -> N
 
 
 def test_style_confirmation_ends_a_denied_original_with_an_error() -> None:
-    gate = DeferredGate("confirmation")
+    gate = DeferredBuffer("confirmation")
     waits(gate, [*step(call("a")), ask("a")])
     gate.feed_all([no("a")])
     assert ends(gate, [refused("a"), *step(text("t"))]) == [
@@ -149,7 +149,7 @@ def test_style_confirmation_ends_a_denied_original_with_an_error() -> None:
 
 
 def test_preview_shows_text_and_takes_it_back_at_the_first_sign_of_a_tool() -> None:
-    gate = DeferredGate("call")
+    gate = DeferredBuffer("call")
     gate.preview = True
     words = waits(gate, [*step(reasoning("r"), text("t"), call("a")), ask("a")])
     assert words == a_step(
@@ -162,14 +162,14 @@ def test_preview_shows_text_and_takes_it_back_at_the_first_sign_of_a_tool() -> N
 
 def test_preview_and_deferred_rest_in_the_same_message() -> None:
     signals = [*step(text("t"), reasoning("r"), text("u"))]
-    shown, held = DeferredGate("call"), DeferredGate("call")
+    shown, held = DeferredBuffer("call"), DeferredBuffer("call")
     shown.preview = True
     after_reset = ends(shown, signals)
     assert after_reset[after_reset.index("reset-step") + 1 :] == ends(held, signals)[1:]
 
 
 def test_progressive_shows_everything_as_it_comes() -> None:
-    gate = ProgressiveGate("call")
+    gate = ProgressiveBuffer("call")
     first = waits(
         gate, [*step(text("t"), call("free", "free"), call("a")), result("free"), ask("a")]
     )
@@ -186,13 +186,13 @@ def test_progressive_shows_everything_as_it_comes() -> None:
 
 
 def test_progressive_never_leaves_a_finished_tool_in_the_last_step() -> None:
-    gate = ProgressiveGate("call")
+    gate = ProgressiveBuffer("call")
     words = ends(gate, [*step(call("free", "free")), result("free")])
     assert words == [*a_step(ran_unasked("free"), "tool-output-available free"), *EMPTY_STEP]
 
 
 def test_progressive_announces_a_call_that_may_ask_once_it_has_settled_or_asked() -> None:
-    gate = ProgressiveGate("call")
+    gate = ProgressiveBuffer("call")
     assert shapes(gate.feed_all(step(call("maybe", "conditional")))) == []
     assert shapes(gate.feed(result("maybe"))) == [
         "start-step",
@@ -207,13 +207,13 @@ def test_progressive_announces_a_call_that_may_ask_once_it_has_settled_or_asked(
     ]
 
 
-@pytest.mark.parametrize("gate", [DeferredGate("call"), ProgressiveGate("call")])
-def test_a_call_that_never_ended_is_closed_when_the_exchange_ends(gate: Gate) -> None:
+@pytest.mark.parametrize("gate", [DeferredBuffer("call"), ProgressiveBuffer("call")])
+def test_a_call_that_never_ended_is_closed_when_the_exchange_ends(gate: ReleaseBuffer) -> None:
     gate.feed_all(step(call("free", "free")))
     assert "tool-output-error free" in shapes(gate.finish())
 
 
-@pytest.mark.parametrize("gate", [DeferredGate("call"), ProgressiveGate("call")])
-def test_a_client_side_call_waits_for_the_browser(gate: Gate) -> None:
+@pytest.mark.parametrize("gate", [DeferredBuffer("call"), ProgressiveBuffer("call")])
+def test_a_client_side_call_waits_for_the_browser(gate: ReleaseBuffer) -> None:
     words = waits(gate, step(call("here", "client")))
     assert words == a_step(announced("here"))

@@ -6,7 +6,6 @@ import pytest
 
 from sluicegate.core.grammar import Grammar
 from sluicegate.errors import ChunkOrderError
-from sluicegate.wire.base_chunk import BaseChunk as AnyChunk
 from sluicegate.wire.chunks import (
     AbortChunk,
     BaseChunk,
@@ -37,6 +36,7 @@ from sluicegate.wire.chunks import (
     ToolOutputDeniedChunk,
     ToolOutputErrorChunk,
 )
+from sluicegate.wire.chunks import BaseChunk as AnyChunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

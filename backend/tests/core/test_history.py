@@ -9,11 +9,11 @@ import pytest
 from google.adk.events.event import Event
 from google.genai import types
 
+from sluicegate.core.approvals import ApprovalRow
 from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges
 from sluicegate.core.history import assistant_message, rebuild
 from sluicegate.core.keys import CallKey
-from sluicegate.core.ledger import ApprovalRow
-from sluicegate.core.release import Release
+from sluicegate.core.release.policy import ReleasePolicy
 from sluicegate.core.signals import ToolFacts
 from tests.core.events import PAY, asks, gave, model
 from tests.core.stories import function_call
@@ -25,7 +25,7 @@ SUPERSEDED = ApprovalRow(
 )
 
 
-def stamped(events: list[Event], release: Release) -> list[Event]:
+def stamped(events: list[Event], release: ReleasePolicy) -> list[Event]:
     stamp = TurnStamp("m", "t1", "u", release, "call", 1.0, "scripted").as_metadata()
     for event in events:
         notes = (event.custom_metadata or {}).get("sluicegate", {})
@@ -48,7 +48,9 @@ def reply(*said: str) -> Event:
 
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
-def test_a_card_that_was_closed_in_the_turn_that_asked_is_asked_first(release: Release) -> None:
+def test_a_card_that_was_closed_in_the_turn_that_asked_is_asked_first(
+    release: ReleasePolicy,
+) -> None:
     question: dict[str, Any] = {"role": "user", "parts": [{"text": "pay"}]}
     words = "Not run: Superseded before it was answered."
     events = stamped(
@@ -77,7 +79,7 @@ def test_a_card_that_was_closed_in_the_turn_that_asked_is_asked_first(release: R
     ("is_running", "state"), [(True, "approval-responded"), (False, "output-error")]
 )
 def test_a_yes_that_the_ledger_has_closed_waits_for_nobody(
-    release: Release, is_running: bool, state: str
+    release: ReleasePolicy, is_running: bool, state: str
 ) -> None:
     question: dict[str, Any] = {"role": "user", "parts": [{"text": "pay"}]}
     events = stamped(
@@ -98,7 +100,7 @@ def test_a_yes_that_the_ledger_has_closed_waits_for_nobody(
 
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
-def test_a_question_that_ended_with_its_turn_was_answered_by_nobody(release: Release) -> None:
+def test_a_question_that_ended_with_its_turn_was_answered_by_nobody(release: ReleasePolicy) -> None:
     question: dict[str, Any] = {"role": "user", "parts": [{"text": "pay"}]}
     words = "Not run: Superseded before it was answered."
     ended = {"sluicegate": {"outcomes": {"1": {"kind": "denied", "text": words}}}}
@@ -121,7 +123,7 @@ def test_a_question_that_ended_with_its_turn_was_answered_by_nobody(release: Rel
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
 def test_a_refused_call_ends_with_the_exchange_that_the_ledger_has_closed(
-    release: Release,
+    release: ReleasePolicy,
 ) -> None:
     question: dict[str, Any] = {"role": "user", "parts": [{"text": "pay twice"}]}
     calls = [function_call("pay", id=number, args={}) for number in "12"]

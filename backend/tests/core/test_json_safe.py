@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue
 
-from sluicegate.core.json_safe import MAX_DEPTH, json_safe
+from sluicegate.core.json_values import MAX_DEPTH, json_safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

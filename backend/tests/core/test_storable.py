@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.core.storable import storable_json
+from sluicegate.core.json_values import storable_json
 
 DIRTY: list[tuple[Any, Any]] = [
     ("a\0b", "a\ufffdb"),

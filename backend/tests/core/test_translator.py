@@ -9,7 +9,7 @@ from google.adk.code_executors import UnsafeLocalCodeExecutor
 from google.adk.planners import PlanReActPlanner
 
 from sluicegate.core.translator import Translator
-from sluicegate.wire.stored_files import StoredFile
+from sluicegate.wire.files import StoredFile
 from tests.core.stories import GATED, Story, agent, call, fragment, price, raw, text, whole
 from tests.core.told import replayed, translate, words
 

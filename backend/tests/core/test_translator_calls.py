@@ -9,10 +9,10 @@ from google.adk.events.event import Event
 from google.adk.tools._request_input_tool import request_input
 from google.genai import types
 
-from sluicegate.core.signals import Answered, Asked, Signal
+from sluicegate.core.signals import Answered, ApprovalRequested, Signal
 from sluicegate.core.translator import Translator
 from sluicegate.tools.client_tools import client_tool
-from sluicegate.wire.stored_files import StoredFile
+from sluicegate.wire.files import StoredFile
 from tests.core.stories import GATED, Story, agent, call, gated_pay, price
 from tests.core.told import FILES, translate, words
 
@@ -76,7 +76,7 @@ async def test_a_request_names_the_ids_that_adk_expects_its_answer_under() -> No
     story = Story(agent([call("pay", amount=5)], tools=tools))
     await story.say("pay")
     confirmation = next(iter(story.asked))
-    [asked] = [s.ask for s in translate(story.live) if isinstance(s, Asked)]
+    [asked] = [s.ask for s in translate(story.live) if isinstance(s, ApprovalRequested)]
     assert (asked.approval_id, asked.confirmation_id) == (confirmation, confirmation)
     assert asked.answer_name == "adk_request_confirmation"
     assert asked.invocation == story.live[0].invocation_id

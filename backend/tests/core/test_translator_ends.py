@@ -6,8 +6,13 @@ from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.genai import types
 
-from sluicegate.core.items import CallMade
-from sluicegate.core.signals import InputStreamed, Speech, StepBegan, StepEnded
+from sluicegate.core.signals import (
+    CallCompleted,
+    InputStreamed,
+    StepFinished,
+    StepStarted,
+    TextChunk,
+)
 from sluicegate.core.translator import Translator, Unfinished
 from tests.core.events import KINDS, PAY, asks, gave, model
 from tests.core.stories import text, thought
@@ -21,7 +26,7 @@ def test_what_was_told_of_a_model_call_that_never_ended_can_be_stored() -> None:
     for part in (thought("Hm."), text("I "), text("pay"), types.Part(function_call=args)):
         translator.feed(model(part, partial=True, id="x", branch="b"))
     expected = Unfinished(
-        "a", "b", [("thought", "Hm."), ("text", "I pay")], [CallMade("1", "pay", {"to": "An"})]
+        "a", "b", [("thought", "Hm."), ("text", "I pay")], [CallCompleted("1", "pay", {"to": "An"})]
     )
     assert translator.unfinished() == [expected]
     told = words([signal for signal in translator.end() if not isinstance(signal, InputStreamed)])
@@ -65,7 +70,7 @@ def test_a_model_call_whose_aggregate_never_came_is_over_when_the_next_one_speak
     translator = Translator(KINDS, files_url="")
     translator.feed(model(text("lost"), partial=True, id="x"))
     told = translator.feed(model(text("new"), id="y"))
-    assert [type(signal) for signal in told[:3]] == [Speech, StepEnded, StepBegan]
+    assert [type(signal) for signal in told[:3]] == [TextChunk, StepFinished, StepStarted]
     assert words(told[2:]) == ["step a", "text-2 new.", "end"]
     assert [piece.parts for piece in translator.unfinished()] == [[("text", "lost")]]
     assert [piece.ahead_of for piece in translator.unfinished()] == ["y"]
@@ -76,5 +81,5 @@ def test_a_failure_ends_the_model_call_it_happened_in() -> None:
     translator.feed(model(text("lost"), partial=True, id="x"))
     assert translator.feed(Event(author="a", id="y", actions=EventActions(end_of_agent=True))) == []
     ended = translator.feed(Event(author="a", id="z", error_code="ValueError"))
-    assert [type(signal) for signal in ended] == [Speech, StepEnded]
+    assert [type(signal) for signal in ended] == [TextChunk, StepFinished]
     assert words(translator.end()) == ["failed ValueError"]

@@ -10,7 +10,7 @@ from google.adk.events.event_actions import EventActions
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
-from sluicegate.core.signals import Answered, Called, Settled
+from sluicegate.core.signals import Answered, InputAvailable, Settled
 from tests.core.events import ABORTED, KINDS, PAY, asks, gave, model, noted
 from tests.core.stories import function_call, text
 from tests.core.told import translate, words
@@ -154,7 +154,7 @@ def test_progress_after_the_end_of_a_call_is_not_told() -> None:
 def test_arguments_and_outputs_are_json() -> None:
     made = model(function_call("pay", id="1", args={"n": float("inf"), "big": 2**70}))
     signals = translate([made, gave({"raw": b"abc"})])
-    [call] = [signal.call for signal in signals if isinstance(signal, Called)]
+    [call] = [signal.call for signal in signals if isinstance(signal, InputAvailable)]
     [done] = [signal.outcome for signal in signals if isinstance(signal, Settled)]
     assert call.args == {"n": None, "big": str(2**70)}
     assert done.output == {"raw": "[3 bytes]"}

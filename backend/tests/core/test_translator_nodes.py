@@ -12,7 +12,7 @@ from google.adk.events.request_input import RequestInput
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import START, RetryConfig, Workflow, node
 
-from sluicegate.core.signals import Answered, Asked, Called
+from sluicegate.core.signals import Answered, ApprovalRequested, InputAvailable
 from tests.core.stories import Story, agent, call
 from tests.core.told import translate, words
 
@@ -86,8 +86,8 @@ async def test_the_answer_of_a_node_goes_under_its_interrupt_id() -> None:
     await story.say("go")
     [question] = story.questions
     signals = translate(story.live)
-    [asked] = [signal.ask for signal in signals if isinstance(signal, Asked)]
-    [made] = [signal.call for signal in signals if isinstance(signal, Called)]
+    [asked] = [signal.ask for signal in signals if isinstance(signal, ApprovalRequested)]
+    [made] = [signal.call for signal in signals if isinstance(signal, InputAvailable)]
     wire = f"{question.invocation_id}:{question.id}"
     approval = f"{wire}:approval"
     assert (made.id, asked.call_id, asked.approval_id) == (wire, wire, approval)
@@ -153,7 +153,9 @@ async def test_credentials_are_asked_for_without_the_secrets() -> None:
     await story.say("mail?")
     told = await story.told()
     signals = translate(story.live)
-    asked = next(s.call for s in signals if isinstance(s, Called) and s.call.facts.kind == "client")
+    asked = next(
+        s.call for s in signals if isinstance(s, InputAvailable) and s.call.facts.kind == "client"
+    )
     assert isinstance(asked.args, dict)
     assert set(asked.args) == {"functionCallId", "authScheme", "authUri"}
     assert asked.args["authScheme"] == "oauth2"

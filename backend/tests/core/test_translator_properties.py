@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sluicegate.core.emission_order import EmissionOrder, in_emission_order
 from sluicegate.core.grammar import Grammar
-from sluicegate.core.json_safe import json_safe
-from sluicegate.core.progressive_gate import ProgressiveGate
+from sluicegate.core.json_values import json_safe
+from sluicegate.core.release.progressive import ProgressiveBuffer
 from sluicegate.core.signals import (
-    Asked,
-    Called,
+    ApprovalRequested,
+    InputAvailable,
     InputStreamed,
-    Neutral,
     Settled,
     Signal,
-    Speech,
-    StepBegan,
-    StepEnded,
+    StepFinished,
+    StepStarted,
+    TextChunk,
+    UnheldChunk,
 )
-from sluicegate.core.spoken_order import SpokenOrder, in_spoken_order
 from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import ErrorChunk, StartChunk
 from tests.core.told import Tools, translate, words
@@ -146,7 +146,7 @@ def test_no_event_is_too_strange(events: list[Any]) -> None:
     signals += translator.end()
     well_formed(signals)
     assert translator.end() == []
-    chunks = [StartChunk(), *ProgressiveGate("call").feed_all(signals)]
+    chunks = [StartChunk(), *ProgressiveBuffer("call").feed_all(signals)]
     grammar = Grammar()
     for chunk in chunks:
         grammar.feed(chunk)
@@ -157,26 +157,26 @@ def well_formed(signals: Sequence[Signal]) -> None:
     """Steps do not nest, calls are made inside them, outcomes come once and after their calls."""
     in_step, made, over = False, set[str](), set[str]()
     for signal in signals:
-        if isinstance(signal, StepBegan):
+        if isinstance(signal, StepStarted):
             assert not in_step
             in_step = True
-        elif isinstance(signal, StepEnded):
+        elif isinstance(signal, StepFinished):
             assert in_step
             in_step = False
-        elif isinstance(signal, Called):
+        elif isinstance(signal, InputAvailable):
             assert in_step
             assert signal.call.id not in made
             assert json_safe(signal.call.args) == signal.call.args
             made.add(signal.call.id)
-        elif isinstance(signal, Speech | InputStreamed):
+        elif isinstance(signal, TextChunk | InputStreamed):
             assert in_step
-        elif isinstance(signal, Asked):
+        elif isinstance(signal, ApprovalRequested):
             assert signal.ask.call_id in made
         elif isinstance(signal, Settled):
             assert signal.call_id in made - over
             if not signal.preliminary:
                 over.add(signal.call_id)
-        elif isinstance(signal, Neutral):
+        elif isinstance(signal, UnheldChunk):
             assert in_step or signal.chunk.type == "data-agent"  # type: ignore[attr-defined]
     assert not in_step
 
@@ -225,7 +225,7 @@ def runs(draw: st.DrawFn) -> list[Any]:
 
 @given(runs())
 def test_a_run_is_told_the_same_live_and_from_its_log(events: list[Any]) -> None:
-    order = SpokenOrder()
+    order = EmissionOrder()
     log = []
     for each in cast("list[Event]", events):
         note = order.note(each)
@@ -233,4 +233,4 @@ def test_a_run_is_told_the_same_live_and_from_its_log(events: list[Any]) -> None
             log.append(event(**{**vars(each), "custom_metadata": {"sluicegate": note}}))
     live = translate(events)
     well_formed(live)
-    assert words(translate(in_spoken_order(log))) == words(live)
+    assert words(translate(in_emission_order(log))) == words(live)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.core.emission_order import in_emission_order
 from sluicegate.core.signals import (
     Answered,
-    Asked,
-    Called,
+    ApprovalRequested,
     Failed,
+    InputAvailable,
     InputStreamed,
-    Neutral,
     Outcome,
-    Produced,
+    ResultChunk,
     Settled,
     Signal,
-    Speech,
-    StepBegan,
-    StepEnded,
+    StepFinished,
+    StepStarted,
+    TextChunk,
     ToolFacts,
+    UnheldChunk,
 )
-from sluicegate.core.spoken_order import in_spoken_order
 from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import (
     DataChunk,
@@ -58,7 +58,7 @@ def translate(events: Iterable[Event], tools: Tools | None = None) -> list[Signa
 
 def replayed(events: Sequence[Event], tools: Tools | None = None) -> list[Signal]:
     """Every signal of events of the log, but for answers: live their poster knows them."""
-    signals = translate(in_spoken_order(events), tools)
+    signals = translate(in_emission_order(events), tools)
     return [signal for signal in signals if not isinstance(signal, Answered)]
 
 
@@ -87,25 +87,25 @@ class _Words:
 
     def _read(self, signal: Signal) -> None:
         match signal:
-            case StepBegan(lane=lane):
+            case StepStarted(lane=lane):
                 self.lines.append(f"step {lane}")
-            case StepEnded():
+            case StepFinished():
                 self.lines.append("end")
-            case Speech(chunk=chunk) | Neutral(chunk=chunk):
+            case TextChunk(chunk=chunk) | UnheldChunk(chunk=chunk):
                 self._block(chunk)
             case InputStreamed(call_id=call_id, chunk=chunk):
                 self._input(self._name(call_id), chunk)
-            case Produced(chunk=chunk):
+            case ResultChunk(chunk=chunk):
                 self._produced(chunk)
             case _:
                 self.lines.append(self._of_call(signal))
 
     def _of_call(self, signal: Signal) -> str:
         match signal:
-            case Called(call=call):
+            case InputAvailable(call=call):
                 marks = f"{call.facts.kind}{' dynamic' if call.facts.dynamic else ''}"
                 return f"call {self._name(call.id)} {call.name} {_json(call.args)} {marks}"
-            case Asked(ask=ask):
+            case ApprovalRequested(ask=ask):
                 return f"ask {self._name(ask.call_id)}"
             case Answered(call_id=call_id, approval_id=approval, approved=yes, outcome=outcome):
                 said = f"{'yes' if yes else 'no'}" if approval else _outcome(outcome)

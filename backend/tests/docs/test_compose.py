@@ -13,8 +13,8 @@ from sluicegate import __version__
 from sluicegate.errors import Unavailable
 from sluicegate.server.app import build
 from sluicegate.server.cli import _parser
-from sluicegate.server.serving import CLOSING_SECONDS
 from sluicegate.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
+from sluicegate.server.uvicorn_server import CLOSING_SECONDS
 from sluicegate.stores.streams.open_streams import open_streams
 from tests.docs.markdown import DOCS, ROOT
 from tests.server.exchange import client

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sluicegate.core.ledger import TRANSITIONS
+from sluicegate.core.approvals import TRANSITIONS
 from tests.docs.markdown import DOCS, one_fence, rows
 
 PAGE = DOCS / "how-it-works.md"

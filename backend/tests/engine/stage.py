@@ -14,9 +14,9 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
-from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.replay import ScriptedModel
-from sluicegate.replay.loading import parse_scenarios
+from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.grammar import Grammar
-from sluicegate.engine.client import Client
+from sluicegate.engine.turn.reader import Client
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk
 from sluicegate.wire.messages import UIMessage, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
@@ -16,9 +16,9 @@ from sluicegate.wire.requests import ChatRequest, RequestLimits, parse_chat_requ
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sluicegate.core.release import Release
-    from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.turn.reader import TurnReader
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Talk:
     """One chat of one user."""
 
     engine: ChatEngine
-    release: Release = "deferred"
+    release: ReleasePolicy = "deferred"
     major: Literal[6, 7] = 7
     user: str = "ann"
     chat_id: str = field(default_factory=lambda: f"chat-{secrets.token_hex(6)}")

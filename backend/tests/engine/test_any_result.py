@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sluicegate import ToolResult
-from sluicegate.core.json_safe import json_safe
+from sluicegate.core.json_values import json_safe
 from sluicegate.engine.files.result_files import restored
 from sluicegate.errors import SluicegateError
 from sluicegate.media import Attachment

@@ -24,7 +24,7 @@ from google.adk.workflow import BaseNode, JoinNode, Workflow, node
 from google.genai import types
 from pydantic import BaseModel
 
-from sluicegate.engine.agents.app_copy import build_app
+from sluicegate.engine.agents.agent_copy import build_app
 from sluicegate.engine.agents.tree_walk import children_of
 from sluicegate.errors import ConfigurationError
 from tests.engine.adk_story import Story, call

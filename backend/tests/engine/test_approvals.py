@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.agents.parallel_agent import ParallelAgent
 
-from sluicegate.engine.requests import approvals as module
+from sluicegate.engine import approvals as module
 from sluicegate.errors import (
     AlreadyDecided,
     Malformed,
@@ -35,10 +35,10 @@ from tests.engine.talk import Talk
 from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 PAY = [calls(("pay", {"n": 1})), says("done")]
 YES = {"approved": True}
 
@@ -86,7 +86,7 @@ async def test_what_waits_is_listed_with_what_it_is_about(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_an_answer_from_elsewhere_runs_the_turn_to_its_end(
-    open_stage: Open, counted: Counted, release: Release
+    open_stage: Open, counted: Counted, release: ReleasePolicy
 ) -> None:
     script = [calls(("pay", {"n": 1}), text="I pay. "), says("done")]
     talk = Talk(await open_stage(scripted(script, [counted.tool()])), release)

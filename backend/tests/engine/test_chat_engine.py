@@ -14,12 +14,12 @@ from tests.engine.talk import Talk, decide
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sluicegate.core.release import Release
-    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.engine import ChatEngine
 
 pytestmark = on_every_store
 
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 
 
 def count(effects: Path) -> int:
@@ -34,7 +34,7 @@ async def rests(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_plain_answer_is_one_message(engine: ChatEngine, release: Release) -> None:
+async def test_a_plain_answer_is_one_message(engine: ChatEngine, release: ReleasePolicy) -> None:
     talk = Talk(engine, release)
     turn = await talk.say("story:plain")
     assert turn.finish_reason == "stop"
@@ -47,7 +47,7 @@ async def test_a_plain_answer_is_one_message(engine: ChatEngine, release: Releas
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("approved", [True, False])
 async def test_a_gated_tool_runs_once_after_a_yes_and_never_after_a_no(
-    engine: ChatEngine, effects: Path, release: Release, approved: bool
+    engine: ChatEngine, effects: Path, release: ReleasePolicy, approved: bool
 ) -> None:
     talk = Talk(engine, release)
     first = await talk.say("story:approval")
@@ -64,7 +64,7 @@ async def test_a_gated_tool_runs_once_after_a_yes_and_never_after_a_no(
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("story", ["two_in_sequence", "five_in_sequence"])
 async def test_gates_in_sequence_take_one_post_each(
-    engine: ChatEngine, effects: Path, release: Release, story: str
+    engine: ChatEngine, effects: Path, release: ReleasePolicy, story: str
 ) -> None:
     talk = Talk(engine, release)
     turn = await talk.say(f"story:{story}")

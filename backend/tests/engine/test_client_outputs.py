@@ -15,10 +15,10 @@ from tests.engine.stage import Counted, Prompts, calls, kinds, part_of, read, sa
 from tests.engine.talk import Talk, Turn, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 ANYTHING = {"type": "object", "properties": {}}
 HERE = client_tool("here", "Where the page is.", ANYTHING)
 HERE_GATED = client_tool("here_gated", "Where it is.", ANYTHING, require_confirmation=True)
@@ -55,7 +55,7 @@ def prompts() -> Prompts:
     ],
 )
 async def test_an_output_is_what_the_page_said_to_the_model_and_in_history(
-    open_stage: Open, prompts: Prompts, release: Release, output: Any, told: Any
+    open_stage: Open, prompts: Prompts, release: ReleasePolicy, output: Any, told: Any
 ) -> None:
     script = [calls(("here", {}), text="Let me see. "), says("There.")]
     talk = Talk(await open_stage(scripted(script, [HERE], before_model_callback=prompts)), release)
@@ -88,7 +88,7 @@ async def test_a_failure_of_the_page_stays_a_failure(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_gated_call_of_the_page_is_announced_again_once_it_may_run(
-    open_stage: Open, prompts: Prompts, release: Release
+    open_stage: Open, prompts: Prompts, release: ReleasePolicy
 ) -> None:
     script = [calls(("here_gated", {})), says("There.")]
     agent = scripted(script, [HERE_GATED], before_model_callback=prompts)
@@ -144,7 +144,7 @@ async def test_outputs_and_answers_of_one_step_go_to_the_model_together(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_an_output_for_a_server_tool_is_not_believed(
-    open_stage: Open, prompts: Prompts, release: Release
+    open_stage: Open, prompts: Prompts, release: ReleasePolicy
 ) -> None:
     counted = Counted()
     script = [calls(("here", {}), ("pay", {"n": 1})), says("done")]

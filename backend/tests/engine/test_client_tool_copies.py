@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.agents.app_copy import build_app
+from sluicegate.engine.agents.agent_copy import build_app
 from sluicegate.tools import ClientTool
 from sluicegate.tools.client_tools import GatedClientTool
 from tests.engine.tool_samples import Tools, agent, ask, gated, pay

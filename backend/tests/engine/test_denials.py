@@ -13,10 +13,10 @@ from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 
 
 @dataclass
@@ -64,7 +64,7 @@ async def test_the_model_is_told_of_a_no_and_of_its_reason(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_the_same_call_after_a_no_is_refused_without_asking(
-    open_stage: Open, counted: Counted, prompts: Prompts, release: Release
+    open_stage: Open, counted: Counted, prompts: Prompts, release: ReleasePolicy
 ) -> None:
     script = [
         calls(("pay", {"n": 1})),

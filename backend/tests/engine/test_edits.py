@@ -10,7 +10,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from pydantic import BaseModel
 
-from sluicegate.core.canonical import hash_arguments
+from sluicegate.core.json_values import hash_arguments
 from sluicegate.core.keys import ChatKey
 from sluicegate.errors import AlreadyDecided, Malformed, TooLarge, ToolError
 from sluicegate.tools import client_tool, gated
@@ -21,11 +21,11 @@ from tests.engine.test_denials import Asking
 from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
-    from sluicegate.core.ledger import ApprovalRow
-    from sluicegate.core.release import Release
+    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.release.policy import ReleasePolicy
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 PAY = [calls(("pay", {"n": 1})), says("done")]
 
 
@@ -56,7 +56,12 @@ async def row_of(talk: Talk) -> ApprovalRow:
     [("deferred", 6), ("deferred", 7), ("preview", 7), ("progressive", 6), ("progressive", 7)],
 )
 async def test_a_call_runs_as_it_was_changed_and_the_model_knows(
-    open_stage: Open, counted: Counted, prompts: Prompts, release: Release, major: Any, style: str
+    open_stage: Open,
+    counted: Counted,
+    prompts: Prompts,
+    release: ReleasePolicy,
+    major: Any,
+    style: str,
 ) -> None:
     agent = scripted(PAY, [counted.tool()], before_model_callback=prompts)
     talk = Talk(await open_stage(agent, approval_style=style), release, major)
@@ -101,7 +106,7 @@ async def test_unchanged_arguments_are_no_edit(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_each_of_two_calls_runs_as_its_own_card_says(
-    open_stage: Open, counted: Counted, release: Release
+    open_stage: Open, counted: Counted, release: ReleasePolicy
 ) -> None:
     script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]
     talk = Talk(await open_stage(scripted(script, [counted.tool()])), release)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.running.turns import RESTARTS
+from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.turn.registry import RESTARTS
 from sluicegate.errors import Unavailable
 from sluicegate.wire.chunks import ErrorChunk, TextDeltaChunk
 from sluicegate.wire.messages import UIMessage

@@ -13,10 +13,10 @@ from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted,
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 DAY = 86_400.0
 
 
@@ -52,7 +52,7 @@ async def test_a_late_answer_runs_nothing_and_says_expired(
     clock: Clock,
     counted: Counted,
     prompts: Prompts,
-    release: Release,
+    release: ReleasePolicy,
     approved: bool,
 ) -> None:
     script = [calls(("pay", {"n": 1}), text="I pay. "), says("Too late.")]

@@ -24,11 +24,12 @@ from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
-from sluicegate.core.release import Release
-from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.core.release.policy import ReleasePolicy
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.engine.models.fast_lane import UNDER_WAY, LaneCall, is_plain_text
-from sluicegate.engine.running.running_turn import RunningTurn
-from sluicegate.wire.chunks import TextDeltaChunk, encode
+from sluicegate.engine.turn.runner import RunningTurn
+from sluicegate.wire.chunks import TextDeltaChunk
+from sluicegate.wire.encoding import encode
 from sluicegate.wire.messages import comparable, is_tool_part, tool_name
 from tests.agents.conformance_agent import SCENARIOS
 from tests.agents.topologies import TOPOLOGIES
@@ -46,7 +47,7 @@ STORIES = sorted(
 AT_ONCE = {"parallel", "sequential_around_parallel", "two_single_turn", "workflow_fan_out"}
 """Trees whose branches begin in an order that is up to chance."""
 TREES = sorted(set(TOPOLOGIES) - {"agent_tool"})
-RELEASES: list[Release] = ["deferred", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 
 _MADE_UP = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -94,7 +95,7 @@ def answer_all(talk: Talk, answered: int) -> int:
     return answered
 
 
-async def told(engine: ChatEngine, text: str, release: Release) -> list[list[str]]:
+async def told(engine: ChatEngine, text: str, release: ReleasePolicy) -> list[list[str]]:
     """The chunks of each turn, from the question to the end of the exchange."""
     talk, answered = Talk(engine, release), 0
     turn = await talk.say(text)
@@ -256,7 +257,7 @@ async def test_a_failure_while_a_piece_is_told_ends_the_turn_and_not_the_model(
     def broken(*_: Any) -> Any:
         raise RuntimeError("words-of-a-failure")
 
-    monkeypatch.setattr("sluicegate.core.spoken_order.SpokenOrder._goes_on", broken)
+    monkeypatch.setattr("sluicegate.core.emission_order.EmissionOrder._goes_on", broken)
     turn = await talk.say("go")
     assert turn.failed
     assert "words-of-a-failure" not in "".join(encode(chunk) for chunk in turn.chunks)

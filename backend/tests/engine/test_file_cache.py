@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.files.file_cache import FileCache
+from sluicegate.engine.files.chat_files import FileCache
 from sluicegate.media.shaping import Form
 from tests.media import samples
 

@@ -16,10 +16,10 @@ from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
 from tests.engine.talk import Talk
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Asking:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_predicate_is_asked_of_each_call(open_stage: Open, release: Release) -> None:
+async def test_a_predicate_is_asked_of_each_call(open_stage: Open, release: ReleasePolicy) -> None:
     runs: list[int] = []
 
     async def pay(n: int) -> dict[str, int]:
@@ -63,7 +63,7 @@ async def test_a_predicate_is_asked_of_each_call(open_stage: Open, release: Rele
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_predicate_that_raises_fails_its_call_and_the_turn_goes_on(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     def decide_wrongly(n: int) -> bool:
         raise LookupError("words-of-an-exception")

@@ -16,7 +16,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow
 
 from sluicegate.errors import Malformed
-from sluicegate.wire.chunks import encode
+from sluicegate.wire.encoding import encode
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Prompts, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
-    from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.running.running_turn import RunningTurn
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.turn.reader import TurnReader
+    from sluicegate.engine.turn.runner import RunningTurn
 
     Open = Callable[..., AbstractAsyncContextManager[ChatEngine]]
 

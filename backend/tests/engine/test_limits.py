@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.engine.running.running_turn import TOOK_TOO_LONG
+from sluicegate.engine.turn.runner import TOOK_TOO_LONG
 from sluicegate.errors import HeldElsewhere, Malformed, StoreError, TooManyRequests, Unavailable
 from sluicegate.wire.encoding import encode
 from sluicegate.wire.messages import comparable
@@ -26,11 +26,11 @@ from tests.engine.stage import (
 from tests.engine.talk import Talk, Turn, check, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.turn.reader import TurnReader
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 HANGS = says("I am still at it", hang=True)
 
 
@@ -156,7 +156,7 @@ async def test_a_reader_that_comes_back_keeps_the_turn_alive(open_stage: Open) -
 
 @pytest.mark.parametrize("release", ["deferred", "preview"])
 async def test_no_more_is_held_than_the_setting_allows_and_nothing_is_lost(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     counted = Counted()
     long = "words and more words " * 40
@@ -174,7 +174,7 @@ async def test_no_more_is_held_than_the_setting_allows_and_nothing_is_lost(
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("bound", range(6, 30, 6))
 async def test_a_stream_that_grows_over_its_bound_ends_in_one_error(
-    open_stage: Open, release: Release, bound: int
+    open_stage: Open, release: ReleasePolicy, bound: int
 ) -> None:
     counted = Counted()
     script = [

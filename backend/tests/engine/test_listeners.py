@@ -22,8 +22,8 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import BaseNode, Workflow
 from google.genai import types
 
-from sluicegate.engine.agents.listeners import unheard_agents
-from sluicegate.engine.gate.gate_plugin import GatePlugin
+from sluicegate.engine.agents.partial_listeners import unheard_agents
+from sluicegate.engine.guard.plugin import ApprovalPlugin
 
 
 class Orchestrator(BaseAgent):
@@ -143,7 +143,7 @@ TREES: dict[str, tuple[BaseNode, set[str]]] = {
 @pytest.mark.parametrize("tree", TREES)
 def test_an_agent_is_unheard_where_nothing_of_the_users_sees_its_pieces(tree: str) -> None:
     root, expected = TREES[tree]
-    own = GatePlugin()
+    own = ApprovalPlugin()
     app = App(name="app", root_agent=root, plugins=[own])
     assert unheard_agents(app, own) == expected
 
@@ -155,7 +155,7 @@ def test_an_agent_is_unheard_where_nothing_of_the_users_sees_its_pieces(tree: st
 def test_a_plugin_that_sees_events_or_responses_hears_everybody(
     plugin: type[BasePlugin], expected: set[str]
 ) -> None:
-    own = GatePlugin()
+    own = ApprovalPlugin()
     app = App(name="app", root_agent=agent("a"), plugins=[own, plugin(name="other")])
     assert unheard_agents(app, own) == expected
 
@@ -163,6 +163,6 @@ def test_a_plugin_that_sees_events_or_responses_hears_everybody(
 def test_of_two_agents_of_one_name_both_must_be_unheard() -> None:
     inner = Workflow(name="inner", edges=[("START", agent("a", after_model_callback=listen))])
     root = Workflow(name="root", edges=[("START", agent("a"), inner)])
-    own = GatePlugin()
+    own = ApprovalPlugin()
     app = App(name="app", root_agent=root, plugins=[own])
     assert unheard_agents(app, own) == set()

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from sluicegate.engine.models.pace import PIECES, Pace
+from sluicegate.engine.models.fast_lane import PIECES, ReaderBackpressure
 from sluicegate.stores.base import StreamReader
 
 WINDOW = 1_000
@@ -21,7 +21,7 @@ class Reader:
         self.behind = behind
 
 
-def joined(pace: Pace, *behind: int) -> list[Reader]:
+def joined(pace: ReaderBackpressure, *behind: int) -> list[Reader]:
     readers = [Reader(each) for each in behind]
     for reader in readers:
         pace.join(cast("StreamReader", reader))
@@ -35,7 +35,7 @@ async def is_held_up(task: asyncio.Task[Any]) -> bool:
     return not task.done()
 
 
-async def say(pace: Pace, pieces: int = PIECES) -> None:
+async def say(pace: ReaderBackpressure, pieces: int = PIECES) -> None:
     for _ in range(pieces):
         if pace.is_due():
             await pace.step()
@@ -54,7 +54,7 @@ async def say(pace: Pace, pieces: int = PIECES) -> None:
 async def test_a_model_waits_where_every_reader_is_far_behind(
     behind: tuple[int, ...], waits: bool
 ) -> None:
-    pace = Pace(WINDOW, PATIENCE)
+    pace = ReaderBackpressure(WINDOW, PATIENCE)
     joined(pace, *behind)
     saying = asyncio.create_task(say(pace))
     assert await is_held_up(saying) is waits
@@ -63,7 +63,7 @@ async def test_a_model_waits_where_every_reader_is_far_behind(
 
 
 async def test_it_goes_on_when_one_has_caught_up() -> None:
-    pace = Pace(WINDOW, PATIENCE)
+    pace = ReaderBackpressure(WINDOW, PATIENCE)
     [reader] = joined(pace, 2 * WINDOW)
     saying = asyncio.create_task(say(pace))
     reader.behind = WINDOW + 1
@@ -75,7 +75,7 @@ async def test_it_goes_on_when_one_has_caught_up() -> None:
 
 
 async def test_it_goes_on_when_the_last_has_left() -> None:
-    pace = Pace(WINDOW, PATIENCE)
+    pace = ReaderBackpressure(WINDOW, PATIENCE)
     [reader] = joined(pace, 2 * WINDOW)
     saying = asyncio.create_task(say(pace))
     assert await is_held_up(saying)
@@ -84,13 +84,13 @@ async def test_it_goes_on_when_the_last_has_left() -> None:
 
 
 async def test_it_goes_on_when_nobody_moves_for_long() -> None:
-    pace = Pace(WINDOW, 0.01)
+    pace = ReaderBackpressure(WINDOW, 0.01)
     joined(pace, 2 * WINDOW)
     await say(pace)
 
 
 async def test_whoever_reads_gets_a_chance_to_run() -> None:
-    pace = Pace(WINDOW, PATIENCE)
+    pace = ReaderBackpressure(WINDOW, PATIENCE)
     ran = asyncio.Event()
     asyncio.get_running_loop().call_soon(ran.set)
     await say(pace, PIECES - 1)

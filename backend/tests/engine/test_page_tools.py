@@ -14,9 +14,9 @@ from google.genai import types
 from pydantic import Field
 
 from sluicegate.errors import ConfigurationError, Malformed, TooLarge, TooManyRequests
-from sluicegate.media import labels
+from sluicegate.media import selection as labels
 from sluicegate.replay import ScriptedModel
-from sluicegate.replay.loading import parse_scenarios
+from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.tools import client_tool
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.requests import ChatRequest, parse_chat_request

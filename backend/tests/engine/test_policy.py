@@ -17,10 +17,10 @@ from tests.engine.talk import Talk
 from tests.engine.test_denials import Asking
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 PAY = [calls(("pay", {"n": 1})), says("done")]
 
 
@@ -124,7 +124,7 @@ async def test_what_the_policy_has_come_to_forbid_does_not_run_after_the_yes(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_tool_that_asks_by_itself_is_judged_when_it_asks(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     asking, rules = Asking(), Rules(before="no more.")
     script = [calls(("ask", {"n": 1})), says("done")]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.engine.rates import Rate
+from sluicegate.engine.limits import RateLimit
 from sluicegate.errors import TooManyRequests
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.talk import Talk
@@ -27,7 +27,7 @@ class Clock:
 
 def test_so_many_in_any_minute_and_not_one_more() -> None:
     clock = Clock()
-    rate = Rate(3, "Wait.", clock=clock)
+    rate = RateLimit(3, "Wait.", clock=clock)
     for moment in (1_000.0, 1_010.0, 1_059.0):
         clock.now = moment
         rate.take("ann")
@@ -44,7 +44,7 @@ def test_so_many_in_any_minute_and_not_one_more() -> None:
 
 def test_what_is_refused_does_not_count() -> None:
     clock = Clock()
-    rate = Rate(1, "Wait.", clock=clock)
+    rate = RateLimit(1, "Wait.", clock=clock)
     rate.take("ann")
     for _ in range(5):
         with pytest.raises(TooManyRequests) as refused:
@@ -57,7 +57,7 @@ def test_what_is_refused_does_not_count() -> None:
 
 def test_users_who_do_nothing_are_forgotten() -> None:
     clock = Clock()
-    rate = Rate(1, "Wait.", clock=clock)
+    rate = RateLimit(1, "Wait.", clock=clock)
     for number in range(5_000):
         rate.take(f"user-{number}")
         clock.now += 0.1

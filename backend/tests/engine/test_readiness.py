@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from sluicegate.engine import readiness as room
-from sluicegate.engine.readiness import NOT_SHARED, STREAMS_AWAY, readiness
+from sluicegate.engine import resources as room
+from sluicegate.engine.resources import NOT_SHARED, STREAMS_AWAY, readiness
 from sluicegate.errors import StoreUnavailable, Unavailable
 
 

@@ -10,11 +10,11 @@ import pytest
 from google.adk.tools.tool_context import ToolContext
 from sqlalchemy import delete
 
+from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.keys import ChatKey, idempotency_key
-from sluicegate.core.ledger import Decision, NewApproval
-from sluicegate.engine.requests import answer_turn
-from sluicegate.engine.requests.answer_turn import AnswerTurn
-from sluicegate.engine.requests.turn_setup import Setup, prepare
+from sluicegate.engine import continue_turn as answer_turn
+from sluicegate.engine.continue_turn import AnswerTurn
+from sluicegate.engine.start_turn import TurnSetup, prepare_turn
 from sluicegate.stores.sql.schema import APPROVALS
 from sluicegate.tools import approval_of, gated
 from sluicegate.wire.messages import comparable
@@ -23,9 +23,9 @@ from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.ledger import ApprovalRow
-    from sluicegate.engine.parts import EngineParts
-    from sluicegate.engine.running.running_turn import RunningTurn
+    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.engine.resources import EngineResources
+    from sluicegate.engine.turn.runner import RunningTurn
     from tests.engine.stage import Open
 
 pytestmark = on_every_store
@@ -184,7 +184,7 @@ async def test_a_look_up_that_fails_leaves_the_outcome_unknown(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("sluicegate.engine.gate.recovery._PATIENCE", 0.05)
+    monkeypatch.setattr("sluicegate.engine.guard.recovery._PATIENCE", 0.05)
 
     async def find(key: str) -> None:
         if fault == "hangs":
@@ -244,10 +244,10 @@ async def test_an_approval_that_is_in_no_ledger_is_not_believed(
     talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay)])))
     await talk.say("pay")
 
-    async def without_rows(parts: EngineParts, setup: Setup) -> RunningTurn:
-        return await prepare(parts, replace(setup, rows=()))
+    async def without_rows(parts: EngineResources, setup: TurnSetup) -> RunningTurn:
+        return await prepare_turn(parts, replace(setup, rows=()))
 
-    monkeypatch.setattr(answer_turn, "prepare", without_rows)
+    monkeypatch.setattr(answer_turn, "prepare_turn", without_rows)
     turn = await talk.approve()
     assert "no approval of this call is known" in part_of(turn.message, "pay")["errorText"]
     assert bank.repeats == []

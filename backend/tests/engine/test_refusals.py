@@ -13,8 +13,8 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import BaseNode, Workflow
 
 from sluicegate.engine.agents import refusals as module
-from sluicegate.engine.agents.agent_tree import survey
 from sluicegate.engine.agents.refusals import refusals
+from sluicegate.engine.agents.survey import survey
 from tests.engine.tool_samples import (
     Hanging,
     Plain,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided, Malformed, ToolError, Unknown
 from sluicegate.tools import gated
 from sluicegate.wire.chunks import ToolApprovalRequestChunk, ToolApprovalResponseChunk
@@ -28,13 +28,13 @@ from tests.engine.test_denials import Asking
 from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.wire.messages import Part, UIMessage
     from tests.engine.stage import Open
 
 Major = Literal[6, 7]
-RELEASES: list[Release] = ["deferred", "preview", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 TWICE = [calls(("pay", {"n": 1})), calls(("pay", {"n": 2})), says("done")]
 
 
@@ -63,7 +63,7 @@ def paid(message: UIMessage) -> list[Part]:
     [("deferred", 6), ("deferred", 7), ("preview", 7), ("progressive", 6), ("progressive", 7)],
 )
 async def test_a_remembered_tool_does_not_ask_again(
-    open_stage: Open, counted: Counted, release: Release, major: Major, style: str
+    open_stage: Open, counted: Counted, release: ReleasePolicy, major: Major, style: str
 ) -> None:
     engine = await open_stage(scripted(TWICE, [counted.tool()]), approval_style=style)
     talk = Talk(engine, release, major)
@@ -111,7 +111,7 @@ async def test_it_survives_a_restart(open_engine: Any, counted: Counted) -> None
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_beside_a_call_that_asks_its_result_is_held(
-    open_stage: Open, counted: Counted, release: Release
+    open_stage: Open, counted: Counted, release: ReleasePolicy
 ) -> None:
     asking = Asking()
     script = {
@@ -138,7 +138,7 @@ async def test_beside_a_call_that_asks_its_result_is_held(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_tool_that_asks_by_itself_is_remembered_too(
-    open_stage: Open, prompts: Prompts, release: Release
+    open_stage: Open, prompts: Prompts, release: ReleasePolicy
 ) -> None:
     asking = Asking()
     script = [calls(("ask", {"n": 1})), calls(("ask", {"n": 2})), says("done")]
@@ -171,7 +171,7 @@ async def test_a_tool_that_does_not_ask_this_time_is_no_remembered_call(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_remembered_call_that_fails_is_told_as_any_other(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     async def pay(n: int) -> None:
         """Pay."""
@@ -363,7 +363,7 @@ async def test_a_reader_may_join_while_a_remembered_call_runs(open_stage: Open) 
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_remembered_call_that_is_cut_has_an_unknown_outcome(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     held = HeldTool()
     script = {

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.requests.answer_turn import AnswerTurn
-from sluicegate.engine.requests.new_turn import NewTurn
+from sluicegate.engine.continue_turn import AnswerTurn
+from sluicegate.engine.start_turn import StartTurn
 from sluicegate.errors import TooManyRequests, TurnRunning
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
@@ -30,14 +30,14 @@ from tests.engine.stores import on_every_store
 from tests.engine.talk import Talk, check, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.ledger import ApprovalRow
-    from sluicegate.core.release import Release
+    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
 
 pytestmark = on_every_store
 
-RELEASES: list[Release] = ["deferred", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 
 
 def answered(talk: Talk, *, approved: bool = True) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def question(name: str, text: str) -> UIMessage:
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_the_same_answer_while_it_runs_joins_the_turn(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     held = HeldTool()
     script = [calls(("hold", {"n": 1}), text="Wait. "), says("done")]
@@ -75,7 +75,7 @@ async def test_the_same_answer_while_it_runs_joins_the_turn(
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("approved", [True, False])
 async def test_the_same_answer_later_brings_the_rest_of_the_message_and_runs_nothing(
-    open_stage: Open, release: Release, approved: bool
+    open_stage: Open, release: ReleasePolicy, approved: bool
 ) -> None:
     counted = Counted()
     script = [
@@ -263,7 +263,7 @@ async def test_an_answer_whose_exchange_is_closed_by_another_writer_meanwhile_ru
         exchange = (await parts.chat_log(chat)).last()
         assert exchange is not None
         async with parts.turns.leases.holding(chat, after=None):
-            await NewTurn(parts).close(chat, exchange)
+            await StartTurn(parts).close(chat, exchange)
         return rows
 
     monkeypatch.setattr(AnswerTurn, "decide", overtaken)

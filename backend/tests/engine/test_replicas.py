@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import update
 
-from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
-from sluicegate.engine.requests import chat_requests
-from sluicegate.engine.running import watch
+from sluicegate.engine import requests
+from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.turn import lease_monitor
+from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, TurnRunning, Unknown
 from sluicegate.stores.sql.schema import LEASES
 from sluicegate.wire.messages import comparable
@@ -23,15 +23,15 @@ from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
-    from sluicegate.engine.running.turn_reader import TurnReader
-    from sluicegate.stores.leases.lease_port import LeaseState
+    from sluicegate.engine.turn.reader import TurnReader
+    from sluicegate.stores.leases.base import LeaseState
     from sluicegate.stores.sql.database import Database
     from tests.engine.stage import OpenReplicas as Open
 
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "SECONDS", 0.02)
+    monkeypatch.setattr(lease_monitor, "SECONDS", 0.02)
 
 
 is_shared = pytest.mark.parametrize("streams_url", ["shared streams"], indirect=True)
@@ -238,7 +238,7 @@ async def test_new_text_is_refused_while_another_replica_answers(
     talk = Talk(one)
     reader = await talk.start(_question("count"))
     await steps.reached(1)
-    monkeypatch.setattr(chat_requests, "HELD_PATIENCE", 0.05)
+    monkeypatch.setattr(requests, "HELD_PATIENCE", 0.05)
     with pytest.raises(HeldElsewhere):
         await at(talk, two).start(_question("something else"))
     with pytest.raises(TurnRunning):

@@ -13,13 +13,11 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate import ToolResult
-from sluicegate.core.event_parts import media_in
-from sluicegate.engine.files.result_files import FILES_KEY, restored
-from sluicegate.engine.files.result_limits import ResultLimits
-from sluicegate.engine.files.tool_results import is_native
+from sluicegate.core.events import media_in
+from sluicegate.engine.files.result_files import FILES_KEY, ResultLimits, is_native, restored
 from sluicegate.media import Attachment
-from sluicegate.media.found import Link
-from sluicegate.wire.stored_files import StoredFile, read_uri
+from sluicegate.media.file_sources import Link
+from sluicegate.wire.files import StoredFile, read_uri
 from tests.media import samples
 from tests.media.history import CHAT, Server
 

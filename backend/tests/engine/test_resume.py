@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.turn.reader import Client
 from sluicegate.wire.chunks import for_major
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
@@ -15,8 +15,8 @@ from tests.engine.stage import Counted, Steps, calls, kinds, read, says, scripte
 from tests.engine.talk import Talk, check, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
-    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.engine import ChatEngine
     from sluicegate.wire.chunks import BaseChunk
     from tests.engine.stage import Open
 
@@ -43,7 +43,7 @@ async def approved(talk: Talk) -> asyncio.Task[list[BaseChunk]]:
 
 @pytest.mark.parametrize("release", ["deferred", "preview", "progressive"])
 async def test_a_reader_may_join_after_any_piece_of_a_later_turn(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     steps = Steps()
     script = [calls(("pay", {"n": 1}), text="first "), THOUGHTS_AND_WORDS]

@@ -14,7 +14,7 @@ from google.adk.workflow import START, Workflow
 
 from sluicegate.server.logs import logging_to_stderr
 from sluicegate.server.settings import Settings
-from sluicegate.wire.chunks import encode
+from sluicegate.wire.encoding import encode
 from tests.engine.stage import calls, says, scripted
 from tests.engine.talk import Talk
 

@@ -26,13 +26,13 @@ from tests.engine.stage import (
 from tests.engine.talk import Talk, Turn, decide
 
 if TYPE_CHECKING:
+    from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.keys import CallKey
-    from sluicegate.core.ledger import ApprovalRow
-    from sluicegate.core.release import Release
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.turn.reader import TurnReader
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 HANGS = says("I am still at it", hang=True)
 
 
@@ -63,7 +63,9 @@ async def stopped(talk: Talk, reader: TurnReader) -> Turn:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_what_was_said_before_a_stop_is_kept(open_stage: Open, release: Release) -> None:
+async def test_what_was_said_before_a_stop_is_kept(
+    open_stage: Open, release: ReleasePolicy
+) -> None:
     steps = Steps()
     script = {"go": [says("I said this much")], "and": [says("another answer")]}
     talk = Talk(await open_stage(scripted(script, [Counted().tool()], sleep=steps)), release)
@@ -95,7 +97,7 @@ async def test_a_stop_releases_what_was_held(open_stage: Open) -> None:
 
 @pytest.mark.parametrize("release", [*RELEASES, "preview"])
 async def test_a_stop_that_comes_with_the_question_closes_it_in_the_ledger_too(
-    open_stage: Open, monkeypatch: pytest.MonkeyPatch, release: Release
+    open_stage: Open, monkeypatch: pytest.MonkeyPatch, release: ReleasePolicy
 ) -> None:
     counted = Counted()
     script = [calls(("pay", {"n": 1}), text="I pay. "), says("never said")]
@@ -123,7 +125,7 @@ async def test_a_stop_that_comes_with_the_question_closes_it_in_the_ledger_too(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_stop_waits_for_a_claimed_call_and_keeps_its_outcome(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     held, prompts = HeldTool(), Prompts()
     script = [calls(("hold", {"n": 1})), says("never said")]
@@ -231,7 +233,7 @@ async def test_a_stop_that_a_crash_cut_closes_its_cards_all_the_same(
     async def crash(*_: object) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr("sluicegate.engine.running.session_log.SessionLog.append_closings", crash)
+    monkeypatch.setattr("sluicegate.engine.turn.session_log.SessionLog.append_closings", crash)
     with pytest.raises(ConnectionError):
         await stop(talk)
     message = await talk.history()

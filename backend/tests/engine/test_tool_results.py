@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.engine.files.tool_results import storable
+from sluicegate.engine.files.result_files import storable
 
 
 @pytest.mark.parametrize("result", [None, {}, {"a": 1}, "text", [1, 2]])

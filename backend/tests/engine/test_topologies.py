@@ -16,8 +16,8 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.events.event import Event
 from google.adk.workflow import BaseNode
 
-from sluicegate.engine.agents.agent_tree import survey
 from sluicegate.engine.agents.refusals import refusals
+from sluicegate.engine.agents.survey import survey
 from tests.engine.adk_story import Conversation, Open, Story, answer, call, location, step
 from tests.engine.lost_topologies import LOST
 from tests.engine.topologies import RESUMED, delegate, flow, parallel, sequence

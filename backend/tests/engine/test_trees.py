@@ -14,7 +14,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.parallel_agent import ParallelAgent
 from google.adk.agents.sequential_agent import SequentialAgent
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import ConfigurationError
 from sluicegate.replay import ScriptedModel
 from sluicegate.wire.messages import comparable, is_tool_part, tool_name
@@ -26,7 +26,7 @@ from tests.engine.talk import Talk, Turn, decide
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from tests.engine.stage import Open
 
 ANSWERABLE = sorted(set(TOPOLOGIES) - {"agent_tool"})
@@ -64,7 +64,7 @@ async def rests(talk: Talk, turn: Turn) -> None:
 )
 @pytest.mark.parametrize("name", ANSWERABLE)
 async def test_every_gate_of_a_tree_is_asked_once_and_runs_once(
-    open_stage: Open, effects: Path, name: str, release: Release, style: str
+    open_stage: Open, effects: Path, name: str, release: ReleasePolicy, style: str
 ) -> None:
     engine = await open_stage(TOPOLOGIES[name](), approval_style=style)
     talk = Talk(engine, release)
@@ -188,7 +188,7 @@ class AtOnce:
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
 @pytest.mark.parametrize("seed", range(3))
 async def test_agents_that_speak_at_once_are_told_one_after_the_other(
-    open_stage: Open, seed: int, release: Release
+    open_stage: Open, seed: int, release: ReleasePolicy
 ) -> None:
     """However their pieces interleave: each block is whole, history has the same order."""
     at_once = AtOnce(seed)
@@ -209,7 +209,7 @@ async def test_agents_that_speak_at_once_are_told_one_after_the_other(
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
 @pytest.mark.parametrize("pieces", [1, 3])
 async def test_agents_that_speak_at_once_may_be_stopped_in_the_middle(
-    open_stage: Open, pieces: int, release: Release
+    open_stage: Open, pieces: int, release: ReleasePolicy
 ) -> None:
     at_once = AtOnce(pieces)
     talk = Talk(await open_stage(at_once.tree()), release)

@@ -7,17 +7,12 @@ import asyncio
 import pytest
 
 from sluicegate.core.keys import ChatKey, TurnKey
-from sluicegate.engine.running.turn_reader import TurnReader
+from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import StoreError
 from sluicegate.stores.base import StreamWriter
 from sluicegate.stores.streams.memory import MemoryStreamStore
-from sluicegate.wire.chunks import (
-    FinishChunk,
-    ResetStepChunk,
-    StartChunk,
-    TextDeltaChunk,
-    encode,
-)
+from sluicegate.wire.chunks import FinishChunk, ResetStepChunk, StartChunk, TextDeltaChunk
+from sluicegate.wire.encoding import encode
 
 KEY = TurnKey(ChatKey("app", "ann", "chat"), "turn", 1)
 START, FINISH = StartChunk(message_id="m"), FinishChunk(finish_reason="stop")

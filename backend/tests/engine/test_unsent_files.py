@@ -12,7 +12,7 @@ from google.genai import types
 
 from sluicegate import ToolResult
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.running.session_log import SessionLog
+from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.errors import Unknown
 from sluicegate.wire.requests import parse_chat_request
 from tests.engine.stage import calls, read, says, scripted
@@ -20,7 +20,7 @@ from tests.engine.talk import Talk
 from tests.media import samples
 
 if TYPE_CHECKING:
-    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.engine import ChatEngine
     from tests.engine.stage import Open
 
 TTL = 100.0

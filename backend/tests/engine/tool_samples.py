@@ -17,7 +17,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import BaseNode
 from google.genai import types
 
-from sluicegate.engine.agents.agent_tree import AgentSurvey, survey
+from sluicegate.engine.agents.survey import AgentSurvey, survey
 from sluicegate.tools import client_tool
 
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from google.adk.events.event import Event
 
+from sluicegate.engine.continue_turn import AnswerTurn
 from sluicegate.engine.models.fast_lane import FastLanes
-from sluicegate.engine.requests.answer_turn import AnswerTurn
-from sluicegate.engine.running.running_turn import RunningTurn
+from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.stores.approvals.ledger import DatabaseLedger
 from sluicegate.stores.sessions import ChatSessions
 

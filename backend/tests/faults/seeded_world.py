@@ -26,15 +26,15 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 from sqlalchemy import Connection
 
+from sluicegate.core.approvals import ApprovalState
 from sluicegate.core.keys import ChatKey
-from sluicegate.core.ledger import ApprovalState
-from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.replay import ScriptedModel
-from sluicegate.replay.loading import parse_scenarios
-from sluicegate.stores.sql.file_lock import FileLock
-from sluicegate.stores.sql.lane import plain_of
+from sluicegate.replay.scenario import parse_scenarios
+from sluicegate.stores.sql.connection_thread import plain_of
+from sluicegate.stores.sql.sqlite import FileLock
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
 from tests.engine.stage import calls, says
 from tests.engine.talk import Talk, decide
@@ -124,8 +124,8 @@ def seeded(choose: random.Random) -> Iterator[Open]:
         patch.setattr(connection, "_connect", still.attach)
         patch.setattr(connection, "__await__", lambda self: self._connect().__await__())
         patch.setattr(connection, "stop", lambda _self: None)
-        patch.setattr("sluicegate.stores.sql.lane.ThreadPoolExecutor", _NoPool)
-        patch.setattr("sluicegate.stores.sql.lane.Lane._wait_to_begin", _begin_at_once)
+        patch.setattr("sluicegate.stores.sql.connection_thread.ThreadPoolExecutor", _NoPool)
+        patch.setattr("sluicegate.stores.sql.connection_thread.Lane._wait_to_begin", _begin_at_once)
         patch.setattr("sluicegate.stores.sql.sqlite.FileLock", still.lock)
         for module in (sqlite3, sqlite3.dbapi2):
             patch.setattr(module, "connect", still.connect)

@@ -20,7 +20,7 @@ from sluicegate.wire.messages import comparable
 from tests.engine.talk import Talk, Turn
 
 if TYPE_CHECKING:
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.engine.turn.reader import TurnReader
 
 PATIENCE = 5.0
 """Seconds after which a test gives up; nothing waits for as long when it passes."""

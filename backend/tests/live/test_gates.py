@@ -25,10 +25,10 @@ from tests.engine.talk import Talk, decide
 from tests.live.caller import Caller, agree, calling, speaks
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 MODELS = ["scripted", "gemini-3.1-flash-live-preview"]
 
 
@@ -74,7 +74,7 @@ SCRIPT = [calls(("pay", {"n": 3}), text="Let me pay."), says("Done.")]
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("approved", [True, False], ids=["yes", "no"])
 async def test_a_gated_call_waits_for_its_answer(
-    open_stage: Open, kind: str, release: Release, model: str, *, approved: bool
+    open_stage: Open, kind: str, release: ReleasePolicy, model: str, *, approved: bool
 ) -> None:
     pay = Payments()
     engine = await open_stage(scripted(SCRIPT, [getattr(pay, kind)()], model=model))
@@ -98,7 +98,9 @@ async def test_a_gated_call_waits_for_its_answer(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_an_approval_appears_from_what_was_spoken(open_stage: Open, release: Release) -> None:
+async def test_an_approval_appears_from_what_was_spoken(
+    open_stage: Open, release: ReleasePolicy
+) -> None:
     pay = Payments()
     script = [{**SCRIPT[0], "parts": [*speaks("I will.")["parts"], *SCRIPT[0]["parts"][1:]]}]
     script.append(speaks("It is paid."))
@@ -123,7 +125,7 @@ async def test_an_approval_appears_from_what_was_spoken(open_stage: Open, releas
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("release", RELEASES)
 async def test_parallel_calls_are_asked_at_once_and_answered_together(
-    open_stage: Open, release: Release, model: str
+    open_stage: Open, release: ReleasePolicy, model: str
 ) -> None:
     pay, look = Payments(), Counted()
     script = [
@@ -264,7 +266,7 @@ async def test_somebody_elses_answer_is_unknown(open_stage: Open) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_tool_of_the_browser_waits_for_its_output(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     schema = {"type": "object", "properties": {}}
     script = [calls(("locate", {})), says("There you are.")]

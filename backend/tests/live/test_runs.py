@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.engine.requests import chat_requests
-from sluicegate.engine.running import watch
+from sluicegate.engine import requests
+from sluicegate.engine.turn import lease_monitor
 from sluicegate.errors import HeldElsewhere
 from sluicegate.live import asks, runs
 from sluicegate.live.out import Ended
@@ -21,11 +21,11 @@ from tests.live.caller import PATIENCE, Caller, agree, calling, speaks
 
 if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
-    from sluicegate.core.release import Release
-    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.engine import ChatEngine
     from tests.engine.stage import Open, OpenReplicas
 
-RELEASES: list[Release] = ["deferred", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 SCRIPT = {
     "pay": [calls(("pay", {"n": 3}), text="Let me pay."), says("It is paid.")],
     "220": [speaks("The time is ten.")],
@@ -36,11 +36,11 @@ SCRIPT = {
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((watch, "SECONDS"), (asks, "INTERVAL"), (runs, "INTERVAL")):
+    for module, name in ((lease_monitor, "SECONDS"), (asks, "INTERVAL"), (runs, "INTERVAL")):
         monkeypatch.setattr(module, name, 0.02)
 
 
-async def asked_on_a_page(engine: ChatEngine, release: Release = "deferred") -> Talk:
+async def asked_on_a_page(engine: ChatEngine, release: ReleasePolicy = "deferred") -> Talk:
     page = Talk(engine, release)
     await page.say("pay")
     return page
@@ -69,7 +69,7 @@ def turns(frames: list[Any]) -> list[TurnFrame]:
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_an_answer_lets_the_model_end_what_it_says(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     pay, steps = Counted(), Steps()
     steps.go(8)
@@ -119,7 +119,7 @@ async def test_a_model_that_does_not_end_is_cut(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_what_asks_behind_something_of_before_is_asked_after_it(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     pay = Counted()
     engine = await open_stage(scripted(SCRIPT, [pay.tool()]))
@@ -221,7 +221,7 @@ async def test_an_output_of_the_browser_is_refused_where_the_chat_is_not_live(
 async def test_new_text_at_another_replica_is_refused_while_the_chat_is_live(
     open_replicas: OpenReplicas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_requests, "HELD_PATIENCE", 0.05)
+    monkeypatch.setattr(requests, "HELD_PATIENCE", 0.05)
     one, two = await open_replicas(scripted(SCRIPT, [Counted().tool()]))
     async with calling(Caller(one)) as caller:
         await caller.say("hi")

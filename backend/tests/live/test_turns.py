@@ -36,18 +36,20 @@ from tests.engine.talk import Talk
 from tests.live.caller import Caller, agree, calling, speaks, tone
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 MODELS = ["scripted", "gemini-3.1-flash-live-preview"]
 """Two ways to take turns: a result is answered in a turn of its own, or in the one of its call."""
 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_typed_message_is_answered(open_stage: Open, release: Release, model: str) -> None:
+async def test_a_typed_message_is_answered(
+    open_stage: Open, release: ReleasePolicy, model: str
+) -> None:
     usage = {"prompt": 12, "output": 9}
     thought = {"parts": [{"thought": "Greet."}, {"text": "Hello there."}], "usage": usage}
     engine = await open_stage(scripted([thought], [Counted().tool()], model=model))
@@ -148,7 +150,7 @@ async def test_marks_are_refused_where_the_model_listens_for_speech(open_stage: 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_tool_that_asks_nobody_runs_in_the_turn(
-    open_stage: Open, release: Release, model: str
+    open_stage: Open, release: ReleasePolicy, model: str
 ) -> None:
     pay, look = Counted(), []
 

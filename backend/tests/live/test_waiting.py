@@ -15,10 +15,10 @@ from tests.engine.talk import Talk, decide
 from tests.live.caller import Caller, agree, calling, speaks
 
 if TYPE_CHECKING:
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from tests.engine.stage import Open
 
-RELEASES: list[Release] = ["deferred", "progressive"]
+RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 SCRIPT = {
     "pay": [calls(("pay", {"n": 3}), text="Let me pay."), says("It is paid.")],
     "220": [speaks("The time is ten.")],
@@ -33,7 +33,7 @@ def stage(pay: Counted, **more: Any) -> Any:
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_what_is_said_meanwhile_becomes_a_message_of_its_own_afterwards(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     pay = Counted()
     engine = await open_stage(stage(pay))
@@ -68,7 +68,7 @@ async def test_what_is_said_meanwhile_becomes_a_message_of_its_own_afterwards(
 
 @pytest.mark.parametrize("release", RELEASES)
 async def test_a_question_asked_meanwhile_is_shown_once_the_first_is_answered(
-    open_stage: Open, release: Release
+    open_stage: Open, release: ReleasePolicy
 ) -> None:
     pay = Counted()
     engine = await open_stage(stage(pay))
@@ -88,7 +88,7 @@ async def test_a_question_asked_meanwhile_is_shown_once_the_first_is_answered(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_text_supersedes_what_waits(open_stage: Open, release: Release) -> None:
+async def test_a_text_supersedes_what_waits(open_stage: Open, release: ReleasePolicy) -> None:
     pay = Counted()
     engine = await open_stage(stage(pay))
     async with calling(Caller(engine, release)) as caller:
@@ -132,7 +132,7 @@ async def test_a_stop_supersedes_what_waits(open_stage: Open) -> None:
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("spoken", [False, True], ids=["typed", "spoken"])
 async def test_the_socket_goes_and_the_answer_comes_by_another_way(
-    open_stage: Open, release: Release, *, spoken: bool
+    open_stage: Open, release: ReleasePolicy, *, spoken: bool
 ) -> None:
     pay, prompts = Counted(), Prompts()
     engine = await open_stage(
@@ -188,7 +188,7 @@ async def test_what_was_said_while_it_waited_is_shown_when_it_is_answered_later(
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("begun_live", [True, False], ids=["live", "page"])
 async def test_what_waits_since_before_is_answered_in_a_new_live_chat(
-    open_stage: Open, release: Release, *, begun_live: bool
+    open_stage: Open, release: ReleasePolicy, *, begun_live: bool
 ) -> None:
     pay = Counted()
     engine = await open_stage(stage(pay))

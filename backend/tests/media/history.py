@@ -13,10 +13,8 @@ from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.files.chat_files import ChatFiles
-from sluicegate.engine.files.file_cache import FileCache
-from sluicegate.engine.files.result_files import ResultFiles
-from sluicegate.engine.files.result_limits import ResultLimits
+from sluicegate.engine.files.chat_files import ChatFiles, FileCache
+from sluicegate.engine.files.result_files import ResultFiles, ResultLimits
 from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.models.model_turn import MODEL_TURN, ModelTurn
 from sluicegate.media.capabilities import Capabilities

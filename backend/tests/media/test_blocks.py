@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.media.blocks import block_of, data_url, plain_text, text_of, with_blocks
+from sluicegate.media.litellm_blocks import block_of, data_url, plain_text, text_of, with_blocks
 from sluicegate.media.tool_result import STATUSES
 
 URL = "data:a/b;base64,QQ=="

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mcp.types import CallToolResult, ImageContent, TextContent
 from pydantic import BaseModel
 
-from sluicegate.media.found import Attachment, Link
-from sluicegate.media.intake import take
+from sluicegate.media.extraction import extract_files
+from sluicegate.media.file_sources import Attachment, Link
 from sluicegate.media.tool_result import ToolResult
 from tests.media import samples
 
@@ -46,7 +46,7 @@ class Model(BaseModel):
     ],
 )
 def test_a_result_without_files_stays_what_it_is(result: object) -> None:
-    taken = take(result)
+    taken = extract_files(result)
     assert taken.response is result
     assert (taken.files, taken.problems, taken.is_changed) == ([], [], False)
 
@@ -83,7 +83,7 @@ RESULTS: list[tuple[str, object, object, int]] = [
     ("result", "rest", "count"), [row[1:] for row in RESULTS], ids=[row[0] for row in RESULTS]
 )
 def test_files_come_out_and_the_rest_stays(result: object, rest: object, count: int) -> None:
-    taken = take(result)
+    taken = extract_files(result)
     assert taken.response == rest
     assert len(taken.files) == count
     assert taken.is_changed
@@ -91,7 +91,7 @@ def test_files_come_out_and_the_rest_stays(result: object, rest: object, count: 
 
 def test_files_come_out_in_the_order_of_their_author() -> None:
     link = types.FileData(file_uri="gs://a/b", mime_type="image/png")
-    taken = take({"one": link, "two": [PICTURE], "three": Attachment(data=b"x")})
+    taken = extract_files({"one": link, "two": [PICTURE], "three": Attachment(data=b"x")})
     assert taken.files == [
         Link("gs://a/b", "image/png"),
         FOUND,
@@ -101,7 +101,7 @@ def test_files_come_out_in_the_order_of_their_author() -> None:
 
 def test_a_tools_own_value_is_not_changed() -> None:
     result = {"chart": PICTURE, "more": [PICTURE, {"a": 1}]}
-    take(result)
+    extract_files(result)
     assert result == {"chart": PICTURE, "more": [PICTURE, {"a": 1}]}
 
 
@@ -126,7 +126,7 @@ MCP = {
 
 
 def test_pictures_of_an_mcp_tool_are_files_and_no_base64_is_left() -> None:
-    taken = take(MCP)
+    taken = extract_files(MCP)
     assert taken.files == [
         FOUND,
         Attachment(data=samples.WAV, media_type="audio/wav"),
@@ -150,14 +150,14 @@ def test_pictures_of_an_mcp_tool_are_files_and_no_base64_is_left() -> None:
 
 def test_the_objects_of_the_mcp_package_are_known() -> None:
     image = ImageContent(type="image", data=PNG_TEXT, mimeType="image/png")
-    taken = take(CallToolResult(content=[TextContent(type="text", text="a"), image]))
+    taken = extract_files(CallToolResult(content=[TextContent(type="text", text="a"), image]))
     assert taken.files == [FOUND]
     assert PNG_TEXT not in str(taken.response)
 
 
 @pytest.mark.parametrize("data", ["not base64!", None, 7, ""])
 def test_a_picture_that_cannot_be_decoded_is_one_sentence(data: object) -> None:
-    taken = take({"content": [{"type": "image", "data": data, "mimeType": "image/png"}]})
+    taken = extract_files({"content": [{"type": "image", "data": data, "mimeType": "image/png"}]})
     assert taken.files == []
     assert taken.problems == ["A file was left out: it is not what the protocol calls for."]
 
@@ -174,11 +174,11 @@ def test_a_picture_that_cannot_be_decoded_is_one_sentence(data: object) -> None:
     ],
 )
 def test_what_only_looks_like_mcp_stays(result: object) -> None:
-    assert take(result).response is result
+    assert extract_files(result).response is result
 
 
 def test_a_broken_file_is_one_sentence_and_the_rest_stays() -> None:
-    taken = take({"a": 1, "b": types.Blob(mime_type="image/png"), "c": PICTURE})
+    taken = extract_files({"a": 1, "b": types.Blob(mime_type="image/png"), "c": PICTURE})
     assert taken.response == {"a": 1}
     assert taken.files == [FOUND]
     assert taken.problems == ["A file was left out: a blob has no data."]
@@ -201,12 +201,12 @@ def test_what_cannot_be_read_stays_as_it_is() -> None:
     angry = Angry()
     loop: list[Any] = [1]
     loop.append(loop)
-    assert take(angry).response is angry
-    assert take(loop).response is loop
+    assert extract_files(angry).response is angry
+    assert extract_files(loop).response is loop
     deep: Any = PICTURE
     for _ in range(200):
         deep = [deep]
-    assert take(deep).files == []
+    assert extract_files(deep).files == []
 
 
 @dataclass
@@ -249,7 +249,7 @@ ANYTHING = st.recursive(
 
 @given(result=ANYTHING)
 def test_nothing_that_a_tool_returns_makes_it_raise(result: object) -> None:
-    taken = take(result)
+    taken = extract_files(result)
     assert all(sentence.endswith(".") for sentence in taken.problems)
-    again = take(taken.response)
+    again = extract_files(taken.response)
     assert again.files == []

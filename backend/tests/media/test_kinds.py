@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.errors import MediaError
-from sluicegate.media.kinds import check_kind, matches, plain_type, sniff
+from sluicegate.media.file_types import check_kind, matches, plain_type, sniff
 from tests.media import samples
 
 

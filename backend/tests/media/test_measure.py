@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.demo.chart import HEIGHT, WIDTH
-from sluicegate.media.measure import longest_side, pages
+from sluicegate.media.file_types import longest_side, pages
 from tests.media import samples
 
 

@@ -12,7 +12,7 @@ import sluicegate
 from sluicegate.media.capabilities import Capabilities
 from sluicegate.media.selection import Shape
 from sluicegate.media.shaping import Shaping
-from sluicegate.wire.stored_files import StoredFile
+from sluicegate.wire.files import StoredFile
 from tests.media import samples
 from tests.media.history import said
 from tests.media.test_shaping import stored

@@ -9,11 +9,10 @@ import pytest
 from google.genai import types
 
 from sluicegate.media.capabilities import Capabilities, Route, Row
-from sluicegate.media.labels import FROM_BROWSER, PREFIXES
-from sluicegate.media.selection import MAX_TEXT_BYTES, Shape, choose
+from sluicegate.media.selection import FROM_BROWSER, MAX_TEXT_BYTES, PREFIXES, Shape, choose
 from sluicegate.media.shaping import Loaded, Shaped, Shaping
 from sluicegate.media.signatures import NOT_VALIDATED, sign
-from sluicegate.wire.stored_files import StoredFile
+from sluicegate.wire.files import StoredFile
 from tests.media import samples
 from tests.media.history import said
 

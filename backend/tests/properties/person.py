@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import pytest
 
-from sluicegate.core.release import Release
-from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.core.release.policy import ReleasePolicy
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.errors import AlreadyDecided, WouldForgetEffect
 from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
 from tests.engine.talk import decide
@@ -43,7 +43,7 @@ Afterwards = Literal["nothing", "ask again", "regenerate"]
 class Habits:
     """How somebody uses a client."""
 
-    release: Release
+    release: ReleasePolicy
     major: Literal[6, 7]
     other_major: Literal[6, 7]
     rule: str

@@ -18,9 +18,8 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from sluicegate.replay import ScriptedModel
-from sluicegate.replay.loading import parse_scenarios
-from sluicegate.replay.request import Position, read_position
-from sluicegate.replay.scenario import ScriptedResponse
+from sluicegate.replay.scenario import ScriptedResponse, parse_scenarios
+from sluicegate.replay.script_position import Position, read_position
 from sluicegate.tools import client_tool
 
 PIXEL = "aW1hZ2U="

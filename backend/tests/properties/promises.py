@@ -15,9 +15,9 @@ from sluicegate.wire.chunks import (
     ToolInputAvailableChunk,
     ToolOutputDeniedChunk,
     ToolOutputErrorChunk,
-    encode,
     for_major,
 )
+from sluicegate.wire.encoding import encode
 from sluicegate.wire.messages import UIMessage, current_step, is_tool_part
 from tests.properties.playground import SECRET
 

@@ -7,9 +7,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sluicegate.core.release import Release
-from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
+from sluicegate.core.release.policy import ReleasePolicy
+from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.turn.reader import Client
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
@@ -34,7 +34,7 @@ class Tab:
     """A client of one chat; ``other_major`` is that of a second tab, which joins every turn."""
 
     engine: ChatEngine
-    release: Release
+    release: ReleasePolicy
     major: Literal[6, 7]
     other_major: Literal[6, 7]
     talk: Talk = field(init=False)

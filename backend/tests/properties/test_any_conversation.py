@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.wire.chunks import encode
+from sluicegate.engine.engine import ChatEngine
+from sluicegate.wire.encoding import encode
 from sluicegate.wire.messages import is_tool_part, tool_name
 from tests.properties.person import DEEDS, Habits, Person
 from tests.properties.playground import EFFECTS, TOOLS

@@ -10,7 +10,7 @@ from typing import Any
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.engine.options import EngineOptions
-from sluicegate.replay.recorder import Recorder
+from sluicegate.replay.recorder import FileRecorder
 from sluicegate.replay.recording import Recording, load_recording
 from sluicegate.replay.recording_engine import RecordingEngine
 from tests.agents.conformance_agent import root_agent
@@ -20,7 +20,7 @@ from tests.engine.talk import Talk
 class Taped:
     """The engine, its recorder, and the recordings."""
 
-    def __init__(self, engine: RecordingEngine, recorder: Recorder) -> None:
+    def __init__(self, engine: RecordingEngine, recorder: FileRecorder) -> None:
         self.engine = engine
         self.recorder = recorder
 
@@ -43,7 +43,7 @@ async def taping(
     await asyncio.to_thread(folder.mkdir, exist_ok=True, parents=True)
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
     made = EngineOptions(sessions=url, artifacts=f"file:{folder}/artifacts", **options)
-    recorder = Recorder(folder / "recordings", redact=redact)
+    recorder = FileRecorder(folder / "recordings", redact=redact)
     engine = await RecordingEngine.open(target, made, tape=recorder)
     try:
         yield Taped(engine, recorder)

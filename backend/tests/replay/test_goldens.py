@@ -19,15 +19,14 @@ from google.adk.events.event import Event
 from sluicegate.core.exchanges import exchanges
 from sluicegate.core.history import RebuiltExchange, assistant_message, rebuild, user_message
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.agents.agent_tree import AgentSurvey, survey
-from sluicegate.engine.client import Client
+from sluicegate.engine.agents.survey import AgentSurvey, survey
+from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError
 from sluicegate.replay import Recording, load_recording
-from sluicegate.replay.approvals import row_of
 from sluicegate.replay.normalized import Names, normalized
-from sluicegate.replay.recording import RecordedTurn
-from sluicegate.wire.chunks import BaseChunk, encode
-from sluicegate.wire.encoded import encoded
+from sluicegate.replay.recording import RecordedTurn, row_of
+from sluicegate.wire.chunks import BaseChunk
+from sluicegate.wire.encoding import encode, encode_chunk
 from sluicegate.wire.requests import RequestLimits, parse_chat_request
 from tests.agents.conformance_agent import NAME, root_agent
 from tests.replay.taping import Taped, taping
@@ -183,7 +182,7 @@ def _rows(kept: Recording) -> dict[str, Any]:
 
 
 def _chunks(chunks: Sequence[BaseChunk], major: int) -> list[dict[str, Any]]:
-    texts = (encoded(chunk).text_for(6) if major == 6 else encode(chunk) for chunk in chunks)
+    texts = (encode_chunk(chunk).text_for(6) if major == 6 else encode(chunk) for chunk in chunks)
     return [json.loads(text) for text in texts if text is not None]
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.engine.models.fast_lane import LaneCall
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError
 from sluicegate.replay.recording import RecordedTurn
 from sluicegate.wire.requests import RequestLimits, parse_chat_request

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from sluicegate.replay.hearing import Ear, Heard
+from sluicegate.replay.speech import Heard, SpeechDetector
 from tests.replay.talking import silence, tone
 
 PAUSE = silence(0.5)
 
 
-def heard(ear: Ear, pcm: bytes, size: int = 320, rate: int = 16_000) -> list[Heard]:
+def heard(ear: SpeechDetector, pcm: bytes, size: int = 320, rate: int = 16_000) -> list[Heard]:
     return [
         boundary
         for start in range(0, len(pcm), size)
@@ -19,7 +19,7 @@ def heard(ear: Ear, pcm: bytes, size: int = 320, rate: int = 16_000) -> list[Hea
 @pytest.mark.parametrize("hz", [61, 100, 261.6, 440, 441, 997, 1000, 3999, 7900])
 @pytest.mark.parametrize("rate", [16_000, 24_000])
 def test_the_pitch_of_a_tone_is_heard_to_one_hertz(hz: float, rate: int) -> None:
-    ear = Ear()
+    ear = SpeechDetector()
     heard(ear, tone(hz, rate=rate), rate=rate)
     assert ear.sound() == f"a tone of {round(hz)} Hz"
 
@@ -36,44 +36,47 @@ def test_the_louder_of_two_tones_is_heard() -> None:
             strict=True,
         )
     )
-    ear = Ear()
+    ear = SpeechDetector()
     heard(ear, mixed)
     assert ear.sound() == "a tone of 700 Hz"
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 320, 640, 6400, 100_000])
 def test_speech_is_heard_alike_however_it_is_cut(size: int) -> None:
-    ear = Ear()
+    ear = SpeechDetector()
     assert heard(ear, PAUSE + tone(440) + PAUSE, size) == [Heard.START, Heard.END]
     assert ear.sound() == "a tone of 440 Hz"
 
 
 def test_only_a_long_pause_ends_what_is_said() -> None:
-    ear = Ear(silence_ms=500)
+    ear = SpeechDetector(silence_ms=500)
     assert heard(ear, tone(440) + silence(0.48) + tone(440)) == [Heard.START]
     assert heard(ear, PAUSE) == [Heard.END]
     assert heard(ear, PAUSE) == []
 
 
 def test_the_patience_can_be_chosen() -> None:
-    assert heard(Ear(silence_ms=100), tone(440) + silence(0.1)) == [Heard.START, Heard.END]
+    assert heard(SpeechDetector(silence_ms=100), tone(440) + silence(0.1)) == [
+        Heard.START,
+        Heard.END,
+    ]
 
 
 def test_each_speech_is_heard_by_itself() -> None:
-    ear = Ear()
+    ear = SpeechDetector()
     heard(ear, tone(440) + PAUSE)
     heard(ear, tone(880) + PAUSE)
     assert ear.sound() == "a tone of 880 Hz"
 
 
 def test_a_quiet_room_is_silence() -> None:
-    ear = Ear()
+    ear = SpeechDetector()
     assert heard(ear, tone(440, loudness=400)) == []
     assert (ear.speaking, ear.sound()) == (False, "silence")
 
 
 def test_held_by_the_client_speech_outlasts_pauses() -> None:
-    ear = Ear()
+    ear = SpeechDetector()
     assert ear.hold()
     assert heard(ear, tone(440) + silence(2) + tone(440)) == []
     assert ear.release()
@@ -82,13 +85,13 @@ def test_held_by_the_client_speech_outlasts_pauses() -> None:
 
 
 def test_the_end_of_the_stream_ends_a_speech_at_once() -> None:
-    ear = Ear()
+    ear = SpeechDetector()
     assert heard(ear, tone(440)) == [Heard.START]
     assert ear.release()
 
 
 def test_less_than_a_frame_is_heard_when_the_stream_ends() -> None:
-    ear = Ear()
+    ear = SpeechDetector()
     assert heard(ear, tone(440, seconds=0.018)) == []
     assert ear.release()
     assert ear.sound().startswith("a tone of ")
@@ -96,7 +99,7 @@ def test_less_than_a_frame_is_heard_when_the_stream_ends() -> None:
 
 @pytest.mark.parametrize("pcm", [b"\xff\x7f" * 3, b"\xff\x7f" * 1000, b"\x01"])
 def test_what_has_no_pitch_is_heard_all_the_same(pcm: bytes) -> None:
-    ear = Ear()
+    ear = SpeechDetector()
     ear.hold()
     heard(ear, pcm)
     ear.release()

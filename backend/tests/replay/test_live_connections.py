@@ -15,7 +15,7 @@ from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import errors, types
 
-from sluicegate.replay.request import read_position
+from sluicegate.replay.script_position import read_position
 from tests.replay.live_scripts import (
     BEGUN,
     GEMINI_3,

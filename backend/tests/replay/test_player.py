@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
+from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided, RecordingError, Unknown
 from sluicegate.replay.player import RecordedEngine
 from sluicegate.replay.recording import Recording
-from sluicegate.wire.chunks import encode
+from sluicegate.wire.encoding import encode
 from tests.engine.talk import Talk, Turn, decide
 from tests.replay.taping import taping
 

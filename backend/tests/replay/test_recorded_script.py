@@ -12,7 +12,7 @@ from google.genai import types
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.errors import RecordingError
-from sluicegate.replay import Recorder, ScriptedModel, load_recording
+from sluicegate.replay import FileRecorder, ScriptedModel, load_recording
 from sluicegate.replay.normalized import normalized
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk
@@ -103,7 +103,7 @@ LIVE = {
 }
 
 
-async def spoken(model: ScriptedModel, recorder: Recorder) -> list[str]:
+async def spoken(model: ScriptedModel, recorder: FileRecorder) -> list[str]:
     """A spoken message, whose answer calls a tool, and a typed one."""
     agent = LlmAgent(name="helper", model=model, tools=[price])
     key = ChatKey("talks", "user", "chat")
@@ -124,10 +124,10 @@ async def spoken(model: ScriptedModel, recorder: Recorder) -> list[str]:
 
 
 async def test_what_was_said_live_is_said_live_again(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
+    recorder = FileRecorder(tmp_path)
     first = await spoken(ScriptedModel.from_data(LIVE), recorder)
     model = ScriptedModel.from_recording(recorder.path(ChatKey("talks", "user", "chat")))
-    assert await spoken(model, Recorder(tmp_path / "again")) == first
+    assert await spoken(model, FileRecorder(tmp_path / "again")) == first
     assert first == [
         *("you: What is tea?", "(Hm.)", "One moment, please.", "usage", "call price"),
         *("result price", "complete", "me: Three.", "usage", "complete"),

@@ -10,13 +10,12 @@ import pytest
 from google.adk.events.event import Event
 from google.genai import types
 
+from sluicegate.core.approvals import ApprovalRow, ApprovalState
 from sluicegate.core.keys import CallKey, ChatKey
-from sluicegate.core.ledger import ApprovalRow, ApprovalState
 from sluicegate.errors import RecordingError
 from sluicegate.replay import recorder as module
-from sluicegate.replay.approvals import row_of
-from sluicegate.replay.recorder import Recorder
-from sluicegate.replay.recording import load_recording
+from sluicegate.replay.recorder import FileRecorder
+from sluicegate.replay.recording import load_recording, row_of
 
 CHAT = ChatKey("demo", "ann", "c:1")
 SEND: dict[str, Any] = {"type": "send", "id": "c:1"}
@@ -37,16 +36,16 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def recorder(tmp_path: Path, clock: Clock) -> Recorder:
+def recorder(tmp_path: Path, clock: Clock) -> FileRecorder:
     return made(tmp_path, clock)
 
 
-def made(folder: Path, clock: Clock, **more: Any) -> Recorder:
+def made(folder: Path, clock: Clock, **more: Any) -> FileRecorder:
     moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    return Recorder(folder / "recordings", clock=clock, now=lambda: moment, **more)
+    return FileRecorder(folder / "recordings", clock=clock, now=lambda: moment, **more)
 
 
-def lines(recorder: Recorder, chat: ChatKey = CHAT) -> list[dict[str, Any]]:
+def lines(recorder: FileRecorder, chat: ChatKey = CHAT) -> list[dict[str, Any]]:
     recorder.rest(chat)
     return [json.loads(line) for line in recorder.path(chat).read_text("utf-8").splitlines()]
 
@@ -71,7 +70,7 @@ def said(text: str = "Hi", *, author: str = "helper", **more: Any) -> Event:
 
 
 def test_a_header_comes_first_and_then_what_happens_in_order(
-    recorder: Recorder, clock: Clock
+    recorder: FileRecorder, clock: Clock
 ) -> None:
     assert recorder.request(CHAT, SEND) == 1
     clock.now += 0.25
@@ -107,7 +106,7 @@ def test_a_header_comes_first_and_then_what_happens_in_order(
     assert entries[3]["body"] == {"audio": "AQI="}
 
 
-def test_a_chunk_stands_in_its_line_to_the_letter(recorder: Recorder) -> None:
+def test_a_chunk_stands_in_its_line_to_the_letter(recorder: FileRecorder) -> None:
     text = '{"type":"data-x","data":{"é":1.0,"big":12345678901234567890,"n":null}}'
     recorder.chunk(CHAT, 1, text)
     recorder.rest(CHAT)
@@ -129,7 +128,7 @@ def test_a_chunk_stands_in_its_line_to_the_letter(recorder: Recorder) -> None:
     ],
 )
 def test_a_decision_comes_from_who_made_it_and_does_not_name_them(
-    recorder: Recorder, state: ApprovalState, by: str
+    recorder: FileRecorder, state: ApprovalState, by: str
 ) -> None:
     recorder.approvals(CHAT, [row(state)])
     _, entry = lines(recorder)
@@ -147,14 +146,14 @@ def test_a_decision_comes_from_who_made_it_and_does_not_name_them(
     assert (told.key, told.state, told.deadline) == (row().key, state, 9.5)
 
 
-def test_only_a_change_of_a_decision_is_told(recorder: Recorder) -> None:
+def test_only_a_change_of_a_decision_is_told(recorder: FileRecorder) -> None:
     for state in ("requested", "requested", "approved", "approved"):
         recorder.approvals(CHAT, [row(state)])
     _, *entries = lines(recorder)
     assert [entry["body"]["state"] for entry in entries] == ["requested", "approved"]
 
 
-def test_an_event_comes_from_the_user_the_model_or_a_tool(recorder: Recorder) -> None:
+def test_an_event_comes_from_the_user_the_model_or_a_tool(recorder: FileRecorder) -> None:
     response = types.Part(function_response=types.FunctionResponse(name="pay", response={"a": 1}))
     recorder.event(CHAT, said(author="user"))
     recorder.event(CHAT, said())
@@ -164,7 +163,7 @@ def test_an_event_comes_from_the_user_the_model_or_a_tool(recorder: Recorder) ->
     assert Event.model_validate(entries[1]["body"]) == said()
 
 
-def test_pictures_are_recorded_and_spoken_audio_is_left_out(recorder: Recorder) -> None:
+def test_pictures_are_recorded_and_spoken_audio_is_left_out(recorder: FileRecorder) -> None:
     for kind in ("image/png", "audio/pcm;rate=24000"):
         blob = types.Blob(data=b"\x00\xff", mime_type=kind)
         content = types.Content(parts=[types.Part(inline_data=blob)])
@@ -174,14 +173,14 @@ def test_pictures_are_recorded_and_spoken_audio_is_left_out(recorder: Recorder) 
     assert data == ["AP8=", ""]
 
 
-def test_only_the_owner_may_read_a_recording(recorder: Recorder, tmp_path: Path) -> None:
+def test_only_the_owner_may_read_a_recording(recorder: FileRecorder, tmp_path: Path) -> None:
     recorder.request(CHAT, SEND)
     recorder.rest(CHAT)
     assert stat.S_IMODE(recorder.path(CHAT).stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "recordings").stat().st_mode) == 0o700
 
 
-def test_people_who_choose_the_same_chat_have_files_of_their_own(recorder: Recorder) -> None:
+def test_people_who_choose_the_same_chat_have_files_of_their_own(recorder: FileRecorder) -> None:
     other = CHAT._replace(user="bob")
     recorder.request(CHAT, SEND)
     assert recorder.request(other, SEND) == 1
@@ -228,7 +227,7 @@ def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path, clock: Clock)
     assert len(load_recording(other).entries) == 1
 
 
-def test_a_stop_begins_no_recording(recorder: Recorder) -> None:
+def test_a_stop_begins_no_recording(recorder: FileRecorder) -> None:
     assert recorder.request(CHAT, {"type": "stop"}) == 0
     recorder.close()
     assert not recorder.path(CHAT).exists()
@@ -236,14 +235,14 @@ def test_a_stop_begins_no_recording(recorder: Recorder) -> None:
     assert recorder.request(CHAT, {"type": "stop"}) == 2
 
 
-def test_a_long_answer_is_written_while_it_goes_on(recorder: Recorder) -> None:
+def test_a_long_answer_is_written_while_it_goes_on(recorder: FileRecorder) -> None:
     recorder.request(CHAT, SEND)
     recorder.chunk(CHAT, 1, '{"type":"error","errorText":"' + "x" * 70_000 + '"}')
     assert len(load_recording(recorder.path(CHAT)).entries) == 2
 
 
 def test_chats_that_are_forgotten_are_found_again(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+    recorder: FileRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_REMEMBERED", 2)
     chats = [CHAT._replace(chat=f"c{number}") for number in range(4)]
@@ -253,7 +252,7 @@ def test_chats_that_are_forgotten_are_found_again(
 
 
 def test_when_nothing_can_be_written_the_chat_goes_on_without(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    recorder: FileRecorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
@@ -275,7 +274,7 @@ def test_when_nothing_can_be_written_the_chat_goes_on_without(
 def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RecordingError, match=r"cannot be written to .*file/deep"):
-        Recorder(tmp_path / "file" / "deep")
+        FileRecorder(tmp_path / "file" / "deep")
 
 
 def test_what_is_redacted_stands_in_the_header_and_nowhere_else(

@@ -9,10 +9,10 @@ import pytest
 from google.adk.agents import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided
 from sluicegate.replay import ScriptedModel
-from sluicegate.wire.chunks import encode
+from sluicegate.wire.encoding import encode
 from tests.engine.talk import Talk, decide
 from tests.replay.taping import taping
 

@@ -7,8 +7,8 @@ from google.adk.flows.llm_flows.prompt._instructions import _label_dynamic_instr
 from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
-from sluicegate.media.labels import attached_label, left_out, tool_label
-from sluicegate.replay.request import Position, read_position
+from sluicegate.media.selection import attached_label, left_out, tool_label
+from sluicegate.replay.script_position import Position, read_position
 from sluicegate.replay.scripted_model import ScriptedModel
 
 IMAGE = types.Part(inline_data=types.Blob(data=b"PNG", mime_type="image/png"))

@@ -58,5 +58,5 @@ def test_a_platform_package_counts_only_where_node_would_find_it(place: str, mis
 
 
 @pytest.mark.parametrize(("lines", "count"), [(LONGEST, 0), (LONGEST + 1, 1)])
-def test_a_source_file_may_have_300_lines_and_no_more(lines: int, count: int) -> None:
+def test_a_source_file_may_have_500_lines_and_no_more(lines: int, count: int) -> None:
     assert len(list(length_faults("a.py", "x\n" * lines))) == count

@@ -14,8 +14,8 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Scope
 
 from sluicegate.server.app import Application
-from sluicegate.server.serving import Server, bind, server_of
 from sluicegate.server.settings import Settings
+from sluicegate.server.uvicorn_server import Server, bind, server_of
 
 ORIGIN = "http://127.0.0.1:8000"
 PATIENCE = 5.0

@@ -9,21 +9,21 @@ from typing import Any, TypeAlias, cast
 
 from starlette.applications import Starlette
 
-from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.client import Client
+from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.server.app import Application, build
 from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings
-from sluicegate.wire.base_chunk import BaseChunk
 from sluicegate.wire.chunks import (
+    BaseChunk,
     FinishChunk,
     StartChunk,
     TextDeltaChunk,
     TextEndChunk,
     TextStartChunk,
-    encode,
 )
+from sluicegate.wire.encoding import encode
 from sluicegate.wire.requests import ChatRequest
 
 Step: TypeAlias = BaseChunk | Exception | asyncio.Event

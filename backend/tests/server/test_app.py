@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.errors import (
     ConfigurationError,
     RequestError,
@@ -23,7 +23,7 @@ from sluicegate.errors import (
     TooManyRequests,
     Unavailable,
 )
-from sluicegate.server.opening import OneEngine
+from sluicegate.server.app import EngineHolder
 from tests.server.exchange import chat_body, chunks, client, living
 from tests.server.fake_engine import FakeEngine, fake_app
 
@@ -219,7 +219,7 @@ async def test_requests_that_come_at_once_open_one_engine() -> None:
         await go_on.wait()
         return cast("ChatEngine", FakeEngine())
 
-    engine = OneEngine(slowly)
+    engine = EngineHolder(slowly)
     waiting = [asyncio.create_task(engine.get()) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[0].cancel()

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.keys import CallKey
-from sluicegate.core.ledger import Decision, NewApproval
 from sluicegate.server.audit import audit
 from sluicegate.server.cli import main
 from sluicegate.stores.approvals.ledger import DatabaseLedger

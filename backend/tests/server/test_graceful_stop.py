@@ -18,8 +18,8 @@ from typing import Any
 import httpx
 import pytest
 
+from sluicegate.core.approvals import ApprovalRow
 from sluicegate.core.keys import ChatKey
-from sluicegate.core.ledger import ApprovalRow
 from sluicegate.stores.approvals.ledger import DatabaseLedger
 from sluicegate.stores.sql.database import Database
 from tests.server.exchange import chat_body, chunks

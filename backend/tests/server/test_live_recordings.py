@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.replay import ScriptedModel, load_recording
 from sluicegate.replay.player import RecordedEngine
 from sluicegate.server.app import Application, build, engine_of

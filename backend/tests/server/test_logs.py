@@ -20,8 +20,8 @@ from google.genai import types
 
 from sluicegate.replay import ScriptedModel
 from sluicegate.server.logs import SafeFormatter, logging_to_stderr
+from sluicegate.server.responses import trace
 from sluicegate.server.settings import Settings
-from sluicegate.server.traces import trace
 
 SECRET = "sk-very-secret"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluicegate.server.ranges import asked_range
+from sluicegate.server.files import asked_range
 
 TAG = '"abc"'
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from sluicegate.server.http_protocol import CarefulProtocol
+from sluicegate.server.http_protocol import LimitedHttpProtocol
 from sluicegate.server.settings import Settings
 from tests.server.exchange import RawConnection, chat_body, serving
 from tests.server.fake_engine import FakeEngine, application
@@ -159,7 +159,7 @@ async def test_many_half_open_heads_are_gone_and_the_server_still_answers(
 async def test_a_body_that_stays_half_open_is_refused_and_its_connection_closed(
     engine: FakeEngine, framing: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CarefulProtocol, "unread_body_seconds", 0.05)
+    monkeypatch.setattr(LimitedHttpProtocol, "unread_body_seconds", 0.05)
     async with connected(engine, body_timeout=0.05) as raw:
         await raw.write(POST + framing)
         answer = await raw.answer()
@@ -171,7 +171,7 @@ async def test_a_body_that_stays_half_open_is_refused_and_its_connection_closed(
 async def test_a_body_that_is_declared_too_large_is_refused_before_it_is_sent(
     engine: FakeEngine, raw: RawConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CarefulProtocol, "unread_body_seconds", 0.05)
+    monkeypatch.setattr(LimitedHttpProtocol, "unread_body_seconds", 0.05)
     length = 32 * 1024 * 1024 + 1
     await raw.write(POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % length)
     answer = await raw.answer()

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from sluicegate import create_app
-from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.errors import ConfigurationError, RecordingError
 from sluicegate.replay import load_recording
 from sluicegate.replay.player import RecordedEngine

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sluicegate.server import commands, serving
+from sluicegate.server import commands, uvicorn_server
 from sluicegate.server.cli import main
 from sluicegate.server.page import built_page
 from tests.server.exchange import PATIENCE, chat_body, chunks
@@ -41,7 +41,7 @@ def serve_and(use: Use, monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
             thread.append(threading.Thread(target=in_thread, args=[url]))
             thread[0].start()
 
-        serving.run(application, settings, listener, also_use)  # type: ignore[arg-type]  # passed on
+        uvicorn_server.run(application, settings, listener, also_use)  # type: ignore[arg-type]  # passed on
 
     thread: list[threading.Thread] = []
     monkeypatch.setattr(commands, "run", run)

@@ -14,9 +14,9 @@ from uvicorn.protocols.utils import ClientDisconnected
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from sluicegate.server.serving import server_of
 from sluicegate.server.settings import Settings
-from sluicegate.server.socket_protocol import CarefulSocketProtocol
+from sluicegate.server.socket_protocol import LimitedSocketProtocol
+from sluicegate.server.uvicorn_server import server_of
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, RawConnection, serving
 from tests.server.fake_engine import FakeEngine, application
@@ -65,10 +65,10 @@ def test_nothing_is_written_after_the_end(ended: str) -> None:
     assert written == []
 
 
-def connected() -> tuple[CarefulSocketProtocol, list[bytes]]:
+def connected() -> tuple[LimitedSocketProtocol, list[bytes]]:
     """A protocol whose socket is open, and what it writes."""
     written: list[bytes] = []
-    protocol = CarefulSocketProtocol.__new__(CarefulSocketProtocol)
+    protocol = LimitedSocketProtocol.__new__(LimitedSocketProtocol)
     protocol.writable = asyncio.Event()
     protocol.writable.set()
     protocol.disconnected = protocol.close_sent = False
@@ -82,13 +82,13 @@ async def test_chunks_leave_by_the_way_that_writes_many_at_once(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches: list[list[str]] = []
-    send = CarefulSocketProtocol.send_texts
+    send = LimitedSocketProtocol.send_texts
 
-    async def counting(protocol: CarefulSocketProtocol, texts: Iterable[str]) -> None:
+    async def counting(protocol: LimitedSocketProtocol, texts: Iterable[str]) -> None:
         batches.append(list(texts))
         await send(protocol, batches[-1])
 
-    monkeypatch.setattr(CarefulSocketProtocol, "send_texts", counting)
+    monkeypatch.setattr(LimitedSocketProtocol, "send_texts", counting)
     async with serving(application(engine)) as address, opened(address) as client:
         frames = await client.asks(send_frame())
     assert [frame["type"] for frame in frames] == ["chunk"] * 5 + ["end"]
@@ -174,7 +174,7 @@ async def test_a_message_that_is_no_text_is_refused(engine: FakeEngine) -> None:
 async def test_a_peer_that_answers_no_ping_is_dropped_though_it_reads_nothing(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sluicegate.server.serving.PING_SECONDS", 0.05)
+    monkeypatch.setattr("sluicegate.server.uvicorn_server.PING_SECONDS", 0.05)
     engine.steps = [StartChunk(message_id="x" * 10_000_000)] * 5
     async with raw_socket(engine) as raw:
         raw.reader._transport.pause_reading()  # type: ignore[attr-defined]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.keys import CallKey, ChatKey
-from sluicegate.core.ledger import Decision, NewApproval
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from sluicegate.stores.base import Ledger
-    from sluicegate.stores.leases.lease_port import Leases
+    from sluicegate.stores.leases.base import Leases
 
 CHAT = ChatKey("app", "ann", "chat-1")
 TTL = 60.0

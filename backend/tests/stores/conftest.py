@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sluicegate.stores.approvals.grants import DatabaseGrants
+from sluicegate.stores.approvals.inbox import DatabaseWaiting
 from sluicegate.stores.approvals.ledger import DatabaseLedger
-from sluicegate.stores.approvals.waiting import DatabaseWaiting
 from sluicegate.stores.chats import DatabaseChats
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.leases.process_leases import ProcessLeases
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sluicegate.stores.approvals.approval_ports import Grants, Waiting
     from sluicegate.stores.base import Chats, Ledger, StreamStore
-    from sluicegate.stores.leases.lease_port import Leases
+    from sluicegate.stores.leases.base import Leases
     from tests.real_stores.postgres import Postgres
     from tests.real_stores.valkey import Valkey
 

@@ -15,8 +15,8 @@ import itertools
 import json
 import sys
 
+from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.keys import CallKey, ChatKey
-from sluicegate.core.ledger import Decision, NewApproval
 from sluicegate.stores.approvals.ledger import DatabaseLedger
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.sql.database import Database

@@ -21,7 +21,7 @@ from tests.stores.builders import CHAT, approve, request
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from sluicegate.stores.sql.prepared import Prepared, Row
+    from sluicegate.stores.sql.prepared import PreparedStatement, Row
     from tests.stores.builders import Clock
 
 
@@ -104,7 +104,9 @@ class Failing:
         patch.setattr("sluicegate.stores.sql.database._PAUSE", 0.001)
         patch.setattr(database._transactions, "execute", self)
 
-    async def __call__(self, prepared: Prepared, values: Any, *, is_lasting: bool) -> list[Row]:
+    async def __call__(
+        self, prepared: PreparedStatement, values: Any, *, is_lasting: bool
+    ) -> list[Row]:
         self.tries += 1
         self.began.set()
         if self.tries <= self._times:
@@ -114,7 +116,7 @@ class Failing:
         return rows
 
 
-def note(database: Database) -> Prepared:
+def note(database: Database) -> PreparedStatement:
     return database.prepare(insert(META).values(name="told", value="yes").returning(META.c.value))
 
 

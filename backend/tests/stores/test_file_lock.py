@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.stores.sql.file_lock import FileLock
+from sluicegate.stores.sql.sqlite import FileLock
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sluicegate.core.approvals import Grant
 from sluicegate.core.keys import ChatKey
-from sluicegate.core.ledger import Grant
 from sluicegate.stores.approvals.audit import AuditFilter, read_audit
 from tests.stores.builders import CHAT, TTL, key, no, request, yes
 

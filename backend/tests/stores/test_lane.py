@@ -10,7 +10,7 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.exc import OperationalError
 
 from sluicegate.errors import StoreError
-from sluicegate.stores.sql.lane import Lane
+from sluicegate.stores.sql.connection_thread import ConnectionThread
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -32,14 +32,14 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def lane(path: Path) -> AsyncIterator[Lane]:
+async def lane(path: Path) -> AsyncIterator[ConnectionThread]:
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 0})
 
     def leave_transactions_to_the_lane(connection: DBAPIConnection, _entry: object) -> None:
         connection.isolation_level = None
 
     event.listen(engine, "connect", leave_transactions_to_the_lane)
-    lane = Lane(engine, begin="BEGIN IMMEDIATE", patience=PATIENCE)
+    lane = ConnectionThread(engine, begin="BEGIN IMMEDIATE", patience=PATIENCE)
     yield lane
     await lane.close()
 
@@ -72,12 +72,14 @@ class Held:
         self.may_end.wait(10)
 
 
-async def test_work_is_committed_and_its_result_returned(lane: Lane, path: Path) -> None:
+async def test_work_is_committed_and_its_result_returned(
+    lane: ConnectionThread, path: Path
+) -> None:
     assert await lane.run(writing("a")) == "a"
     assert words(path) == ["a"]
 
 
-async def test_work_that_raises_leaves_nothing(lane: Lane, path: Path) -> None:
+async def test_work_that_raises_leaves_nothing(lane: ConnectionThread, path: Path) -> None:
     def fail(connection: Connection) -> None:
         writing("a")(connection)
         raise KeyError
@@ -88,13 +90,13 @@ async def test_work_that_raises_leaves_nothing(lane: Lane, path: Path) -> None:
     assert words(path) == ["b"]
 
 
-async def test_what_the_database_refuses_is_a_store_error(lane: Lane) -> None:
+async def test_what_the_database_refuses_is_a_store_error(lane: ConnectionThread) -> None:
     with pytest.raises(StoreError, match=r"^no such table: nowhere$") as refusal:
         await lane.run(lambda connection: connection.execute(text("SELECT 1 FROM nowhere")))
     assert isinstance(refusal.value.__cause__, OperationalError)
 
 
-async def test_a_cancelled_transaction_is_given_up(lane: Lane, path: Path) -> None:
+async def test_a_cancelled_transaction_is_given_up(lane: ConnectionThread, path: Path) -> None:
     held = Held()
     caller = asyncio.create_task(lane.run(held))
     await asyncio.to_thread(held.began.wait)
@@ -106,7 +108,9 @@ async def test_a_cancelled_transaction_is_given_up(lane: Lane, path: Path) -> No
     assert words(path) == ["next"]
 
 
-async def test_a_lasting_transaction_ends_without_its_caller(lane: Lane, path: Path) -> None:
+async def test_a_lasting_transaction_ends_without_its_caller(
+    lane: ConnectionThread, path: Path
+) -> None:
     held = Held()
     caller = asyncio.create_task(lane.run(held, is_lasting=True))
     await asyncio.to_thread(held.began.wait)
@@ -119,7 +123,9 @@ async def test_a_lasting_transaction_ends_without_its_caller(lane: Lane, path: P
 
 
 @pytest.mark.parametrize("is_lasting", [False, True])
-async def test_work_that_still_waits_its_turn(lane: Lane, path: Path, *, is_lasting: bool) -> None:
+async def test_work_that_still_waits_its_turn(
+    lane: ConnectionThread, path: Path, *, is_lasting: bool
+) -> None:
     """Cancelled before it has begun, it never begins, unless it is lasting."""
     held = Held()
     first = asyncio.create_task(lane.run(held))
@@ -134,12 +140,12 @@ async def test_work_that_still_waits_its_turn(lane: Lane, path: Path, *, is_last
     assert words(path) == ["held", *(["queued"] if is_lasting else []), "last"]
 
 
-async def test_a_transaction_waits_for_another_writer(lane: Lane, path: Path) -> None:
+async def test_a_transaction_waits_for_another_writer(lane: ConnectionThread, path: Path) -> None:
     stranger = sqlite3.connect(path, isolation_level=None)
     stranger.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="database is locked"):
         await lane.run(writing("too late"))
-    patient = Lane(lane._engine, begin="BEGIN IMMEDIATE", patience=60.0)
+    patient = ConnectionThread(lane._engine, begin="BEGIN IMMEDIATE", patience=60.0)
     caller = asyncio.create_task(patient.run(writing("in time")))
     with pytest.raises(StoreError):
         await lane.run(writing("too late"))
@@ -150,10 +156,12 @@ async def test_a_transaction_waits_for_another_writer(lane: Lane, path: Path) ->
     assert words(path) == ["in time"]
 
 
-async def test_a_cancelled_caller_does_not_wait_for_another_writer(path: Path, lane: Lane) -> None:
+async def test_a_cancelled_caller_does_not_wait_for_another_writer(
+    path: Path, lane: ConnectionThread
+) -> None:
     stranger = sqlite3.connect(path, isolation_level=None)
     stranger.execute("BEGIN IMMEDIATE")
-    patient = Lane(lane._engine, begin="BEGIN IMMEDIATE", patience=3600.0)
+    patient = ConnectionThread(lane._engine, begin="BEGIN IMMEDIATE", patience=3600.0)
     caller = asyncio.create_task(patient.run(writing("given up")))
     with pytest.raises(StoreError):
         await lane.run(writing("too late"))
@@ -165,7 +173,7 @@ async def test_a_cancelled_caller_does_not_wait_for_another_writer(path: Path, l
     assert words(path) == []
 
 
-async def test_a_closed_lane_takes_no_work(lane: Lane, path: Path) -> None:
+async def test_a_closed_lane_takes_no_work(lane: ConnectionThread, path: Path) -> None:
     held = Held()
     begun = asyncio.create_task(lane.run(held))
     await asyncio.to_thread(held.began.wait)

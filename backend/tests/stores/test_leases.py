@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.stores.leases.lease_port import LeaseState
+from sluicegate.stores.leases.base import LeaseState
 from tests.stores.builders import CHAT, holder
 
 if TYPE_CHECKING:
-    from sluicegate.stores.leases.lease_port import Leases
+    from sluicegate.stores.leases.base import Leases
     from tests.stores.builders import Clock
 
 TTL = 15.0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 from sqlalchemy import update
 
-from sluicegate.core.ledger import TRANSITIONS, ApprovalRow, ApprovalState
+from sluicegate.core.approvals import TRANSITIONS, ApprovalRow, ApprovalState
 from sluicegate.stores.sql.schema import APPROVALS
 from tests.stores.builders import CHAT, TTL, key, no, request, yes
 

@@ -11,7 +11,7 @@ from sqlalchemy.dialects import sqlite
 
 from sluicegate.errors import StoreError
 from sluicegate.stores.sql.database import Database
-from sluicegate.stores.sql.prepared import Prepared
+from sluicegate.stores.sql.prepared import PreparedStatement
 from sluicegate.stores.sql.schema import META
 
 POSTGRESQL = make_url("postgresql+asyncpg://").get_dialect()()
@@ -39,7 +39,7 @@ ADDED = (
     ids=["sqlite", "postgresql"],
 )
 def test_values_are_bound_in_the_order_of_their_places(dialect: Any, sql: str) -> None:
-    prepared = Prepared(RENAMED, dialect)
+    prepared = PreparedStatement(RENAMED, dialect)
     assert sql in prepared.sql
     values = {"old": "a", "new": None, "not of this statement": 1}
     assert prepared.arguments(values) == (None, "a", "fixed")

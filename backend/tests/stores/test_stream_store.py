@@ -17,9 +17,8 @@ from sluicegate.wire.chunks import (
     TextEndChunk,
     ToolOutputAvailableChunk,
     decode,
-    encode,
 )
-from sluicegate.wire.encoded import encoded
+from sluicegate.wire.encoding import encode, encode_chunk
 from tests.stores.builders import CHAT
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ async def test_a_higher_fence_takes_the_seat(streams: StreamStore, reading: Stre
     stale = await opened(streams)
     await stale.append(delta("old"))
     reader = await reader_of(reading)
-    assert await anext(reader) == [encoded(delta("old"))]
+    assert await anext(reader) == [encode_chunk(delta("old"))]
     writer = await opened(streams, LATER)
     with pytest.raises(StoreError):
         await stale.append(delta("too late"))
@@ -181,7 +180,7 @@ async def test_a_reader_gets_what_was_stored_for_every_client(
         await writer.append(chunk)
     await writer.close()
     read = [entry async for batch in reader for entry in batch]
-    assert read == [encoded(chunk) for chunk in said]
+    assert read == [encode_chunk(chunk) for chunk in said]
 
 
 async def test_what_is_ready_together_is_taken_together_up_to_a_bound(
@@ -194,7 +193,7 @@ async def test_what_is_ready_together_is_taken_together_up_to_a_bound(
         await writer.append(chunk)
     await writer.close()
     sizes = [[entry.size for entry in batch] async for batch in reader]
-    one, third = encoded(small).size, encoded(large).size
+    one, third = encode_chunk(small).size, encode_chunk(large).size
     assert [size for batch in sizes for size in batch] == [one, one, third, third, third, one]
     assert all(sum(batch) <= BATCH_BYTES for batch in sizes)
     assert len(sizes) < 4

@@ -14,9 +14,9 @@ from redis.exceptions import ResponseError
 
 from sluicegate.core.keys import ChatKey, TurnKey
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.streams import valkey_copy
+from sluicegate.stores.streams import valkey_writer
 from sluicegate.stores.streams.valkey import ValkeyStreamStore
-from sluicegate.stores.streams.valkey_entries import key_of
+from sluicegate.stores.streams.valkey_writer import key_of
 from tests.real_stores.databases import flush
 from tests.real_stores.ports import free_port
 from tests.real_stores.valkey import Valkey
@@ -62,8 +62,8 @@ async def client(server: Valkey) -> AsyncIterator[Redis]:
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
-        "sluicegate.stores.streams.valkey_copy",
-        "sluicegate.stores.streams.valkey_reader",
+        "sluicegate.stores.streams.valkey_writer",
+        "sluicegate.stores.streams.valkey",
     ):
         monkeypatch.setattr(f"{name}._PAUSE", 0.01)
 
@@ -95,7 +95,7 @@ async def test_a_turn_that_began_without_the_server_is_shared_when_it_is_there(
 async def test_readers_here_do_not_notice_that_the_server_dies(
     make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(valkey_copy, "CLOSE_SECONDS", 0.01)
+    monkeypatch.setattr(valkey_writer, "CLOSE_SECONDS", 0.01)
     here = make()
     writer = await opened(here)
     await writer.append(delta("a"))
@@ -128,8 +128,8 @@ async def test_readers_elsewhere_go_on_when_the_server_is_back(
 async def test_readers_elsewhere_are_let_go_when_the_server_stays_away(
     make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sluicegate.stores.streams.valkey_reader.PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr(valkey_copy, "CLOSE_SECONDS", 0.01)
+    monkeypatch.setattr("sluicegate.stores.streams.valkey.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(valkey_writer, "CLOSE_SECONDS", 0.01)
     here, elsewhere = make(), make()
     writer = await opened(here)
     await writer.append(delta("a"))
@@ -144,7 +144,7 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(
     make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sluicegate.stores.streams.valkey.SECONDS", 0.05)
-    monkeypatch.setattr(valkey_copy, "CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr(valkey_writer, "CLOSE_SECONDS", 0.05)
     here, elsewhere = make(), make()
     writer = await opened(here)
     server.freeze()

@@ -21,10 +21,10 @@ from sluicegate.tools import (
     Tool,
     declare,
 )
-from sluicegate.tools.declared import Declared
+from sluicegate.tools.declarations import Declared
 from sluicegate.tools.remote_tools import RemoteTerms, remote_tools
-from sluicegate.tools.worker_link import WorkerLink
-from sluicegate.wire.page_tools import PageTool
+from sluicegate.tools.worker_client import WorkerLink
+from sluicegate.wire.requests import PageTool
 
 LINK = WorkerLink("shop", "http://shop/mcp", lambda: None)
 EXAMPLES = settings(

@@ -18,7 +18,7 @@ from sluicegate.tools import (
     Schema,
     Tool,
 )
-from sluicegate.tools.declared import Declared
+from sluicegate.tools.declarations import Declared
 
 STRING = types.Schema(type=types.Type.STRING)
 DEEP = types.Schema(

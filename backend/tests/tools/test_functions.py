@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from sluicegate.errors import ConfigurationError, DeclarationError, ToolError
 from sluicegate.tools import FunctionDeclaration, declare
-from sluicegate.tools.docstrings import docs_of
+from sluicegate.tools.functions import docs_of
 
 
 class Colour(enum.Enum):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools.worker_functions import load_functions
+from sluicegate.tools.worker_server import load_functions
 
 
 def test_public_is_what_the_file_defines_or_names(tmp_path: Path) -> None:

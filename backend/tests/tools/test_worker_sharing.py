@@ -10,8 +10,7 @@ import pytest
 from sluicegate.errors import HeldElsewhere, Malformed, StoreUnavailable
 from sluicegate.stores.workers import RegisteredWorker
 from sluicegate.tools.remote_tools import RemoteTerms
-from sluicegate.tools.worker_sharing import WorkerSharing
-from sluicegate.tools.workers import WorkerRegistry
+from sluicegate.tools.worker_registry import WorkerRegistry, WorkerSharing
 from tests.tools.test_workers import TOKEN, Shop, shop
 
 __all__ = ["shop"]

@@ -13,10 +13,10 @@ from mcp import types as mcp
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, ToolError
 from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteTerms, remote_tools
 from sluicegate.tools.worker_calls import WorkerCall, call_in
-from sluicegate.tools.worker_link import WorkerLink
+from sluicegate.tools.worker_client import WorkerLink
 from sluicegate.tools.worker_names import LONGEST, full_name
+from sluicegate.tools.worker_registry import WorkerRegistry
 from sluicegate.tools.worker_results import as_mcp, from_mcp
-from sluicegate.tools.workers import WorkerRegistry
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 TOKEN = "a-token-of-some-length"

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.authentication import LOCAL_USER
 from sluicegate.server.settings import Settings

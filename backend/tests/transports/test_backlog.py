@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sluicegate.transports.backlog import Backlog, Patience
+from sluicegate.transports.backpressure import Backlog, Patience
 from tests.transports.clock import ClockedLoop
 
 PATIENCE = Patience(backlog=1_000, seconds=5.0)

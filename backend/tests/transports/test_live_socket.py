@@ -16,7 +16,7 @@ import pytest_asyncio
 from google.adk.agents.llm_agent import LlmAgent
 from websockets.exceptions import InvalidStatus
 
-from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.errors import StoreUnavailable
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.authentication import LOCAL_USER

@@ -14,7 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from sluicegate.core.keys import ChatKey, TurnKey
-from sluicegate.engine.running.turn_reader import TurnReader
+from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.server.settings import Settings
 from sluicegate.stores.streams.memory import MemoryStreamStore
 from tests.server.exchange import PATIENCE, chat_body, chunks, over_socket, serving

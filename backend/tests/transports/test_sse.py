@@ -14,10 +14,10 @@ import pytest
 from sse_starlette.sse import AppStatus
 from starlette.types import Message, Receive, Scope, Send
 
-from sluicegate.engine.client import Client
+from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import StoreError, TurnRunning
-from sluicegate.transports.backlog import Patience
-from sluicegate.transports.event_stream import SILENT, EventStream, OpenStreams
+from sluicegate.transports.backpressure import Patience
+from sluicegate.transports.sse import SILENT, EventStream, OpenStreams
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, chat_body, chunks, client, over_socket, serving
 from tests.server.fake_engine import (

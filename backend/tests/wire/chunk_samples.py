@@ -2,9 +2,9 @@
 
 from typing import Any, get_args
 
-from sluicegate.wire.base_chunk import BaseChunk
 from sluicegate.wire.chunks import (
     AbortChunk,
+    BaseChunk,
     Chunk,
     CustomChunk,
     DataChunk,

@@ -3,14 +3,8 @@ from typing import Any
 import pytest
 
 from sluicegate.errors import Malformed, TooLarge
-from sluicegate.wire.requests import (
-    Answer,
-    ClientOutput,
-    PostedAssistant,
-    PostedPart,
-    RequestLimits,
-    parse_chat_request,
-)
+from sluicegate.wire.decisions import ClientOutput, PostedAssistant, PostedDecision, PostedPart
+from sluicegate.wire.requests import RequestLimits, parse_chat_request
 
 LIMITS = RequestLimits()
 
@@ -32,12 +26,12 @@ def answered(*, approved: Any = True, id: Any = "ap1", **more: Any) -> dict[str,
     return call("approval-responded", {"id": id, "approved": approved, **more})
 
 
-def yes(approval_id: str, reason: str | None = None) -> Answer:
-    return Answer(approval_id=approval_id, approved=True, reason=reason)
+def yes(approval_id: str, reason: str | None = None) -> PostedDecision:
+    return PostedDecision(approval_id=approval_id, approved=True, reason=reason)
 
 
-def no(approval_id: str, reason: str | None = None) -> Answer:
-    return Answer(approval_id=approval_id, approved=False, reason=reason)
+def no(approval_id: str, reason: str | None = None) -> PostedDecision:
+    return PostedDecision(approval_id=approval_id, approved=False, reason=reason)
 
 
 def continued(*parts: Any, limits: RequestLimits = LIMITS) -> PostedAssistant:
@@ -47,7 +41,7 @@ def continued(*parts: Any, limits: RequestLimits = LIMITS) -> PostedAssistant:
     return request.continued
 
 
-ANSWERS: list[tuple[str, list[Any], list[Answer]]] = [
+ANSWERS: list[tuple[str, list[Any], list[PostedDecision]]] = [
     ("yes", [answered()], [yes("ap1")]),
     ("no", [answered(approved=False)], [no("ap1")]),
     ("a reason", [answered(approved=False, reason="Too much")], [no("ap1", "Too much")]),
@@ -114,7 +108,7 @@ ANSWERS: list[tuple[str, list[Any], list[Answer]]] = [
 @pytest.mark.parametrize(
     ("parts", "answers"), [r[1:] for r in ANSWERS], ids=[r[0] for r in ANSWERS]
 )
-def test_answers_are_read(parts: list[Any], answers: list[Answer]) -> None:
+def test_answers_are_read(parts: list[Any], answers: list[PostedDecision]) -> None:
     assert list(continued(*parts).answers) == answers
 
 

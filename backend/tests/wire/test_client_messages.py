@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.wire.chunks import (
-    DataChunk,
-    decode,
-)
+from sluicegate.wire.chunks import DataChunk, decode
 from sluicegate.wire.messages import UIMessage
 from sluicegate.wire.reducer import reduce_chunks
 from tests.wire.chunk_samples import WIRE

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sluicegate.wire.chunks import BaseChunk, TextDeltaChunk, encode, for_major
-from sluicegate.wire.encoded import encoded
+from sluicegate.wire.chunks import BaseChunk, TextDeltaChunk, for_major
+from sluicegate.wire.encoding import encode, encode_chunk
 from tests.wire.chunk_samples import WIRE
 
 
 @pytest.mark.parametrize(("chunk", "text"), WIRE)
 def test_each_major_has_its_text(chunk: BaseChunk, text: str) -> None:
-    entry = encoded(chunk)
+    entry = encode_chunk(chunk)
     fit = for_major(chunk, 6)
     assert entry.text_for(7) == text
     assert entry.text_for(6) == (None if fit is None else encode(fit))
@@ -19,11 +19,11 @@ def test_each_major_has_its_text(chunk: BaseChunk, text: str) -> None:
 
 
 def test_a_chunk_for_both_majors_is_encoded_once() -> None:
-    entry = encoded(TextDeltaChunk(id="t", delta="x"))
+    entry = encode_chunk(TextDeltaChunk(id="t", delta="x"))
     assert entry.text_for_6 is entry.text
 
 
 @pytest.mark.parametrize("text", ["plain", "äöü", "😀"])
 def test_its_size_is_that_of_its_bytes(text: str) -> None:
     chunk = TextDeltaChunk(id="t", delta=text)
-    assert encoded(chunk).size == len(encode(chunk).encode())
+    assert encode_chunk(chunk).size == len(encode(chunk).encode())

@@ -3,15 +3,15 @@ from typing import Any
 
 import pytest
 
-from sluicegate.wire.base_chunk import BaseChunk
 from sluicegate.wire.chunks import (
+    BaseChunk,
     Chunk,
     DataChunk,
     TextDeltaChunk,
     ToolApprovalRequestChunk,
     ToolOutputAvailableChunk,
-    encode,
 )
+from sluicegate.wire.encoding import encode
 from tests.wire.chunk_samples import WIRE
 
 

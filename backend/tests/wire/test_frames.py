@@ -8,27 +8,27 @@ from typing import Any
 
 import pytest
 
-from sluicegate.wire.base_chunk import BaseChunk
-from sluicegate.wire.chunks import StartChunk, TextDeltaChunk, encode
+from sluicegate.wire.chunks import BaseChunk, StartChunk, TextDeltaChunk
+from sluicegate.wire.encoding import encode
 from sluicegate.wire.frames import (
     HEARTBEAT_ID,
     MAX_REQUEST_ID,
     NOT_A_FRAME,
     NOT_JSON,
     AbortFrame,
-    BadFrame,
     ChunkFrame,
+    ClientFrame,
     EndFrame,
     ErrorFrame,
-    FrameIn,
-    FrameOut,
     HeartbeatFrame,
+    InvalidFrame,
     NoActiveFrame,
     ResumeFrame,
     SendFrame,
+    ServerFrame,
     StartFrame,
+    encode_frame,
     parse_frame,
-    text_of,
 )
 
 MESSAGES: list[Any] = [{"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Hi"}]}]
@@ -51,7 +51,7 @@ RESUME: dict[str, Any] = {
 SECRET = "sk-very-secret"
 
 
-def parse(frame: object) -> FrameIn:
+def parse(frame: object) -> ClientFrame:
     return parse_frame(json.dumps(frame).encode())
 
 
@@ -140,7 +140,7 @@ def test_a_request_id_is_any_text_that_is_not_too_long(request_id: str) -> None:
 )
 def test_what_names_no_request_cannot_be_answered(frame: object) -> None:
     bad = parse(frame)
-    assert isinstance(bad, BadFrame)
+    assert isinstance(bad, InvalidFrame)
     assert (bad.request_id, bad.close_code) == (None, NOT_A_FRAME)
 
 
@@ -162,7 +162,7 @@ def test_what_names_no_request_cannot_be_answered(frame: object) -> None:
 )
 def test_what_is_not_json_cannot_be_answered(data: bytes) -> None:
     bad = parse_frame(data)
-    assert isinstance(bad, BadFrame)
+    assert isinstance(bad, InvalidFrame)
     assert (bad.request_id, bad.close_code) == (None, NOT_JSON)
 
 
@@ -182,7 +182,7 @@ def test_what_is_not_json_cannot_be_answered(data: bytes) -> None:
 )
 def test_json_that_no_store_keeps_is_answered_under_its_request_id(data: bytes) -> None:
     bad = parse_frame(data)
-    assert isinstance(bad, BadFrame)
+    assert isinstance(bad, InvalidFrame)
     assert bad.request_id == "r1"
     assert bad.error.code == "malformed"
 
@@ -208,7 +208,7 @@ def test_a_wrong_field_is_answered_under_its_request_id(
     frame: dict[str, Any], changes: dict[str, Any], code: str
 ) -> None:
     bad = parse({**frame, **changes})
-    assert isinstance(bad, BadFrame)
+    assert isinstance(bad, InvalidFrame)
     assert (bad.request_id, bad.error.code) == ("r1", code)
     assert re.fullmatch(r"[A-Z][^\n]*\.", bad.error.message)
 
@@ -236,25 +236,25 @@ def test_a_resume_that_names_no_chat_or_no_sequence_is_refused(
     changes: dict[str, Any], code: str
 ) -> None:
     bad = parse({**RESUME, **changes})
-    assert isinstance(bad, BadFrame)
+    assert isinstance(bad, InvalidFrame)
     assert (bad.request_id, bad.error.code) == ("r1", code)
 
 
 @pytest.mark.parametrize("frame", [SEND, RESUME], ids=["send", "resume"])
 def test_no_request_has_the_id_of_the_heartbeat(frame: dict[str, Any]) -> None:
     bad = parse({**frame, "requestId": HEARTBEAT_ID})
-    assert isinstance(bad, BadFrame)
+    assert isinstance(bad, InvalidFrame)
     assert (bad.request_id, bad.error.code) == (HEARTBEAT_ID, "malformed")
 
 
 def test_a_refusal_does_not_repeat_what_was_sent() -> None:
     for changes in ({"type": SECRET}, {"headers": {SECRET: 1}}, {"body": SECRET}):
         bad = parse({**SEND, **changes})
-        assert isinstance(bad, BadFrame)
+        assert isinstance(bad, InvalidFrame)
         assert SECRET not in bad.error.message
 
 
-WRITTEN: list[tuple[FrameOut, dict[str, Any]]] = [
+WRITTEN: list[tuple[ServerFrame, dict[str, Any]]] = [
     (StartFrame("r1"), {"type": "start", "requestId": "r1"}),
     (EndFrame("r1"), {"type": "end", "requestId": "r1"}),
     (NoActiveFrame("r1"), {"type": "no-active", "requestId": "r1"}),
@@ -277,9 +277,9 @@ WRITTEN: list[tuple[FrameOut, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("frame", "written"), WRITTEN, ids=lambda value: type(value).__name__)
 def test_a_frame_is_written_as_the_client_reads_it(
-    frame: FrameOut, written: dict[str, Any]
+    frame: ServerFrame, written: dict[str, Any]
 ) -> None:
-    text = text_of(frame)
+    text = encode_frame(frame)
     assert json.loads(text) == written
     assert list(json.loads(text)) == list(written)
     assert " " not in text.replace("It failed.", "")
@@ -290,7 +290,7 @@ CHUNK: BaseChunk = TextDeltaChunk(id="t", delta='"}]\n\u2028 ä 🎈 \ud800')
 
 @pytest.mark.parametrize("request_id", ["r1", '"},{"', "ä\u2028", "\ud800"])
 def test_ids_and_texts_stay_what_they_are_in_a_frame(request_id: str) -> None:
-    text = text_of(ChunkFrame(request_id, 7, CHUNK))
+    text = encode_frame(ChunkFrame(request_id, 7, CHUNK))
     assert json.loads(text.encode()) == {
         "type": "chunk",
         "requestId": request_id,
@@ -299,10 +299,10 @@ def test_ids_and_texts_stay_what_they_are_in_a_frame(request_id: str) -> None:
     }
     assert encode(CHUNK) in text
     for frame in (StartFrame(request_id), ErrorFrame(request_id, "It failed.", "malformed")):
-        assert json.loads(text_of(frame).encode())["requestId"] == request_id
+        assert json.loads(encode_frame(frame).encode())["requestId"] == request_id
 
 
 def test_a_number_that_is_no_json_is_not_sent() -> None:
     from_float = TextDeltaChunk.model_construct(type="text-delta", id="t", delta=float("nan"))
     with pytest.raises(ValueError, match="JSON compliant"):
-        text_of(ChunkFrame("r1", 0, from_float))
+        encode_frame(ChunkFrame("r1", 0, from_float))

@@ -10,9 +10,9 @@ from sluicegate.wire.chunks import (
     TextEndChunk,
     ToolApprovalRequestChunk,
     ToolApprovalResponseChunk,
-    encode,
     for_major,
 )
+from sluicegate.wire.encoding import encode
 from tests.wire.chunk_samples import PM, PM_JSON, WIRE
 
 

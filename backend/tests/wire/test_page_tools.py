@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.wire.page_tools import PageTool
-from sluicegate.wire.requests import RequestLimits, parse_chat_request
+from sluicegate.wire.requests import PageTool, RequestLimits, parse_chat_request
 
 SCHEMA = {"type": "object", "properties": {"to_Place": {"type": "string"}}}
 SCROLL = {"description": "Scroll.", "parameters": SCHEMA, "providerOptions": {"x": 1}}

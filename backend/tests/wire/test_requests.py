@@ -5,9 +5,9 @@ import pytest
 
 from sluicegate.errors import Malformed, RequestError, TooLarge
 from sluicegate.wire.files import FilePart
-from sluicegate.wire.limits import RequestLimits
 from sluicegate.wire.requests import (
     ChatRequest,
+    RequestLimits,
     UserMessage,
     is_id,
     parse_chat_request,

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from sluicegate.errors import Malformed
-from sluicegate.wire.requests import Answer, parse_chat_request
+from sluicegate.wire.decisions import PostedDecision
+from sluicegate.wire.requests import parse_chat_request
 
 
 def part(approval_id: str, state: str = "approval-responded", **approval: Any) -> dict[str, Any]:
@@ -16,7 +17,7 @@ def part(approval_id: str, state: str = "approval-responded", **approval: Any) -
     return {**call, "approval": answer}
 
 
-def answers(*parts: dict[str, Any], **staged: Any) -> tuple[Answer, ...]:
+def answers(*parts: dict[str, Any], **staged: Any) -> tuple[PostedDecision, ...]:
     message: Any = {"id": "a1", "role": "assistant", "parts": list(parts)}
     request = parse_chat_request({"id": "chat", "message": message, **staged})
     assert request.continued is not None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.wire.stored_files import StoredFile, extension, is_stored_name, read_uri
+from sluicegate.wire.files import StoredFile, extension, is_stored_name, read_uri
 
 FILE = StoredFile.of(b"content", "image/png", title="chart & more.png", description="Sales?")
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from sluicegate.core.canonical import canonical_json
+from sluicegate.core.json_values import canonical_json
 from sluicegate.errors import Malformed
-from sluicegate.wire.limits import check_size
+from sluicegate.wire.requests import check_size
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.signals import Call
-    from sluicegate.wire.limits import RequestLimits
+    from sluicegate.wire.requests import RequestLimits
 
 
 def checked_edits(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
-    from sluicegate.core.gate import Style
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.base import ApprovalStyle
+    from sluicegate.core.release.policy import ReleasePolicy
 
 METADATA_KEY = "sluicegate"
 ASIDE = "aside"
@@ -40,8 +40,8 @@ class TurnStamp:
     message: str
     turn: str
     user_message: str
-    release: Release
-    style: Style
+    release: ReleasePolicy
+    style: ApprovalStyle
     created_at: float
     model: str
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -75,8 +75,8 @@ class Exchange:
     message_id: str
     user_message_id: str
     invocation: str
-    release: Release
-    style: Style
+    release: ReleasePolicy
+    style: ApprovalStyle
     created_at: float
     model: str | None
     events: list[Event] = field(default_factory=list)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from sluicegate.core.event_parts import media_in, parts_of
+from sluicegate.core.emission_order import in_emission_order
+from sluicegate.core.events import media_in, parts_of
 from sluicegate.core.exchanges import Exchange, notes, question_texts
 from sluicegate.core.finish_metadata import edits_in, metadata
-from sluicegate.core.noted import (
+from sluicegate.core.ledger_overlay import (
     by_browser,
     closed_by_end,
     closed_in,
@@ -21,11 +22,12 @@ from sluicegate.core.noted import (
     decision_in,
     enriched,
     is_closed_in,
+    remembered_in,
+    remembered_open,
+    with_remembered,
 )
-from sluicegate.core.release import open_gate
-from sluicegate.core.remembered import remembered_in, remembered_open, with_remembered
+from sluicegate.core.release.policy import open_release_buffer
 from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup
-from sluicegate.core.spoken_order import in_spoken_order
 from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import (
     BaseChunk,
@@ -42,11 +44,11 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
-    from sluicegate.core.call_state import CallState
-    from sluicegate.core.event_parts import Media
-    from sluicegate.core.gate import Gate
-    from sluicegate.core.ledger import ApprovalRow
-    from sluicegate.core.noted import Rows
+    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.calls import CallState
+    from sluicegate.core.events import Media
+    from sluicegate.core.ledger_overlay import Rows
+    from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.wire.messages import Part, UIMessage
 
 
@@ -68,7 +70,7 @@ class RebuiltExchange:
 
     exchange: Exchange
     translator: Translator
-    gate: Gate
+    gate: ReleaseBuffer
     turns: list[RebuiltTurn]
     rows: Rows
 
@@ -119,13 +121,13 @@ def rebuild(
     rebuilt = RebuiltExchange(
         exchange,
         Translator(tools, files_url=files_url),
-        open_gate(exchange.release, exchange.style),
+        open_release_buffer(exchange.release, exchange.style),
         [],
         rows,
     )
     rebuilt.translator.facts.model = exchange.model
     remembered = remembered_in(rows)
-    for event in in_spoken_order(exchange.events):
+    for event in in_emission_order(exchange.events):
         turn = _turn_of(rebuilt, event)
         note = notes(event)
         signals = [

@@ -10,21 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sluicegate.core.arguments import ArgumentsWriter, parse_path
-from sluicegate.core.event_parts import (
+from sluicegate.core.events import (
     Code,
     Content,
     Media,
-    Said,
     Shown,
+    TextContent,
     WholeCall,
     attribute,
     contents_of_piece,
     is_shown,
     text,
 )
-from sluicegate.core.items import CallCut, CallMade, InputBegun, InputText, Item
-from sluicegate.core.json_safe import json_safe
+from sluicegate.core.json_values import json_safe
+from sluicegate.core.signals import CallAborted, CallCompleted, InputDelta, InputStarted, Item
+from sluicegate.core.streamed_arguments import ArgumentsWriter, parse_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -91,7 +91,7 @@ class ModelCall:
                 items.append(shown)
         return items
 
-    def lengthen(self, words: str, *, thought: bool) -> Said:
+    def lengthen(self, words: str, *, thought: bool) -> TextContent:
         """Take more text; return what is to be told."""
         block = self.told[-1] if self.told else None
         kind: Kind = "thought" if thought else "text"
@@ -99,7 +99,7 @@ class ModelCall:
             block.pieces.append(words)
         else:
             self.told.append(Block(kind, pieces=[words]))
-        return Said(thought, words)
+        return TextContent(thought, words)
 
     def complete(
         self, contents: Sequence[Content], cited: Sequence[Item] = (), order: object = None
@@ -119,7 +119,7 @@ class ModelCall:
             self.order = list(told)
         items.extend(cited)
         calls = [content for content in contents if isinstance(content, WholeCall)]
-        items.extend(CallMade(call.id, call.name, call.args) for call in calls)
+        items.extend(CallCompleted(call.id, call.name, call.args) for call in calls)
         return items + self.cut()
 
     def cut(self) -> list[Item]:
@@ -128,13 +128,17 @@ class ModelCall:
         for made in self.unmade():
             written = self._calls[made.id]
             written.is_done = True
-            items += [InputText(made.id, written.writer.finish(made.args)), made, CallCut(made.id)]
+            items += [
+                InputDelta(made.id, written.writer.finish(made.args)),
+                made,
+                CallAborted(made.id),
+            ]
         return items
 
-    def unmade(self) -> list[CallMade]:
+    def unmade(self) -> list[CallCompleted]:
         """The calls whose arguments are not complete, with those told so far."""
         return [
-            CallMade(call_id, written.name, json_safe(written.writer.value))
+            CallCompleted(call_id, written.name, json_safe(written.writer.value))
             for call_id, written in self._calls.items()
             if not written.is_done
         ]
@@ -156,13 +160,15 @@ class ModelCall:
         if not self.told:
             return True
         told = "\n".join(said for _, said in self.texts())
-        pieces = [content.text.strip() for content in contents if isinstance(content, Said)]
+        pieces = [content.text.strip() for content in contents if isinstance(content, TextContent)]
         if told and any(pieces):
             return "".join(pieces).startswith(told.strip()) or any(
                 piece in told for piece in pieces if piece
             )
         names = {(block.kind, block.name) for block in self.told}
-        return any(_name(content) in names for content in contents if not isinstance(content, Said))
+        return any(
+            _name(content) in names for content in contents if not isinstance(content, TextContent)
+        )
 
     def _fragment(self, call: object) -> Iterator[Item]:
         """A fragment of a call: whose it is, then the pieces of its arguments."""
@@ -175,11 +181,11 @@ class ModelCall:
         if call_id not in self._calls:
             self._calls[call_id] = _Written(text(call, "name"))
             self.told.append(Block("call", call_id))
-            yield InputBegun(call_id, text(call, "name"))
+            yield InputStarted(call_id, text(call, "name"))
         for piece in pieces if isinstance(pieces, list | tuple) else ():
             added = _write(self._calls[call_id].writer, piece)
             if added:
-                yield InputText(call_id, added)
+                yield InputDelta(call_id, added)
 
     def _owner(self, call: object) -> str | None:
         """The id of the call that a fragment belongs to; None if it is not to be shown yet."""
@@ -202,9 +208,9 @@ class ModelCall:
         if written is None or written.is_done:
             written = self._calls[content.id] = _Written(content.name)
             self.told.append(Block("call", content.id))
-            yield InputBegun(content.id, content.name)
+            yield InputStarted(content.id, content.name)
         written.is_done = True
-        yield InputText(content.id, written.writer.finish(content.args))
+        yield InputDelta(content.id, written.writer.finish(content.args))
 
     def _is_followed_by(self, contents: Sequence[Content]) -> bool:
         """Whether an aggregate only adds to what was told; callbacks and planners rewrite."""
@@ -216,13 +222,13 @@ class ModelCall:
         everything = "\n".join(told.values())
         others = [(block.kind, block.name) for block in self.told]
         for content in contents:
-            if isinstance(content, Said):
+            if isinstance(content, TextContent):
                 if follows:
                     kind = _name(content)[0]
                     rest = content.text[len(told[kind]) :]
                     told[kind] = told[kind][len(content.text) :]
                     if rest:
-                        yield Said(content.thought, rest)
+                        yield TextContent(content.thought, rest)
                 elif content.text.strip() not in everything:
                     yield content
             elif isinstance(content, WholeCall) or _name(content) not in others:
@@ -234,20 +240,20 @@ class ModelCall:
 def reordered(contents: Sequence[Content], order: Sequence[object]) -> list[Content]:
     """Put the contents of an aggregate into the order in which they were told."""
     texts = _texts(_blocks(contents))
-    others = [content for content in contents if not isinstance(content, Said)]
+    others = [content for content in contents if not isinstance(content, TextContent)]
     found: list[Content] = []
     for label in order:
         kind, name = label if isinstance(label, list) and len(label) == 2 else (None, None)
         if kind in texts and isinstance(name, int):
-            found.append(Said(kind == "thought", texts[kind][:name]))
+            found.append(TextContent(kind == "thought", texts[kind][:name]))
             texts[kind] = texts[kind][name:]
         else:
             at = next((i for i, c in enumerate(others) if _name(c) == (kind, name)), None)
             if at is not None:
                 found.append(others.pop(at))
     found.extend(others)
-    found.extend(Said(kind == "thought", rest) for kind, rest in texts.items())
-    return [content for content in found if not isinstance(content, Said) or content.text]
+    found.extend(TextContent(kind == "thought", rest) for kind, rest in texts.items())
+    return [content for content in found if not isinstance(content, TextContent) or content.text]
 
 
 def _blocks(contents: Iterable[Content]) -> list[Block]:
@@ -259,7 +265,7 @@ def _blocks(contents: Iterable[Content]) -> list[Block]:
 
 def _append(blocks: list[Block], content: Content) -> None:
     kind, name = _name(content)
-    if not isinstance(content, Said):
+    if not isinstance(content, TextContent):
         blocks.append(Block(kind, name))
     elif blocks and blocks[-1].kind == kind:
         blocks[-1].pieces.append(content.text)
@@ -276,7 +282,7 @@ def _texts(blocks: Iterable[Block]) -> dict[Kind, str]:
 
 
 def _name(content: Content | Shown) -> tuple[Kind, str]:
-    if isinstance(content, Said):
+    if isinstance(content, TextContent):
         return ("thought" if content.thought else "text"), ""
     if isinstance(content, WholeCall):
         return "call", content.id

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from sluicegate.core.events import Code, CodeOutput, Media, TextContent
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -65,7 +67,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ApprovalRequest:
     """A confirmation request for a call.
 
     ``confirmation_id`` is the id ADK expects the answer under (it is ``approval_id`` except for
@@ -96,28 +98,28 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class StepBegan:
+class StepStarted:
     """A model call begins; its chunks stand between start-step and finish-step."""
 
     lane: str
 
 
 @dataclass(frozen=True, slots=True)
-class StepEnded:
+class StepFinished:
     """That model call has ended: its aggregate was seen, all its calls are known."""
 
     lane: str
 
 
 @dataclass(frozen=True, slots=True)
-class Neutral:
+class UnheldChunk:
     """A chunk no release holds: reasoning, ``data-*``."""
 
     chunk: BaseChunk
 
 
 @dataclass(frozen=True, slots=True)
-class Speech:
+class TextChunk:
     """A text chunk of the model call that is under way."""
 
     chunk: BaseChunk
@@ -132,17 +134,17 @@ class InputStreamed:
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class InputAvailable:
     """A call is complete: name and arguments are final."""
 
     call: Call
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ApprovalRequested:
     """A call waits for a person."""
 
-    ask: Ask
+    ask: ApprovalRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Produced:
+class ResultChunk:
     """A file or source chunk: a result in the sense of D1."""
 
     chunk: BaseChunk
@@ -184,16 +186,16 @@ class Failed:
 
 
 Signal = (
-    StepBegan
-    | StepEnded
-    | Neutral
-    | Speech
+    StepStarted
+    | StepFinished
+    | UnheldChunk
+    | TextChunk
     | InputStreamed
-    | Called
-    | Asked
+    | InputAvailable
+    | ApprovalRequested
     | Answered
     | Settled
-    | Produced
+    | ResultChunk
     | Failed
 )
 
@@ -219,3 +221,113 @@ class TurnFacts:
 
 
 Signals = Sequence[Signal]
+
+
+@dataclass(frozen=True, slots=True)
+class InputStarted:
+    """A call whose arguments are about to be written."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class InputDelta:
+    """A piece of the JSON text of a call's arguments."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallCompleted:
+    """A call is complete. ``kind`` is what it is whatever the tools say, ``wire_id`` its own."""
+
+    id: str
+    name: str
+    args: JsonValue
+    kind: ToolKind | None = None
+    wire_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallAborted:
+    """A call whose arguments were never completed, or that the model took back."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A page or document the answer rests on; ``media_type`` only for documents."""
+
+    uri: str
+    title: str
+    media_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationRequest:
+    """A confirmation request; ``original`` is the call it is about."""
+
+    id: str
+    original: CallCompleted
+    answer_name: Literal["adk_request_confirmation", "adk_request_input"]
+    hint: str
+    payload: JsonValue
+    invocation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseReceived:
+    """A function response; ``by_user``: a person or a browser gave it."""
+
+    id: str
+    name: str
+    outcome: Outcome
+    media: tuple[Media, ...] = ()
+    by_user: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationAnswer:
+    """The answer to a confirmation request."""
+
+    id: str
+    approved: bool
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnded:
+    """A tool node of a Workflow has ended; ``id`` is its interrupt id."""
+
+    id: str
+    outcome: Outcome
+    media: tuple[Media, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A tool that still runs has something to show."""
+
+    id: str
+    output: JsonValue
+
+
+Item: TypeAlias = (
+    TextContent
+    | InputStarted
+    | InputDelta
+    | CallCompleted
+    | CallAborted
+    | Code
+    | CodeOutput
+    | Media
+    | Cited
+    | ConfirmationRequest
+    | ResponseReceived
+    | ConfirmationAnswer
+    | NodeEnded
+    | Progress
+)

@@ -1,41 +1,124 @@
-"""ADK events in, signals out: what happened, in natural order, the same live and replayed.
+"""What becomes of the gated tool nodes of a Workflow.
 
-Rule 1: one model call is one step; its fragments are told as they come, its aggregate adds what
-they lacked. Rule 2: of agents that run at once the first to speak is heard, the others wait (T2).
-Rule 3: nothing here depends on the release, on time or on chance.
+ADK: a node's result is no function response but an event of its own, with the node's path and the
+result as ``Event.output``. A tool that returned None leaves an event without one; that it is over
+stands in the Workflow's next checkpoint. A node that raised leaves an error event, and may be
+tried again.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from sluicegate.core.call_chunks import notice_chunk
-from sluicegate.core.event_parts import (
+from sluicegate.core.calls import notice_chunk
+from sluicegate.core.event_signals import answers_in, cited_in, noted, progress_in, requests_in
+from sluicegate.core.events import (
     ABORTED,
+    NODE_CONFIRMATION,
+    Fragment,
     attribute,
     calls_of,
     code_of,
     contents_of,
+    media_in_output,
     notes_of,
     notices_in,
     parts_of,
     text,
 )
-from sluicegate.core.exchange_events import answers_in, progress_in, requests_in
-from sluicegate.core.fragments import Fragment
-from sluicegate.core.items import CallMade
-from sluicegate.core.lanes import Lane, Lanes, Unit
+from sluicegate.core.finish_metadata import is_failure, note_facts
+from sluicegate.core.interleaving import Interleaver, Lane, Segment
+from sluicegate.core.json_values import json_safe
 from sluicegate.core.model_call import ModelCall
-from sluicegate.core.node_results import NodeResults
-from sluicegate.core.signals import Failed, Neutral, Signal, ToolLookup, TurnFacts
-from sluicegate.core.sources import cited_in
-from sluicegate.core.telling import Telling
-from sluicegate.core.turn_facts import is_failure, note_facts
+from sluicegate.core.release.base import NOT_FINISHED
+from sluicegate.core.signal_builder import SignalBuilder
+from sluicegate.core.signals import (
+    CallCompleted,
+    ConfirmationRequest,
+    Failed,
+    NodeEnded,
+    Outcome,
+    Signal,
+    ToolLookup,
+    TurnFacts,
+    UnheldChunk,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from google.adk.events.event import Event
     from pydantic import JsonValue
+
+    from sluicegate.core.events import Media
+    from sluicegate.core.signals import Item
+
+_COMPLETED: Final = 3
+"""ADK's ``NodeStatus.COMPLETED``, as checkpoints store it."""
+
+
+class NodeResults:
+    """The tool nodes that were asked about, by their path."""
+
+    def __init__(self, files_url: str = "") -> None:
+        self._files_url = files_url
+        self._asked: set[str] = set()
+        self._failed: set[str] = set()
+        self._silent: set[str] = set()
+
+    def note(self, items: Iterable[Item]) -> None:
+        """Take what an event asks."""
+        for item in items:
+            if isinstance(item, ConfirmationRequest) and item.id.startswith(NODE_CONFIRMATION):
+                self._asked.add(item.id.removeprefix(NODE_CONFIRMATION))
+
+    def read(self, event: object) -> list[NodeEnded]:
+        """Whatever this event says of a node that was asked about."""
+        path = text(attribute(event, "node_info"), "path")
+        if path not in self._asked:
+            return self._completed(event)
+        outcomes = attribute(notes_of(event), "outcomes")
+        interrupt = NODE_CONFIRMATION + path
+        wire_id = f"{text(event, 'invocation_id')}:{interrupt}"
+        outcome = noted(outcomes, interrupt, wire_id)
+        output = attribute(event, "output")
+        if outcome is None and output is not None:
+            rest, files = media_in_output(json_safe(output), self._files_url)
+            return [self._end(path, Outcome("output", rest), files)]
+        if outcome is not None:
+            return [self._end(path, outcome)]
+        if code_of(event):
+            self._failed.add(path)
+        elif attribute(event, "node_info", "message_as_output"):
+            said = "".join(text(part, "text") for part in parts_of(event))
+            return [self._end(path, Outcome("output", said))]
+        elif not parts_of(event):
+            self._silent.add(path)
+        return []
+
+    def end(self) -> list[NodeEnded]:
+        """Nothing follows: what failed was not tried again."""
+        return [self._end(path, NOT_FINISHED) for path in sorted(self._failed)]
+
+    def _completed(self, event: object) -> list[NodeEnded]:
+        if not self._silent:
+            return []
+        nodes = attribute(event, "actions", "agent_state", "nodes")
+        over = [
+            path for path in self._silent if attribute(nodes, _node(path), "status") == _COMPLETED
+        ]
+        return [self._end(path, Outcome("output", None)) for path in sorted(over)]
+
+    def _end(self, path: str, outcome: Outcome, files: Sequence[Media] = ()) -> NodeEnded:
+        self._asked.discard(path)
+        self._failed.discard(path)
+        self._silent.discard(path)
+        return NodeEnded(NODE_CONFIRMATION + path, outcome, tuple(files))
+
+
+def _node(path: str) -> str:
+    return path.rpartition("/")[2].partition("@")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +133,7 @@ class Unfinished:
     author: str
     branch: str | None
     parts: list[tuple[Literal["text", "thought"], str]]
-    calls: list[CallMade]
+    calls: list[CallCompleted]
     ahead_of: str | None = None
 
 
@@ -67,8 +150,8 @@ class Translator:
         self.facts = TurnFacts()
         self.note: dict[str, JsonValue] = {}
         self._files_url = files_url
-        self._telling = Telling(tools)
-        self._lanes = Lanes(self._telling)
+        self._telling = SignalBuilder(tools)
+        self._lanes = Interleaver(self._telling)
         self._nodes = NodeResults(files_url)
         self._made: dict[str, str] = {}
         self._cut: list[Unfinished] = []
@@ -77,7 +160,7 @@ class Translator:
     def feed(self, event: Event | Fragment) -> list[Signal]:
         """Take the next event, live or from the log; return what it says."""
         self.note = {}
-        notices = [Neutral(notice_chunk(sentence)) for sentence in notices_in(event)]
+        notices = [UnheldChunk(notice_chunk(sentence)) for sentence in notices_in(event)]
         if isinstance(event, Fragment) or event.partial:
             self._fragment(event)
             return [*notices, *self._telling.take()]
@@ -163,10 +246,10 @@ class Translator:
             unit = self._lanes.open(lane, event_id, ModelCall(self._files_url))
             self._complete(unit, event, contents, cited)
 
-    def _complete(self, unit: Unit, event: Event, contents: list[Any], cited: list[Any]) -> None:
+    def _complete(self, unit: Segment, event: Event, contents: list[Any], cited: list[Any]) -> None:
         call = unit.call or ModelCall(self._files_url)
         items = call.complete(contents, cited, notes_of(event).get("blocks"))
-        self._made.update({item.id: item.name for item in items if isinstance(item, CallMade)})
+        self._made.update({item.id: item.name for item in items if isinstance(item, CallCompleted)})
         self._lanes.tell(unit, items)
         if call.order is not None:
             self.note["blocks"] = call.order
@@ -175,7 +258,7 @@ class Translator:
             self.note["aheadOf"] = ahead_of
         self._lanes.close(unit)
 
-    def _abandon(self, unit: Unit, event_id: str | None) -> None:
+    def _abandon(self, unit: Segment, event_id: str | None) -> None:
         """End a model call whose aggregate does not come."""
         piece = self._unfinished(unit, event_id)
         if piece is not None:
@@ -184,7 +267,7 @@ class Translator:
             self._lanes.tell(unit, unit.call.cut())
         self._lanes.close(unit)
 
-    def _unfinished(self, unit: Unit, event_id: str | None) -> Unfinished | None:
+    def _unfinished(self, unit: Segment, event_id: str | None) -> Unfinished | None:
         call = unit.call
         if call is None or not call.told:
             return None

@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sluicegate.engine.files.result_limits import ResultLimits
-from sluicegate.wire.limits import RequestLimits
+from sluicegate.engine.files.result_files import ResultLimits
+from sluicegate.wire.requests import RequestLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 """A span of time that ends."""

@@ -15,7 +15,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.base_toolset import BaseToolset
 
 from sluicegate.core.signals import ToolFacts
-from sluicegate.engine.gate.current_turn import CURRENT
+from sluicegate.engine.guard.current_turn import CURRENT
 from sluicegate.errors import ConfigurationError, Malformed
 from sluicegate.tools.client_tools import ClientTool, client_tool
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.workflow import BaseNode
 
-    from sluicegate.engine.agents.agent_tree import AgentSurvey
-    from sluicegate.wire.page_tools import PageTool
+    from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.wire.requests import PageTool
 
 _RUNS_IN_THE_BROWSER: Final = ToolFacts("client", editable=False, rememberable=False)
 _ADKS: Final = frozenset({"transfer_to_agent", "set_model_response"})

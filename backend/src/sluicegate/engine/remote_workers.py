@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.agents.agent_tree import GateFinding
+from sluicegate.engine.agents.survey import GateFinding
 from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, judge
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.worker_calls import require_mcp
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from google.adk.apps.app import App
 
     from sluicegate.core.signals import ToolFacts
-    from sluicegate.engine.agents.agent_tree import AgentSurvey
+    from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.options import EngineOptions
     from sluicegate.stores.workers import SharedWorkers
-    from sluicegate.tools.workers import WorkerRegistry
+    from sluicegate.tools.worker_registry import WorkerRegistry
 
 _UNNAMED: Final = "worker"
 _WHY: Final = "Tools of remote workers ask unless the setting ungated_worker_tools names them."
@@ -63,7 +63,7 @@ def open_workers(options: EngineOptions, found: AgentSurvey) -> WorkerRegistry |
     if not options.workers and options.worker_registrations is None:
         return None
     require_mcp()
-    room: Any = importlib.import_module("sluicegate.tools.workers")
+    room: Any = importlib.import_module("sluicegate.tools.worker_registry")
     terms = importlib.import_module("sluicegate.tools.remote_tools").RemoteTerms(
         allowed=frozenset(options.worker_tools) or None,
         ungated=frozenset(options.ungated_worker_tools),
@@ -89,7 +89,7 @@ def share_workers(registry: WorkerRegistry, store: SharedWorkers, options: Engin
     """
     if options.worker_registrations is None:
         return
-    sharing = importlib.import_module("sluicegate.tools.worker_sharing")
+    sharing = importlib.import_module("sluicegate.tools.worker_registry")
     registry.share(sharing.WorkerSharing(store, TokenFile(options.worker_tokens).token))
 
 
@@ -119,7 +119,7 @@ def attach(
         ConfigurationError: The root is no agent with a model.
     """
     root = agent_of_workers(app.root_agent)
-    toolset = importlib.import_module("sluicegate.tools.workers").WorkerToolset(registry)
+    toolset = importlib.import_module("sluicegate.tools.worker_registry").WorkerToolset(registry)
     # ADK: of two tools of the same name the later one runs; the agent's own must win.
     root.tools = [toolset, *root.tools]
     names = ToolNames(options.dynamic_gates, options.never_gates, options.client_tools)

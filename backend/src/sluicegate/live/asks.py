@@ -6,14 +6,14 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.noted import shown_answer
+from sluicegate.core.ledger_overlay import shown_answer
 from sluicegate.errors import StoreError
 from sluicegate.wire.live_frames import ApprovalFrame
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from sluicegate.core.ledger import ApprovalRow
+    from sluicegate.core.approvals import ApprovalRow
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.hold import Hold
     from sluicegate.wire.live_frames import ApprovalEnd

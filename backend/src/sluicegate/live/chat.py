@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Final
 from google.adk.events.event import Event
 
 from sluicegate.core.history import resumable
-from sluicegate.engine.requests.attachments import question_content
-from sluicegate.engine.requests.new_turn import title_of
-from sluicegate.engine.requests.stored_reader import stored
-from sluicegate.engine.requests.turn_setup import Setup
+from sluicegate.engine.files.uploads import question_content
+from sluicegate.engine.start_turn import TurnSetup, title_of
+from sluicegate.engine.stored_responses import stored
 from sluicegate.errors import Malformed, NotRewindable, TurnRunning, Unavailable
 from sluicegate.live.runs import Runs
 from sluicegate.wire.live_frames import ActivityFrame, ImageFrame, InterruptFrame, members_in
@@ -19,18 +18,17 @@ from sluicegate.wire.live_frames import ActivityFrame, ImageFrame, InterruptFram
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sluicegate.core.release import Release
-    from sluicegate.core.turn_plan import Answers, ChatLog, NewExchange
-    from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.client import Client
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.hold import Hold
     from sluicegate.live.out import Out
     from sluicegate.live.talk import Talk
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.frames import ResumeFrame
-    from sluicegate.wire.live_frames import LiveFrameIn
+    from sluicegate.wire.live_frames import LiveClientFrame
     from sluicegate.wire.requests import ChatRequest
 
 ANOTHER_CHAT: Final = "This socket is open for another chat; open one for this chat."
@@ -98,7 +96,7 @@ class LiveChat:
         if not self._talk.run.is_over:
             self._talk.run.hear(pcm)
 
-    def take(self, frame: LiveFrameIn) -> None:
+    def take(self, frame: LiveClientFrame) -> None:
         """Take a picture, a mark of who speaks, or the wish that the model be silent.
 
         Raises:
@@ -116,7 +114,7 @@ class LiveChat:
             case ImageFrame(media_type=media_type, data=data) if not run.is_over:
                 run.see(data, media_type)
 
-    async def say(self, plan: NewExchange, release: Release, client: Client) -> TurnReader:
+    async def say(self, plan: NewExchange, release: ReleasePolicy, client: Client) -> TurnReader:
         """Begin an exchange with a text that came to the socket; what waits is superseded (A5).
 
         Raises:
@@ -136,7 +134,7 @@ class LiveChat:
             exchange.is_announced = exchange.has_question = True
             talk.line.exchanges.append(exchange)
             stamp = exchange.current.stamp
-            setup = Setup(talk.line.key(exchange), stamp, release, opening=opening)
+            setup = TurnSetup(talk.line.key(exchange), stamp, release, opening=opening)
             try:
                 reader = await talk.line.play(exchange, setup, major=client.major)
             except BaseException:
@@ -155,7 +153,13 @@ class LiveChat:
         return reader
 
     async def go_on(
-        self, log: ChatLog, plan: Answers, release: Release, client: Client, *, own: bool
+        self,
+        log: ChatLog,
+        plan: ContinueExchange,
+        release: ReleasePolicy,
+        client: Client,
+        *,
+        own: bool,
     ) -> TurnReader | None:
         """Let an exchange go on whose calls are all decided; None when nothing waits for that."""
         async with self._hold.lock:
@@ -205,7 +209,7 @@ class LiveChat:
     def _talk(self) -> Talk:
         return self._runs.now
 
-    def _release(self) -> Release:
+    def _release(self) -> ReleasePolicy:
         return self._engine.release_for(self._hold.client)
 
     async def _make_way(self, plan: NewExchange) -> Sequence[BaseChunk]:

@@ -11,7 +11,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import errors, types
 from websockets.exceptions import ConnectionClosed
 
-from sluicegate.engine.models.discreet_model import ModelFailed
+from sluicegate.engine.models.redact_errors import ModelFailed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm_connection import RealtimeInput
     from google.adk.models.llm_request import LlmRequest
 
-    from sluicegate.engine.gate.turn_gate import Connecting
+    from sluicegate.engine.guard.guard import Connecting
 
 STRAGGLING: Final = 2.0
 """Seconds after a cut in which the model may still say what nobody hears any more."""

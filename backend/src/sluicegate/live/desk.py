@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.models.llm_request import LlmRequest
 
-    from sluicegate.engine.gate.turn_gate import Connecting
+    from sluicegate.engine.guard.guard import Connecting
     from sluicegate.live.asks import Asks
     from sluicegate.live.ears import Listening
     from sluicegate.live.exchange import LiveExchange

@@ -7,8 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from sluicegate.core.spoken_order import SpokenOrder
-from sluicegate.engine.parts import new_turn_id
+from sluicegate.core.emission_order import EmissionOrder
+from sluicegate.engine.resources import new_turn_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
 
     from sluicegate.core.exchanges import TurnStamp
-    from sluicegate.core.release import Release
-    from sluicegate.engine.running.running_turn import RunningTurn
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.turn.runner import RunningTurn
     from sluicegate.wire.live_frames import TranscriptFrame
 
 CallPhase: TypeAlias = Literal["runs", "waits"]
@@ -74,7 +74,7 @@ class LiveTurn:
 
     stamp: TurnStamp
     feed: Feed = field(default_factory=Feed)
-    order: SpokenOrder = field(default_factory=SpokenOrder)
+    order: EmissionOrder = field(default_factory=EmissionOrder)
 
 
 @dataclass(eq=False, slots=True)
@@ -88,7 +88,7 @@ class LiveExchange:
     """
 
     current: LiveTurn
-    release: Release
+    release: ReleasePolicy
     spoken: bool
     phase: Phase = "queued"
     is_paused: bool = False

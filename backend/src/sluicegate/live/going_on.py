@@ -7,28 +7,27 @@ from typing import TYPE_CHECKING
 
 from google.genai import types
 
-from sluicegate.core.delivery import delivery
 from sluicegate.core.exchanges import notes
+from sluicegate.core.function_responses import delivery
 from sluicegate.core.history import rebuild
+from sluicegate.core.plan import ContinueExchange
 from sluicegate.core.signals import Settled
-from sluicegate.core.turn_plan import Answers
-from sluicegate.engine.requests.answer_turn import going_on, next_stamp, outputs_of
-from sluicegate.engine.requests.new_turn import stamp_of
-from sluicegate.engine.requests.turn_setup import Setup
-from sluicegate.engine.running.closing import Closing
-from sluicegate.engine.running.session_log import replies_content
+from sluicegate.engine.continue_turn import going_on, next_stamp, outputs_of
+from sluicegate.engine.start_turn import TurnSetup, stamp_of
+from sluicegate.engine.turn.close_open_calls import OpenCallCloser
+from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.live.sorter import SILENT
-from sluicegate.wire.requests import PostedAssistant
+from sluicegate.wire.decisions import PostedAssistant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.release import Release
+    from sluicegate.core.plan import ChatLog
+    from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.core.signals import Signal
-    from sluicegate.core.turn_plan import ChatLog
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.asks import Asks
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.hold import Hold
@@ -47,26 +46,26 @@ class GoingOn:
         self._sorter = sorter
         self._asks = asks
 
-    async def unasked(self, exchange: LiveExchange) -> Setup:
+    async def unasked(self, exchange: LiveExchange) -> TurnSetup:
         """The next turn of an exchange of which there is more to tell, with nothing answered."""
         log = await self._hold.parts.chat_log(self._hold.chat)
         stamp = exchange.to_play[0].stamp
         rebuilt = self._before(exchange, log)
-        return Setup(self._line.key(exchange), stamp, exchange.release, rebuilt)
+        return TurnSetup(self._line.key(exchange), stamp, exchange.release, rebuilt)
 
     async def decided(self, exchange: LiveExchange) -> TurnReader | None:
         """Go on with what is decided by now, without a request."""
         log = await self._hold.parts.chat_log(self._hold.chat)
         posted = PostedAssistant(exchange.message, (), (), ())
-        plan = Answers(self._before(exchange, log), posted)
+        plan = ContinueExchange(self._before(exchange, log), posted)
         return await self.answered(exchange, log, plan, exchange.release, major=7)
 
     async def answered(
         self,
         exchange: LiveExchange,
         log: ChatLog,
-        plan: Answers,
-        release: Release,
+        plan: ContinueExchange,
+        release: ReleasePolicy,
         *,
         major: Literal[6, 7],
     ) -> TurnReader | None:
@@ -111,7 +110,7 @@ class GoingOn:
         hold, run, parts = self._hold, self._run(), self._hold.parts
         rebuilt = self._before(exchange, await parts.chat_log(hold.chat))
         await run.drop_calls(list(exchange.calls))
-        closing = Closing(parts.ledger, run.log, parts.survey.terms)
+        closing = OpenCallCloser(parts.ledger, run.log, parts.survey.terms)
         signals = await closing.close(
             hold.chat,
             rebuilt.gate,

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.engine.client import Client
-    from sluicegate.engine.parts import EngineParts
+    from sluicegate.engine.resources import EngineResources
+    from sluicegate.engine.turn.reader import Client
     from sluicegate.live.out import Out
     from sluicegate.live.run import LiveRun
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Hold:
     """The chat, its lease and its run; ``client`` is who spoke last."""
 
-    parts: EngineParts
+    parts: EngineResources
     chat: ChatKey
     owner: str
     fence: int

@@ -12,14 +12,14 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.gate import NOT_FINISHED
 from sluicegate.core.keys import TurnKey
+from sluicegate.core.release.base import NOT_FINISHED
 from sluicegate.core.signals import Settled
 from sluicegate.engine.failures import describe
-from sluicegate.engine.requests.turn_setup import Setup, prepare
-from sluicegate.engine.running.closing import Closing
-from sluicegate.engine.running.session_log import Closed
-from sluicegate.engine.running.turns import ENDED
+from sluicegate.engine.start_turn import TurnSetup, prepare_turn
+from sluicegate.engine.turn.close_open_calls import OpenCallCloser
+from sluicegate.engine.turn.registry import ENDED
+from sluicegate.engine.turn.session_log import Closed
 from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.wire.live_frames import TurnFrame
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from typing import Literal
 
-    from sluicegate.core.release import Release
+    from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.core.signals import Signal
-    from sluicegate.engine.running.running_turn import End, RunningTurn
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.engine.turn.reader import TurnReader
+    from sluicegate.engine.turn.runner import End, RunningTurn
     from sluicegate.live.floor import Floor
     from sluicegate.live.hold import Hold
 
@@ -47,7 +47,7 @@ class Line:
     """
 
     def __init__(
-        self, hold: Hold, *, release: Callable[[], Release], stepped: Callable[[], None]
+        self, hold: Hold, *, release: Callable[[], ReleasePolicy], stepped: Callable[[], None]
     ) -> None:
         """``release`` is that of a spoken exchange; ``stepped`` is called after each turn."""
         self._hold = hold
@@ -55,7 +55,7 @@ class Line:
         self._stepped = stepped
         self._playing: tuple[LiveExchange, RunningTurn] | None = None
         self._watch: asyncio.Task[None] | None = None
-        self.goes_on: Callable[[LiveExchange], Awaitable[Setup]]
+        self.goes_on: Callable[[LiveExchange], Awaitable[TurnSetup]]
         self.flush: Callable[[LiveExchange], None]
         self.floor: Floor
         self.exchanges: list[LiveExchange] = []
@@ -85,7 +85,7 @@ class Line:
         self._hold.soon(self.advance())
         return exchange
 
-    def made(self, user_message: str, release: Release, *, spoken: bool) -> LiveExchange:
+    def made(self, user_message: str, release: ReleasePolicy, *, spoken: bool) -> LiveExchange:
         """Make an exchange behind the last one."""
         after = self.exchanges[-1].message if self.exchanges else None
         stamp = self._hold.parts.stamp(user_message, release)
@@ -117,7 +117,7 @@ class Line:
         self.announce(head)
 
     async def play(
-        self, exchange: LiveExchange, setup: Setup | None, *, major: Literal[6, 7]
+        self, exchange: LiveExchange, setup: TurnSetup | None, *, major: Literal[6, 7]
     ) -> TurnReader:
         """Tell the next turn of an exchange; returns its first reader.
 
@@ -126,7 +126,7 @@ class Line:
         """
         hold, told = self._hold, exchange.to_play[0]
         key = TurnKey(hold.chat, told.stamp.turn, hold.fence)
-        turn = await prepare(hold.parts, setup or Setup(key, told.stamp, exchange.release))
+        turn = await prepare_turn(hold.parts, setup or TurnSetup(key, told.stamp, exchange.release))
         self._bind(turn)
         if exchange.spoken or hold.out.with_audio:
             # Whoever listens reads along.
@@ -190,7 +190,7 @@ class Line:
         await log.append_closings(chat, cut, invocation, stamp)
         ended = turn.gate.feed_all([Settled(call.state.call.id, NOT_FINISHED) for call in cut])
         await turn.emit(ended)
-        closing = Closing(parts.ledger, log, parts.survey.terms)
+        closing = OpenCallCloser(parts.ledger, log, parts.survey.terms)
         told = await closing.close(chat, turn.gate, invocation, stamp, reason=ENDED[end])
         exchange.calls.clear()
         exchange.is_done = True

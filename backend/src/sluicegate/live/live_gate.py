@@ -10,10 +10,10 @@ from google.adk.tools._confirmation_utils import apply_confirmation_gate
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
-from sluicegate.engine.files.tool_results import as_object
-from sluicegate.engine.gate.approved_calls import ToolCall
-from sluicegate.engine.gate.outcomes import STOPPED
-from sluicegate.engine.gate.turn_gate import TurnGate
+from sluicegate.engine.files.result_files import as_object
+from sluicegate.engine.guard.claims import ToolCall
+from sluicegate.engine.guard.guard import ApprovalGuard
+from sluicegate.engine.guard.recovery import STOPPED
 from sluicegate.live.tool_copies import copy_tools
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
 
-    from sluicegate.core.ledger import ApprovalRow
-    from sluicegate.engine.gate.turn_gate import Connecting
+    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.engine.guard.guard import Connecting
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.sorter import Orders
 
@@ -78,7 +78,7 @@ class Desk(Protocol):
 
 
 @dataclass
-class LiveGate(TurnGate):
+class LiveGate(ApprovalGuard):
     """Asks as ADK does, and waits; everything else is as in any turn.
 
     ``may_gate``: a tool of the agent may ask, so no tool may keep the model from being heard.

@@ -8,19 +8,18 @@ import secrets
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.parts import PROCESS
+from sluicegate.engine.resources import PROCESS
 from sluicegate.errors import TooManyRequests, Unavailable
 from sluicegate.live.chat import LiveChat
 from sluicegate.live.hold import Hold
 from sluicegate.live.out import Out
 
 if TYPE_CHECKING:
-    from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.client import Client
-    from sluicegate.engine.parts import EngineParts
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.resources import EngineResources
+    from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.wire.frames import ResumeFrame
-    from sluicegate.wire.live_frames import LiveFrameIn
+    from sluicegate.wire.live_frames import LiveClientFrame
     from sluicegate.wire.requests import ChatRequest
 
 
@@ -40,7 +39,7 @@ class OpenChat(Protocol):
     def hear(self, pcm: bytes) -> None:
         """Take PCM16 at 16 kHz."""
 
-    def take(self, frame: LiveFrameIn) -> None:
+    def take(self, frame: LiveClientFrame) -> None:
         """Take a live frame; raises RequestError."""
 
     async def close(self) -> None:
@@ -100,7 +99,7 @@ async def open_live(
     return live
 
 
-def _admit(parts: EngineParts, user: str) -> None:
+def _admit(parts: EngineResources, user: str) -> None:
     holders = parts.turns.holders
     if holders.count() >= parts.options.max_live_chats:
         raise Unavailable("The server is busy; try again in a moment.", retry_after=5)

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from sluicegate.wire.live_frames import LIVE_ID, LiveFrameOut, live_members
+from sluicegate.wire.live_frames import LIVE_ID, LiveServerFrame, live_members
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -31,7 +31,7 @@ class Ended:
 
 
 if TYPE_CHECKING:
-    Piece: TypeAlias = LiveFrameOut | Ended | bytes
+    Piece: TypeAlias = LiveServerFrame | Ended | bytes
     """A frame, the end, or PCM16 at 24 kHz."""
 
 
@@ -51,7 +51,7 @@ class Out:
         """Bytes of audio that have not gone out."""
         return self._audio
 
-    def frame(self, frame: LiveFrameOut | Ended) -> None:
+    def frame(self, frame: LiveServerFrame | Ended) -> None:
         """Send a frame, or say that it was the last one."""
         self._pieces.append(frame)
         self._more.set()

@@ -13,10 +13,10 @@ from google.adk.live.live_request_queue import LiveRequestQueue
 from google.genai import types
 
 from sluicegate.core.exchanges import ASIDE, METADATA_KEY
-from sluicegate.core.gate import NOT_FINISHED
-from sluicegate.engine.gate.current_turn import enter
-from sluicegate.engine.running.adk_run import TELEMETRY
-from sluicegate.engine.running.session_log import SessionLog
+from sluicegate.core.release.base import NOT_FINISHED
+from sluicegate.engine.guard.current_turn import enter
+from sluicegate.engine.turn.runner import TELEMETRY
+from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.errors import StoreError
 from sluicegate.live.remarks import CUT_SHORT
 from sluicegate.wire.live_frames import INPUT_RATE

@@ -11,25 +11,24 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.turn_plan import Answers, still_open
-from sluicegate.engine.requests.answer_turn import AnswerTurn
-from sluicegate.engine.requests.new_turn import NewTurn, stamp_of
+from sluicegate.core.plan import ContinueExchange, still_open
+from sluicegate.engine.continue_turn import AnswerTurn
+from sluicegate.engine.start_turn import StartTurn, stamp_of
 from sluicegate.errors import RequestError, StoreError
 from sluicegate.live.asks import INTERVAL
 from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.live.lease import LiveLease
 from sluicegate.live.talk import Talk
+from sluicegate.wire.decisions import PostedAssistant
 from sluicegate.wire.live_frames import TurnFrame
-from sluicegate.wire.requests import PostedAssistant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from sluicegate.core.release import Release
-    from sluicegate.core.turn_plan import ChatLog, NewExchange
-    from sluicegate.engine.client import Client
-    from sluicegate.engine.running.running_turn import RunningTurn
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.core.plan import ChatLog, NewExchange
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.engine.turn.runner import RunningTurn
     from sluicegate.live.hold import Hold
     from sluicegate.wire.chunks import BaseChunk
 
@@ -43,7 +42,7 @@ class Runs:
     """Begins and ends them; whoever calls a method that says so has the lock of the chat."""
 
     def __init__(
-        self, hold: Hold, *, release: Callable[[], Release], marked_by_client: bool
+        self, hold: Hold, *, release: Callable[[], ReleasePolicy], marked_by_client: bool
     ) -> None:
         """Take a chat whose lease is held; ``release`` is that of what is spoken."""
         self._hold = hold
@@ -79,13 +78,19 @@ class Runs:
         if closes is None or not closes.is_unfinished:
             return ()
         await self._end()
-        cards = await NewTurn(parts).close(chat, closes)
+        cards = await StartTurn(parts).close(chat, closes)
         self.now = self._new()
         await self.begin()
         return cards
 
     async def answer_before(
-        self, log: ChatLog, plan: Answers, release: Release, client: Client, *, own: bool
+        self,
+        log: ChatLog,
+        plan: ContinueExchange,
+        release: ReleasePolicy,
+        client: Client,
+        *,
+        own: bool,
     ) -> TurnReader | None:
         """Let an exchange go on that waits since before, on the lent session. Needs the lock.
 
@@ -193,7 +198,7 @@ class Runs:
             if last is None or not last.is_unfinished:
                 return
             name = last.exchange.message_id
-            plan = Answers(last, PostedAssistant(name, (), (), ()))
+            plan = ContinueExchange(last, PostedAssistant(name, (), (), ()))
             if still_open(plan):
                 return
             try:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from google.genai import types
 
-from sluicegate.core.event_parts import CONFIRMATION, CREDENTIAL
+from sluicegate.core.events import CONFIRMATION, CREDENTIAL
 from sluicegate.core.exchanges import notes, transcript
 
 if TYPE_CHECKING:

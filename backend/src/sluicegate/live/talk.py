@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.failures import describe, new_error_id
 from sluicegate.engine.files.result_files import ResultFiles
-from sluicegate.engine.gate.claims import Claims
-from sluicegate.engine.requests.turn_setup import caps_of, report_to_log
+from sluicegate.engine.guard.claims import RunningClaims
+from sluicegate.engine.start_turn import caps_of, report_to_log
 from sluicegate.errors import Unavailable
 from sluicegate.live.asks import Asks
 from sluicegate.live.desk import LiveDesk
@@ -28,8 +28,8 @@ from sluicegate.wire.live_frames import GoAwayFrame, ReadyFrame
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sluicegate.core.release import Release
-    from sluicegate.engine.running.running_turn import RunningTurn
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.turn.runner import RunningTurn
     from sluicegate.live.connection import LiveConnection
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.hold import Hold
@@ -51,7 +51,7 @@ class Talk:
         self,
         hold: Hold,
         *,
-        release: Callable[[], Release],
+        release: Callable[[], ReleasePolicy],
         marked_by_client: bool,
     ) -> None:
         """Prepare it. ``release`` is that of what is spoken."""
@@ -164,7 +164,7 @@ class Talk:
             policy=parts.policy,
             new_error_id=new_error_id,
             report=report_to_log(hold.chat, hold.owner),
-            claims=Claims(parts.options.tool_timeout),
+            claims=RunningClaims(parts.options.tool_timeout),
             desk=self._desk,
             may_gate=parts.survey.may_gate,
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.genai import types
 
-from sluicegate.engine.requests.new_turn import title_of
+from sluicegate.engine.start_turn import title_of
 from sluicegate.live.sorter import has_media
 from sluicegate.wire.live_frames import InterruptedFrame, TranscriptFrame, TurnCompleteFrame
 

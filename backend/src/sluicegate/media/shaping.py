@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from google.genai import types
 
-from sluicegate.media import labels
-from sluicegate.media.blocks import TOKEN_KEY, block_of, data_url, plain_text, text_of
-from sluicegate.media.kinds import matches
+from sluicegate.media import selection as labels
+from sluicegate.media.file_types import matches
+from sluicegate.media.litellm_blocks import TOKEN_KEY, block_of, data_url, plain_text, text_of
 from sluicegate.media.selection import BY_ANOTHER, EARLIER, SENT, Choice, Item, Place, Shape, choose
 from sluicegate.media.signatures import readable
 from sluicegate.media.tool_result import STATUSES
@@ -22,7 +22,7 @@ from sluicegate.media.tool_result import STATUSES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sluicegate.wire.stored_files import StoredFile
+    from sluicegate.wire.files import StoredFile
 
 
 Form: TypeAlias = Literal["bytes", "url"]

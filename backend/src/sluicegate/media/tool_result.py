@@ -12,14 +12,14 @@ from google.genai import types
 from pydantic_core import PydanticSerializationError, core_schema, to_jsonable_python
 
 from sluicegate.errors import DetailError, DetailTypeError
-from sluicegate.media.found import Attachment, Link, found_in
-from sluicegate.media.kinds import check_kind
-from sluicegate.wire.stored_files import StoredFile
+from sluicegate.media.file_sources import Attachment, Link, file_source_in
+from sluicegate.media.file_types import check_kind
+from sluicegate.wire.files import StoredFile
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
 
-    from sluicegate.media.found import Found
+    from sluicegate.media.file_sources import FileSource
 
 Status: TypeAlias = Literal["success", "error", "denied", "pending"]
 """How the tool fared."""
@@ -99,9 +99,9 @@ class ToolResult:
         return "\n".join(text for detail in self.details if (text := _text_of(detail)))
 
     @property
-    def files(self) -> list[Found]:
+    def files(self) -> list[FileSource]:
         """The files, in the author's order (S0-R12)."""
-        return [file for detail in self.details if (file := found_in(detail)) is not None]
+        return [file for detail in self.details if (file := file_source_in(detail)) is not None]
 
     @property
     def response(self) -> dict[str, JsonValue]:
@@ -143,7 +143,7 @@ def _check(detail: object, place: str) -> None:
         _refuse_encoded(detail.text, place)
     else:
         try:
-            found = found_in(detail)
+            found = file_source_in(detail)
         except DetailError as error:
             raise type(error)(f"{place}: {error}") from None
         if found is None:
@@ -209,7 +209,7 @@ def _text_of(detail: object) -> str:
     return detail if isinstance(detail, str) else ""
 
 
-def _part(file: Found) -> types.Part:
+def _part(file: FileSource) -> types.Part:
     match file:
         case StoredFile() | Link():
             return types.Part(

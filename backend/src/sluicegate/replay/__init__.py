@@ -1,14 +1,13 @@
 """Scripts and recordings: models and conversations that can be played again."""
 
-from sluicegate.replay.loading import load_scenarios, parse_scenarios
 from sluicegate.replay.normalized import normalized
-from sluicegate.replay.recorder import Recorder
+from sluicegate.replay.recorder import FileRecorder
 from sluicegate.replay.recording import Recording, load_recording, parse_recording
-from sluicegate.replay.scenario import Scenarios
+from sluicegate.replay.scenario import Scenarios, load_scenarios, parse_scenarios
 from sluicegate.replay.scripted_model import ScriptedModel
 
 __all__ = [
-    "Recorder",
+    "FileRecorder",
     "Recording",
     "Scenarios",
     "ScriptedModel",

@@ -1,15 +1,11 @@
-"""A scripted response, cut into the chunks that a provider would send.
-
-The chunks have the shape of the provider's own stream, so that ADK's own aggregator makes the
-partial responses and the aggregate of them.
-"""
+"""How a provider says that it fails: a number for HTTP and a word for ADK."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from google.genai import types
+from google.genai import errors, types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,11 +15,41 @@ if TYPE_CHECKING:
     from sluicegate.replay.scenario import (
         ScriptedCall,
         ScriptedCode,
+        ScriptedError,
         ScriptedPart,
         ScriptedResponse,
         ScriptedSource,
         ScriptedUsage,
     )
+
+_STATUS: Final = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    499: "CANCELLED",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+_CODE: Final = {status: code for code, status in _STATUS.items()}
+
+
+def provider_error(error: ScriptedError) -> errors.APIError:
+    """The exception of the provider's own library."""
+    kind = errors.ClientError if error.code < 500 else errors.ServerError
+    status = _STATUS.get(error.code, "UNKNOWN")
+    detail = {"code": error.code, "message": error.message, "status": status}
+    return kind(error.code, {"error": detail})
+
+
+def code_of(status: str) -> int:
+    """The number of a word in ``Event.error_code``; an unknown word is the server's fault."""
+    return _CODE.get(status, 500)
+
 
 _PLAIN_KEY: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _KEY_ESCAPES: Final = {

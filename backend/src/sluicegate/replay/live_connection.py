@@ -9,9 +9,7 @@ from google.adk.models.gemini_llm_connection import GeminiLlmConnection
 from google.adk.utils.model_name_utils import _is_gemini_3_x_live
 from google.genai import errors, types
 
-from sluicegate.replay.live_memory import Memory
-from sluicegate.replay.live_script import Manners
-from sluicegate.replay.live_session import ScriptedLiveSession
+from sluicegate.replay.live_session import Manners, Memory, ScriptedLiveSession
 from sluicegate.replay.speech import Ways
 
 if TYPE_CHECKING:
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
     from google.genai.live import AsyncSession
 
-    from sluicegate.replay.live_script import Script
+    from sluicegate.replay.live_session import Script
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,19 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from sluicegate.engine.client import Client
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.out import Out
-    from sluicegate.replay.place import Place
+    from sluicegate.replay.player import PlaybackPosition
     from sluicegate.replay.recording import Recording
     from sluicegate.wire.frames import ResumeFrame
-    from sluicegate.wire.live_frames import LiveFrameIn, LiveFrameOut
+    from sluicegate.wire.live_frames import LiveClientFrame, LiveServerFrame
     from sluicegate.wire.requests import ChatRequest
 
 FAILED: Final = 1011
 """Close code where the recorded run has ended."""
 
-Piece: TypeAlias = "LiveFrameOut | Ended | bytes"
+Piece: TypeAlias = "LiveServerFrame | Ended | bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,9 @@ class Answers(Protocol):
 class RecordedLive:
     """Has the face of a `LiveChat`; a socket that comes back goes on where the last one was."""
 
-    def __init__(self, answers: Answers, place: Place, cues: list[Cue], out: Out) -> None:
+    def __init__(
+        self, answers: Answers, place: PlaybackPosition, cues: list[Cue], out: Out
+    ) -> None:
         """Take how far the chat has come, and what is sent in it."""
         self._answers = answers
         self._place = place
@@ -127,7 +128,7 @@ class RecordedLive:
         self._place.heard += len(pcm)
         self._play()
 
-    def take(self, frame: LiveFrameIn) -> None:
+    def take(self, frame: LiveClientFrame) -> None:
         """Count a frame."""
         self._place.frames += 1
         self._play()

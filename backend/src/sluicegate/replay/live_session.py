@@ -1,31 +1,156 @@
-"""A provider's live session that plays a script instead of asking a model.
-
-It has the methods of ``google.genai.live.AsyncSession`` that ADK's own connection calls, so that
-ADK itself makes the live responses of it.
-"""
+"""What a scripted live session remembers, small enough to travel in a resumption handle."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import re
 import uuid
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from google.genai import errors, types
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sluicegate.replay.hearing import Ear, Heard
-from sluicegate.replay.live_memory import Asked, Memory
-from sluicegate.replay.request import user_text
 from sluicegate.replay.scenario import saying
-from sluicegate.replay.speech import ended, heard, spoken
+from sluicegate.replay.script_position import read_contents, user_text
+from sluicegate.replay.speech import Heard, SpeechDetector, ended, heard, spoken
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sluicegate.replay.scenario import ScriptedResponse
+    from sluicegate.replay.script_position import Said
+    from sluicegate.replay.speech import Ways
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sluicegate.replay.script_position import Said
+
+    Answered = Callable[[str, Sequence[Said]], int]
+
+
+class Asked(BaseModel):
+    """The calls of one response: response ``number`` to ``text``; ``open`` maps id to tool name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+    number: int
+    open: dict[str, str]
+
+
+class Memory(BaseModel):
+    """The last user text, the count of responses to it, and the calls that have no result yet."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = ""
+    answered: int = 0
+    asked: list[Asked] = []
+
+    def learn(self, contents: Sequence[types.Content], answered: Answered) -> None:
+        """Take over a conversation; ``answered`` counts the responses to a text."""
+        results = {
+            part.function_response.id
+            for content in contents
+            for part in content.parts or []
+            if part.function_response
+        }
+        for index, content in enumerate(contents):
+            calls = [part.function_call for part in content.parts or [] if part.function_call]
+            waiting = {call.id or "": call.name or "" for call in calls if call.id not in results}
+            if content.role == "model" and waiting:
+                text, said = read_contents(contents[: index + 1])
+                number = max(0, answered(text, said) - 1)
+                self.asked.append(Asked(text=text, number=number, open=waiting))
+        self.text, said = read_contents(contents)
+        self.answered = answered(self.text, said)
+
+    def asking(self, response: types.FunctionResponse) -> Asked | None:
+        """The calls among which the result's own is open, the newest first; None for no call."""
+        for asked in reversed(self.asked):
+            if response.id in asked.open or (
+                not response.id and response.name in asked.open.values()
+            ):
+                return asked
+        return None
+
+    def settle(self, response: types.FunctionResponse) -> Asked | None:
+        """Note a result; its calls when none of them is open any more."""
+        asked = self.asking(response)
+        if asked is None:
+            return None
+        named = (id for id, name in asked.open.items() if name == response.name)
+        del asked.open[response.id if response.id in asked.open else next(named)]
+        if asked.open:
+            return None
+        self.asked.remove(asked)
+        return asked
+
+    @property
+    def handle(self) -> str:
+        """All of it as one word."""
+        return base64.urlsafe_b64encode(self.model_dump_json().encode()).decode()
+
+    @classmethod
+    def from_handle(cls, handle: str) -> Memory | None:
+        """What ``handle`` has held, None when it is no handle of a script."""
+        try:
+            return cls.model_validate_json(base64.urlsafe_b64decode(handle))
+        except (binascii.Error, ValidationError, ValueError):
+            return None
+
+
+class Script(Protocol):
+    """Chooses what is said, for one agent."""
+
+    def response(self, text: str, number: int) -> ScriptedResponse:
+        """Response ``number`` (from 0) to a user text."""
+        ...
+
+    def answered(self, text: str, said: Sequence[Said]) -> int:
+        """How many responses to a user text the agent's contents amount to."""
+        ...
+
+    def own(self, contents: Sequence[types.Content]) -> list[types.Content]:
+        """A history, with what the agent itself did as its own."""
+        ...
+
+    def hear(self, sound: Callable[[], str]) -> str:
+        """The words of audio that sounded so."""
+        ...
+
+    def failure(self, response: ScriptedResponse) -> errors.APIError | None:
+        """How the provider fails after the response, if it does."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How the session takes turns.
+
+    ``ways`` of speaking; ``silence_ms`` end what the user says; ``barge_in``: speech interrupts the
+    model; ``waits_for_results``: a model turn with calls goes on when their results are there, as
+    with Gemini 3; ``resumable``: handles are given; ``tells_activity``: speech is announced.
+    """
+
+    ways: Ways
+    silence_ms: int = 500
+    barge_in: bool = True
+    waits_for_results: bool = False
+    resumable: bool = False
+    tells_activity: bool = False
+
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
     from typing import TypedDict, Unpack
 
-    from sluicegate.replay.live_script import Manners, Script
+    from sluicegate.replay.live_session import Manners, Script
     from sluicegate.replay.scenario import ScriptedResponse
 
     class _Realtime(TypedDict, total=False):
@@ -77,7 +202,7 @@ class ScriptedLiveSession:
         self._manners = manners
         self._memory = memory
         self._sleep = sleep
-        self._ear = Ear(manners.silence_ms)
+        self._ear = SpeechDetector(manners.silence_ms)
         self._news = asyncio.Event()
         self._ready: deque[types.LiveServerMessage] = deque()
         self._turns: deque[_Turn] = deque()

@@ -1,31 +1,150 @@
-"""A recording in place of an engine: it answers each request as it was answered then."""
+"""What a client says in a request, and where it differs from what was recorded."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import secrets
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.engine.requests.stored_reader import refusal
-from sluicegate.engine.running.turn_reader import TurnReader
+from sluicegate.engine.stored_responses import refusal
+from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_of
-from sluicegate.replay.comparison import difference
 from sluicegate.replay.live_player import RecordedLive, cues_of
-from sluicegate.replay.place import Place
 from sluicegate.replay.recording import compact, load_recording
+from sluicegate.replay.redaction import REDACTED
 from sluicegate.wire.chunks import decode
-from sluicegate.wire.encoded import encoded
+from sluicegate.wire.encoding import encode_chunk
+from sluicegate.wire.reducer import reduce_chunks
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 
-    from sluicegate.engine.client import Client
+    from sluicegate.engine.turn.reader import Client
     from sluicegate.live.out import Out
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.wire.chunks import Major
+    from sluicegate.wire.messages import UIMessage
     from sluicegate.wire.requests import ChatRequest
+
+_OUTPUTS: Final = frozenset({"output-available", "output-error"})
+_SHOWN: Final = 60
+
+
+def difference(asked: Mapping[str, Any], posted: Mapping[str, Any]) -> str | None:
+    """The first thing that a posted request says otherwise than the recorded one, as a sentence.
+
+    Compared is what a server reads: the words and files of the user's message, or the answers to
+    approvals and the outputs of the browser's tools. Ids that the client chooses are not, and what
+    was redacted is anything.
+    """
+    recorded, given = dict(_said(asked)), dict(_said(posted))
+    for what, words in recorded.items():
+        if what not in given:
+            return f"{what} is missing, which was {_shown(words)}"
+        if not _same(words, given[what]):
+            return f"{what} is {_shown(given[what])} and was {_shown(words)}"
+    for what, words in given.items():
+        if what not in recorded:
+            return f"{what} is {_shown(words)} and was not there"
+    return None
+
+
+def _said(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    message = body.get("message") or {}
+    role = message.get("role")
+    yield "the message's role", role
+    yield "the trigger", body.get("trigger", "submit-message")
+    parts = [part for part in message.get("parts") or () if isinstance(part, dict)]
+    if role == "user":
+        yield "the text", "\n".join(str(part["text"]) for part in parts if part.get("text"))
+        files = [part for part in parts if part.get("type") == "file"]
+        for number, part in enumerate(files, start=1):
+            yield f"file {number}", part.get("mediaType")
+        return
+    for part in parts:
+        yield from _answers(part)
+    for what in ("edits", "remember"):
+        if body.get(what):
+            yield f"what it says under {what}", body[what]
+
+
+def _answers(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    tool = part.get("toolName") or str(part.get("type")).removeprefix("tool-")
+    approval = part.get("approval")
+    if isinstance(approval, dict) and "approved" in approval:
+        which = f"{tool} ({approval.get('id')})"
+        yield f"the answer to {which}", approval["approved"]
+        if approval.get("reason") is not None:
+            yield f"the reason given to {which}", approval["reason"]
+    if part.get("state") in _OUTPUTS and not part.get("providerExecuted"):
+        which = f"{tool} ({part.get('toolCallId')})"
+        yield f"the output of {which}", part.get("output", part.get("errorText"))
+
+
+def _same(recorded: Any, given: Any) -> bool:
+    if recorded == REDACTED:
+        return True
+    if isinstance(recorded, dict) and isinstance(given, dict):
+        return recorded.keys() == given.keys() and all(
+            _same(value, given[key]) for key, value in recorded.items()
+        )
+    if isinstance(recorded, list) and isinstance(given, list):
+        return len(recorded) == len(given) and all(map(_same, recorded, given))
+    return type(recorded) is type(given) and bool(recorded == given)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+@dataclass(slots=True)
+class PlaybackPosition:
+    """How far one chat has come, and the messages its client holds.
+
+    Of a live chat: ``heard`` bytes of audio and ``frames`` others have come, ``cue`` is next.
+    """
+
+    played: int = 0
+    messages: list[UIMessage] = field(default_factory=list)
+    heard: int = 0
+    frames: int = 0
+    cue: int = 0
+    questions: dict[str, str] = field(default_factory=dict)
+    spoken: dict[str, str] = field(default_factory=dict)
+    """User messages by the answer's id, and what was said in them by their own."""
+
+    @property
+    def waiting(self) -> int:
+        """How many approvals of the last message wait."""
+        parts = self.messages[-1]["parts"] if self.messages else []
+        return sum(part.get("state") == "approval-requested" for part in parts)
+
+    def take(self, posted: UIMessage, texts: Sequence[str]) -> None:
+        """Note a message that was posted, and the response to it."""
+        chunks = [decode(text) for text in texts]
+        if posted["role"] == "user":
+            self.messages += [posted, reduce_chunks(chunks)]
+        else:
+            self.messages[-1:] = [reduce_chunks(chunks, posted)]
+
+    def show(self, texts: Sequence[str]) -> None:
+        """Note a message that was resumed, with its question if it was a spoken one."""
+        message = reduce_chunks([decode(text) for text in texts])
+        known = [index for index, each in enumerate(self.messages) if each["id"] == message["id"]]
+        question = self.questions.get(message["id"], "")
+        if known:
+            self.messages[known[0]] = message
+            return
+        if words := self.spoken.get(question):
+            parts = [{"type": "text", "text": words}]
+            self.messages.append({"id": question, "role": "user", "parts": parts})
+        self.messages.append(message)
+
 
 logger = logging.getLogger("sluicegate")
 
@@ -55,7 +174,7 @@ class RecordedEngine:
         self._created = recording.header.created
         self._title = next(iter(self.suggestions), "A recording")[:80]
         self._sleep = sleep if paced else None
-        self._places: dict[tuple[str, str], Place] = {}
+        self._places: dict[tuple[str, str], PlaybackPosition] = {}
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, paced: bool = False) -> RecordedEngine:
@@ -89,7 +208,7 @@ class RecordedEngine:
         Raises:
             RequestError: The recorded one was refused; the same refusal.
         """
-        place = self._places.setdefault((user, request.chat_id), Place())
+        place = self._places.setdefault((user, request.chat_id), PlaybackPosition())
         turn = self._next(place, "send")
         wrong = _beyond(place.played) if turn is None else _compared(turn, request, client)
         if turn is None or wrong is not None:
@@ -116,7 +235,7 @@ class RecordedEngine:
 
     def play_live(self, chat_id: str, *, user: str, out: Out) -> RecordedLive:
         """Open a chat live."""
-        place = self._places.setdefault((user, chat_id), Place())
+        place = self._places.setdefault((user, chat_id), PlaybackPosition())
         return RecordedLive(self, place, self._cues, out)
 
     async def stop(self, chat_id: str, *, user: str) -> None:
@@ -162,7 +281,7 @@ class RecordedEngine:
 
         return _NotRecorded()
 
-    def _next(self, place: Place, kind: str) -> RecordedTurn | None:
+    def _next(self, place: PlaybackPosition, kind: str) -> RecordedTurn | None:
         """The next turn of that kind; between two that are sent, others may be left out."""
         for turn in self._turns[place.played :]:
             if turn.kind == kind:
@@ -216,7 +335,7 @@ def _texts(turn: RecordedTurn, major: Major) -> Iterator[str]:
     for chunk in turn.chunks:
         text = compact(chunk)
         if recorded == "7" and major == 6:
-            fit = encoded(decode(text)).text_for(6)
+            fit = encode_chunk(decode(text)).text_for(6)
             if fit is not None:
                 yield fit
         else:

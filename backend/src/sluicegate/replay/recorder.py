@@ -14,8 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.errors import RecordingError
-from sluicegate.replay.approvals import body_of, direction_of
-from sluicegate.replay.recording import Entry, Header, compact, load_recording
+from sluicegate.replay.recording import (
+    Entry,
+    Header,
+    body_of,
+    compact,
+    direction_of,
+    load_recording,
+)
 from sluicegate.replay.redaction import Redaction
 
 if TYPE_CHECKING:
@@ -23,8 +29,8 @@ if TYPE_CHECKING:
 
     from google.adk.events.event import Event
 
+    from sluicegate.core.approvals import ApprovalRow, ApprovalState
     from sluicegate.core.keys import ChatKey
-    from sluicegate.core.ledger import ApprovalRow, ApprovalState
     from sluicegate.replay.recording import Direction, Kind
 
 logger = logging.getLogger("sluicegate")
@@ -52,7 +58,7 @@ class _Spool:
     is_broken: bool = False
 
 
-class Recorder:
+class FileRecorder:
     """A tape that writes to a folder, for its owner only.
 
     The files are named by the chat; users who chose the same chat id have files of their own.

@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from sluicegate.core.approvals import ApprovalRow
+from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.errors import RecordingError
-from sluicegate.replay.loading import predicate
+from sluicegate.replay.scenario import predicate
 from sluicegate.wire.live_frames import LIVE_ID
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sluicegate.core.approvals import ApprovalState
 
 FORMAT: Final = "sluicegate-recording"
 VERSION: Final = 1
@@ -179,3 +183,43 @@ def _parsed(kind: type[_Found], line: str, where: str) -> _Found:
             raise RecordingError(sentence) from None
         place = ".".join(map(str, fault["loc"])) or "the line"
         raise RecordingError(f"{where}: {place} {predicate(fault)}.") from None
+
+
+_CLIENT: Final[frozenset[ApprovalState]] = frozenset({"approved", "denied"})
+_TOOL: Final[frozenset[ApprovalState]] = frozenset({"executing", "executed", "failed", "unknown"})
+
+_TOLD: Final = {
+    "approvalId": "approval_id",
+    "tool": "tool",
+    "requestedAt": "requested_at",
+    "deadline": "deadline",
+    "state": "state",
+    "answer": "answer",
+    "reason": "reason",
+    "edits": "edits",
+    "grantId": "grant_id",
+    "decidedAt": "decided_at",
+    "claimedAt": "claimed_at",
+    "outcome": "outcome",
+    "finishedAt": "finished_at",
+}
+"""Not who decided and who claimed; nor the hash, which would tell of redacted arguments."""
+
+
+def direction_of(row: ApprovalRow) -> Direction:
+    """From whom the state of a row comes."""
+    return "client" if row.state in _CLIENT else "tool" if row.state in _TOOL else "server"
+
+
+def body_of(row: ApprovalRow) -> dict[str, Any]:
+    """A row without who decided and who claimed; what is not known is left out."""
+    told = {key: getattr(row, name) for key, name in _TOLD.items()}
+    known = {key: value for key, value in told.items() if value is not None}
+    return {"invocation": row.key.invocation, "call": row.key.call, **known}
+
+
+def row_of(body: Mapping[str, Any], chat: ChatKey) -> ApprovalRow:
+    """The row that a decision tells of."""
+    key = CallKey(*chat, str(body["invocation"]), str(body["call"]))
+    known = {name: body[key] for key, name in _TOLD.items() if key in body}
+    return ApprovalRow(key=key, args_hash="", **known)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.running.turn_reader import TurnReader
+from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RequestError
-from sluicegate.replay.recorder import Recorder
+from sluicegate.replay.recorder import FileRecorder
 
-__all__ = ["Recorder", "RecordingEngine"]
+__all__ = ["FileRecorder", "RecordingEngine"]
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.engine.client import Client
-    from sluicegate.engine.running.holder import Holder
-    from sluicegate.engine.tape import Tape
+    from sluicegate.engine.recorder import Recorder
+    from sluicegate.engine.turn.owner import ChatOwner
+    from sluicegate.engine.turn.reader import Client
     from sluicegate.wire.requests import ChatRequest
 
 
@@ -25,7 +25,7 @@ class RecordingEngine(ChatEngine):
     """Tells its tape what clients ask and what they are sent, besides what every engine tells."""
 
     async def start(
-        self, request: ChatRequest, *, user: str, client: Client, by: Holder | None = None
+        self, request: ChatRequest, *, user: str, client: Client, by: ChatOwner | None = None
     ) -> TurnReader:
         """Begin or continue an exchange; a refusal is recorded too."""
         chat = self._key(user, request.chat_id)
@@ -61,7 +61,7 @@ class RecordingEngine(ChatEngine):
         self._tape.rest(chat)
 
     @property
-    def _tape(self) -> Tape:
+    def _tape(self) -> Recorder:
         tape = self._parts.tape
         if tape is None:
             raise RuntimeError("an engine that records needs a tape")
@@ -75,7 +75,7 @@ def _headers(client: Client) -> dict[str, Any]:
     return {"headers": said}
 
 
-def _recorded(reader: TurnReader, tape: Tape, chat: ChatKey, turn: int) -> TurnReader:
+def _recorded(reader: TurnReader, tape: Recorder, chat: ChatKey, turn: int) -> TurnReader:
     return _RecordedReader(
         reader, lambda text: tape.chunk(chat, turn, text), lambda: tape.rest(chat)
     )

@@ -12,15 +12,12 @@ from google.adk.models import BaseLlm, LlmCapabilities
 from google.adk.utils.streaming_utils import StreamingResponseAggregator
 from pydantic import Field
 
-from sluicegate.replay.deltas import provider_chunks
+from sluicegate.replay.deltas import provider_chunks, provider_error
 from sluicegate.replay.live_connection import Opening, live_connection
-from sluicegate.replay.loading import load_scenarios, parse_scenarios
-from sluicegate.replay.progress import answered
-from sluicegate.replay.provider_errors import provider_error
 from sluicegate.replay.recorded_script import recorded_scenarios
 from sluicegate.replay.recording import load_recording
-from sluicegate.replay.request import own_contents, read_position, speaking_agent
-from sluicegate.replay.scenario import Scenarios, saying
+from sluicegate.replay.scenario import Scenarios, load_scenarios, parse_scenarios, saying
+from sluicegate.replay.script_position import answered, own_contents, read_position, speaking_agent
 
 if TYPE_CHECKING:
     import os
@@ -31,8 +28,8 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
     from google.genai import errors, types
 
-    from sluicegate.replay.request import Position, Said
     from sluicegate.replay.scenario import Scenario, ScriptedResponse
+    from sluicegate.replay.script_position import Position, Said
 
 
 class ScriptedModel(BaseLlm):

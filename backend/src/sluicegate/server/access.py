@@ -10,8 +10,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 
 from sluicegate.errors import Forbidden, Malformed, RequestError, TooLarge
-from sluicegate.server.answers import answer_before, refusal
 from sluicegate.server.authentication import address_of, is_loopback
+from sluicegate.server.responses import refusal_response, respond_before_accept
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -62,7 +62,7 @@ class Access:
             host = self._check_host(scope, headers)
             origin = self._check_origin(scope, headers, host)
         except RequestError as error:
-            await answer_before(refusal(error), scope, receive, send)
+            await respond_before_accept(refusal_response(error), scope, receive, send)
             return
         if origin is None or scope["type"] == "websocket":
             await self._app(scope, receive, send)

@@ -1,10 +1,12 @@
-"""The application: an agent in, a Starlette application out."""
+"""One engine per application: opened by the lifespan or by the first request, closed once."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 import os
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.adk.apps.app import App
@@ -13,44 +15,96 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from sluicegate import __version__
-from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.engine.engine import ChatEngine
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.access import Access, is_loopback_name
-from sluicegate.server.answers import (
-    Failures,
-    answer_before,
-    json_answer,
-    nowhere,
-    routing_refusal,
-)
 from sluicegate.server.approvals import approval_operations
 from sluicegate.server.authentication import authenticator
 from sluicegate.server.chats import StoredChats
-from sluicegate.server.ending import Ending, RefuseAtEnd
 from sluicegate.server.files import StoredFiles, file_operations
 from sluicegate.server.oauth_return import oauth_operations
 from sluicegate.server.openapi import description
-from sluicegate.server.opening import OneEngine
 from sluicegate.server.operations import Operation, Success
 from sluicegate.server.page import Page, built_page, page_operations
-from sluicegate.server.routes import (
-    chat_operations,
-    probe_operations,
-    routes,
-    stored_operations,
+from sluicegate.server.responses import (
+    Failures,
+    json_response,
+    not_found_response,
+    respond_before_accept,
+    routing_refusal,
 )
+from sluicegate.server.routes import chat_operations, probe_operations, routes, stored_operations
 from sluicegate.server.session_cookie import or_by_cookie, session_operations
 from sluicegate.server.settings import load_settings
-from sluicegate.server.sockets import (
-    chat_sockets,
-    live_sockets,
-    socket_operations,
-    socket_route,
-)
+from sluicegate.server.shutdown import RefuseDuringShutdown, Shutdown
+from sluicegate.server.sockets import chat_sockets, live_sockets, socket_operations, socket_route
 from sluicegate.server.workers import Registrations, worker_operations
-from sluicegate.transports.backlog import Patience
-from sluicegate.transports.incoming import BodyLimits
+from sluicegate.transports.backpressure import Patience
+from sluicegate.transports.http_requests import BodyLimits
 from sluicegate.transports.sse import ChatOverSse
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+OpenEngine: TypeAlias = Callable[[], Awaitable["ChatEngine"]]
+
+
+class EngineHolder:
+    """Opens the engine when it is first needed.
+
+    A mounted application gets no lifespan events. There the engine is held by an asynchronous
+    generator, which every event loop closes before it ends.
+    """
+
+    def __init__(self, open_engine: OpenEngine) -> None:
+        """Take what opens the engine; nothing is opened yet."""
+        self._open_engine = open_engine
+        self._holding: AsyncGenerator[ChatEngine] | None = None
+        self._opening: asyncio.Task[ChatEngine] | None = None
+
+    async def get(self) -> ChatEngine:
+        """Return the engine; whoever comes first opens it, and all others wait for that.
+
+        Raises:
+            ConfigurationError: The engine refuses the agent or a setting.
+        """
+        opening = self._opening
+        # A test client starts an event loop per request; an engine lives in one.
+        if opening is None or opening.get_loop() is not asyncio.get_running_loop():
+            opening = self._opening = asyncio.create_task(self._open())
+        try:
+            return await asyncio.shield(opening)
+        except BaseException:
+            if opening.done() and opening is self._opening:
+                self._opening = None
+            raise
+
+    @property
+    def opened(self) -> ChatEngine | None:
+        """The engine, if it is open."""
+        opening = self._opening
+        if opening is None or not opening.done() or opening.cancelled():
+            return None
+        return None if opening.exception() is not None else opening.result()
+
+    async def close(self) -> None:
+        """Close the engine if it is open."""
+        holding, self._holding, self._opening = self._holding, None, None
+        if holding is not None:
+            await holding.aclose()
+
+    async def _open(self) -> ChatEngine:
+        self._holding = self._hold()
+        return await anext(self._holding)
+
+    async def _hold(self) -> AsyncGenerator[ChatEngine]:
+        engine = await self._open_engine()
+        try:
+            yield engine
+        finally:
+            self._opening = None
+            await engine.close()
+
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -63,10 +117,10 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from sluicegate.server.app import OpenEngine
     from sluicegate.server.authentication import Authenticate
-    from sluicegate.server.opening import OpenEngine
     from sluicegate.server.settings import Settings
-    from sluicegate.tools.approval import Policy
+    from sluicegate.tools.gated import Policy
 
     Target: TypeAlias = BaseAgent | BaseNode | App
 
@@ -120,7 +174,7 @@ def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -
     if settings.record is not None:
         recording = importlib.import_module("sluicegate.replay.recording_engine")
         kind = recording.RecordingEngine
-        tape = recording.Recorder(settings.record, redact=settings.redact)
+        tape = recording.FileRecorder(settings.record, redact=settings.redact)
 
     async def open_engine() -> ChatEngine:
         return await kind.open(agent, settings.engine, model=model, tape=tape, policy=policy)
@@ -131,7 +185,7 @@ def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -
 class Application:
     """The Starlette application and what its server must reach in it."""
 
-    def __init__(self, app: Starlette, engine: OneEngine, ending: Ending) -> None:
+    def __init__(self, app: Starlette, engine: EngineHolder, ending: Shutdown) -> None:
         """Take the application and the parts that outlive a request."""
         self.app = app
         self.engine = engine
@@ -155,7 +209,7 @@ def build(
         ConfigurationError: The settings cannot be served.
     """
     refuse_strangers(settings, authenticate)
-    engine = OneEngine(open_engine)
+    engine = EngineHolder(open_engine)
     body = BodyLimits(settings.max_body_bytes, settings.body_timeout)
     sse = ChatOverSse(
         body=body,
@@ -166,7 +220,7 @@ def build(
     )
     sockets, live = chat_sockets(settings), live_sockets(settings)
 
-    ending = Ending(engine, (sse, sockets, live))
+    ending = Shutdown(engine, (sse, sockets, live))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -206,7 +260,7 @@ def build(
                 authenticated=authenticate is not None or settings.auth != "none",
             ),
             Middleware(Failures),
-            Middleware(RefuseAtEnd, ending=ending),
+            Middleware(RefuseDuringShutdown, ending=ending),
         ],
         exception_handlers={HTTPException: routing_refusal},
         lifespan=lifespan,
@@ -222,7 +276,7 @@ def _elsewhere(not_found: ASGIApp) -> ASGIApp:
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            await answer_before(nowhere(), scope, receive, send)
+            await respond_before_accept(not_found_response(), scope, receive, send)
         else:
             await not_found(scope, receive, send)
 
@@ -244,7 +298,7 @@ def refuse_strangers(settings: Settings, authenticate: Authenticate | None) -> N
 
 def _description_of(operations: list[Operation], prefix: str) -> Operation:
     async def answer(_: Request) -> Response:
-        return json_answer(document)
+        return json_response(document)
 
     own = Operation(
         "GET",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
 
-from sluicegate.core.ledger import TRANSITIONS
+from sluicegate.core.approvals import TRANSITIONS
 from sluicegate.errors import (
     AlreadyDecided,
     HeldElsewhere,
@@ -17,17 +17,17 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
 )
-from sluicegate.server.answers import json_answer
 from sluicegate.server.chats import LIMIT_SCHEMA, limit_in, text_in
 from sluicegate.server.operations import Operation, Parameter, Success
-from sluicegate.transports.incoming import chat_id, read_json
-from sluicegate.wire.answers import is_handle
+from sluicegate.server.responses import json_response
+from sluicegate.transports.http_requests import chat_id, read_json
+from sluicegate.wire.decisions import is_handle
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.transports.incoming import BodyLimits
+    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.transports.http_requests import BodyLimits
 
 VIA: Final = "http"
 """What stands in the audit trail for a decision made at one of these addresses."""
@@ -102,7 +102,7 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
         if not isinstance(said, dict):
             raise Malformed("The body is not a JSON object; send approved and maybe a reason.")
         shown = await engine.approvals.decide(approval_id, said, user=user, via=VIA)
-        return json_answer(shown, status=202)
+        return json_response(shown, status=202)
 
     return [
         Operation(
@@ -161,7 +161,7 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
 
 
 async def _waiting(request: Request, engine: ChatEngine, user: str) -> Response:
-    return json_answer(
+    return json_response(
         await engine.approvals.waiting(
             user=user, limit=limit_in(request), after=text_in(request, "after", most=_MAX_CURSOR)
         )
@@ -169,7 +169,7 @@ async def _waiting(request: Request, engine: ChatEngine, user: str) -> Response:
 
 
 async def _approval(request: Request, engine: ChatEngine, user: str) -> Response:
-    return json_answer(await engine.approvals.get(_approval_id(request), user=user))
+    return json_response(await engine.approvals.get(_approval_id(request), user=user))
 
 
 def _approval_id(request: Request) -> str:
@@ -180,7 +180,7 @@ def _approval_id(request: Request) -> str:
 
 
 async def _grants(request: Request, engine: ChatEngine, user: str) -> Response:
-    return json_answer(await engine.approvals.grants(chat_id(request), user=user))
+    return json_response(await engine.approvals.grants(chat_id(request), user=user))
 
 
 async def _revoke(request: Request, engine: ChatEngine, user: str) -> Response:

@@ -22,7 +22,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet take a cell for a formula."""
 
 
-class Wishes(Protocol):
+class AuditOptions(Protocol):
     """What was said on the command line."""
 
     chat: str | None
@@ -37,13 +37,13 @@ def audit(url: str, wishes: Any, out: TextIO) -> int:
 
     Args:
         url: The database of a server, which may run meanwhile.
-        wishes: What was said on the command line, as `Wishes` has it.
+        wishes: What was said on the command line, as `AuditOptions` has it.
         out: Where the lines go.
 
     Raises:
         ConfigurationError: a time or the database cannot be read.
     """
-    said: Wishes = wishes
+    said: AuditOptions = wishes
     wanted = AuditFilter(
         chat=said.chat,
         user=said.user,

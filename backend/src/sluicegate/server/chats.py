@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import Response
 
 from sluicegate.errors import Malformed
-from sluicegate.server.answers import json_answer
-from sluicegate.transports.incoming import chat_id, read_json
+from sluicegate.server.responses import json_response
+from sluicegate.transports.http_requests import chat_id, read_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.transports.incoming import BodyLimits
+    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.transports.http_requests import BodyLimits
 
 MAX_CHATS: Final = 100
 """Chats on one page of the list."""
@@ -44,7 +44,7 @@ class StoredChats:
 
     async def list_chats(self, request: Request, engine: ChatEngine, user: str) -> Response:
         """``GET /chats``: newest first, ``?limit=&after=&q=``."""
-        return json_answer(
+        return json_response(
             await engine.list_chats(
                 user=user,
                 limit=limit_in(request),
@@ -55,7 +55,7 @@ class StoredChats:
 
     async def get_chat(self, request: Request, engine: ChatEngine, user: str) -> Response:
         """``GET /chats/{id}``: title, messages and status."""
-        return json_answer(await engine.get_chat(chat_id(request), user=user))
+        return json_response(await engine.get_chat(chat_id(request), user=user))
 
     async def rename_chat(self, request: Request, engine: ChatEngine, user: str) -> Response:
         """``PATCH /chats/{id}``: a new title."""

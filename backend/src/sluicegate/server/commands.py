@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from google.adk.apps.app import App
 
-from sluicegate.engine.agents.agent_tree import root_of, survey
 from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.agents.refusals import refusals
+from sluicegate.engine.agents.survey import root_of, survey
 from sluicegate.engine.page_tools import refuse_page_tools
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.app import build, engine_of, refuse_strangers
 from sluicegate.server.authentication import authenticator
-from sluicegate.server.serving import bind, run
 from sluicegate.server.settings import Settings
+from sluicegate.server.uvicorn_server import bind, run
 from sluicegate.server.worker_report import worker_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from sluicegate.engine.agents.agent_tree import AgentSurvey
-    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.engine import ChatEngine
     from sluicegate.server.app import Application, Target
 
 DEMO: Final = "sluicegate.demo.agent:root_agent"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from sluicegate.transports.backlog import ABORT
+from sluicegate.transports.backpressure import ABORT
 
 if TYPE_CHECKING:
     import asyncio
@@ -20,7 +20,7 @@ UNREAD_BODY_SECONDS: Final = 5.0
 """How long a client may go on sending a body after its request was answered."""
 
 
-class CarefulProtocol(HttpToolsProtocol):
+class LimitedHttpProtocol(HttpToolsProtocol):
     """One connection. The application judges whole heads; this judges those that never end."""
 
     max_head_bytes: ClassVar[int] = 32 * 1024
@@ -123,11 +123,11 @@ class CarefulProtocol(HttpToolsProtocol):
         self.transport.close()
 
 
-def protocol(settings: Settings) -> type[CarefulProtocol]:
+def protocol(settings: Settings) -> type[LimitedHttpProtocol]:
     """Return the protocol with the limits that are set."""
     limits = {
         "max_head_bytes": settings.max_head_bytes,
         "max_head_fields": settings.max_head_fields,
         "head_seconds": settings.head_timeout,
     }
-    return type("LimitedProtocol", (CarefulProtocol,), limits)
+    return type("LimitedProtocol", (LimitedHttpProtocol,), limits)

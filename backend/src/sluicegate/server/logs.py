@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.server.traces import name_of, trace
+from sluicegate.server.responses import name_of, trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

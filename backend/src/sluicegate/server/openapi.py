@@ -13,7 +13,7 @@ from sluicegate.errors import (
     Unauthenticated,
     Unavailable,
 )
-from sluicegate.server.answers import INTERNAL, METHOD_NOT_ALLOWED
+from sluicegate.server.responses import INTERNAL, METHOD_NOT_ALLOWED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

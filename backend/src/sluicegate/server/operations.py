@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 if TYPE_CHECKING:
-    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.engine import ChatEngine
     from sluicegate.errors import RequestError
 
 Endpoint: TypeAlias = Callable[[Request, "ChatEngine", str], Awaitable[Response]]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import Response
 
 from sluicegate.errors import Unavailable, Unknown
-from sluicegate.server.answers import sentence
 from sluicegate.server.operations import Operation, Success
+from sluicegate.server.responses import sentence_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -133,7 +133,7 @@ class Page:
         """``GET /``: the page, whose policy lets in what its own server sends and nothing else."""
         self._look()
         if self._build is None:
-            missing = sentence(503, "unavailable", NOT_BUILT)
+            missing = sentence_response(503, "unavailable", NOT_BUILT)
             missing.headers["retry-after"] = missing.headers["refresh"] = _LOOK_AGAIN
             return missing
         nonce = secrets.token_urlsafe(16)

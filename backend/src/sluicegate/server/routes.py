@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
+    from sluicegate.server.app import EngineHolder
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.chats import StoredChats
-    from sluicegate.server.opening import OneEngine
     from sluicegate.server.operations import OpenEndpoint
     from sluicegate.transports.sse import ChatOverSse
 
@@ -214,7 +214,7 @@ def stored_operations(chats: StoredChats) -> list[Operation]:
     ]
 
 
-def probe_operations(engine: OneEngine) -> list[Operation]:
+def probe_operations(engine: EngineHolder) -> list[Operation]:
     """Return what a supervisor asks."""
 
     async def healthz(_: Request) -> Response:
@@ -243,7 +243,11 @@ def probe_operations(engine: OneEngine) -> list[Operation]:
 
 
 def routes(
-    operations: Iterable[Operation], *, prefix: str, authenticate: Authenticate, engine: OneEngine
+    operations: Iterable[Operation],
+    *,
+    prefix: str,
+    authenticate: Authenticate,
+    engine: EngineHolder,
 ) -> list[Route]:
     """Make one route per path; a path that does not take a method answers 405 and which it does."""
     methods: dict[str, dict[str, OpenEndpoint]] = {}
@@ -255,7 +259,7 @@ def routes(
 
 
 def _for_anybody(
-    operation: Operation, authenticate: Authenticate, engine: OneEngine
+    operation: Operation, authenticate: Authenticate, engine: EngineHolder
 ) -> OpenEndpoint:
     endpoint = operation.endpoint
     if endpoint is None:

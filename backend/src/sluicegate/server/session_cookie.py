@@ -20,7 +20,7 @@ from sluicegate.server.operations import Operation, Success
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.engine import ChatEngine
     from sluicegate.server.authentication import Authenticate
 
 COOKIE: Final = "sluicegate-session"

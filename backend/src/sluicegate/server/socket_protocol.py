@@ -13,7 +13,7 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import State
 
-from sluicegate.transports.backlog import ABORT
+from sluicegate.transports.backpressure import ABORT
 from sluicegate.transports.socket import TEXTS, Allowance
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _MEDIUM: Final = 65_535
 _HEADS: Final = tuple(bytes((_TEXT, size)) for size in range(_SMALL + 1))
 
 
-class CarefulSocketProtocol(WebSocketsSansIOProtocol):
+class LimitedSocketProtocol(WebSocketsSansIOProtocol):
     """One socket. The application judges messages; this judges what never becomes one."""
 
     burst: ClassVar[int] = 100
@@ -138,10 +138,10 @@ def _framed(texts: Iterable[str]) -> Iterator[bytes]:
         yield data
 
 
-def socket_protocol(settings: Settings) -> type[CarefulSocketProtocol]:
+def socket_protocol(settings: Settings) -> type[LimitedSocketProtocol]:
     """Return the protocol with the limits that are set."""
     limits = {
         "burst": settings.max_frames_burst,
         "frames_per_second": settings.max_frames_per_second,
     }
-    return type("LimitedSocketProtocol", (CarefulSocketProtocol,), limits)
+    return type("LimitedSocketProtocol", (LimitedSocketProtocol,), limits)

@@ -11,7 +11,7 @@ from sluicegate.server.authentication import TrustedHeader, anyone_on_this_machi
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.session_cookie import with_authorization
 from sluicegate.transports.audio_in import AudioLimits
-from sluicegate.transports.backlog import Patience
+from sluicegate.transports.backpressure import Patience
 from sluicegate.transports.live_socket import LiveOverSocket
 from sluicegate.transports.socket import SocketLimits
 from sluicegate.transports.websocket import ChatOverWebSocket
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
     from starlette.websockets import WebSocket
 
+    from sluicegate.server.app import EngineHolder
     from sluicegate.server.authentication import Authenticate
-    from sluicegate.server.opening import OneEngine
     from sluicegate.server.settings import Settings
 
 
@@ -148,7 +148,7 @@ def socket_route(
     sockets: ChatOverWebSocket | LiveOverSocket,
     *,
     authenticate: Authenticate,
-    engine: OneEngine,
+    engine: EngineHolder,
 ) -> WebSocketRoute:
     """Return the route; a caller nobody knows is refused before the socket is accepted."""
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sluicegate.engine.agents.agent_tree import root_of
+from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.remote_workers import agent_of_workers, open_workers
 from sluicegate.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sluicegate.engine.agents.agent_tree import AgentSurvey
+    from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.server.app import Target
     from sluicegate.server.settings import Settings
-    from sluicegate.tools.workers import WorkerRegistry
+    from sluicegate.tools.worker_registry import WorkerRegistry
 
 
 async def worker_report(

@@ -16,17 +16,17 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
 )
-from sluicegate.server.answers import json_answer
 from sluicegate.server.authentication import BearerFile, bearer_token
 from sluicegate.server.operations import Operation, Success
-from sluicegate.transports.incoming import BodyLimits, read_json
+from sluicegate.server.responses import json_response
+from sluicegate.transports.http_requests import BodyLimits, read_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.server.opening import OneEngine
+    from sluicegate.server.app import EngineHolder
     from sluicegate.server.settings import Settings
-    from sluicegate.tools.workers import WorkerRegistry
+    from sluicegate.tools.worker_registry import WorkerRegistry
 
 _MAX_BODY: Final = 4 * 1024
 _MAX_URL: Final = 2_000
@@ -51,7 +51,7 @@ _LEASE: Final[dict[str, Any]] = {
 class Registrations:
     """Takes workers whose credential stands in a file of their own; users are strangers here."""
 
-    def __init__(self, settings: Settings, engine: OneEngine) -> None:
+    def __init__(self, settings: Settings, engine: EngineHolder) -> None:
         """Read the file; raises ConfigurationError if it cannot be used."""
         file = settings.worker_registrations
         self._known = None if file is None else BearerFile(Path(file))
@@ -71,7 +71,7 @@ class Registrations:
             raise Unauthenticated("This credential is another worker's; register under its name.")
         registry = await self._registry()
         tools = await registry.register(name, url, token)
-        return json_answer({"name": name, "tools": tools, "lease": registry.lease})
+        return json_response({"name": name, "tools": tools, "lease": registry.lease})
 
     async def leave(self, request: Request) -> Response:
         """Take the worker away that calls."""

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol, Self
 
 from sluicegate.errors import StoreError
-from sluicegate.wire.encoded import EncodedChunk, encoded
+from sluicegate.wire.encoding import EncodedChunk, encode_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Sequence
 
     from pydantic import JsonValue
 
+    from sluicegate.core.approvals import ApprovalRow, Decision, NewApproval
     from sluicegate.core.keys import CallKey, ChatKey, TurnKey
-    from sluicegate.core.ledger import ApprovalRow, Decision, NewApproval
     from sluicegate.wire.chunks import BaseChunk
 
 
@@ -41,7 +41,7 @@ def stored(chunk: BaseChunk | EncodedChunk) -> EncodedChunk:
     if isinstance(chunk, EncodedChunk):
         return chunk
     try:
-        return encoded(chunk)
+        return encode_chunk(chunk)
     except (RecursionError, TypeError, ValueError) as error:
         raise StoreError(f"a chunk cannot be encoded: {type(error).__name__}") from error
 

@@ -11,7 +11,7 @@ from sqlalchemy import and_, delete, func, or_, select, update
 from sluicegate.core.keys import ChatKey
 from sluicegate.errors import Malformed
 from sluicegate.stores.base import ChatEntry, ChatPage
-from sluicegate.stores.sql.cursor import cursor, read_cursor
+from sluicegate.stores.sql.pagination import cursor, read_cursor
 from sluicegate.stores.sql.schema import CHATS
 
 if TYPE_CHECKING:

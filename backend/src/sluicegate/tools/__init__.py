@@ -1,12 +1,26 @@
 """Tools that an agent declares: those that somebody else runs, and those that ask a person."""
 
-from sluicegate.tools.approval import Approval, GatedCall, Policy, approval_of
-from sluicegate.tools.calls import FunctionCall, FunctionResponse, Part
+from google.genai.types import GoogleSearch
+
 from sluicegate.tools.client_tools import ClientTool, client_tool
-from sluicegate.tools.declarations import FunctionDeclaration, GoogleSearch, Tool
+from sluicegate.tools.declarations import (
+    FunctionCall,
+    FunctionDeclaration,
+    FunctionResponse,
+    Part,
+    Schema,
+    Tool,
+)
 from sluicegate.tools.functions import DeclaredFunction, declare
-from sluicegate.tools.gated import GateTerms, gated, terms_of
-from sluicegate.tools.schema import Schema
+from sluicegate.tools.gated import (
+    Approval,
+    GatedCall,
+    GateTerms,
+    Policy,
+    approval_of,
+    gated,
+    terms_of,
+)
 from sluicegate.tools.typed_tool import TypedTool, typed_tool
 from sluicegate.tools.worker_calls import WorkerCall, worker_call
 

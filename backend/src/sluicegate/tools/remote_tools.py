@@ -16,7 +16,7 @@ from referencing import Registry
 
 from sluicegate.core.keys import CallKey, idempotency_key
 from sluicegate.errors import ConfigurationError, ToolError
-from sluicegate.tools.approval import approval_of
+from sluicegate.tools.gated import approval_of
 from sluicegate.tools.worker_calls import WorkerCall
 from sluicegate.tools.worker_names import full_name
 from sluicegate.tools.worker_results import from_mcp, sentence_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
     from mcp import types as mcp
 
-    from sluicegate.tools.worker_link import WorkerLink
+    from sluicegate.tools.worker_client import WorkerLink
 
 MAX_METADATA_ENTRIES: Final = 32
 MAX_METADATA_BYTES: Final = 4 * 1024

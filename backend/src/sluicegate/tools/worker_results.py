@@ -13,9 +13,9 @@ from pydantic import AnyUrl
 from pydantic_core import to_jsonable_python
 
 from sluicegate.errors import MediaError, ToolError
-from sluicegate.media.found import Attachment, Found, Link
-from sluicegate.media.intake import take
-from sluicegate.media.kinds import check_kind
+from sluicegate.media.extraction import extract_files
+from sluicegate.media.file_sources import Attachment, FileSource, Link
+from sluicegate.media.file_types import check_kind
 from sluicegate.media.tool_result import MAX_FILE_BYTES
 from sluicegate.tools.worker_calls import TITLE_KEY
 
@@ -31,7 +31,7 @@ def as_mcp(value: object) -> mcp.CallToolResult:
     Raises:
         ToolError: It is neither JSON nor a file, or a file cannot be sent.
     """
-    taken = take(_with_files(value))
+    taken = extract_files(_with_files(value))
     if taken.problems:
         raise ToolError(taken.problems[0])
     try:
@@ -47,7 +47,7 @@ def as_mcp(value: object) -> mcp.CallToolResult:
 
 def from_mcp(result: mcp.CallToolResult) -> Any:
     """What a worker sent, as a tool of this process would have returned it: files as files."""
-    files: list[Found] = []
+    files: list[FileSource] = []
     texts: list[str] = []
     for block in result.content:
         match block:
@@ -83,7 +83,7 @@ def _with_files(value: object) -> object:
     return value
 
 
-def _block(file: Found) -> mcp.ContentBlock:
+def _block(file: FileSource) -> mcp.ContentBlock:
     if isinstance(file, Link):
         name = file.title or file.uri.rpartition("/")[2] or "file"
         return mcp.ResourceLink(

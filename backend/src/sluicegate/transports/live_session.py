@@ -7,15 +7,15 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.engine.client import Client
 from sluicegate.engine.failures import describe
+from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, refusal_of
 from sluicegate.live.lease import HELD
 from sluicegate.live.opening import open_live
 from sluicegate.live.out import Ended
-from sluicegate.transports.incoming import PARSED_ASIDE
+from sluicegate.transports.http_requests import PARSED_ASIDE
 from sluicegate.transports.socket import FAULT, SIGNED_OUT
-from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, text_of
+from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
 from sluicegate.wire.live_frames import (
     LIVE_ID,
     ActivityFrame,
@@ -23,17 +23,16 @@ from sluicegate.wire.live_frames import (
     ImageFrame,
     InterruptFrame,
     TurnFrame,
-    live_text_of,
+    encode_live_frame,
     parse_live_frame,
 )
 
 if TYPE_CHECKING:
-    from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.opening import OpenChat
     from sluicegate.transports.audio_in import AudioMeter
-    from sluicegate.transports.open_request import Opened
-    from sluicegate.transports.socket_requests import SocketRequests
+    from sluicegate.transports.socket_requests import Opened, SocketRequests
     from sluicegate.wire.requests import ChatRequest
 
 NAME: Final = "live"
@@ -48,7 +47,7 @@ _log: Final = logging.getLogger("sluicegate")
 
 
 @dataclass(frozen=True)
-class Wish:
+class LiveSocketOptions:
     """What a socket was opened for."""
 
     chat: str
@@ -59,7 +58,7 @@ class Wish:
 class LiveSession:
     """The chat of one socket, from the first sign of who calls to the end."""
 
-    def __init__(self, engine: ChatEngine, wish: Wish, meter: AudioMeter) -> None:
+    def __init__(self, engine: ChatEngine, wish: LiveSocketOptions, meter: AudioMeter) -> None:
         """Take what the socket was opened for; `bind` says which socket it is."""
         self._engine = engine
         self._wish = wish
@@ -208,7 +207,7 @@ class LiveSession:
                     self._announcing.add(task)
                     task.add_done_callback(self._announcing.discard)
                 else:
-                    await socket.send(live_text_of(piece))
+                    await socket.send(encode_live_frame(piece))
                 backlog.end()
         finally:
             backlog.close()
@@ -216,7 +215,7 @@ class LiveSession:
     async def _announce(self, turn: TurnFrame) -> None:
         """Tell of a turn when no request is open: a client reads one answer at a time."""
         await self._requests.idle()
-        await self._opened.socket.send(live_text_of(turn))
+        await self._opened.socket.send(encode_live_frame(turn))
 
     async def _refuse(self, error: RequestError) -> None:
-        await self._opened.socket.send(text_of(ErrorFrame(LIVE_ID, error.message, error.code)))
+        await self._opened.socket.send(encode_frame(ErrorFrame(LIVE_ID, error.message, error.code)))

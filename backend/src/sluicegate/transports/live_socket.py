@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 from sluicegate.errors import Malformed
 from sluicegate.transports.audio_in import AudioLimits, AudioMeter
-from sluicegate.transports.live_session import NAME, LiveSession, Wish
-from sluicegate.transports.open_request import Opened
+from sluicegate.transports.live_session import NAME, LiveSession, LiveSocketOptions
 from sluicegate.transports.socket import RESTART, Socket
-from sluicegate.transports.socket_requests import SocketRequests
+from sluicegate.transports.socket_requests import Opened, SocketRequests
 from sluicegate.wire.live_frames import SUBPROTOCOL
 from sluicegate.wire.requests import is_id
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
-    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.engine import ChatEngine
     from sluicegate.transports.socket import Caller, SocketLimits
-    from sluicegate.wire.limits import RequestLimits
+    from sluicegate.wire.requests import RequestLimits
 
 
 class LiveOverSocket:
@@ -90,8 +89,10 @@ class LiveOverSocket:
             socket.end(RESTART, "restart")
 
 
-def _wish(websocket: WebSocket) -> Wish:
+def _wish(websocket: WebSocket) -> LiveSocketOptions:
     chat, activity = (websocket.query_params.get(name) for name in ("chat", "activity"))
     if not is_id(chat) or activity not in (None, "client"):
         raise Malformed("Open the socket as live?chat=ID, perhaps with &activity=client.")
-    return Wish(chat, SUBPROTOCOL in websocket.scope["subprotocols"], activity == "client")
+    return LiveSocketOptions(
+        chat, SUBPROTOCOL in websocket.scope["subprotocols"], activity == "client"
+    )

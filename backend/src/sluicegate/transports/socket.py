@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from starlette.websockets import WebSocketDisconnect
 
 from sluicegate.errors import RequestError
-from sluicegate.transports.backlog import Backlog, reset
-from sluicegate.wire.frames import HeartbeatFrame, text_of
+from sluicegate.transports.backpressure import Backlog, reset
+from sluicegate.wire.frames import HeartbeatFrame, encode_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.types import Message
     from starlette.websockets import WebSocket
 
-    from sluicegate.transports.backlog import Patience
+    from sluicegate.transports.backpressure import Patience
 
 TEXTS: Final = "sluicegate.texts"
 """The ASGI extension by which the server offers to write many messages at once: ``{"call": …}``."""
@@ -267,4 +267,4 @@ class Socket:
             except RequestError as error:
                 self.end(SIGNED_OUT, error.code)
         if now >= self._heartbeat_at:
-            await self.send(text_of(HeartbeatFrame()))
+            await self.send(encode_frame(HeartbeatFrame()))

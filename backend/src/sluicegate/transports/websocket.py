@@ -5,21 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.transports.incoming import PARSED_ASIDE
-from sluicegate.transports.open_request import Opened
+from sluicegate.transports.http_requests import PARSED_ASIDE
 from sluicegate.transports.socket import RESTART, Socket
-from sluicegate.transports.socket_requests import SocketRequests
+from sluicegate.transports.socket_requests import Opened, SocketRequests
 from sluicegate.wire.frames import parse_frame
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
-    from sluicegate.engine.chat_engine import ChatEngine
-    from sluicegate.engine.client import Client
-    from sluicegate.engine.running.turn_reader import TurnReader
+    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.transports.socket import Caller, SocketLimits
     from sluicegate.wire.frames import ResumeFrame
-    from sluicegate.wire.limits import RequestLimits
+    from sluicegate.wire.requests import RequestLimits
 
 NAME: Final = "websocket"
 """What the transport is called in the audit trail."""

@@ -1,98 +1,322 @@
-"""The chunks of the AI SDK's UI message stream, one frozen model each.
-
-Shapes are those of ``uiMessageChunkSchema`` of AI SDK 7; `for_major` says what of it a client of
-AI SDK 6 may get. Fields are written in snake_case and stand in camelCase on the wire.
-
-An optional field that is None is not on the wire (T6), so None may be passed. ``input``,
-``output``, ``data`` and the metadata of `MessageMetadataChunk` are required, and their None is a
-JSON null. Open values (typed Any) are neither checked nor copied when a chunk is made; `encode`
-refuses what is not JSON.
-"""
+"""What all chunks share."""
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic.alias_generators import to_camel
 
-from sluicegate.wire.base_chunk import BaseChunk, ProviderMetadata
-from sluicegate.wire.encoding import encode
-from sluicegate.wire.message_chunks import (
-    AbortChunk,
-    CustomChunk,
-    DataChunk,
-    ErrorChunk,
-    FileChunk,
-    FinishChunk,
-    FinishReason,
-    FinishStepChunk,
-    MessageMetadataChunk,
-    ReasoningDeltaChunk,
-    ReasoningEndChunk,
-    ReasoningFileChunk,
-    ReasoningStartChunk,
-    ResetStepChunk,
-    SourceDocumentChunk,
-    SourceUrlChunk,
-    StartChunk,
-    StartStepChunk,
-    SteeringMessageChunk,
-    TextDeltaChunk,
-    TextEndChunk,
-    TextStartChunk,
-)
-from sluicegate.wire.tool_chunks import (
-    ToolApprovalRequestChunk,
-    ToolApprovalResponseChunk,
-    ToolInputAvailableChunk,
-    ToolInputDeltaChunk,
-    ToolInputErrorChunk,
-    ToolInputStartChunk,
-    ToolOutputAvailableChunk,
-    ToolOutputDeniedChunk,
-    ToolOutputErrorChunk,
-)
+ProviderMetadata: TypeAlias = dict[str, dict[str, Any]]
+"""Metadata by provider name; the client refuses a flat record."""
 
-__all__ = [
-    "AbortChunk",
-    "BaseChunk",
-    "Chunk",
-    "CustomChunk",
-    "DataChunk",
-    "ErrorChunk",
-    "FileChunk",
-    "FinishChunk",
-    "FinishReason",
-    "FinishStepChunk",
-    "Major",
-    "MessageMetadataChunk",
-    "ProviderMetadata",
-    "ReasoningDeltaChunk",
-    "ReasoningEndChunk",
-    "ReasoningFileChunk",
-    "ReasoningStartChunk",
-    "ResetStepChunk",
-    "SourceDocumentChunk",
-    "SourceUrlChunk",
-    "StartChunk",
-    "StartStepChunk",
-    "SteeringMessageChunk",
-    "TextDeltaChunk",
-    "TextEndChunk",
-    "TextStartChunk",
-    "ToolApprovalRequestChunk",
-    "ToolApprovalResponseChunk",
-    "ToolInputAvailableChunk",
-    "ToolInputDeltaChunk",
-    "ToolInputErrorChunk",
-    "ToolInputStartChunk",
-    "ToolOutputAvailableChunk",
-    "ToolOutputDeniedChunk",
-    "ToolOutputErrorChunk",
-    "decode",
-    "encode",
-    "for_major",
+
+class BaseChunk(BaseModel):
+    """A chunk of any type. Fields cannot be set again and values are never coerced.
+
+    An optional field that is None is not on the wire (T6), but for those in ``nullable``, whose
+    null is a value: they are on the wire whenever they were passed.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        strict=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
+
+    nullable: ClassVar[frozenset[str]] = frozenset()
+
+
+FinishReason: TypeAlias = Literal[
+    "stop", "length", "content-filter", "tool-calls", "error", "other", "interrupted"
 ]
+"""``interrupted`` is known to AI SDK 7 only; a server turn ends with one of the others (T3)."""
+
+
+class StartChunk(BaseChunk):
+    """Begins a response and names its message (T1); metadata is merged deeply."""
+
+    type: Literal["start"] = "start"
+    message_id: str | None = None
+    message_metadata: Any = None
+
+
+class StartStepChunk(BaseChunk):
+    """Begins the chunks of one model call (T2)."""
+
+    type: Literal["start-step"] = "start-step"
+
+
+class FinishStepChunk(BaseChunk):
+    """Ends the chunks of one model call (T2)."""
+
+    type: Literal["finish-step"] = "finish-step"
+
+
+class ResetStepChunk(BaseChunk):
+    """Takes back every part of the current step. AI SDK 7 only."""
+
+    type: Literal["reset-step"] = "reset-step"
+
+
+class FinishChunk(BaseChunk):
+    """Ends a response (T3)."""
+
+    type: Literal["finish"] = "finish"
+    finish_reason: FinishReason | None = None
+    message_metadata: Any = None
+
+
+class MessageMetadataChunk(BaseChunk):
+    """Merges metadata into the message, deeply; arrays are replaced."""
+
+    type: Literal["message-metadata"] = "message-metadata"
+    message_metadata: Any
+
+
+class AbortChunk(BaseChunk):
+    """Says that the run was stopped. The client's chat ignores it."""
+
+    type: Literal["abort"] = "abort"
+    reason: str | None = None
+
+
+class ErrorChunk(BaseChunk):
+    """Ends the response with one public sentence (T10); nothing after it is read."""
+
+    type: Literal["error"] = "error"
+    error_text: str
+
+
+class TextStartChunk(BaseChunk):
+    """Opens a text block; the id is free again after its end."""
+
+    type: Literal["text-start"] = "text-start"
+    id: str
+    provider_metadata: ProviderMetadata | None = None
+
+
+class TextDeltaChunk(BaseChunk):
+    """Appends to an open text block."""
+
+    type: Literal["text-delta"] = "text-delta"
+    id: str
+    delta: str
+    provider_metadata: ProviderMetadata | None = None
+
+
+class TextEndChunk(BaseChunk):
+    """Closes a text block; citations are known to AI SDK 7 only."""
+
+    type: Literal["text-end"] = "text-end"
+    id: str
+    citations: list[dict[str, Any]] | None = None
+    provider_metadata: ProviderMetadata | None = None
+
+
+class ReasoningStartChunk(BaseChunk):
+    """Opens a reasoning block; its ids are apart from those of text."""
+
+    type: Literal["reasoning-start"] = "reasoning-start"
+    id: str
+    provider_metadata: ProviderMetadata | None = None
+
+
+class ReasoningDeltaChunk(BaseChunk):
+    """Appends to an open reasoning block."""
+
+    type: Literal["reasoning-delta"] = "reasoning-delta"
+    id: str
+    delta: str
+    provider_metadata: ProviderMetadata | None = None
+
+
+class ReasoningEndChunk(BaseChunk):
+    """Closes a reasoning block."""
+
+    type: Literal["reasoning-end"] = "reasoning-end"
+    id: str
+    provider_metadata: ProviderMetadata | None = None
+
+
+class CustomChunk(BaseChunk):
+    """An artefact of one provider; ``kind`` is ``provider.kind``. AI SDK 7 only."""
+
+    type: Literal["custom"] = "custom"
+    kind: str
+    provider_metadata: ProviderMetadata | None = None
+
+
+class SourceUrlChunk(BaseChunk):
+    """A page the answer rests on."""
+
+    type: Literal["source-url"] = "source-url"
+    source_id: str
+    url: str
+    title: str | None = None
+    provider_metadata: ProviderMetadata | None = None
+
+
+class SourceDocumentChunk(BaseChunk):
+    """A document the answer rests on; the title is required."""
+
+    type: Literal["source-document"] = "source-document"
+    source_id: str
+    media_type: str
+    title: str
+    filename: str | None = None
+    provider_metadata: ProviderMetadata | None = None
+
+
+class FileChunk(BaseChunk):
+    """A file by its URL (``data:`` or http)."""
+
+    type: Literal["file"] = "file"
+    url: str
+    media_type: str
+    provider_metadata: ProviderMetadata | None = None
+
+
+class ReasoningFileChunk(BaseChunk):
+    """A file that belongs to the model's reasoning. AI SDK 7 only."""
+
+    type: Literal["reasoning-file"] = "reasoning-file"
+    url: str
+    media_type: str
+    provider_metadata: ProviderMetadata | None = None
+
+
+class SteeringMessageChunk(BaseChunk):
+    """A user's message put into the running answer; text and file parts. AI SDK 7 only."""
+
+    type: Literal["steering-message"] = "steering-message"
+    id: str
+    parts: list[dict[str, Any]]
+
+
+class DataChunk(BaseChunk):
+    """Data of the application, ``data-NAME``.
+
+    With an id it replaces the data of the same type and id; transient data is never stored.
+    """
+
+    type: Annotated[str, Field(pattern="^data-.")]
+    id: str | None = None
+    data: Any
+    transient: bool | None = None
+
+
+class ToolInputStartChunk(BaseChunk):
+    """Announces a call whose arguments are still being written."""
+
+    type: Literal["tool-input-start"] = "tool-input-start"
+    tool_call_id: str
+    tool_name: str
+    input_encoding: Literal["json", "text"] | None = None
+    provider_executed: bool | None = None
+    dynamic: bool | None = None
+    title: str | None = None
+    tool_metadata: dict[str, Any] | None = None
+    provider_metadata: ProviderMetadata | None = None
+
+
+class ToolInputDeltaChunk(BaseChunk):
+    """A piece of the arguments' text."""
+
+    type: Literal["tool-input-delta"] = "tool-input-delta"
+    tool_call_id: str
+    input_text_delta: str
+
+
+class ToolInputAvailableChunk(BaseChunk):
+    """A call with its whole arguments (T7)."""
+
+    type: Literal["tool-input-available"] = "tool-input-available"
+    tool_call_id: str
+    tool_name: str
+    input: Any
+    provider_executed: bool | None = None
+    dynamic: bool | None = None
+    title: str | None = None
+    tool_metadata: dict[str, Any] | None = None
+    provider_metadata: ProviderMetadata | None = None
+
+
+class ToolInputErrorChunk(BaseChunk):
+    """A call whose arguments cannot be used."""
+
+    type: Literal["tool-input-error"] = "tool-input-error"
+    tool_call_id: str
+    tool_name: str
+    input: Any
+    error_text: str
+    provider_executed: bool | None = None
+    dynamic: bool | None = None
+    title: str | None = None
+    tool_metadata: dict[str, Any] | None = None
+    provider_metadata: ProviderMetadata | None = None
+
+
+class ToolApprovalRequestChunk(BaseChunk):
+    """Asks a person about a call. Everything but the two ids is for AI SDK 7."""
+
+    nullable: ClassVar[frozenset[str]] = frozenset({"input_schema_input"})
+
+    type: Literal["tool-approval-request"] = "tool-approval-request"
+    approval_id: str
+    tool_call_id: str
+    reason: str | None = None
+    approval_descriptor: Any = None
+    is_automatic: bool | None = None
+    signature: str | None = None
+    input_schema_input: Any = None
+
+
+class ToolApprovalResponseChunk(BaseChunk):
+    """Says how an approval was decided. AI SDK 7 only: it ends the response of a 6 client."""
+
+    type: Literal["tool-approval-response"] = "tool-approval-response"
+    approval_id: str
+    approved: bool
+    reason: str | None = None
+    provider_executed: bool | None = None
+    provider_metadata: ProviderMetadata | None = None
+
+
+class ToolOutputAvailableChunk(BaseChunk):
+    """A call's result; a preliminary one is replaced by the next (T8)."""
+
+    type: Literal["tool-output-available"] = "tool-output-available"
+    tool_call_id: str
+    output: Any
+    preliminary: bool | None = None
+    provider_executed: bool | None = None
+    dynamic: bool | None = None
+    tool_metadata: dict[str, Any] | None = None
+    provider_metadata: ProviderMetadata | None = None
+
+
+class ToolOutputErrorChunk(BaseChunk):
+    """A call that failed, with one public sentence (T8)."""
+
+    type: Literal["tool-output-error"] = "tool-output-error"
+    tool_call_id: str
+    error_text: str
+    provider_executed: bool | None = None
+    dynamic: bool | None = None
+    tool_metadata: dict[str, Any] | None = None
+    provider_metadata: ProviderMetadata | None = None
+
+
+class ToolOutputDeniedChunk(BaseChunk):
+    """A call that a person denied (T8)."""
+
+    type: Literal["tool-output-denied"] = "tool-output-denied"
+    tool_call_id: str
+
 
 NamedChunk: TypeAlias = Annotated[
     StartChunk

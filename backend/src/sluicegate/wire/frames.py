@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from sluicegate.wire.base_chunk import BaseChunk
+    from sluicegate.wire.chunks import BaseChunk
 
 Other = TypeVar("Other")
 
@@ -67,7 +67,7 @@ class AbortFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class BadFrame:
+class InvalidFrame:
     """What is no frame. Without a ``request_id`` nobody can be told: the socket is closed."""
 
     request_id: str | None
@@ -75,7 +75,7 @@ class BadFrame:
     close_code: int
 
 
-FrameIn: TypeAlias = SendFrame | ResumeFrame | AbortFrame | BadFrame
+ClientFrame: TypeAlias = SendFrame | ResumeFrame | AbortFrame | InvalidFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +130,14 @@ class HeartbeatFrame:
     request_id: str = HEARTBEAT_ID
 
 
-FrameOut: TypeAlias = (
+ServerFrame: TypeAlias = (
     StartFrame | ChunkFrame | EndFrame | ErrorFrame | NoActiveFrame | HeartbeatFrame
 )
 
 _KEYS: Final = {"request_id": "requestId", "error_text": "errorText", "code": "code"}
 
 
-def text_of(frame: FrameOut) -> str:
+def encode_frame(frame: ServerFrame) -> str:
     """Return the message that carries a frame; a chunk is encoded once and stands in it as it is.
 
     Raises:
@@ -145,7 +145,7 @@ def text_of(frame: FrameOut) -> str:
         TypeError: a value in the chunk is not JSON.
     """
     if isinstance(frame, ChunkFrame):
-        return ChunkFrames(frame.request_id, frame.sequence).text_of(encode(frame.chunk))
+        return ChunkFrames(frame.request_id, frame.sequence).encode(encode(frame.chunk))
     members = {_KEYS[field.name]: getattr(frame, field.name) for field in fields(frame)}
     # In ASCII, a requestId with half of a character comes back as it was.
     return json.dumps({"type": frame.type, **members}, separators=(",", ":"))
@@ -159,14 +159,14 @@ class ChunkFrames:
         self._head = f'{{"type":"chunk","requestId":{json.dumps(request_id)},"sequence":'
         self._sequence = sequence
 
-    def text_of(self, chunk: str) -> str:
+    def encode(self, chunk: str) -> str:
         """Return the message that carries the next chunk."""
         text = f'{self._head}{self._sequence},"chunk":{chunk}}}'
         self._sequence += 1
         return text
 
 
-def parse_frame(data: bytes) -> FrameIn:
+def parse_frame(data: bytes) -> ClientFrame:
     """Read one message.
 
     The chat request in a ``send`` is not judged here, only that it is there to be judged; what a
@@ -177,7 +177,7 @@ def parse_frame(data: bytes) -> FrameIn:
 
 def parse_frame_or(
     data: bytes, other: Callable[[dict[str, Any], str], Other | None]
-) -> FrameIn | Other:
+) -> ClientFrame | Other:
     """Read one message that may be another frame: ``other`` is given it and its requestId.
 
     It returns None for what is no frame of its own, and raises RequestError for a bad one.
@@ -185,18 +185,18 @@ def parse_frame_or(
     try:
         value = strict_json.loads(data)
     except Malformed as error:
-        return BadFrame(_request_id(_as_javascript(data)), error, NOT_JSON)
+        return InvalidFrame(_request_id(_as_javascript(data)), error, NOT_JSON)
     request_id = _request_id(value)
     if not isinstance(value, dict) or request_id is None:
         sentence = f"A frame needs a requestId, a string of 1 to {MAX_REQUEST_ID} characters."
-        return BadFrame(None, Malformed(sentence), NOT_A_FRAME)
+        return InvalidFrame(None, Malformed(sentence), NOT_A_FRAME)
     try:
         return other(value, request_id) or _frame(value, request_id)
     except RequestError as error:
-        return BadFrame(request_id, error, NOT_A_FRAME)
+        return InvalidFrame(request_id, error, NOT_A_FRAME)
 
 
-def _frame(frame: dict[str, Any], request_id: str) -> FrameIn:
+def _frame(frame: dict[str, Any], request_id: str) -> ClientFrame:
     match frame.get("type"):
         case "abort":
             return AbortFrame(request_id)

@@ -17,7 +17,7 @@ from sluicegate.wire.frames import parse_frame_or
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sluicegate.wire.frames import FrameIn
+    from sluicegate.wire.frames import ClientFrame
 
 LIVE_ID: Final = "live"
 """The ``requestId`` of every frame here; no request may have it."""
@@ -56,7 +56,7 @@ class ImageFrame:
     data: bytes
 
 
-LiveFrameIn: TypeAlias = ActivityFrame | InterruptFrame | ImageFrame
+LiveClientFrame: TypeAlias = ActivityFrame | InterruptFrame | ImageFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class GoAwayFrame:
     type: ClassVar[str] = "go-away"
 
 
-LiveFrameOut: TypeAlias = (
+LiveServerFrame: TypeAlias = (
     ReadyFrame
     | TranscriptFrame
     | TurnFrame
@@ -138,17 +138,17 @@ _KEYS: Final = {
 }
 
 
-_KINDS_OUT: Final[dict[str, type[LiveFrameOut]]] = {
-    kind.type: kind for kind in get_args(LiveFrameOut)
+_KINDS_OUT: Final[dict[str, type[LiveServerFrame]]] = {
+    kind.type: kind for kind in get_args(LiveServerFrame)
 }
 
 
-def live_text_of(frame: LiveFrameOut) -> str:
+def encode_live_frame(frame: LiveServerFrame) -> str:
     """Return the message that carries a frame."""
     return json.dumps(live_members(frame), separators=(",", ":"))
 
 
-def live_members(frame: LiveFrameOut) -> dict[str, Any]:
+def live_members(frame: LiveServerFrame) -> dict[str, Any]:
     """Return the members of a frame; what is None is left out (T6)."""
     members: dict[str, Any] = {"type": frame.type, "requestId": LIVE_ID}
     for field in fields(frame):
@@ -158,7 +158,7 @@ def live_members(frame: LiveFrameOut) -> dict[str, Any]:
     return members
 
 
-def live_frame_of(members: Mapping[str, Any]) -> LiveFrameOut | None:
+def live_frame_of(members: Mapping[str, Any]) -> LiveServerFrame | None:
     """Return the frame that has these members; None if they are those of no such frame."""
     kind = _KINDS_OUT.get(str(members.get("type")))
     if kind is None:
@@ -171,7 +171,7 @@ def live_frame_of(members: Mapping[str, Any]) -> LiveFrameOut | None:
         return None
 
 
-def members_in(frame: LiveFrameIn) -> dict[str, Any]:
+def members_in(frame: LiveClientFrame) -> dict[str, Any]:
     """Return the members of a frame that a client has sent."""
     members: dict[str, Any] = {"requestId": LIVE_ID}
     match frame:
@@ -185,16 +185,16 @@ def members_in(frame: LiveFrameIn) -> dict[str, Any]:
     return members
 
 
-def parse_live_frame(data: bytes, *, max_image: int) -> FrameIn | LiveFrameIn:
+def parse_live_frame(data: bytes, *, max_image: int) -> ClientFrame | LiveClientFrame:
     """Read one message of a live socket; ``max_image`` is in bytes."""
 
-    def of_live(frame: dict[str, Any], request_id: str) -> LiveFrameIn | None:
+    def of_live(frame: dict[str, Any], request_id: str) -> LiveClientFrame | None:
         return _live_frame(frame, max_image) if request_id == LIVE_ID else None
 
     return parse_frame_or(data, of_live)
 
 
-def _live_frame(frame: dict[str, Any], max_image: int) -> LiveFrameIn:
+def _live_frame(frame: dict[str, Any], max_image: int) -> LiveClientFrame:
     match frame.get("type"):
         case "activity-start":
             return ActivityFrame(begins=True)

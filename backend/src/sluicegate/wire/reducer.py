@@ -1,12 +1,13 @@
-"""From chunks to the message a client holds: what AI SDK 7's ``processUIMessageStream`` does."""
+"""What tool chunks do to the tool parts of a message, as AI SDK 7's client does it."""
 
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from sluicegate.errors import ChunkOrderError
-from sluicegate.wire.message_chunks import (
+from sluicegate.wire.chunks import (
     CustomChunk,
     DataChunk,
     ErrorChunk,
@@ -27,16 +28,227 @@ from sluicegate.wire.message_chunks import (
     TextDeltaChunk,
     TextEndChunk,
     TextStartChunk,
+    ToolApprovalRequestChunk,
+    ToolApprovalResponseChunk,
+    ToolInputAvailableChunk,
+    ToolInputDeltaChunk,
+    ToolInputErrorChunk,
+    ToolInputStartChunk,
+    ToolOutputAvailableChunk,
+    ToolOutputDeniedChunk,
+    ToolOutputErrorChunk,
 )
-from sluicegate.wire.messages import current_step
-from sluicegate.wire.tool_parts import ToolChunk, ToolParts
+from sluicegate.wire.messages import current_step, is_tool_part, tool_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sluicegate.wire.base_chunk import BaseChunk
-    from sluicegate.wire.message_chunks import FinishReason
+    from sluicegate.wire.chunks import BaseChunk, FinishReason
     from sluicegate.wire.messages import Part, UIMessage
+
+ToolChunk: TypeAlias = (
+    ToolInputStartChunk
+    | ToolInputDeltaChunk
+    | ToolInputAvailableChunk
+    | ToolInputErrorChunk
+    | ToolApprovalRequestChunk
+    | ToolApprovalResponseChunk
+    | ToolOutputAvailableChunk
+    | ToolOutputErrorChunk
+    | ToolOutputDeniedChunk
+)
+_Input: TypeAlias = ToolInputStartChunk | ToolInputAvailableChunk | ToolInputErrorChunk
+_Output: TypeAlias = ToolOutputAvailableChunk | ToolOutputErrorChunk
+
+_OVERWRITTEN: Final = ("input", "inputEncoding", "rawInput", "output", "errorText", "preliminary")
+"""Every input and output sets these anew; title, metadata and providerExecuted stay once set."""
+
+
+@dataclass
+class _OpenCall:
+    """What the client remembers of a call while its arguments are being written."""
+
+    name: str
+    dynamic: bool
+    encoding: Literal["json", "text"] | None
+    title: str | None = None
+    metadata: dict[str, object] | None = None
+    text: str = ""
+
+
+class ToolParts:
+    """Adds and changes the tool parts of one message; the list is shared with the message."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        """Take a message's parts; calls of its last step may still be open."""
+        self._parts = parts
+        self._open = {
+            part["toolCallId"]: _OpenCall(
+                name=tool_name(part),
+                dynamic=part["type"] == "dynamic-tool",
+                encoding=part.get("inputEncoding"),
+                title=part.get("title"),
+                metadata=part.get("toolMetadata"),
+                text=part.get("rawInput", ""),
+            )
+            for part in current_step(parts)
+            if is_tool_part(part) and part["state"] == "input-streaming"
+        }
+
+    def forget_open_calls(self) -> None:
+        """No call can be continued any more; what ``reset-step`` does."""
+        self._open.clear()
+
+    def feed(self, chunk: ToolChunk) -> None:
+        """Take one chunk.
+
+        Raises:
+            ChunkOrderError: it names a call or an approval that this message does not hold.
+        """
+        match chunk:
+            case ToolInputStartChunk() | ToolInputAvailableChunk() | ToolInputErrorChunk():
+                self._feed_input(chunk)
+            case ToolInputDeltaChunk():
+                self._feed_delta(chunk)
+            case ToolApprovalRequestChunk():
+                part = self._find(chunk.tool_call_id)
+                part["state"] = "approval-requested"
+                part["approval"] = _approval(chunk)
+            case ToolApprovalResponseChunk():
+                self._feed_response(chunk)
+            case ToolOutputAvailableChunk() | ToolOutputErrorChunk():
+                self._feed_output(chunk)
+            case _:
+                self._find(chunk.tool_call_id)["state"] = "output-denied"
+
+    def _find(self, call_id: str) -> Part:
+        """Find a call in the current step, else in the whole message, the newest first."""
+        for part in (*current_step(self._parts), *reversed(self._parts)):
+            if is_tool_part(part) and part["toolCallId"] == call_id:
+                return part
+        raise ChunkOrderError(f"this message holds no call {call_id!r}")
+
+    def _announced(self, call_id: str, name: str, *, dynamic: bool) -> Part:
+        """Find a call of this kind in the current step, else add it."""
+        for part in current_step(self._parts):
+            if (
+                is_tool_part(part)
+                and part["toolCallId"] == call_id
+                and (part["type"] == "dynamic-tool") == dynamic
+            ):
+                break
+        else:
+            part = {"type": "dynamic-tool", "toolCallId": call_id}
+            self._parts.append(part)
+        if dynamic:
+            part["toolName"] = name
+        else:
+            part["type"] = f"tool-{name}"
+        return part
+
+    def _feed_input(self, chunk: _Input) -> None:
+        dynamic = chunk.dynamic is True
+        if isinstance(chunk, ToolInputErrorChunk):
+            # Here alone the kind of a part that is there already wins over the chunk's flag.
+            for part in current_step(self._parts):
+                if is_tool_part(part) and part["toolCallId"] == chunk.tool_call_id:
+                    dynamic = part["type"] == "dynamic-tool"
+                    break
+        part = self._announced(chunk.tool_call_id, chunk.tool_name, dynamic=dynamic)
+        match chunk:
+            case ToolInputStartChunk():
+                self._open[chunk.tool_call_id] = _OpenCall(
+                    name=chunk.tool_name,
+                    dynamic=dynamic,
+                    encoding=chunk.input_encoding,
+                    title=chunk.title,
+                    metadata=chunk.tool_metadata,
+                )
+                _overwrite(part, "input-streaming", inputEncoding=chunk.input_encoding)
+            case ToolInputAvailableChunk():
+                _overwrite(part, "input-available")
+                part["input"] = chunk.input
+            case _:
+                _overwrite(part, "output-error", errorText=chunk.error_text)
+                part["input"] = chunk.input
+        if not isinstance(chunk, ToolInputErrorChunk):
+            _keep(part, title=chunk.title)
+        _keep_common(part, chunk)
+
+    def _feed_delta(self, chunk: ToolInputDeltaChunk) -> None:
+        call = self._open.get(chunk.tool_call_id)
+        if call is None:
+            raise ChunkOrderError(f"{chunk.type} before the start of call {chunk.tool_call_id!r}")
+        call.text += chunk.input_text_delta
+        part = self._announced(chunk.tool_call_id, call.name, dynamic=call.dynamic)
+        _overwrite(
+            part,
+            "input-streaming",
+            inputEncoding=call.encoding,
+            input=call.text if call.encoding == "text" else None,
+        )
+        _keep(part, title=call.title, toolMetadata=call.metadata)
+
+    def _feed_response(self, chunk: ToolApprovalResponseChunk) -> None:
+        for part in self._parts:
+            if is_tool_part(part) and part.get("approval", {}).get("id") == chunk.approval_id:
+                break
+        else:
+            raise ChunkOrderError(f"this message holds no approval {chunk.approval_id!r}")
+        part["state"] = "approval-responded"
+        part["approval"] = {**part["approval"], "approved": chunk.approved}
+        _keep(part["approval"], reason=chunk.reason)
+        _keep(
+            part,
+            providerExecuted=chunk.provider_executed,
+            callProviderMetadata=chunk.provider_metadata,
+        )
+
+    def _feed_output(self, chunk: _Output) -> None:
+        part = self._find(chunk.tool_call_id)
+        known = {"input": part["input"]} if "input" in part else {}
+        if isinstance(chunk, ToolOutputAvailableChunk):
+            _overwrite(part, "output-available", preliminary=chunk.preliminary)
+            part["output"] = chunk.output
+        else:
+            _overwrite(part, "output-error", errorText=chunk.error_text)
+        part.update(known)
+        _keep_common(part, chunk)
+
+
+def _overwrite(part: Part, state: str, **values: object) -> None:
+    for key in _OVERWRITTEN:
+        part.pop(key, None)
+    part["state"] = state
+    _keep(part, **values)
+
+
+def _keep(part: Part, **values: object) -> None:
+    """Set what is there; what is not leaves the part as it was."""
+    part.update((key, value) for key, value in values.items() if value is not None)
+
+
+def _keep_common(part: Part, chunk: _Input | _Output) -> None:
+    _keep(part, toolMetadata=chunk.tool_metadata, providerExecuted=chunk.provider_executed)
+    if part["state"] in ("output-available", "output-error"):
+        _keep(part, resultProviderMetadata=chunk.provider_metadata)
+    else:
+        _keep(part, callProviderMetadata=chunk.provider_metadata)
+
+
+def _approval(chunk: ToolApprovalRequestChunk) -> Part:
+    approval: Part = {"id": chunk.approval_id}
+    _keep(
+        approval,
+        descriptor=chunk.approval_descriptor,
+        requestReason=chunk.reason,
+        isAutomatic=chunk.is_automatic or None,
+        signature=chunk.signature,
+    )
+    if "input_schema_input" in chunk.model_fields_set:
+        approval["inputSchemaInput"] = chunk.input_schema_input
+    return approval
+
 
 _Block: TypeAlias = (
     TextStartChunk

@@ -1,28 +1,19 @@
-"""What the server reads from a chat request; everything else in it is decoration.
-
-The history that a client posts is never believed. Read are the last message if it is the user's,
-or, of the one assistant message that the request continues, the answers to approvals and the
-outputs of tools; who may answer what is decided elsewhere.
-"""
+"""How much the server reads from one request; decoration counts only against the body's size."""
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeGuard
 
 from sluicegate.errors import Malformed, TooLarge
-from sluicegate.wire.answers import (
-    Answer,
-    ClientOutput,
+from sluicegate.wire.decisions import (
     PostedAssistant,
-    PostedPart,
-    Staged,
+    StagedOptions,
     parse_assistant,
 )
 from sluicegate.wire.files import FilePart, parse_file_part
-from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits, check_size
-from sluicegate.wire.page_tools import PageTool, parse_page_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,21 +22,112 @@ if TYPE_CHECKING:
 
     from sluicegate.wire.messages import Part
 
-__all__ = [
-    "Answer",
-    "ChatRequest",
-    "ClientOutput",
-    "FilePart",
-    "PageTool",
-    "PostedAssistant",
-    "PostedPart",
-    "RequestLimits",
-    "Trigger",
-    "UserMessage",
-    "check_size",
-    "is_id",
-    "parse_chat_request",
-]
+
+@dataclass(frozen=True)
+class RequestLimits:
+    """The largest that is still accepted of each."""
+
+    user_text: int = 100_000
+    """Characters of a user's message, over all its text parts."""
+    reason: int = 2_000
+    """Characters of the reason beside a decision."""
+    files: int = 10
+    """Files in a user's message."""
+    file_bytes: int = 20 * 2**20
+    """Decoded bytes of one file."""
+    parts: int = 100
+    """Parts of a user's message, and answers in one request."""
+    nodes: int = 10_000
+    """Values in one output of a client-side tool: arrays, objects and what they hold."""
+    string: int = 2**20
+    """Characters of one string, or key, in such an output."""
+    page_tools: frozenset[str] = frozenset()
+    """Names of the tools that a page may bring along."""
+    page_tool_bytes: int = 16 * 1024
+    """Bytes of the description and the JSON schema of one of them."""
+
+
+DEFAULT_LIMITS: Final = RequestLimits()
+
+
+def check_size(value: JsonValue, limits: RequestLimits) -> None:
+    """Refuse a JSON value that has too many values or too long a string in it.
+
+    For outputs of client-side tools, once it is known that a tool runs in the browser, and for
+    arguments that a person has changed.
+
+    Raises:
+        TooLarge: with one plain sentence.
+    """
+    left = limits.nodes
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        left -= 1
+        strings = [item] if isinstance(item, str) else list(item) if isinstance(item, dict) else []
+        if any(len(string) > limits.string for string in strings):
+            raise TooLarge(
+                f"A text for or from a tool is longer than {limits.string} characters; "
+                "send a shorter one."
+            )
+        if isinstance(item, dict | list):
+            # Judged before they are taken in, so that a refusal costs no more than the limit.
+            if len(item) > left - len(waiting):
+                left = -1
+            else:
+                waiting.extend(item.values() if isinstance(item, dict) else item)
+        if left < 0:
+            raise TooLarge(
+                f"What a tool gets or gives has more than {limits.nodes} values; send fewer."
+            )
+
+
+@dataclass(frozen=True)
+class PageTool:
+    """A tool that runs in the browser; ``schema`` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+def parse_page_tools(value: JsonValue, limits: RequestLimits) -> tuple[PageTool, ...]:
+    """Read the tools that the page may bring, in the order in which they stand there.
+
+    Raises:
+        Malformed: one of them has no description, or its arguments are no object.
+        TooLarge: one of them is over a limit.
+    """
+    if not limits.page_tools or value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise Malformed("The tools of the page must be an object by their names; send it so.")
+    return tuple(
+        _page_tool(name, entry, limits)
+        for name, entry in value.items()
+        if name in limits.page_tools
+    )
+
+
+def _page_tool(name: str, entry: JsonValue, limits: RequestLimits) -> PageTool:
+    said = entry if isinstance(entry, dict) else {}
+    description, schema = said.get("description"), said.get("parameters")
+    if not isinstance(description, str) or not description.strip():
+        raise Malformed(f"The tool {name} of the page has no description; send one.")
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        raise Malformed(
+            f"The parameters of the tool {name} of the page must be a JSON schema of the type "
+            "object; send one."
+        )
+    check_size(schema, limits)
+    size = len(description.encode("utf-8", "replace"))
+    size += len(json.dumps(schema, ensure_ascii=False).encode("utf-8", "replace"))
+    if size > limits.page_tool_bytes:
+        raise TooLarge(
+            f"The tool {name} of the page has more than {limits.page_tool_bytes} bytes; say less."
+        )
+    return PageTool(name, description, schema)
+
 
 Trigger: TypeAlias = Literal["submit-message", "regenerate-message"]
 
@@ -126,7 +208,7 @@ def parse_chat_request(
         raise Malformed("The last message is neither the user's nor the assistant's; remove it.")
     continued = next((item for item in messages if _is_assistant(item, message_id)), last)
     _read_message(last)
-    staged = Staged(body.get("edits"), body.get("remember"))
+    staged = StagedOptions(body.get("edits"), body.get("remember"))
     answered = parse_assistant(*_read_message(continued), limits, staged)
     posted = _posted(body, continued, tools)
     return ChatRequest(chat_id, trigger, message_id, None, answered, posted, tools)

@@ -10,7 +10,7 @@ from sluicegate.wire.encoding import encode
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from sluicegate.wire.base_chunk import BaseChunk
+    from sluicegate.wire.chunks import BaseChunk
 
 HEADERS: Final[Mapping[str, str]] = MappingProxyType(
     {

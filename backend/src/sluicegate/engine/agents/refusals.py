@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.utils._function_call_names import REQUEST_INPUT_FUNCTION_CALL_NAME
 
-from sluicegate.engine.agents.agent_tree import root_of
+from sluicegate.engine.agents.survey import root_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from google.adk.apps.app import App
     from google.adk.workflow import BaseNode
 
-    from sluicegate.engine.agents.agent_tree import AgentSurvey
+    from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.agents.tree_walk import FoundTool
 
 FIRST_ADK: Final = (2, 13)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ASKING: Final = "request_confirmation"
 """The method of ADK's ToolContext by which a tool asks in the middle of its run."""
 
-Asks: TypeAlias = Literal["never", "sometimes", "always"]
+AskCondition: TypeAlias = Literal["never", "sometimes", "always"]
 
 _GENERIC_CLASSES: Final = frozenset({"BaseTool", "FunctionTool", "McpTool", "object", "ABC"})
 """Classes whose own code asks only when ``require_confirmation`` says so."""
@@ -50,7 +50,7 @@ class Judgement:
     """
 
     kind: ToolKind
-    asks: Asks
+    asks: AskCondition
     why: str = ""
 
 
@@ -139,7 +139,7 @@ def as_tool(entry: Callable[..., Any] | BaseTool) -> BaseTool:
     return entry if isinstance(entry, BaseTool) else FunctionTool(entry)
 
 
-def _declared(tool: BaseTool) -> tuple[Asks, str]:
+def _declared(tool: BaseTool) -> tuple[AskCondition, str]:
     if isinstance(tool, ClientTool):
         gated = isinstance(tool, GatedClientTool)
         return ("always", "It declares require_confirmation=True.") if gated else ("never", "")
@@ -154,7 +154,7 @@ def _declared(tool: BaseTool) -> tuple[Asks, str]:
     return "never", ""
 
 
-def _setting(owner: BaseTool | BaseToolset) -> tuple[Asks, str]:
+def _setting(owner: BaseTool | BaseToolset) -> tuple[AskCondition, str]:
     """ADK keeps the setting in ``_require_confirmation``; a property shows it only on toolsets."""
     setting = getattr(owner, "_require_confirmation", None)
     if setting is None:

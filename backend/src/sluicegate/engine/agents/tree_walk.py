@@ -17,7 +17,7 @@ from google.adk.workflow._base_node import START
 
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_names import names_in, reachable_functions, values_in
-from sluicegate.engine.agents.places import Place, Way, enter
+from sluicegate.engine.agents.resumable_positions import ResumablePosition, Way, enter
 from sluicegate.engine.agents.tool_facts import (
     Judgement,
     ToolNames,
@@ -48,7 +48,7 @@ class FoundTool:
     name: str
     judgement: Judgement
     facts: ToolFacts
-    place: Place
+    place: ResumablePosition
     node: str | None = None
     is_adks: bool = False
     terms: GateTerms = PLAIN_TERMS
@@ -65,7 +65,7 @@ class FoundToolset:
 
     agent: str
     toolset: BaseToolset
-    place: Place
+    place: ResumablePosition
     around: Judgement | None
 
 
@@ -79,9 +79,11 @@ class TreeWalk:
         self.agents: list[str] = []
         self._names = names
         self._around = around
-        self._seen: set[tuple[int, Place]] = set()
+        self._seen: set[tuple[int, ResumablePosition]] = set()
 
-    def visit(self, node: BaseNode, place: Place, *, workflow: str | None = None) -> None:
+    def visit(
+        self, node: BaseNode, place: ResumablePosition, *, workflow: str | None = None
+    ) -> None:
         """Look at a node and at everything below it; ``workflow`` is the author of its events."""
         if (id(node), place) in self._seen:
             return
@@ -108,7 +110,7 @@ class TreeWalk:
             if isinstance(tool, BaseTool):
                 self._tool(tool, found.agent, found.place, found.around)
 
-    def _tools_of(self, agent: LlmAgent, place: Place) -> None:
+    def _tools_of(self, agent: LlmAgent, place: ResumablePosition) -> None:
         callbacks = (
             callback
             for group in (
@@ -132,7 +134,7 @@ class TreeWalk:
         self,
         tool: BaseTool,
         agent: str,
-        place: Place,
+        place: ResumablePosition,
         around: Judgement | None,
         *,
         node: str | None = None,
@@ -160,7 +162,7 @@ class TreeWalk:
         else:
             self._reached(getattr(tool, "func", None), agent, place, "tool")
 
-    def _reached(self, function: object, author: str, place: Place, way: Way) -> None:
+    def _reached(self, function: object, author: str, place: ResumablePosition, way: Way) -> None:
         """What a function runs by ``run_node``, as far as its names show it."""
         for each in runnables_in(function):
             if isinstance(each, BaseNode):
@@ -169,7 +171,7 @@ class TreeWalk:
             else:
                 self._tool(each, author, place, self._around, node=each.name)
 
-    def _function(self, node: FunctionNode, place: Place, author: str) -> None:
+    def _function(self, node: FunctionNode, place: ResumablePosition, author: str) -> None:
         """A function of a Workflow asks by its own setting, never by ``request_confirmation``."""
         setting = node.require_confirmation
         if callable(setting):

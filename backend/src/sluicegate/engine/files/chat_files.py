@@ -1,11 +1,12 @@
-"""The files of a chat, in ADK's artifact service: stored once, named by their content."""
+"""Files that models are sent, kept for the next call: bounded, and each read once at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict
 from urllib.parse import quote
 
 from google.genai import types
@@ -18,9 +19,10 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
 )
-from sluicegate.media.kinds import check_kind, matches
-from sluicegate.wire.files import ACTIVE_TYPES
-from sluicegate.wire.stored_files import StoredFile, is_stored_name
+from sluicegate.media.file_types import check_kind, longest_side, matches, pages
+from sluicegate.media.litellm_blocks import data_url
+from sluicegate.media.shaping import Loaded
+from sluicegate.wire.files import ACTIVE_TYPES, StoredFile, is_stored_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +30,79 @@ if TYPE_CHECKING:
     from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 
     from sluicegate.core.keys import ChatKey
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from sluicegate.core.keys import ChatKey
+    from sluicegate.media.shaping import Form
+
+    Key: TypeAlias = tuple[ChatKey, str, Form]
+
+
+class FileCache:
+    """Forms of files by chat, name and form; a name is a digest of the content (S4-R45).
+
+    The chat is part of the key: what one chat has read is nothing that another one may see.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        """Take how many bytes are kept; the ones used longest ago go first."""
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[Key, Loaded] = OrderedDict()
+        self._size = 0
+        self._reading: dict[Key, asyncio.Future[Loaded]] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes that are kept now."""
+        return self._size
+
+    async def get(self, key: Key, read: Callable[[], Awaitable[tuple[bytes, str]]]) -> Loaded:
+        """A form of a file; ``read`` gives its bytes and its type when they are not here.
+
+        Raises:
+            Exception: what ``read`` raises.
+        """
+        kept = self._kept.get(key)
+        if kept is not None:
+            self._kept.move_to_end(key)
+            return kept
+        running = self._reading.get(key)
+        if running is None:
+            running = asyncio.ensure_future(self._read(key, read))
+            self._reading[key] = running
+            running.add_done_callback(lambda _: self._reading.pop(key, None))
+        # A caller that is stopped does not stop what another one waits for.
+        return await asyncio.shield(running)
+
+    async def _read(self, key: Key, read: Callable[[], Awaitable[tuple[bytes, str]]]) -> Loaded:
+        data, media_type = await read()
+        loaded = await asyncio.to_thread(_formed, data, media_type, key[2])
+        self._keep(key, loaded)
+        return loaded
+
+    def _keep(self, key: Key, loaded: Loaded) -> None:
+        size = _size_of(loaded)
+        if size > self._max_bytes:
+            return
+        self._kept[key] = loaded
+        self._size += size
+        while self._size > self._max_bytes:
+            _, oldest = self._kept.popitem(last=False)
+            self._size -= _size_of(oldest)
+
+
+def _size_of(loaded: Loaded) -> int:
+    return len(loaded.data) + len(loaded.url)
+
+
+def _formed(data: bytes, media_type: str, form: Form) -> Loaded:
+    side, count = longest_side(data, media_type), pages(data, media_type)
+    if form == "bytes":
+        return Loaded(data=data, side=side, pages=count)
+    return Loaded(url=data_url(data, media_type), side=side, pages=count)
+
 
 _PLAIN_USER: Final = re.compile(r"(?!\.)[A-Za-z0-9@._|+=~-]+")
 _ASIDE: Final = 256 * 1024

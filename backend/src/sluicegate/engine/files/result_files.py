@@ -1,38 +1,167 @@
-"""Results and events on their way into the session: files into the store, references in place.
-
-Rule 1: what the session keeps is small and the same for every model (S4-R29); the shape that a
-model wants is given to it when it is asked. Rule 2: a file that cannot be kept never ends a turn:
-one sentence in the result tells the model and the user (S4-R37).
-"""
+"""How much a tool's result may hold."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 
-from sluicegate.core.json_safe import json_safe
-from sluicegate.engine.files.file_intake import FileIntake
+from sluicegate.core.json_values import json_safe, storable_json
 from sluicegate.engine.files.notices import Notices
-from sluicegate.engine.files.tool_results import is_native, storable
-from sluicegate.errors import MediaError, StoreError
-from sluicegate.media.found import Attachment, Found, Link
-from sluicegate.media.intake import Taken, take
+from sluicegate.errors import MediaError, StoreError, Unknown
+from sluicegate.media.extraction import ExtractedResult, extract_files
+from sluicegate.media.file_sources import Attachment, FileSource, Link
+from sluicegate.media.file_types import check_kind
 from sluicegate.media.tool_result import ToolResult
+from sluicegate.wire.files import StoredFile, read_uri
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
     from sluicegate.core.keys import ChatKey
     from sluicegate.engine.files.chat_files import ChatFiles
-    from sluicegate.engine.files.result_limits import ResultLimits
-    from sluicegate.wire.stored_files import StoredFile
+
+
+@dataclass(frozen=True, slots=True)
+class ResultLimits:
+    """What a result may hold: files, bytes of one, bytes of JSON; folders its paths may lead to."""
+
+    files: int
+    file_bytes: int
+    text_bytes: int
+    folders: Sequence[Path] = ()
+
+
+def storable(result: object) -> dict[str, Any] | None:
+    """The result as an object that every store keeps, or None when it is fine as it is.
+
+    Bytes, NaN, cycles and foreign objects would be shown one way live and stored another, or
+    break the run when its event is stored.
+    """
+    if _is_plain(result):
+        return None
+    cleaned = _clean(result)
+    # ADK: what is not an object is wrapped under this name, models too.
+    return cleaned if isinstance(result, Mapping) else {"result": cleaned}
+
+
+def as_object(result: object) -> dict[str, Any]:
+    """The result as ADK would wrap it; None of a tool without a result is an empty one."""
+    return dict(result) if isinstance(result, dict) else {"result": result}
+
+
+def _is_plain(result: object) -> bool:
+    try:
+        text = json.dumps(result, allow_nan=False, ensure_ascii=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return r"\u0000" not in text
+
+
+def _clean(value: object) -> Any:
+    return storable_json(json_safe(value))
+
+
+def is_native(result: object) -> bool:
+    """Whether ADK itself takes every file out of a result, and nothing else is in the way.
+
+    Such a result is left to ADK and to the callbacks of the user; the event is then neutralised.
+    """
+    rest = _without_parts(result, 0)
+    return rest is not result and storable(rest) is None
+
+
+def _without_parts(value: object, depth: int) -> object:
+    """What ADK leaves of a result; the value itself where it finds no file."""
+    if isinstance(value, types.Part):
+        blob, file = value.inline_data, value.file_data
+        has_file = blob is not None and bool(blob.data and blob.mime_type)
+        has_file = has_file or (file is not None and bool(file.file_uri and file.mime_type))
+        return None if has_file else value
+    # ADK: media is moved out of a result only near its top.
+    if depth > 1 or not isinstance(value, dict | list):
+        return value
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    rest = {key: _without_parts(value[key], depth + 1) for key in keys}
+    return value if all(rest[key] is value[key] for key in keys) else rest
+
 
 logger = logging.getLogger("sluicegate")
+_LINKS: Final = ("https://", "gs://")
+
+
+@dataclass(frozen=True, slots=True)
+class FileIntake:
+    """Takes files into one chat: nothing of other chats, of other folders, or fetched from afar."""
+
+    store: ChatFiles
+    chat: ChatKey
+    limits: ResultLimits
+
+    async def keep(self, file: FileSource) -> StoredFile | Link:
+        """Store a file, or look whether it is there.
+
+        Raises:
+            MediaError: it may not be kept; a public sentence that says nothing of this machine.
+            StoreError: the store does not take it.
+        """
+        match file:
+            case Link(uri=uri):
+                known = read_uri(uri, file.media_type)
+                if known is not None:
+                    return await self.keep(known)
+                if not uri.startswith(_LINKS) or not uri.isprintable():
+                    raise MediaError("Its address is none that a model reads.")
+                return file
+            case StoredFile(name=name):
+                try:
+                    await self.store.find(self.chat, name)
+                except Unknown:
+                    raise MediaError("This chat has no such file.") from None
+                return file
+            case Attachment():
+                data = file.data if file.data is not None else await self._read(file)
+                if len(data) > self.limits.file_bytes:
+                    raise MediaError(f"It is larger than {self.limits.file_bytes:,} bytes.")
+                return await self.store.store(
+                    self.chat,
+                    data,
+                    check_kind(data, file.media_type),
+                    title=file.title,
+                    description=file.description,
+                )
+
+    async def _read(self, file: Attachment) -> bytes:
+        path = Path(file.path or "")
+        try:
+            return await asyncio.to_thread(self._read_allowed, path)
+        except (OSError, ValueError, RuntimeError) as error:
+            if isinstance(error, MediaError):
+                raise
+            raise MediaError("It cannot be read.") from None
+
+    def _read_allowed(self, path: Path) -> bytes:
+        """Read a file by its path; links are followed before the folder is compared (S4-R43)."""
+        real = path.resolve(strict=True)
+        if not any(real.is_relative_to(folder.resolve()) for folder in self.limits.folders):
+            logger.warning(
+                "a tool returned a path outside the folders that the setting file_folders names"
+            )
+            raise MediaError("It lies in a folder that this server does not share.")
+        with real.open("rb") as opened:
+            return opened.read(self.limits.file_bytes + 1)
+
+
 FILES_KEY: Final = "sluicegate_files"
 """Where a result hands its files to ADK, which takes them out again."""
 
@@ -44,7 +173,7 @@ _PREVIEW: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class StoredResult:
     """A result that can be stored: JSON, and files by reference."""
 
     response: dict[str, Any]
@@ -68,7 +197,7 @@ class Settled:
 
 
 def restored(outcome: dict[str, Any]) -> dict[str, Any]:
-    """What `Settled.outcome` kept, as ADK takes it."""
+    """What `StoredResult.outcome` kept, as ADK takes it."""
     kept = outcome.get(FILES_KEY)
     if not isinstance(kept, list):
         return dict(outcome)
@@ -103,9 +232,9 @@ class ResultFiles:
         answer = None if native or not settled.is_changed else settled.answer
         return json_safe(settled.outcome), answer
 
-    async def settle(self, result: object) -> Settled:
+    async def settle(self, result: object) -> StoredResult:
         """Take a result apart, store its files and make the rest JSON; never raises."""
-        taken = take(result)
+        taken = extract_files(result)
         files: list[StoredFile | Link] = []
         for file in taken.files:
             if len(files) >= self.limits.files:
@@ -128,7 +257,7 @@ class ResultFiles:
         if taken.problems:
             response = {**response, "note": " ".join(taken.problems)}
         changed = taken.is_changed or cleaned is not None or long is not None
-        return Settled(response, files, changed or bool(files or taken.problems))
+        return StoredResult(response, files, changed or bool(files or taken.problems))
 
     async def neutralise(self, event: Event) -> None:
         """Put references in the place of bytes in an event that will be stored."""
@@ -190,7 +319,7 @@ class ResultFiles:
             logger.error("a file of a model was not stored chat=%s %s", self.chat.chat, error)
             return None
 
-    async def _keep(self, file: Found, taken: Taken) -> StoredFile | Link | None:
+    async def _keep(self, file: FileSource, taken: ExtractedResult) -> StoredFile | Link | None:
         name = getattr(file, "title", None)
         called = f"The file {name!r}" if name else "A file"
         try:
@@ -202,7 +331,7 @@ class ResultFiles:
             taken.problems.append(f"{called} was left out: it could not be stored.")
         return None
 
-    async def _long_text(self, response: dict[str, Any]) -> Settled | None:
+    async def _long_text(self, response: dict[str, Any]) -> StoredResult | None:
         """Put a long result into a file and leave a preview of it (S4-R54)."""
         text = json.dumps(response, ensure_ascii=False)
         if len(text) * 4 <= self.limits.text_bytes:
@@ -226,8 +355,8 @@ class ResultFiles:
             file = await self.store.store(self.chat, data, media_type, title=title)
         except StoreError as error:
             logger.error("a long result was cut chat=%s %s", self.chat.chat, error)
-            return Settled({**short, "note": f"{whole}it was cut."})
-        return Settled({**short, "note": f"{whole}the whole is attached as {title}."}, [file])
+            return StoredResult({**short, "note": f"{whole}it was cut."})
+        return StoredResult({**short, "note": f"{whole}the whole is attached as {title}."}, [file])
 
 
 def _is_heavy(part: types.Part) -> bool:

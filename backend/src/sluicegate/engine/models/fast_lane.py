@@ -1,27 +1,76 @@
-"""The fast lane: partial text goes from the model to the translator, past the Runner.
+"""How far a model may run ahead: no further than the fastest reader is behind by so many bytes.
 
-Rule 1: the first piece of a model call goes through the Runner, which says whose it is. Rule 2: a
-piece takes the lane only when every piece before it has come out of the Runner, so their order is
-that of the model. Rule 3: what is not plain text goes through the Runner, and so does what ends
-the call.
+ADK: it puts partial events on a queue without a bound, so a model that is never waited for fills
+the memory with what nobody has read yet.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
+import math
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
-
-from sluicegate.engine.models.pace import Pace
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.models.llm_response import LlmResponse
     from google.genai import types
 
-    from sluicegate.core.lanes import Lane
+    from sluicegate.core.interleaving import Lane
+    from sluicegate.stores.base import StreamReader
+
+PIECES: Final = 16
+"""Partial responses after which whoever reads gets a chance to run."""
+
+
+class ReaderBackpressure:
+    """The readers of a turn as its models see them; without any, a model is not held up."""
+
+    def __init__(self, window: float = math.inf, patience: float = 5.0) -> None:
+        """Take the bytes that a model may be ahead, and the seconds it waits for one that moves."""
+        self.patience = patience
+        self._window = window
+        self._readers: set[StreamReader] = set()
+        self._moved = asyncio.Event()
+        self._pieces = 0
+
+    def join(self, reader: StreamReader) -> None:
+        """Somebody begins to read."""
+        self._readers.add(reader)
+
+    def leave(self, reader: StreamReader) -> None:
+        """Somebody reads no more."""
+        self._readers.discard(reader)
+        self._moved.set()
+
+    def moved(self) -> None:
+        """A reader has taken something."""
+        self._moved.set()
+
+    def is_due(self) -> bool:
+        """A piece was said: whether it is time for a `step`."""
+        self._pieces += 1
+        return self._pieces % PIECES == 0
+
+    async def step(self) -> None:
+        """Let others run; wait where everybody is far behind."""
+        await asyncio.sleep(0)
+        if not self._is_ahead():
+            return
+        try:
+            async with asyncio.timeout(self.patience):
+                while self._is_ahead():
+                    self._moved.clear()
+                    await self._moved.wait()
+        except TimeoutError:
+            # Nobody moves: whoever is stuck is dropped elsewhere, and the store has bounds.
+            return
+
+    def _is_ahead(self) -> bool:
+        return bool(self._readers) and all(reader.behind > self._window for reader in self._readers)
+
 
 UNHEARD: Final[ContextVar[bool]] = ContextVar("sluicegate_unheard", default=False)
 """Whether nobody but the turn listens to the partial responses of the agent that speaks here."""
@@ -38,9 +87,9 @@ _PLAIN: Final = frozenset({"text", "thought", "thought_signature"})
 class FastLanes:
     """The model calls of one turn that speak now, and what has come of them out of the Runner."""
 
-    def __init__(self, pace: Pace | None = None) -> None:
+    def __init__(self, pace: ReaderBackpressure | None = None) -> None:
         """Take how far ahead a model may run; without it, as far as it likes."""
-        self.pace = pace or Pace()
+        self.pace = pace or ReaderBackpressure()
         self.say: Say | None = None
         """Tells the turn; None while it does not listen."""
         self._marked: dict[int, LaneCall] = {}

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.media.blocks import with_blocks
+from sluicegate.media.litellm_blocks import with_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

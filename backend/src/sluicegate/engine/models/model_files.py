@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.engine.files.chat_files import ChatFiles
-    from sluicegate.engine.files.file_cache import FileCache
+    from sluicegate.engine.files.chat_files import ChatFiles, FileCache
     from sluicegate.media.capabilities import Capabilities, Route
     from sluicegate.media.shaping import Form, Loaded
-    from sluicegate.wire.stored_files import StoredFile
+    from sluicegate.wire.files import StoredFile
 
 _MARK: Final = "_sluicegate_is_served"
 logger = logging.getLogger("sluicegate")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from sluicegate.core.approvals import ApprovalRow, Grant
     from sluicegate.core.keys import ChatKey
-    from sluicegate.core.ledger import ApprovalRow, Grant
 
 
 @dataclass(frozen=True, slots=True)

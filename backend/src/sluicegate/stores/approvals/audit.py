@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Select
 
+    from sluicegate.core.approvals import Grant
     from sluicegate.core.keys import ChatKey
-    from sluicegate.core.ledger import Grant
 
 GRANTED: Final = "granted"
 REVOKED: Final = "revoked"

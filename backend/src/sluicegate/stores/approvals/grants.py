@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy import and_, delete, select
 
-from sluicegate.core.ledger import Grant
+from sluicegate.core.approvals import Grant
 from sluicegate.stores.approvals.audit import GRANTED, REVOKED, note_grant
 from sluicegate.stores.sql.schema import GRANTS
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
+    from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.keys import ChatKey
-    from sluicegate.core.ledger import ApprovalRow
     from sluicegate.stores.sql.database import Database
 
 _C = GRANTS.c

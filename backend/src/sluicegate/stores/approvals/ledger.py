@@ -1,41 +1,34 @@
-"""The ledger of approvals in the sessions' database (A1, A4, A5)."""
+"""What people say of requests, as the ledger stores it (A4)."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import and_, func, select, tuple_, update
 
-from sluicegate.core.ledger import ApprovalRow, sources
+from sluicegate.core.approvals import ApprovalRow, sources
+from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import StoreError
-from sluicegate.stores.approvals.answers import (
-    answered,
-    has_lost,
-    requested,
-    without_contradictions,
-)
-from sluicegate.stores.approvals.approval_rows import (
+from sluicegate.stores.approvals.grants import find_grant, remember
+from sluicegate.stores.approvals.statements import (
+    ANSWER,
+    CLAIM,
+    CLAIM_AGAIN,
+    EXECUTED,
+    FAILED,
     KEY,
+    NEW,
+    ROW,
+    ROW_LOCKED,
+    ROWS,
+    LedgerTransitions,
     is_row,
     key_values,
     of_chat,
     row_of,
     to_json,
 )
-from sluicegate.stores.approvals.grants import find_grant, remember
-from sluicegate.stores.approvals.ledger_statements import (
-    ANSWER,
-    CLAIM,
-    CLAIM_AGAIN,
-    EXECUTED,
-    FAILED,
-    NEW,
-    ROW,
-    ROW_LOCKED,
-    ROWS,
-)
-from sluicegate.stores.approvals.moves import Moves
 from sluicegate.stores.sql.schema import APPROVALS
 
 if TYPE_CHECKING:
@@ -44,9 +37,55 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
     from sqlalchemy import ColumnElement, Connection, Update
 
+    from sluicegate.core.approvals import ApprovalState, Decision, NewApproval
     from sluicegate.core.keys import CallKey, ChatKey
-    from sluicegate.core.ledger import ApprovalState, Decision, NewApproval
     from sluicegate.stores.sql.database import Database
+
+
+def requested(new: NewApproval) -> dict[str, Any]:
+    """What binds the values of a new request."""
+    return {
+        **key_values(new.key),
+        "its_args_hash": new.args_hash,
+        "new_approval_id": new.approval_id,
+        "new_tool": new.tool,
+        "new_ttl": new.ttl,
+        "new_arguments": to_json(new.arguments),
+        "new_hint": new.hint,
+    }
+
+
+def answered(decision: Decision, by: str, via: str) -> dict[str, Any]:
+    """What binds the values of an answer, ``by`` a person ``via`` a transport."""
+    request, edits = decision.request, decision.edits
+    return {
+        **key_values(request.key),
+        "its_args_hash": request.args_hash,
+        "new_state": "approved" if decision.approved else "denied",
+        "new_answer": decision.approved,
+        "new_reason": decision.reason,
+        "new_decided_by": by,
+        "new_via": via or None,
+        "new_edits": None if edits is None else to_json(edits),
+        "new_edits_hash": None if edits is None else hash_arguments(edits),
+    }
+
+
+def without_contradictions(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:
+    """Return the requests that are decided, each once."""
+    answers: dict[CallKey, Decision] = {}
+    for decision in decisions:
+        first = answers.setdefault(decision.request.key, decision)
+        if first.approved != decision.approved:
+            raise StoreError("one request was answered with both yes and no")
+    return {key: decision.request for key, decision in answers.items()}
+
+
+def has_lost(decision: Decision, row: ApprovalRow) -> bool:
+    """Whether somebody said something else before, or took the question back (A4)."""
+    is_contradicted = row.answer is not None and not decision.says_what(row)
+    return is_contradicted or row.state == "superseded"
+
 
 _C = APPROVALS.c
 
@@ -67,7 +106,7 @@ class DatabaseLedger:
         self._database = database
         self._rows = database.prepare(ROWS)
         insert = database.insert(APPROVALS).values(NEW)
-        self._moves = Moves(
+        self._moves = LedgerTransitions(
             database,
             {
                 "requested": insert.on_conflict_do_nothing().returning(APPROVALS),

@@ -8,7 +8,7 @@ from sqlalchemy import and_, bindparam, select, tuple_, update
 from sqlalchemy.types import BigInteger, Double, Text
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.stores.leases.lease_port import LeaseState
+from sluicegate.stores.leases.base import LeaseState
 from sluicegate.stores.sql.schema import LEASES, NOW
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from sluicegate.stores.sql.database import Database
-    from sluicegate.stores.sql.prepared import Prepared
+    from sluicegate.stores.sql.prepared import PreparedStatement
 
 _C = LEASES.c
 _KEY: Final = (_C.app, _C.user, _C.chat)
@@ -114,7 +114,7 @@ class DatabaseLeases:
         await self._change(self._note_reader, chat, fence, ttl=ttl)
 
     async def _change(
-        self, change: Prepared, chat: ChatKey, fence: int, **values: str | float
+        self, change: PreparedStatement, chat: ChatKey, fence: int, **values: str | float
     ) -> bool:
         bound = {**_of(chat), "its_fence": fence, **values}
         return bool(await self._database.execute(change, bound))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Integer, Text, cast
 
-from sluicegate.stores.leases.lease_port import LeaseState
+from sluicegate.stores.leases.base import LeaseState
 from sluicegate.stores.sql.schema import META
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
-from sluicegate.stores.sql.prepared import Prepared
+from sluicegate.stores.sql.prepared import PreparedStatement
 from sluicegate.stores.sql.schema import DatabaseSeconds, create_tables
 from sluicegate.stores.sql.sqlite import SqliteFile
 
@@ -67,11 +67,11 @@ class Transactions(Protocol):
         """Run ``work`` in a transaction that only reads."""
 
     async def execute(
-        self, prepared: Prepared, values: Mapping[str, Any], *, is_lasting: bool = False
+        self, prepared: PreparedStatement, values: Mapping[str, Any], *, is_lasting: bool = False
     ) -> list[Row]:
         """Run a statement as a transaction; returns its rows."""
 
-    async def fetch(self, prepared: Prepared, values: Mapping[str, Any]) -> list[Row]:
+    async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
         """Run a statement that only reads; returns its rows."""
 
     async def check(self) -> None:
@@ -190,13 +190,15 @@ class Database:
         """
         return await self._transactions.read(work)
 
-    def prepare(self, statement: Executable, *, then: Prepared | None = None) -> Prepared:
+    def prepare(
+        self, statement: Executable, *, then: PreparedStatement | None = None
+    ) -> PreparedStatement:
         """Return a statement as `execute` and `fetch` take it."""
-        return Prepared(statement, self.sessions.dialect, then=then)
+        return PreparedStatement(statement, self.sessions.dialect, then=then)
 
     async def execute(
         self,
-        prepared: Prepared,
+        prepared: PreparedStatement,
         values: Mapping[str, Any],
         *,
         is_lasting: bool = False,
@@ -217,7 +219,7 @@ class Database:
         return await (asyncio.shield(trying) if is_lasting else trying)
 
     async def _try(
-        self, prepared: Prepared, bound: Mapping[str, Any], patience: float
+        self, prepared: PreparedStatement, bound: Mapping[str, Any], patience: float
     ) -> list[Row]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + patience
@@ -229,7 +231,7 @@ class Database:
                     raise
             await asyncio.sleep(_PAUSE)
 
-    async def fetch(self, prepared: Prepared, values: Mapping[str, Any]) -> list[Row]:
+    async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
         """Run a statement that only reads; returns its rows. Errors are as with `read`."""
         return await self._transactions.fetch(prepared, {**values, **self.clock()})
 

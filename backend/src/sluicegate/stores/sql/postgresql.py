@@ -14,7 +14,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
-from sluicegate.stores.sql.lane import words_of
+from sluicegate.stores.sql.connection_thread import words_of
 from sluicegate.stores.sql.schema import LOCK, DatabaseSeconds
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL, Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from sluicegate.stores.sql.prepared import Prepared, Row
+    from sluicegate.stores.sql.prepared import PreparedStatement, Row
 
 _T = TypeVar("_T")
 
@@ -138,14 +138,14 @@ class PostgresServer:
         return await self._run(each(), is_lasting=False)
 
     async def execute(
-        self, prepared: Prepared, values: Mapping[str, Any], *, is_lasting: bool = False
+        self, prepared: PreparedStatement, values: Mapping[str, Any], *, is_lasting: bool = False
     ) -> list[Row]:
         """Run a statement, which is a transaction by itself; returns its rows."""
         assert prepared.then is None, "two statements would be two transactions"
         work = self._fetch(prepared.sql, prepared.arguments(values))
         return await self._run(work, is_lasting=is_lasting)
 
-    async def fetch(self, prepared: Prepared, values: Mapping[str, Any]) -> list[Row]:
+    async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
         """Run a statement that only reads; returns its rows."""
         return await self.execute(prepared, values)
 

@@ -16,7 +16,7 @@ Row = dict[str, Any]
 _BOUND: Final = object()
 
 
-class Prepared:
+class PreparedStatement:
     """A statement in the words of one database.
 
     To build a statement, to find it among those that were compiled and to wrap what it returns
@@ -26,7 +26,7 @@ class Prepared:
     """
 
     def __init__(
-        self, statement: Executable, dialect: Dialect, *, then: Prepared | None = None
+        self, statement: Executable, dialect: Dialect, *, then: PreparedStatement | None = None
     ) -> None:
         """Compile a statement without lists of values."""
         compiled = cast("SQLCompiler", statement.compile(dialect=dialect))  # type: ignore[attr-defined]

@@ -1,10 +1,11 @@
-"""A database in one SQLite file."""
+"""A lock on a file that the operating system drops with the process, however that ends."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sqlite3
+import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,12 @@ from sqlalchemy import URL, create_engine, event, select
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.sql.file_lock import FileLock
-from sluicegate.stores.sql.lane import OWN_ERRORS, Lane, failure_of, plain_of
+from sluicegate.stores.sql.connection_thread import (
+    OWN_ERRORS,
+    ConnectionThread,
+    failure_of,
+    plain_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,7 +32,47 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
     from sluicegate.errors import StoreError
-    from sluicegate.stores.sql.prepared import Prepared, Row
+    from sluicegate.stores.sql.prepared import PreparedStatement, Row
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+
+class FileLock:
+    """An exclusive lock; a second holder, in this process too, is refused at once."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock, creating the file if needed. The file stays behind.
+
+        Raises:
+            BlockingIOError: somebody has it.
+            OSError: the file cannot be opened, or its file system has no locks.
+        """
+        self._descriptor: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(self._descriptor)
+        except OSError:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Give the lock back; a second call does nothing."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _lock(descriptor: int) -> None:
+    if sys.platform == "win32":
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError as error:
+            raise BlockingIOError(*error.args) from error
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
 
 _T = TypeVar("_T")
 
@@ -49,12 +94,12 @@ class SqliteFile:
         lasting = partial(set_up, synchronous="FULL")
         # A transaction that begins as a reader and then writes fails at once when another one
         # wrote meanwhile; one that begins as a writer waits its turn.
-        self._writer = Lane(
+        self._writer = ConnectionThread(
             _own_engine(path, partial(lasting, busy_timeout=0)),
             begin="BEGIN IMMEDIATE",
             patience=busy_timeout,
         )
-        self._reader = Lane(_own_engine(path, lasting), begin="BEGIN", patience=0)
+        self._reader = ConnectionThread(_own_engine(path, lasting), begin="BEGIN", patience=0)
         self._lock = lock
 
     @classmethod
@@ -86,12 +131,12 @@ class SqliteFile:
         return await self._reader.run(work)
 
     async def execute(
-        self, prepared: Prepared, values: Mapping[str, Any], *, is_lasting: bool = False
+        self, prepared: PreparedStatement, values: Mapping[str, Any], *, is_lasting: bool = False
     ) -> list[Row]:
         """Run a statement that may write; returns its rows."""
         return await self._writer.run(partial(_run, prepared, values), is_lasting=is_lasting)
 
-    async def fetch(self, prepared: Prepared, values: Mapping[str, Any]) -> list[Row]:
+    async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
         """Run a statement that only reads; returns its rows."""
         return await self._reader.run(partial(_run, prepared, values))
 
@@ -112,7 +157,9 @@ class SqliteFile:
             self._lock.release()
 
 
-def _run(prepared: Prepared, values: Mapping[str, Any], connection: Connection) -> list[Row]:
+def _run(
+    prepared: PreparedStatement, values: Mapping[str, Any], connection: Connection
+) -> list[Row]:
     cursor = plain_of(connection).execute(prepared.sql, prepared.arguments(values))
     names = [described[0] for described in cursor.description or ()]
     rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

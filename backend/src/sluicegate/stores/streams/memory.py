@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.wire.chunks import BaseChunk
-    from sluicegate.wire.encoded import EncodedChunk
+    from sluicegate.wire.encoding import EncodedChunk
 
 
 class MemoryStreamStore:

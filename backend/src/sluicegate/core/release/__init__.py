@@ -1,0 +1,1 @@
+"""Release policies: when output is shown, and what holds it until then."""

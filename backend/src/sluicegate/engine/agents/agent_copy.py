@@ -1,0 +1,297 @@
+"""A copy of an agent tree: agents, Workflow graphs and the agents inside tools, links rebuilt."""
+
+from __future__ import annotations
+
+import copy
+import sys
+import warnings
+from importlib.util import find_spec
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App, ResumabilityConfig
+from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
+from google.adk.models.registry import LLMRegistry
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.adk.workflow import BaseNode
+from google.adk.workflow._base_node import START
+from google.adk.workflow._graph import Graph
+from pydantic import ValidationError
+
+from sluicegate.engine.agents.survey import root_of
+from sluicegate.engine.agents.tool_facts import ToolNames, as_tool, judge, schema_of
+from sluicegate.errors import ConfigurationError
+from sluicegate.tools.client_tools import ClientTool, client_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from google.adk.agents.readonly_context import ReadonlyContext
+    from google.adk.apps.app import EventsCompactionConfig
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.plugins.base_plugin import BasePlugin
+
+AnyNode = TypeVar("AnyNode", bound=BaseNode)
+
+_AS_THEY_ARE: Final = frozenset({"parent_agent", "edges"})
+"""Links set at the end, and what a Workflow's graph was compiled from."""
+
+_NO_ARGUMENTS: Final = {"type": "object", "properties": {}}
+
+
+class TreeCopy:
+    """Copies each node once, however often the tree leads to it.
+
+    Shared with the original stay what has connections, counters or memory: models that are not
+    replaced, toolsets, callbacks, tools and collections in which nothing is to be changed.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: BaseLlm | str | None,
+        client_tools: Collection[str],
+        wrap_model: Callable[[BaseLlm], BaseLlm] | None = None,
+    ) -> None:
+        """Take the model that replaces all others (None: keep them) and the client-side tools.
+
+        ``wrap_model`` makes what stands around each model that is used.
+        """
+        self._model = model
+        self._wrap_model = wrap_model
+        self._client_tools = frozenset(client_tools)
+        self._copies: dict[int, Any] = {id(START): START}
+        self._agents: list[BaseAgent] = []
+
+    def tree(self, root: AnyNode) -> AnyNode:
+        """The copy of a whole tree; a root that is somebody's sub-agent is cut off from there."""
+        fresh = self.node(root)
+        for agent in self._agents:
+            agent.parent_agent = self._copies.get(id(agent.parent_agent), agent.parent_agent)
+        if isinstance(fresh, BaseAgent) and fresh.parent_agent is not None:
+            if isinstance(fresh, LlmAgent) and not fresh.model:
+                fresh.model = _inherited_model(fresh.parent_agent)
+            fresh.parent_agent = None
+        if self._wrap_model is not None:
+            for agent in self._agents:
+                if isinstance(agent, LlmAgent) and agent.model:
+                    agent.model = self._wrap_model(_resolved(agent.model))
+        return fresh
+
+    def node(self, original: AnyNode) -> AnyNode:
+        """The copy of a node and of everything below it."""
+        known: AnyNode | None = self._copies.get(id(original))
+        if known is not None:
+            return known
+        # ADK: clone() recurses into sub_agents but leaves their delegation tools, agents in other
+        # fields and Workflow graphs pointing at the originals; so every link is set here.
+        fresh = original.model_copy()
+        self._copies[id(original)] = fresh
+        for name, value in vars(original).items():
+            object.__setattr__(fresh, name, self._attribute(name, value))
+        if original.__pydantic_private__ and fresh.__pydantic_private__ is not None:
+            for name, value in original.__pydantic_private__.items():
+                fresh.__pydantic_private__[name] = self._value(value)
+        if isinstance(fresh, BaseAgent):
+            self._agents.append(fresh)
+        if self._model is not None and isinstance(fresh, LlmAgent):
+            fresh.model = self._model
+        return fresh
+
+    def _attribute(self, name: str, value: Any) -> Any:
+        if name in _AS_THEY_ARE:
+            return value
+        if name == "tools" and isinstance(value, list):
+            return [self._entry(entry) for entry in value]
+        return self._graph(value) if isinstance(value, Graph) else self._value(value)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, BaseNode):
+            return self.node(value)
+        if isinstance(value, BaseTool):
+            return self._tool(value)
+        if isinstance(value, MethodType):
+            owner = self._copies.get(id(value.__self__))
+            return value if owner is None else value.__func__.__get__(owner)
+        if type(value) in (list, tuple):
+            fresh = [self._value(each) for each in value]
+            is_same = all(one is other for one, other in zip(value, fresh, strict=True))
+            return value if is_same else type(value)(fresh)
+        if type(value) is dict:
+            changed = {key: self._value(each) for key, each in value.items()}
+            return value if all(changed[key] is value[key] for key in value) else changed
+        return value
+
+    def _graph(self, graph: Graph) -> Graph:
+        edges = [
+            edge.model_copy(
+                update={"from_node": self.node(edge.from_node), "to_node": self.node(edge.to_node)}
+            )
+            for edge in graph.edges
+        ]
+        nodes = [self.node(each) for each in graph.nodes]
+        return graph.model_copy(update={"edges": edges, "nodes": nodes})
+
+    def _entry(self, entry: Any) -> Any:
+        if isinstance(entry, BaseToolset):
+            return self._toolset(entry)
+        if isinstance(entry, BaseNode):
+            return self.node(entry)
+        if isinstance(entry, BaseTool):
+            return self._tool(entry)
+        tool = as_tool(entry)
+        is_client = tool.name in self._client_tools
+        return self._as_client(tool) if is_client else self._value(entry)
+
+    def _tool(self, tool: BaseTool) -> BaseTool:
+        known: BaseTool | None = self._copies.get(id(tool))
+        if known is not None:
+            return known
+        fresh = tool
+        if tool.name in self._client_tools and not isinstance(tool, ClientTool):
+            fresh = self._as_client(tool)
+        else:
+            for name in ("agent", "node"):
+                inner = getattr(tool, name, None)
+                if isinstance(inner, BaseNode):
+                    fresh = copy.copy(tool)
+                    setattr(fresh, name, self.node(inner))
+        self._copies[id(tool)] = fresh
+        return fresh
+
+    def _toolset(self, toolset: BaseToolset) -> BaseToolset:
+        """The toolset itself, or one in front of it whose named tools are client-side.
+
+        A copy with its methods shadowed keeps the class, which ADK and others ask for.
+        """
+        if not self._client_tools:
+            return toolset
+        prefix = f"{toolset.tool_name_prefix}_" if toolset.tool_name_prefix else ""
+
+        async def get_tools(readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+            return [
+                self._as_client(tool) if prefix + tool.name in self._client_tools else tool
+                for tool in await toolset.get_tools(readonly_context)
+            ]
+
+        fresh = copy.copy(toolset)
+        for name in ("close", "get_auth_config", "process_llm_request"):
+            vars(fresh)[name] = getattr(toolset, name)
+        vars(fresh)["get_tools"] = get_tools
+        return fresh
+
+    @staticmethod
+    def _as_client(tool: BaseTool) -> ClientTool:
+        asks = judge(tool, ToolNames()).asks != "never"
+        schema: Mapping[str, Any] = schema_of(tool) or _NO_ARGUMENTS
+        fresh = client_tool(tool.name, tool.description, schema, require_confirmation=asks)
+        fresh.custom_metadata = tool.custom_metadata
+        return fresh
+
+
+def _resolved(model: str | BaseLlm) -> BaseLlm:
+    return LLMRegistry.new_llm(model) if isinstance(model, str) else model
+
+
+def _inherited_model(agent: BaseAgent | None) -> str | BaseLlm:
+    while agent is not None:
+        if isinstance(agent, LlmAgent) and agent.model:
+            return agent.model
+        agent = agent.parent_agent
+    return ""
+
+
+_A2A_AGENT: Final = "google.adk.agents.remote_a2a_agent"
+
+
+def build_app(
+    target: BaseAgent | BaseNode | App,
+    plugins_first: Sequence[BasePlugin],
+    *,
+    model: BaseLlm | str | None,
+    client_tools: Collection[str] = (),
+    wrap_model: Callable[[BaseLlm], BaseLlm] | None = None,
+) -> App:
+    """Build the App to run from the user's agent, node or App.
+
+    ``plugins_first`` stand before the user's plugins, which stay the same objects (they may hold
+    connections and counters). ``is_resumable`` is set: without it ADK drops later agents of a
+    SequentialAgent and branches of a ParallelAgent after an approval. With ``model`` every model
+    of the tree is replaced, in ``AgentTool`` and Workflow graphs too; so is the model that
+    summarises for event compaction. Tools that ``client_tools`` names become client-side tools of
+    the same declaration. Agents that a function builds or reaches by itself are not copied: they
+    keep their model and their tools.
+
+    ``wrap_model`` stands around every model of the tree.
+
+    The name of the App is the user's, else the root's name.
+
+    Raises:
+        ConfigurationError: The root's name cannot be the name of an App, or two plugins have the
+            same name.
+    """
+    _remember_missing_a2a()
+    copies = TreeCopy(model=model, client_tools=client_tools, wrap_model=wrap_model)
+    root = copies.tree(root_of(target))
+    resumable = _resumable()
+    if isinstance(target, App):
+        changes = {
+            "root_agent": root,
+            "plugins": _distinct([*plugins_first, *target.plugins]),
+            "resumability_config": resumable,
+            "events_compaction_config": _compaction(target.events_compaction_config, model),
+        }
+        return target.model_copy(update=changes)
+    try:
+        return App(
+            name=root.name,
+            root_agent=root,
+            plugins=_distinct(plugins_first),
+            resumability_config=resumable,
+        )
+    except ValidationError as error:
+        message = (
+            f"The name {root.name!r} of the root agent cannot be the name of an App: wrap it as "
+            "App(name=..., root_agent=...) with a name of letters, digits, _ and -."
+        )
+        raise ConfigurationError(message) from error
+
+
+def _remember_missing_a2a() -> None:
+    """Let an import that cannot succeed fail at once.
+
+    ADK: every run of a node tries to import ``RemoteA2aAgent``; without the a2a package Python
+    executes the same modules each time until one fails, for up to 8 ms.
+    """
+    if find_spec("a2a") is None:
+        sys.modules.setdefault(_A2A_AGENT, None)  # type: ignore[arg-type]  # None is import's "no"
+
+
+def _resumable() -> ResumabilityConfig:
+    """ADK calls the class experimental; the choice is this module's, so users are not warned."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\] ResumabilityConfig", UserWarning)
+        return ResumabilityConfig(is_resumable=True)
+
+
+def _distinct(plugins: Sequence[BasePlugin]) -> list[BasePlugin]:
+    seen: set[str] = set()
+    for plugin in plugins:
+        if plugin.name in seen:
+            message = f"Two plugins have the name {plugin.name!r}; give the App's own another name."
+            raise ConfigurationError(message)
+        seen.add(plugin.name)
+    return list(plugins)
+
+
+def _compaction(
+    config: EventsCompactionConfig | None, model: BaseLlm | str | None
+) -> EventsCompactionConfig | None:
+    if config is None or model is None or not isinstance(config.summarizer, LlmEventSummarizer):
+        return config
+    llm = LLMRegistry.new_llm(model) if isinstance(model, str) else model
+    summarizer = LlmEventSummarizer(llm, config.summarizer._prompt_template)
+    return config.model_copy(update={"summarizer": summarizer})

@@ -1,0 +1,1 @@
+"""What stops a gated call that nobody has approved, and runs one that is."""

@@ -1,1 +1,0 @@
-"""Turns while they run: launched, led to one end, read, watched and stopped."""

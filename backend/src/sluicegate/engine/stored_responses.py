@@ -1,0 +1,157 @@
+"""Responses that come from the log alone: nothing runs, nothing is changed (A3, A4, T4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from sluicegate.core.exchanges import notes
+from sluicegate.core.history import for_reader
+from sluicegate.engine.turn.reader import TurnReader
+from sluicegate.wire.chunks import (
+    BaseChunk,
+    ErrorChunk,
+    FinishChunk,
+    StartChunk,
+    ToolApprovalRequestChunk,
+)
+from sluicegate.wire.reducer import reduce_chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sluicegate.core.calls import CallState
+    from sluicegate.core.history import RebuiltExchange
+    from sluicegate.core.plan import ChatLog, ContinueExchange
+    from sluicegate.engine.turn.replicas import RemoteTurn
+    from sluicegate.wire.chunks import Major
+    from sluicegate.wire.requests import ChatRequest
+
+NOTHING_TO_DO: Final = "Nothing in this chat waits for that answer; load the chat again."
+
+
+def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> TurnReader:
+    """Something is still open: announce what the browser may run, else say so (A3, T4)."""
+    exchange = plan.exchange
+    calls = exchange.gate.calls
+    if plan.repeats and not plan.decisions and not _are_posted(plan, waiting):
+        return repeated(plan, major=major)
+    runnable = [call_id for call_id in waiting if _awaits_word(plan, calls[call_id])]
+    head: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
+    if not runnable:
+        names = ", ".join(sorted({calls[call_id].call.name for call_id in waiting}))
+        sentence = f"Your answer is noted; still waiting for: {names}."
+        return refusal(exchange.exchange.message_id, sentence, major=major)
+    for call_id in runnable:
+        head.extend(exchange.gate.announce_again(call_id))
+    head.extend(exchange.gate.pause())
+    head.append(FinishChunk(finish_reason="tool-calls", message_metadata=exchange.metadata))
+    return TurnReader(head, None, major=major)
+
+
+def _are_posted(plan: ContinueExchange, waiting: Sequence[str]) -> bool:
+    """Whether the page knows of a call that waits; in style confirmation by its card alone."""
+    names = {part.tool_call_id for part in plan.posted.parts}
+    asks = (plan.exchange.gate.calls[call_id].ask for call_id in waiting)
+    cards = {ask.approval_id for ask in asks if ask is not None}
+    return not names.isdisjoint({*waiting, *cards})
+
+
+def _awaits_word(plan: ContinueExchange, state: CallState) -> bool:
+    """Whether the page said yes to a call of its own and was not yet told to run it."""
+    answered = {decision.request.approval_id for decision in plan.decisions} | set(plan.repeats)
+    if not state.is_approved or state.ask is None or state.ask.approval_id not in answered:
+        return False
+    posted = (part for part in plan.posted.parts if part.tool_call_id == state.call.id)
+    return all(part.state == "approval-responded" for part in posted)
+
+
+def repeated(plan: ContinueExchange, *, major: Major) -> TurnReader:
+    """Nothing is left to run: send the rest of the message again, or say so (A4)."""
+    exchange = plan.exchange
+    asked_in = 0
+    asked: set[str] = set()
+    for index, turn in enumerate(exchange.turns):
+        questions = {
+            chunk.approval_id
+            for chunk in turn.chunks
+            if isinstance(chunk, ToolApprovalRequestChunk) and not chunk.is_automatic
+        }
+        if not questions.isdisjoint(plan.repeats):
+            asked_in, asked = index + 1, questions
+    if not 0 < asked_in < len(exchange.turns) or not _ends_there(plan, asked_in, asked):
+        return refusal(exchange.exchange.message_id, NOTHING_TO_DO, major=major)
+    return stored(exchange, asked_in, major=major)
+
+
+def as_repeats(plan: ContinueExchange) -> ContinueExchange:
+    """The plan where what is new in it has been told already, by another process."""
+    decided = [decision.request.approval_id for decision in plan.decisions]
+    return replace(plan, decisions=(), repeats=[*plan.repeats, *decided])
+
+
+def was_told(plan: ContinueExchange, known: Collection[str]) -> bool:
+    """Whether another process has gone on from the turns that are known."""
+    now = plan.exchange
+    if not now.is_unfinished:
+        return True
+    asks_again = any(turn.id not in known for turn in now.turns) and now.is_waiting
+    return asks_again and all(s.waits or s.outcome is not None for s in now.gate.calls.values())
+
+
+def has_ended(plan: ContinueExchange) -> bool:
+    """Whether a live model has said all it had to say, as far as the log tells."""
+    events = plan.exchange.exchange.events
+    if plan.exchange.is_waiting or not notes(events[-1]).get("live"):
+        return True
+    for event in reversed(events):
+        if event.turn_complete or event.interrupted:
+            return True
+        if event.get_function_responses():
+            return False
+    return True
+
+
+def _ends_there(plan: ContinueExchange, turns: int, asked: set[str]) -> bool:
+    """Whether the posted message holds so many turns and the answers to ``asked``, no more."""
+    chunks: list[BaseChunk] = [StartChunk(message_id=plan.posted.id)]
+    for turn in plan.exchange.turns[:turns]:
+        chunks.extend([*turn.answers, *turn.chunks])
+    told = [part["type"] for part in reduce_chunks(chunks)["parts"]]
+    posted = [part.type for part in plan.posted.parts]
+    answers = (part.state for part in plan.posted.parts if part.approval_id in asked)
+    return _lasting(told) == _lasting(posted) and set(answers) == {"approval-responded"}
+
+
+def _lasting(types: Sequence[str]) -> list[str]:
+    return [each for each in types if not each.startswith("data-")]
+
+
+def stored(exchange: RebuiltExchange, first: int, *, major: Major) -> TurnReader:
+    """The turns of an exchange from ``first`` on, as one response (A4)."""
+    chunks: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
+    for index, turn in enumerate(exchange.turns[first:]):
+        if index or not first:
+            chunks.extend(turn.answers)
+        chunks.extend(turn.chunks)
+    reason = "tool-calls" if exchange.is_waiting else exchange.translator.facts.finish_reason
+    chunks.append(FinishChunk(finish_reason=reason, message_metadata=exchange.metadata))
+    return TurnReader(for_reader(chunks, major=major), None, major=major)
+
+
+def refusal(message_id: str, sentence: str, *, major: Major) -> TurnReader:
+    """A response that ends in an error chunk and changes nothing (T4)."""
+    head = [StartChunk(message_id=message_id), ErrorChunk(error_text=sentence)]
+    return TurnReader(head, None, major=major)
+
+
+def repeats_the_running(request: ChatRequest, log: ChatLog, away: RemoteTurn) -> bool:
+    """Whether a request brings the message that another process is answering."""
+    message = request.user_message
+    if message is None or request.message_id is not None:
+        return False
+    if away.about is not None:
+        return away.about.user_message == message.id
+    return (
+        not away.is_live and bool(log.exchanges) and log.exchanges[-1].user_message_id == message.id
+    )

@@ -1,0 +1,1 @@
+"""What runs one turn, and what knows the turns that run."""

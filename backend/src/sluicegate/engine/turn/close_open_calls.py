@@ -1,0 +1,137 @@
+"""Closing approvals that will not be answered: superseded, expired, stopped (A5)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Literal
+
+from sluicegate.core.ledger_overlay import closing_words, ended_as, shown_answer
+from sluicegate.core.plan import call_key
+from sluicegate.core.signals import Answered, Outcome, Settled, Signal
+from sluicegate.engine.failures import describe, new_error_id
+from sluicegate.engine.guard.recovery import look_up
+from sluicegate.engine.turn.session_log import Closed
+from sluicegate.wire.chunks import BaseChunk, DataChunk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.calls import CallState
+    from sluicegate.core.exchanges import TurnStamp
+    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.release.base import ReleaseBuffer
+    from sluicegate.engine.turn.session_log import SessionLog
+    from sluicegate.stores.base import Ledger
+    from sluicegate.tools.gated import GateTerms
+
+logger = logging.getLogger("sluicegate")
+
+
+class OpenCallCloser:
+    """Closes open calls in the ledger first, then in the session."""
+
+    def __init__(self, ledger: Ledger, log: SessionLog, terms: Callable[[str], GateTerms]) -> None:
+        """Take the stores, and what the authors of tools said by the tools' names."""
+        self._ledger = ledger
+        self._log = log
+        self._terms = terms
+
+    async def close(
+        self, chat: ChatKey, gate: ReleaseBuffer, invocation: str, stamp: TurnStamp, *, reason: str
+    ) -> list[Signal]:
+        """Close every call of an exchange that has not run; returns what the gate should know.
+
+        A call whose outcome a crash has lost is looked up, if its tool can do that.
+        The chat's lease must be held and no Runner may run on the session.
+        """
+        states = [s for s in gate.calls.values() if s.outcome is None and _is_open(s)]
+        await self._ledger.expire(chat)
+        await self._ledger.supersede([call_key(chat, s) for s in states if s.ask is not None])
+        rows = {row.approval_id: row for row in await self._ledger.rows(chat)}
+        signals: list[Signal] = []
+        closings: list[Closed] = []
+        for state in states:
+            row = rows.get(state.ask.approval_id) if state.ask else None
+            row = await self._looked_up(row)
+            outcome = _outcome(state, row, reason)
+            closings.append(_closed(state, outcome))
+            if row is not None:
+                approved, said = shown_answer(row)
+                signals.append(
+                    Answered(state.call.id, row.approval_id, approved=approved, reason=said)
+                )
+            signals.append(Settled(state.call.id, outcome))
+        await self._log.append_closings(chat, closings, invocation, stamp)
+        return signals
+
+    async def _looked_up(self, row: ApprovalRow | None) -> ApprovalRow | None:
+        if row is None or row.state != "unknown":
+            return row
+        find = self._terms(row.tool).find
+        found = await look_up(self._ledger, find, row, owner=row.owner or "", report=_report)
+        return found or row
+
+    async def cards(
+        self, chat: ChatKey, gate: ReleaseBuffer, message_id: str
+    ) -> Sequence[BaseChunk]:
+        """One transient ``data-approval`` per card that was closed (D7)."""
+        rows = {row.approval_id: row for row in await self._ledger.rows(chat)}
+        found = (rows.get(s.ask.approval_id) for s in gate.calls.values() if s.ask is not None)
+        return closed_cards([row for row in found if row is not None], message_id)
+
+
+def _report(error: BaseException) -> str:
+    error_id = new_error_id()
+    logger.error("a look-up failed error=%s %s", error_id, describe(error))
+    return error_id
+
+
+def closed_cards(rows: Sequence[ApprovalRow], message_id: str) -> list[BaseChunk]:
+    """A transient ``data-approval`` per approval that nobody can give any more."""
+    return [
+        DataChunk(
+            type="data-approval",
+            data={
+                "approvalId": row.approval_id,
+                "messageId": message_id,
+                "state": row.state,
+                "reason": _shown_end(row),
+            },
+            transient=True,
+        )
+        for row in rows
+        if row.state in ("superseded", "expired") and not row.is_automatic
+    ]
+
+
+def _shown_end(row: ApprovalRow) -> str:
+    """What the stored message says: the error of a yes that came to nothing, else why."""
+    approved, sentence = closing_words(row)
+    if approved:
+        return sentence
+    return shown_answer(row)[1] or sentence
+
+
+def _is_open(state: CallState) -> bool:
+    return state.ask is not None or state.is_client_side
+
+
+def _outcome(state: CallState, row: ApprovalRow | None, reason: str) -> Outcome:
+    """How a call ends that nobody will run any more (T8)."""
+    if row is None:
+        kind: Literal["error", "denied"] = "denied" if state.ask is not None else "error"
+        return Outcome(kind, text=f"Not run: {reason}")
+    return ended_as(row)
+
+
+def _closed(state: CallState, outcome: Outcome) -> Closed:
+    unanswered = state.answer is None or not state.answer.delivered
+    if outcome.kind == "output":
+        result = outcome.output
+        response: dict[str, object] = {"result": result}
+        if isinstance(result, dict):
+            response = dict(result)
+        return Closed(state, response, None, was_unanswered=False)
+    note = {"kind": outcome.kind, "text": outcome.text}
+    return Closed(state, {"error": outcome.text}, note, was_unanswered=unanswered)

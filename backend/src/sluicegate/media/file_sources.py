@@ -1,0 +1,122 @@
+"""Files as tools hand them over: bytes, a path, a link, or one that is stored already."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from google.genai import types
+
+from sluicegate.errors import DetailError, DetailTypeError
+from sluicegate.media.file_types import plain_type
+from sluicegate.wire.files import UNKNOWN_TYPE, StoredFile
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+MAX_DESCRIPTION: Final = 500
+"""Characters of what a tool says of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file with what its author says of it (S4-R05).
+
+    Exactly one of ``data`` and ``path`` is given. ``media_type`` may be left out: then the bytes
+    decide. ``title`` is what people call the file.
+
+    Raises:
+        DetailError: both sources or none, no bytes, a long description, or no media type.
+        DetailTypeError: a field of another type.
+    """
+
+    data: bytes | None = None
+    path: PathLike[str] | None = None
+    media_type: str | None = None
+    title: str | None = None
+    description: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        _check(self.data, bytes, "data")
+        for name in ("media_type", "title", "description"):
+            _check(getattr(self, name), str, name)
+        if (self.data is None) == (self.path is None):
+            raise DetailError("an attachment has either data or path")
+        if self.data is not None and not self.data:
+            raise DetailError("data is empty")
+        if self.path is not None and not hasattr(self.path, "__fspath__"):
+            raise DetailTypeError(f"path is a {type(self.path).__name__}")
+        if self.media_type is not None and plain_type(self.media_type) != _plain(self.media_type):
+            raise DetailError("media_type is not a media type, such as image/png")
+        if self.description is not None and len(self.description) > MAX_DESCRIPTION:
+            raise DetailError(f"description is longer than {MAX_DESCRIPTION} characters")
+
+    def base64(self) -> str | None:
+        """The bytes in base64; None for a file that is named by its path (S4-R06)."""
+        return base64.b64encode(self.data).decode("ascii") if self.data else None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A file somewhere else, by its URI; the server never fetches it (S4-R43)."""
+
+    uri: str
+    media_type: str
+    title: str | None = None
+
+
+FileSource: TypeAlias = Attachment | Link | StoredFile
+"""A file in a tool's result."""
+
+
+def file_source_in(value: object) -> FileSource | None:
+    """The file that a value is; None if it is none.
+
+    Raises:
+        DetailError: it is one, but lacks its bytes, its URI or its media type (S0-R10, S0-R11).
+    """
+    match value:
+        case Attachment() | Link() | StoredFile():
+            return value
+        case Path():
+            return Attachment(path=value, title=value.name)
+        case types.Blob() | types.FunctionResponseBlob():
+            return _inline(value.data, value.mime_type, value.display_name)
+        case types.FileData() | types.FunctionResponseFileData():
+            return _linked(value.file_uri, value.mime_type, value.display_name)
+        case types.Image():
+            if value.image_bytes:
+                return _inline(value.image_bytes, value.mime_type, None)
+            return _linked(value.gcs_uri, value.mime_type or "image/png", None)
+        case types.Part() | types.FunctionResponsePart():
+            inner = value.inline_data or value.file_data
+            return None if inner is None else file_source_in(inner)
+    return None
+
+
+def _inline(data: bytes | None, media_type: str | None, title: str | None) -> Attachment:
+    if not data:
+        raise DetailError("a blob has no data")
+    if not media_type:
+        raise DetailError("a blob has no mime_type")
+    return Attachment(data=data, media_type=media_type, title=title)
+
+
+def _linked(uri: str | None, media_type: str | None, title: str | None) -> Link | StoredFile:
+    if not uri:
+        raise DetailError("a file has no file_uri")
+    if not media_type or plain_type(media_type) == UNKNOWN_TYPE != _plain(media_type):
+        raise DetailError("a file has no mime_type")
+    return Link(uri, plain_type(media_type), title)
+
+
+def _plain(media_type: str) -> str:
+    return media_type.partition(";")[0].strip().lower()
+
+
+def _check(value: object, kind: type, name: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise DetailTypeError(f"{name} is a {type(value).__name__}")
