@@ -12,7 +12,7 @@ import sys
 
 from sluicegate.engine.engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from sluicegate.live.going_on import GoingOn
+from sluicegate.live.continuation import LiveContinuation
 from sluicegate.wire.live_frames import TurnCompleteFrame
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import decide
@@ -35,7 +35,7 @@ async def main(database: str, chat: str, point: str) -> None:
         if point == "pending":
             die()
         if point == "decided":
-            before(GoingOn, "answered")
+            before(LiveContinuation, "answered")
         else:
             plant(point)
         await caller.post_last()

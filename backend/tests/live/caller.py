@@ -11,9 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.live.chat import LiveChat
-from sluicegate.live.opening import open_live
-from sluicegate.live.out import Ended
+from sluicegate.live.chat import LiveChat, open_live
+from sluicegate.live.outbox import Ended
 from sluicegate.wire.frames import ResumeFrame
 from sluicegate.wire.live_frames import INPUT_RATE, TranscriptFrame, TurnFrame
 from sluicegate.wire.messages import comparable

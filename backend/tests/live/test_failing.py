@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from sluicegate.live.out import Ended
+from sluicegate.live.outbox import Ended
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import HeldTool, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk

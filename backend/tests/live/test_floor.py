@@ -8,7 +8,7 @@ import pytest
 
 from sluicegate.core.exchanges import TurnStamp
 from sluicegate.live.exchange import LiveExchange, LiveTurn
-from sluicegate.live.floor import Floor
+from sluicegate.live.turn_taking import TurnTaking
 
 
 class Conversation:
@@ -16,7 +16,7 @@ class Conversation:
 
     def __init__(self, *, one_turn: bool = False) -> None:
         self.exchanges: list[LiveExchange] = []
-        self.floor = Floor(self._begun, self._first)
+        self.floor = TurnTaking(self._begun, self._first)
         self.floor.one_turn = one_turn
 
     def play(self, script: str) -> str:

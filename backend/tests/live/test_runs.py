@@ -10,8 +10,8 @@ import pytest
 from sluicegate.engine import requests
 from sluicegate.engine.turn import lease_monitor
 from sluicegate.errors import HeldElsewhere
-from sluicegate.live import asks, runs
-from sluicegate.live.out import Ended
+from sluicegate.live import approvals, supervisor
+from sluicegate.live.outbox import Ended
 from sluicegate.tools import client_tool
 from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnCompleteFrame, TurnFrame
 from sluicegate.wire.messages import comparable
@@ -36,7 +36,11 @@ SCRIPT = {
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((lease_monitor, "SECONDS"), (asks, "INTERVAL"), (runs, "INTERVAL")):
+    for module, name in (
+        (lease_monitor, "SECONDS"),
+        (approvals, "INTERVAL"),
+        (supervisor, "INTERVAL"),
+    ):
         monkeypatch.setattr(module, name, 0.02)
 
 
@@ -102,7 +106,7 @@ async def test_an_answer_lets_the_model_end_what_it_says(
 async def test_a_model_that_does_not_end_is_cut(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "SPEAKING", 0.05)
+    monkeypatch.setattr(supervisor, "SPEAKING", 0.05)
     pay = Counted()
     script = {**SCRIPT, "220": [says("It is ", hang=True)]}
     engine = await open_stage(scripted(script, [pay.tool()]))

@@ -1,18 +1,24 @@
-"""One chat that is open live: the holder of the chat, and what its socket speaks to."""
+"""Opening chats live: one socket for a chat, and a bound on all of them."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+import functools
+import secrets
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from google.adk.events.event import Event
 
 from sluicegate.core.history import resumable
+from sluicegate.core.keys import ChatKey
 from sluicegate.engine.files.uploads import question_content
+from sluicegate.engine.resources import PROCESS
 from sluicegate.engine.start_turn import TurnSetup, title_of
 from sluicegate.engine.stored_responses import stored
-from sluicegate.errors import Malformed, NotRewindable, TurnRunning, Unavailable
-from sluicegate.live.runs import Runs
+from sluicegate.errors import Malformed, NotRewindable, TooManyRequests, TurnRunning, Unavailable
+from sluicegate.live.context import LiveContext
+from sluicegate.live.outbox import Outbox
+from sluicegate.live.supervisor import LiveRunSupervisor
 from sluicegate.wire.live_frames import ActivityFrame, ImageFrame, InterruptFrame, members_in
 
 if TYPE_CHECKING:
@@ -21,15 +27,99 @@ if TYPE_CHECKING:
     from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
     from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.resources import EngineResources
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.exchange import LiveExchange
-    from sluicegate.live.hold import Hold
-    from sluicegate.live.out import Out
-    from sluicegate.live.talk import Talk
+    from sluicegate.live.supervisor import LiveRunSession
     from sluicegate.wire.chunks import BaseChunk
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.live_frames import LiveClientFrame
     from sluicegate.wire.requests import ChatRequest
+
+
+class OpenChat(Protocol):
+    """A chat that is open live, as its socket sees it."""
+
+    @property
+    def out(self) -> Outbox:
+        """What goes out to the socket beside the answers to its requests."""
+
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+        """Take a request of the socket; raises RequestError."""
+
+    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+        """What the frame asks for from its beginning, or None when there is nothing."""
+
+    def hear(self, pcm: bytes) -> None:
+        """Take PCM16 at 16 kHz."""
+
+    def take(self, frame: LiveClientFrame) -> None:
+        """Take a live frame; raises RequestError."""
+
+    async def close(self) -> None:
+        """Let go of the chat."""
+
+
+@runtime_checkable
+class PlaysLive(Protocol):
+    """An engine that only plays what was once said."""
+
+    def play_live(self, chat_id: str, *, user: str, out: Outbox) -> OpenChat:
+        """Open a chat in which it is said again."""
+
+
+async def open_live(
+    engine: ChatEngine,
+    chat_id: str,
+    *,
+    user: str,
+    client: Client,
+    with_audio: bool,
+    marked_by_client: bool,
+) -> OpenChat:
+    """Open a chat live; whoever does so closes it again.
+
+    ``with_audio``: the client plays what the model says. ``marked_by_client``: it says when the
+    user speaks; else the model listens for that.
+
+    Raises:
+        HeldElsewhere: the chat is open live already, or being answered.
+        RequestError: too many chats are open.
+    """
+    if isinstance(engine, PlaysLive):
+        return engine.play_live(chat_id, user=user, out=Outbox(with_audio=with_audio))
+    parts = engine.parts
+    chat = ChatKey(parts.app, user, chat_id)
+    _admit(parts, user)
+    owner = f"{PROCESS}:live-{secrets.token_hex(8)}"
+    fence = await parts.turns.lease(chat, owner)
+    tape = parts.tape
+    note = None if tape is None else functools.partial(tape.frame, chat, sender="server")
+    out = Outbox(with_audio=with_audio, note=note)
+    hold = LiveContext(parts, chat, owner, fence, client, out, lambda: engine.alone(chat))
+    try:
+        if await parts.log.load(chat) is None:
+            await parts.log.create(chat)
+    except BaseException:
+        await asyncio.shield(parts.turns.release(chat, owner, fence))
+        raise
+    live = LiveChat(engine, hold, marked_by_client=marked_by_client)
+    parts.turns.holders.add(chat, live)
+    try:
+        await live.begin()
+    except BaseException:
+        await live.close()
+        raise
+    return live
+
+
+def _admit(parts: EngineResources, user: str) -> None:
+    holders = parts.turns.holders
+    if holders.count() >= parts.options.max_live_chats:
+        raise Unavailable("The server is busy; try again in a moment.", retry_after=5)
+    if holders.count(user) >= parts.options.max_live_chats_per_user:
+        raise TooManyRequests("Too many of your chats are open live; close one.", retry_after=5)
+
 
 ANOTHER_CHAT: Final = "This socket is open for another chat; open one for this chat."
 NOT_MARKED: Final = "Open the socket with activity=client to mark where speech begins and ends."
@@ -38,12 +128,14 @@ NOT_MARKED: Final = "Open the socket with activity=client to mark where speech b
 class LiveChat:
     """A chat in which one socket speaks and listens; decisions come from everywhere."""
 
-    def __init__(self, engine: ChatEngine, hold: Hold, *, marked_by_client: bool) -> None:
+    def __init__(self, engine: ChatEngine, hold: LiveContext, *, marked_by_client: bool) -> None:
         """Take a chat whose lease is held. ``marked_by_client``: who says when somebody speaks."""
         self._engine = engine
         self._hold = hold
         self._marked_by_client = marked_by_client
-        self._runs = Runs(hold, release=self._release, marked_by_client=marked_by_client)
+        self._runs = LiveRunSupervisor(
+            hold, release=self._release, marked_by_client=marked_by_client
+        )
         self._closing: asyncio.Task[None] | None = None
 
     @property
@@ -52,7 +144,7 @@ class LiveChat:
         return self._hold.owner
 
     @property
-    def out(self) -> Out:
+    def out(self) -> Outbox:
         """What goes out to the socket beside the answers to its requests."""
         return self._hold.out
 
@@ -206,7 +298,7 @@ class LiveChat:
             raise Malformed(ANOTHER_CHAT)
 
     @property
-    def _talk(self) -> Talk:
+    def _talk(self) -> LiveRunSession:
         return self._runs.now
 
     def _release(self) -> ReleasePolicy:

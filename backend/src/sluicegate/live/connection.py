@@ -1,13 +1,18 @@
-"""A live model's connection, between ADK and the model: it can be cut, and fails without words."""
+"""The tools of a live run: copies that keep neither the model nor the server from going on."""
 
 from __future__ import annotations
 
 import asyncio
+import copy
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from google.adk.flows.llm_flows.tools._thread_pool import _is_sync_tool
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_response import LlmResponse
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.utils._sync_runner import _get_tool_thread_pool, _use_executor_for_sync_callables
 from google.genai import errors, types
 from websockets.exceptions import ConnectionClosed
 
@@ -16,10 +21,49 @@ from sluicegate.engine.models.redact_errors import ModelFailed
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    from google.adk.models.base_llm import BaseLlm
     from google.adk.models.base_llm_connection import RealtimeInput
     from google.adk.models.llm_request import LlmRequest
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.engine.guard.guard import Connecting
+    from sluicegate.live.run import LiveRun
+
+_ADKS_OWN: Final = frozenset(
+    {"transfer_to_agent", "task_completed", "finish_task", "exit_loop", "stop_streaming"}
+)
+"""ADK: it acts on the results of these only where its receiving loop has made them itself."""
+
+
+def copy_tools(tools: dict[str, BaseTool], *, beside: bool) -> None:
+    """Put copies in place of the tools of a request whose declarations are made already.
+
+    ``beside``: ADK runs them beside its receiving loop, so that the model is heard meanwhile.
+    """
+    for name, tool in list(tools.items()):
+        if name not in _ADKS_OWN:
+            tools[name] = _copy(tool, beside=beside)
+
+
+def _copy(tool: BaseTool, *, beside: bool) -> BaseTool:
+    fresh = copy.copy(tool)
+    if beside:
+        fresh.behavior = types.Behavior.NON_BLOCKING
+    if isinstance(tool, FunctionTool) and _is_sync_tool(tool):
+        run = fresh.run_async
+
+        # ADK: its own setting for threads runs coroutines in loops of their own, if it runs live.
+        async def run_async(*, args: dict[str, Any], tool_context: ToolContext) -> Any:
+            with _use_executor_for_sync_callables(_get_tool_thread_pool(_THREADS)):
+                return await run(args=args, tool_context=tool_context)
+
+        vars(fresh)["run_async"] = run_async
+    return fresh
+
+
+_THREADS: Final = 4
+
 
 STRAGGLING: Final = 2.0
 """Seconds after a cut in which the model may still say what nobody hears any more."""
@@ -270,3 +314,68 @@ def _quiet(error: Exception, listener: Listener) -> Exception:
     if isinstance(error, errors.APIError) and error.code in _RECONNECTS:
         return error
     return ModelFailed(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """What is called when the model listens, and when it will go away."""
+
+    ready: Callable[[LiveConnection, LiveConnection | None], None]
+    """Takes the connection, and the one before it."""
+    going_away: Callable[[], None]
+
+
+class Ears:
+    """The listener of one connection (`connection.Listener`)."""
+
+    def __init__(
+        self, run: LiveRun, listening: Listening, model: BaseLlm | None, name: str | None
+    ) -> None:
+        """Take the run that connects, and the model; ``name`` is what the request calls it."""
+        self._run = run
+        self._listening = listening
+        self._model = model
+        self._name = name
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the run has not been connected before."""
+        return self._run.connection is None
+
+    def opened(self, connection: LiveConnection) -> None:
+        """The model listens."""
+        before = self._run.connection
+        self._run.opened(connection)
+        self._listening.ready(connection, before)
+
+    def going_away(self) -> None:
+        """The model will end the connection."""
+        self._listening.going_away()
+
+    def failed(self, error: Exception) -> None:
+        """The model has failed; the log is told what with."""
+        self._run.gate.model_error = error
+
+    async def ending(self, *, connects_again: bool) -> None:
+        """Let claimed calls come to their end: with the run, ADK would cancel them (A1)."""
+        if not (connects_again and self._run.is_resumable):
+            await self._run.await_claimed()
+
+    async def shaped(self, contents: list[types.Content]) -> list[types.Content]:
+        """The contents with the files they refer to."""
+        models = self._run.gate.models
+        if self._model is None:
+            return contents
+        return list((await models.shape(contents, self._model, self._name)).contents)
+
+    def is_whole(self, content: types.Content) -> bool:
+        """Whether a content is a whole message."""
+        return self._run.is_whole(content)
+
+    def own_id(self, call_id: str) -> str:
+        """The id of a call in this chat."""
+        return self._run.own_id(call_id)
+
+    def models_id(self, call_id: str) -> str:
+        """The model's own id of a call."""
+        return self._run.models_id(call_id)

@@ -1,4 +1,4 @@
-"""One ``run_live``: what goes into it, what comes out, and how it ends."""
+"""What the server itself says to a live model, in the user's place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from sluicegate.engine.guard.current_turn import enter
 from sluicegate.engine.turn.runner import TELEMETRY
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.errors import StoreError
-from sluicegate.live.remarks import CUT_SHORT
 from sluicegate.wire.live_frames import INPUT_RATE
 
 if TYPE_CHECKING:
@@ -30,8 +29,12 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
     from sluicegate.core.keys import ChatKey
+    from sluicegate.live.approvals import LiveApprovalGuard
     from sluicegate.live.connection import LiveConnection
-    from sluicegate.live.live_gate import LiveGate
+
+CUT_SHORT: Final = "[The user has stopped this answer here.]"
+"""What the model is told when somebody stops it."""
+
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
 
@@ -40,7 +43,7 @@ class LiveRun:
     """A live run of a chat; the gate is its only link to what ADK does within."""
 
     def __init__(
-        self, runner: Runner, chat: ChatKey, gate: LiveGate, *, marked_by_client: bool
+        self, runner: Runner, chat: ChatKey, gate: LiveApprovalGuard, *, marked_by_client: bool
     ) -> None:
         """Prepare it. ``marked_by_client``: the client says when somebody speaks."""
         self._runner = runner

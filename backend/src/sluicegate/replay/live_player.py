@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from sluicegate.errors import error_of
-from sluicegate.live.out import Ended
+from sluicegate.live.outbox import Ended
 from sluicegate.wire.live_frames import (
     LIVE_ID,
     ReadyFrame,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sluicegate.engine.turn.reader import Client, TurnReader
-    from sluicegate.live.out import Out
+    from sluicegate.live.outbox import Outbox
     from sluicegate.replay.player import PlaybackPosition
     from sluicegate.replay.recording import Recording
     from sluicegate.wire.frames import ResumeFrame
@@ -102,7 +102,7 @@ class RecordedLive:
     """Has the face of a `LiveChat`; a socket that comes back goes on where the last one was."""
 
     def __init__(
-        self, answers: Answers, place: PlaybackPosition, cues: list[Cue], out: Out
+        self, answers: Answers, place: PlaybackPosition, cues: list[Cue], out: Outbox
     ) -> None:
         """Take how far the chat has come, and what is sent in it."""
         self._answers = answers

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 
     from sluicegate.engine.turn.reader import Client
-    from sluicegate.live.out import Out
+    from sluicegate.live.outbox import Outbox
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.wire.chunks import Major
     from sluicegate.wire.messages import UIMessage
@@ -233,7 +233,7 @@ class RecordedEngine:
         place.show(texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)
 
-    def play_live(self, chat_id: str, *, user: str, out: Out) -> RecordedLive:
+    def play_live(self, chat_id: str, *, user: str, out: Outbox) -> RecordedLive:
         """Open a chat live."""
         place = self._places.setdefault((user, chat_id), PlaybackPosition())
         return RecordedLive(self, place, self._cues, out)

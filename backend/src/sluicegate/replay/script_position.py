@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.genai import types
 
-from sluicegate.live.remarks import CUT_SHORT
+from sluicegate.live.run import CUT_SHORT
 from sluicegate.media.selection import ATTACHED, LEFT_OUT, TOOL_DATA
 
 if TYPE_CHECKING:

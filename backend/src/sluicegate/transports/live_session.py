@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.engine.failures import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, refusal_of
-from sluicegate.live.lease import HELD
-from sluicegate.live.opening import open_live
-from sluicegate.live.out import Ended
+from sluicegate.live.chat import open_live
+from sluicegate.live.outbox import Ended
+from sluicegate.live.supervisor import HELD_CLOSE_CODE
 from sluicegate.transports.http_requests import PARSED_ASIDE
 from sluicegate.transports.socket import FAULT, SIGNED_OUT
 from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
@@ -30,7 +30,7 @@ from sluicegate.wire.live_frames import (
 if TYPE_CHECKING:
     from sluicegate.engine.engine import ChatEngine
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.live.opening import OpenChat
+    from sluicegate.live.chat import OpenChat
     from sluicegate.transports.audio_in import AudioMeter
     from sluicegate.transports.socket_requests import Opened, SocketRequests
     from sluicegate.wire.requests import ChatRequest
@@ -185,7 +185,9 @@ class LiveSession:
                 socket.end(FAULT, "internal")
                 return
             await self._refuse(refused)
-            socket.end(HELD if isinstance(refused, HeldElsewhere) else TRY_AGAIN, refused.code)
+            socket.end(
+                HELD_CLOSE_CODE if isinstance(refused, HeldElsewhere) else TRY_AGAIN, refused.code
+            )
         else:
             socket.was_used()
             self._passing = asyncio.create_task(self._pass_on(self._live))

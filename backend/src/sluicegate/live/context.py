@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.engine.resources import EngineResources
     from sluicegate.engine.turn.reader import Client
-    from sluicegate.live.out import Out
+    from sluicegate.live.outbox import Outbox
     from sluicegate.live.run import LiveRun
 
 
 @dataclass(slots=True)
-class Hold:
+class LiveContext:
     """The chat, its lease and its run; ``client`` is who spoke last."""
 
     parts: EngineResources
@@ -26,7 +26,7 @@ class Hold:
     owner: str
     fence: int
     client: Client
-    out: Out
+    out: Outbox
     alone: Callable[[], asyncio.Lock]
     """The lock under which requests of the chat are decided; it is taken before `lock`."""
     run: LiveRun | None = None

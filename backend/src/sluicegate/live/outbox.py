@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sluicegate.errors import RequestError
 
-    Note: TypeAlias = Callable[[dict[str, Any] | bytes], None]
+    FrameRecorder: TypeAlias = Callable[[dict[str, Any] | bytes], None]
     """Is told what goes out: the members of a frame, or audio."""
 
 MAX_AUDIO: Final = 16 * 1024 * 1024
@@ -31,18 +31,18 @@ class Ended:
 
 
 if TYPE_CHECKING:
-    Piece: TypeAlias = LiveServerFrame | Ended | bytes
+    Outgoing: TypeAlias = LiveServerFrame | Ended | bytes
     """A frame, the end, or PCM16 at 24 kHz."""
 
 
-class Out:
+class Outbox:
     """A queue with one reader; audio is dropped where nobody plays it."""
 
-    def __init__(self, *, with_audio: bool, note: Note | None = None) -> None:
+    def __init__(self, *, with_audio: bool, note: FrameRecorder | None = None) -> None:
         """``with_audio``: somebody plays it; ``note`` is told each piece before it is sent."""
         self.with_audio = with_audio
         self._note = note
-        self._pieces: deque[Piece] = deque()
+        self._pieces: deque[Outgoing] = deque()
         self._audio = 0
         self._more = asyncio.Event()
 
@@ -68,7 +68,7 @@ class Out:
         self._pieces = deque(piece for piece in self._pieces if not isinstance(piece, bytes))
         self._audio = 0
 
-    async def pieces(self) -> AsyncIterator[Piece]:
+    async def pieces(self) -> AsyncIterator[Outgoing]:
         """Everything in order, as it comes."""
         while True:
             while self._pieces:
@@ -82,7 +82,7 @@ class Out:
             await self._more.wait()
 
 
-def _noted(piece: Piece) -> dict[str, Any] | bytes:
+def _noted(piece: Outgoing) -> dict[str, Any] | bytes:
     if isinstance(piece, bytes):
         return piece
     if isinstance(piece, Ended):

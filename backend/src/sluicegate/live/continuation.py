@@ -16,7 +16,7 @@ from sluicegate.engine.continue_turn import going_on, next_stamp, outputs_of
 from sluicegate.engine.start_turn import TurnSetup, stamp_of
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.session_log import replies_content
-from sluicegate.live.sorter import SILENT
+from sluicegate.live.router import SILENT
 from sluicegate.wire.decisions import PostedAssistant
 
 if TYPE_CHECKING:
@@ -28,19 +28,21 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.core.signals import Signal
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.live.asks import Asks
+    from sluicegate.live.approvals import PendingApprovals
+    from sluicegate.live.context import LiveContext
     from sluicegate.live.exchange import LiveExchange
-    from sluicegate.live.hold import Hold
-    from sluicegate.live.line import Line
+    from sluicegate.live.exchange_queue import ExchangeQueue
+    from sluicegate.live.router import EventRouter
     from sluicegate.live.run import LiveRun
-    from sluicegate.live.sorter import Sorter
     from sluicegate.wire.chunks import BaseChunk
 
 
-class GoingOn:
+class LiveContinuation:
     """Takes exchanges from one turn to the next, through the run."""
 
-    def __init__(self, hold: Hold, line: Line, sorter: Sorter, asks: Asks) -> None:
+    def __init__(
+        self, hold: LiveContext, line: ExchangeQueue, sorter: EventRouter, asks: PendingApprovals
+    ) -> None:
         self._hold = hold
         self._line = line
         self._sorter = sorter

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sluicegate.live.exchange import LiveExchange
 
 
-class Floor:
+class TurnTaking:
     """Follows what is said.
 
     ``begin`` makes a spoken exchange and puts it last; ``first`` is the one that is not over and

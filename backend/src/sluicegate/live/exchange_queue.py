@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from sluicegate.core.signals import Signal
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.turn.runner import End, RunningTurn
-    from sluicegate.live.floor import Floor
-    from sluicegate.live.hold import Hold
+    from sluicegate.live.context import LiveContext
+    from sluicegate.live.turn_taking import TurnTaking
 
 logger = logging.getLogger("sluicegate")
 
@@ -40,14 +40,18 @@ PATIENCE: Final = 2.0
 """Seconds in which the end of a turn that was stopped has to come out of the run."""
 
 
-class Line:
+class ExchangeQueue:
     """Tells exchanges in order; the course of their turns.
 
     ``goes_on`` prepares the next turn of one that was told already.
     """
 
     def __init__(
-        self, hold: Hold, *, release: Callable[[], ReleasePolicy], stepped: Callable[[], None]
+        self,
+        hold: LiveContext,
+        *,
+        release: Callable[[], ReleasePolicy],
+        stepped: Callable[[], None],
     ) -> None:
         """``release`` is that of a spoken exchange; ``stepped`` is called after each turn."""
         self._hold = hold
@@ -57,7 +61,7 @@ class Line:
         self._watch: asyncio.Task[None] | None = None
         self.goes_on: Callable[[LiveExchange], Awaitable[TurnSetup]]
         self.flush: Callable[[LiveExchange], None]
-        self.floor: Floor
+        self.floor: TurnTaking
         self.exchanges: list[LiveExchange] = []
         self.is_closed = False
 
