@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.turn.reader import Client
     from sluicegate.errors import ConfigurationError, RequestError, ToolError
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "ChatEngine": "engine.engine",
+    "ChatEngine": "engine.chat_engine",
     "Client": "engine.turn.reader",
     "ConfigurationError": "errors",
     "EngineOptions": "engine.options",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from sluicegate.core.release.policy import ReleasePolicy
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.turn.reader import TurnReader
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sluicegate.core.release.policy import ReleasePolicy
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.chat_engine import ChatEngine
 
 pytestmark = on_every_store
 

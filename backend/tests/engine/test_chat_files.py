@@ -21,7 +21,7 @@ from tests.media import samples
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.chat_engine import ChatEngine
     from tests.engine.stage import Open
 
 CHAT = ChatKey("app", "ann", "c1")

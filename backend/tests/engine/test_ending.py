@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.turn.registry import RESTARTS
 from sluicegate.errors import Unavailable
 from sluicegate.wire.chunks import ErrorChunk, TextDeltaChunk
@@ -38,7 +38,7 @@ async def test_a_claimed_call_ends_before_its_turn_does(open_stage: Open) -> Non
     talk = Talk(engine)
     turn = await answered(talk)
     await held.began.wait()
-    ending = asyncio.create_task(engine.end(within=60.0, hurried=asyncio.Event()))
+    ending = asyncio.create_task(engine.drain(within=60.0, hurried=asyncio.Event()))
     await asyncio.sleep(0)
     with pytest.raises(Unavailable, match="restarting"):
         await Talk(engine).say("hold")
@@ -63,7 +63,7 @@ async def test_a_call_that_does_not_end_is_cut_and_its_outcome_unknown(
     await held.began.wait()
     if way == "hurried":
         hurried.set()
-    await engine.end(within=60.0 if way == "hurried" else 0.01, hurried=hurried)
+    await engine.drain(within=60.0 if way == "hurried" else 0.01, hurried=hurried)
     assert isinstance((await turn).chunks[-1], ErrorChunk)
     assert (held.ended, await states(engine, talk)) == (0, ["unknown"])
     assert "unknown" in part_of(await talk.history(), "hold")["errorText"]
@@ -79,7 +79,7 @@ async def test_a_free_turn_ends_at_once_and_keeps_what_was_said(open_stage: Open
     async for chunk in reader:
         told.append(chunk)
         if isinstance(chunk, TextDeltaChunk) and chunk.delta.endswith("it"):
-            await engine.end(within=60.0, hurried=asyncio.Event())
+            await engine.drain(within=60.0, hurried=asyncio.Event())
     await reader.aclose()
     assert isinstance(talk.take(told).chunks[-1], ErrorChunk)
     assert words(await talk.history()) == words(talk.messages[-1]) == "I am still at it"
@@ -92,7 +92,7 @@ async def test_what_waits_for_a_person_goes_on_waiting(open_stage: Open) -> None
     engine = await open_stage(agent)
     talk = Talk(engine)
     await talk.say("hold")
-    await engine.end(within=60.0, hurried=asyncio.Event())
+    await engine.drain(within=60.0, hurried=asyncio.Event())
     await engine.close()
     talk.engine = await open_stage(agent)
     done: Any = await talk.approve()

@@ -25,7 +25,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
 from sluicegate.core.release.policy import ReleasePolicy
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.models.fast_lane import UNDER_WAY, LaneCall, is_plain_text
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.wire.chunks import TextDeltaChunk

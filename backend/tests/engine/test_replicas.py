@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import update
 
 from sluicegate.engine import requests
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.turn import lease_monitor
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, TurnRunning, Unknown

@@ -16,7 +16,7 @@ from tests.engine.talk import Talk, check, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.wire.chunks import BaseChunk
     from tests.engine.stage import Open
 

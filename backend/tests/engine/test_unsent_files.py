@@ -20,7 +20,7 @@ from tests.engine.talk import Talk
 from tests.media import samples
 
 if TYPE_CHECKING:
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.chat_engine import ChatEngine
     from tests.engine.stage import Open
 
 TTL = 100.0

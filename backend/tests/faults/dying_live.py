@@ -10,7 +10,7 @@ import asyncio
 import json
 import sys
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.live.continuation import LiveContinuation
 from sluicegate.wire.live_frames import TurnCompleteFrame

@@ -14,8 +14,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.continue_turn import AnswerTurn
-from sluicegate.engine.engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.stores.approvals.ledger import DatabaseLedger
 from tests.agents.conformance_agent import root_agent

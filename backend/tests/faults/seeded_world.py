@@ -28,7 +28,7 @@ from sqlalchemy import Connection
 
 from sluicegate.core.approvals import ApprovalState
 from sluicegate.core.keys import ChatKey
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.replay import ScriptedModel

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.wire.messages import comparable
 from tests.agents.conformance_agent import root_agent

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, StoreError
 from sluicegate.wire.messages import Part

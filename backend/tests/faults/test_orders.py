@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from tests.engine.stage import Counted, Prompts, calls, says, scripted
 from tests.engine.talk import Talk, decide

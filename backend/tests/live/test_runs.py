@@ -22,7 +22,7 @@ from tests.live.caller import PATIENCE, Caller, agree, calling, speaks
 if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.release.policy import ReleasePolicy
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.chat_engine import ChatEngine
     from tests.engine.stage import Open, OpenReplicas
 
 RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]

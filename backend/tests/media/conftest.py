@@ -16,7 +16,7 @@ import pytest_asyncio
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.google_llm import Gemini
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from tests.media.families import Family, every_family
 from tests.media.making import maker

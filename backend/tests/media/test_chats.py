@@ -19,7 +19,7 @@ from tests.media import samples
 from tests.media.families import NAMES, Family
 
 if TYPE_CHECKING:
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.wire.messages import UIMessage
     from tests.media.conftest import Open
 

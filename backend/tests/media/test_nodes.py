@@ -13,7 +13,7 @@ from google.genai import types
 
 from sluicegate import ToolResult
 from sluicegate.core.events import media_in_output
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.wire.files import StoredFile
 from sluicegate.wire.messages import comparable

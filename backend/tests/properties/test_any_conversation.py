@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.wire.encoding import encode
 from sluicegate.wire.messages import is_tool_part, tool_name
 from tests.properties.person import DEEDS, Habits, Person

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.models.fast_lane import LaneCall
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.turn.reader import Client

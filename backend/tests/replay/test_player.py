@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided, RecordingError, Unknown
 from sluicegate.replay.player import RecordedEngine

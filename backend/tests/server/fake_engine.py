@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from starlette.applications import Starlette
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.engine import Engine
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.server.app import Application, build
@@ -91,11 +91,11 @@ class FakeEngine:
         self.closed = 0
         self._one_more = asyncio.Event()
 
-    async def open(self) -> ChatEngine:
+    async def open(self) -> Engine:
         self.opened += 1
         if isinstance(self.refusal, Exception) and not isinstance(self.refusal, RequestError):
             raise self.refusal
-        return cast("ChatEngine", self)
+        return cast("Engine", self)
 
     async def close(self) -> None:
         self.closed += 1

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.engine import Engine
 from sluicegate.errors import (
     ConfigurationError,
     RequestError,
@@ -213,11 +213,11 @@ def test_each_event_loop_gets_an_engine_of_its_own(engine: FakeEngine) -> None:
 async def test_requests_that_come_at_once_open_one_engine() -> None:
     opened, go_on = 0, asyncio.Event()
 
-    async def slowly() -> ChatEngine:
+    async def slowly() -> Engine:
         nonlocal opened
         opened += 1
         await go_on.wait()
-        return cast("ChatEngine", FakeEngine())
+        return cast("Engine", FakeEngine())
 
     engine = EngineHolder(slowly)
     waiting = [asyncio.create_task(engine.get()) for _ in range(3)]

@@ -6,9 +6,9 @@ import base64
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.engine import Engine
 from sluicegate.replay import ScriptedModel, load_recording
 from sluicegate.replay.player import RecordedEngine
 from sluicegate.server.app import Application, build, engine_of
@@ -120,8 +120,8 @@ async def test_a_live_chat_is_recorded_and_served_again(tmp_path: Path) -> None:
 
     engine = RecordedEngine.from_file(file)
 
-    async def open_engine() -> ChatEngine:
-        return cast("ChatEngine", engine)
+    async def open_engine() -> Engine:
+        return engine
 
     plain = Settings(port=0)
     again = await converse(build(open_engine, plain, suggestions=engine.suggestions), plain)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from sluicegate import create_app
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.engine import Engine
 from sluicegate.errors import ConfigurationError, RecordingError
 from sluicegate.replay import load_recording
 from sluicegate.replay.player import RecordedEngine
@@ -66,8 +65,8 @@ async def test_a_replayed_response_is_the_recorded_one_to_the_byte(
     (file,) = (tmp_path / "recordings").iterdir()
     engine = RecordedEngine.from_file(file)
 
-    async def open_engine() -> ChatEngine:
-        return cast("ChatEngine", engine)
+    async def open_engine() -> Engine:
+        return engine
 
     replayed = build(open_engine, Settings(), suggestions=engine.suggestions).app
     async with client(replayed, headers={"x-ai-sdk": "7"}) as http:

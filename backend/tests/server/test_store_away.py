@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.stores.approvals.ledger import DatabaseLedger
@@ -99,6 +100,7 @@ async def staged(
     application = build(engine_of(scripted(PAY, [counted.tool()]), settings), settings)
     async with living(application.app), client(application.app) as http:
         engine = await application.engine.get()
+        assert isinstance(engine, ChatEngine)
         yield http, counted, engine.parts.database
 
 

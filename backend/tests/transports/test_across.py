@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.authentication import LOCAL_USER
 from sluicegate.server.settings import Settings
@@ -113,7 +113,9 @@ def open_tab(tmp_path: Path, effects: Path) -> Open:
             application.app.router.lifespan_context(application.app),
             serving(application, chosen) as address,
         ):
-            yield Tab(address, await application.engine.get())
+            engine = await application.engine.get()
+            assert isinstance(engine, ChatEngine)
+            yield Tab(address, engine)
 
     return opened_tab
 

@@ -16,7 +16,7 @@ import pytest_asyncio
 from google.adk.agents.llm_agent import LlmAgent
 from websockets.exceptions import InvalidStatus
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import StoreUnavailable
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.authentication import LOCAL_USER
@@ -49,7 +49,9 @@ def agent() -> LlmAgent:
 async def server(folder: Path, **settings: Any) -> AsyncIterator[tuple[Address, ChatEngine]]:
     """A real server of the scripted agent."""
     async with staged(folder, **settings) as (address, application):
-        yield address, await application.engine.get()
+        engine = await application.engine.get()
+        assert isinstance(engine, ChatEngine)
+        yield address, engine
 
 
 @contextlib.asynccontextmanager

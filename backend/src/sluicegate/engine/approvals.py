@@ -39,7 +39,7 @@ class Start(Protocol):
         """Begin it; raises RequestError."""
 
 
-class Approvals:
+class ChatApprovals:
     """The approvals of each user's chats."""
 
     def __init__(self, parts: EngineResources, start: Start) -> None:

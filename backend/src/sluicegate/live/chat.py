@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import secrets
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol
 
 from google.adk.events.event import Event
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
     from sluicegate.core.release.policy import ReleasePolicy
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.resources import EngineResources
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.exchange import LiveExchange
@@ -60,14 +60,6 @@ class OpenChat(Protocol):
         """Let go of the chat."""
 
 
-@runtime_checkable
-class PlaysLive(Protocol):
-    """An engine that only plays what was once said."""
-
-    def play_live(self, chat_id: str, *, user: str, out: Outbox) -> OpenChat:
-        """Open a chat in which it is said again."""
-
-
 async def open_live(
     engine: ChatEngine,
     chat_id: str,
@@ -86,8 +78,6 @@ async def open_live(
         HeldElsewhere: the chat is open live already, or being answered.
         RequestError: too many chats are open.
     """
-    if isinstance(engine, PlaysLive):
-        return engine.play_live(chat_id, user=user, out=Outbox(with_audio=with_audio))
     parts = engine.parts
     chat = ChatKey(parts.app, user, chat_id)
     _admit(parts, user)

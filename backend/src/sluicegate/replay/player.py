@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sluicegate.engine.stored_responses import refusal
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_of
+from sluicegate.live.outbox import Outbox
 from sluicegate.replay.live_player import RecordedLive, cues_of
 from sluicegate.replay.recording import compact, load_recording
 from sluicegate.replay.redaction import REDACTED
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 
+    from pydantic import JsonValue
+
     from sluicegate.engine.turn.reader import Client
-    from sluicegate.live.outbox import Outbox
     from sluicegate.replay.recording import RecordedTurn, Recording
+    from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.chunks import Major
     from sluicegate.wire.messages import UIMessage
     from sluicegate.wire.requests import ChatRequest
@@ -155,7 +158,7 @@ _NOT_HERE: Final = "A recording is played here; only what was recorded can be ha
 
 
 class RecordedEngine:
-    """Has the face of a `ChatEngine` and plays one recorded chat to every chat that begins.
+    """An `Engine` that plays one recorded chat to every chat that begins.
 
     Requests are taken in the recorded order. One that says something else than the recorded one
     gets an error chunk that names the first difference, and may be sent again in the right words.
@@ -174,7 +177,8 @@ class RecordedEngine:
         self._created = recording.header.created
         self._title = next(iter(self.suggestions), "A recording")[:80]
         self._sleep = sleep if paced else None
-        self._places: dict[tuple[str, str], PlaybackPosition] = {}
+        self._positions: dict[tuple[str, str], PlaybackPosition] = {}
+        self.approvals = _NoApprovals()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, paced: bool = False) -> RecordedEngine:
@@ -194,49 +198,59 @@ class RecordedEngine:
         texts = (words_of(turn) for turn in self._turns)
         return list(dict.fromkeys(text for text in texts if text))
 
-    async def ready(self) -> None:
+    async def ready(self) -> list[str]:
         """A recording is always ready."""
+        return []
+
+    async def drain(self, *, within: float, hurried: asyncio.Event) -> None:
+        """No turn runs that could be waited for."""
 
     async def close(self) -> None:
         """There is nothing to close."""
 
-    async def start(
-        self, request: ChatRequest, *, user: str, client: Client, by: object = None
-    ) -> TurnReader:
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
         """Answer the next request as recorded.
 
         Raises:
             RequestError: The recorded one was refused; the same refusal.
         """
-        place = self._places.setdefault((user, request.chat_id), PlaybackPosition())
-        turn = self._next(place, "send")
-        wrong = _beyond(place.played) if turn is None else _compared(turn, request, client)
+        position = self._positions.setdefault((user, request.chat_id), PlaybackPosition())
+        turn = self._next(position, "send")
+        wrong = _beyond(position.played) if turn is None else _compared(turn, request, client)
         if turn is None or wrong is not None:
             logger.warning("%s", wrong)
             message_id = request.message_id or f"msg-{secrets.token_hex(12)}"
             return refusal(message_id, wrong or "", major=client.major)
-        place.played = turn.number
+        position.played = turn.number
         if turn.refusal is not None:
             raise error_of(str(turn.refusal.get("code")), str(turn.refusal.get("errorText")))
         texts = list(_texts(turn, client.major))
-        place.take(request.posted["message"], texts)
+        position.take(request.posted["message"], texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
         """Resume where that was recorded next, else nothing runs."""
-        place = self._places.get((user, chat_id))
-        turn = self._next(place, "resume") if place is not None else None
-        if place is None or turn is None:
+        position = self._positions.get((user, chat_id))
+        turn = self._next(position, "resume") if position is not None else None
+        if position is None or turn is None:
             return None
-        place.played = turn.number
+        position.played = turn.number
         texts = list(_texts(turn, client.major))
-        place.show(texts)
+        position.show(texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)
 
-    def play_live(self, chat_id: str, *, user: str, out: Outbox) -> RecordedLive:
-        """Open a chat live."""
-        place = self._places.setdefault((user, chat_id), PlaybackPosition())
-        return RecordedLive(self, place, self._cues, out)
+    async def open_live(
+        self,
+        chat_id: str,
+        *,
+        user: str,
+        client: Client,
+        with_audio: bool,
+        marked_by_client: bool,
+    ) -> RecordedLive:
+        """Open a chat in which the recorded frames and audio are sent again."""
+        position = self._positions.setdefault((user, chat_id), PlaybackPosition())
+        return RecordedLive(self, position, self._cues, Outbox(with_audio=with_audio))
 
     async def stop(self, chat_id: str, *, user: str) -> None:
         """Nothing runs that could be stopped; a recorded stop is passed over."""
@@ -250,9 +264,9 @@ class RecordedEngine:
                 "id": chat,
                 "title": self._title,
                 "updatedAt": self._created,
-                "pendingApprovals": place.waiting,
+                "pendingApprovals": position.waiting,
             }
-            for (owner, chat), place in reversed(self._places.items())
+            for (owner, chat), position in reversed(self._positions.items())
             if owner == user
         ]
         return {"chats": chats[:limit], "next": None}
@@ -263,27 +277,42 @@ class RecordedEngine:
         Raises:
             Unknown: It has not begun.
         """
-        place = self._places.get((user, chat_id))
-        if place is None:
+        position = self._positions.get((user, chat_id))
+        if position is None:
             raise Unknown("There is no such chat.")
-        status = "waiting" if place.waiting else "ready"
+        status = "waiting" if position.waiting else "ready"
         return {
             "id": chat_id,
             "title": self._title,
-            "messages": place.messages,
+            "messages": position.messages,
             "status": status,
         }
 
-    def __getattr__(self, name: str) -> Any:
-        """Whatever else an engine can do: there is nothing recorded of it."""
-        if name.startswith("_"):
-            raise AttributeError(name)
+    async def rename_chat(self, chat_id: str, title: str, *, user: str) -> None:
+        """Not recorded; raises Unknown."""
+        raise Unknown(_NOT_HERE)
 
-        return _NotRecorded()
+    async def delete_chat(self, chat_id: str, *, user: str) -> None:
+        """Not recorded; raises Unknown."""
+        raise Unknown(_NOT_HERE)
 
-    def _next(self, place: PlaybackPosition, kind: str) -> RecordedTurn | None:
+    async def save_file(
+        self, chat_id: str, data: bytes, media_type: str, *, title: str | None, user: str
+    ) -> dict[str, Any]:
+        """Not recorded; raises Unknown."""
+        raise Unknown(_NOT_HERE)
+
+    async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
+        """Not recorded; raises Unknown."""
+        raise Unknown(_NOT_HERE)
+
+    async def worker_registry(self) -> WorkerRegistry:
+        """Not recorded; raises Unknown."""
+        raise Unknown(_NOT_HERE)
+
+    def _next(self, position: PlaybackPosition, kind: str) -> RecordedTurn | None:
         """The next turn of that kind; between two that are sent, others may be left out."""
-        for turn in self._turns[place.played :]:
+        for turn in self._turns[position.played :]:
             if turn.kind == kind:
                 return turn
             if turn.kind == "send":
@@ -291,13 +320,24 @@ class RecordedEngine:
         return None
 
 
-class _NotRecorded:
-    """Something that an engine can do, or that holds such things."""
+class _NoApprovals:
+    """The approvals of a recording: none can be listed or decided outside the chat."""
 
-    def __getattr__(self, name: str) -> _NotRecorded:
-        return self
+    async def waiting(self, *, user: str, limit: int, after: str | None) -> dict[str, Any]:
+        raise Unknown(_NOT_HERE)
 
-    async def __call__(self, *_: Any, **__: Any) -> Any:
+    async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
+        raise Unknown(_NOT_HERE)
+
+    async def decide(
+        self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
+    ) -> dict[str, Any]:
+        raise Unknown(_NOT_HERE)
+
+    async def grants(self, chat_id: str, *, user: str) -> dict[str, Any]:
+        raise Unknown(_NOT_HERE)
+
+    async def revoke(self, chat_id: str, tool: str, *, user: str, via: str) -> None:
         raise Unknown(_NOT_HERE)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.engine.engine import ChatEngine
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RequestError
+from sluicegate.live.engine import LiveEngine
 from sluicegate.replay.recorder import FileRecorder
 
 __all__ = ["FileRecorder", "RecordingEngine"]
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sluicegate.wire.requests import ChatRequest
 
 
-class RecordingEngine(ChatEngine):
+class RecordingEngine(LiveEngine):
     """Tells its tape what clients ask and what they are sent, besides what every engine tells."""
 
     async def start(

@@ -15,8 +15,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from sluicegate import __version__
-from sluicegate.engine.engine import ChatEngine
 from sluicegate.errors import ConfigurationError
+from sluicegate.live.engine import LiveEngine
 from sluicegate.server.access import Access, is_loopback_name
 from sluicegate.server.approvals import approval_operations
 from sluicegate.server.authentication import authenticator
@@ -46,7 +46,9 @@ from sluicegate.transports.sse import ChatOverSse
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-OpenEngine: TypeAlias = Callable[[], Awaitable["ChatEngine"]]
+    from sluicegate.engine.engine import Engine
+
+OpenEngine: TypeAlias = Callable[[], Awaitable["Engine"]]
 
 
 class EngineHolder:
@@ -59,10 +61,10 @@ class EngineHolder:
     def __init__(self, open_engine: OpenEngine) -> None:
         """Take what opens the engine; nothing is opened yet."""
         self._open_engine = open_engine
-        self._holding: AsyncGenerator[ChatEngine] | None = None
-        self._opening: asyncio.Task[ChatEngine] | None = None
+        self._holding: AsyncGenerator[Engine] | None = None
+        self._opening: asyncio.Task[Engine] | None = None
 
-    async def get(self) -> ChatEngine:
+    async def get(self) -> Engine:
         """Return the engine; whoever comes first opens it, and all others wait for that.
 
         Raises:
@@ -80,7 +82,7 @@ class EngineHolder:
             raise
 
     @property
-    def opened(self) -> ChatEngine | None:
+    def opened(self) -> Engine | None:
         """The engine, if it is open."""
         opening = self._opening
         if opening is None or not opening.done() or opening.cancelled():
@@ -93,11 +95,11 @@ class EngineHolder:
         if holding is not None:
             await holding.aclose()
 
-    async def _open(self) -> ChatEngine:
+    async def _open(self) -> Engine:
         self._holding = self._hold()
         return await anext(self._holding)
 
-    async def _hold(self) -> AsyncGenerator[ChatEngine]:
+    async def _hold(self) -> AsyncGenerator[Engine]:
         engine = await self._open_engine()
         try:
             yield engine
@@ -170,13 +172,13 @@ def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -
         name = None if root is None else root.name
         model = replay.ScriptedModel.from_file(settings.model_script, root=name)
 
-    kind, tape = ChatEngine, None
+    kind, tape = LiveEngine, None
     if settings.record is not None:
         recording = importlib.import_module("sluicegate.replay.recording_engine")
         kind = recording.RecordingEngine
         tape = recording.FileRecorder(settings.record, redact=settings.redact)
 
-    async def open_engine() -> ChatEngine:
+    async def open_engine() -> Engine:
         return await kind.open(agent, settings.engine, model=model, tape=tape, policy=policy)
 
     return open_engine

@@ -26,7 +26,7 @@ from sluicegate.wire.decisions import is_handle
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.engine import Engine
     from sluicegate.transports.http_requests import BodyLimits
 
 VIA: Final = "http"
@@ -96,7 +96,7 @@ _ANSWER: Final[dict[str, Any]] = {
 def approval_operations(body: BodyLimits) -> list[Operation]:
     """Return the operations on approvals."""
 
-    async def decide(request: Request, engine: ChatEngine, user: str) -> Response:
+    async def decide(request: Request, engine: Engine, user: str) -> Response:
         approval_id = _approval_id(request)
         said = await read_json(request, body)
         if not isinstance(said, dict):
@@ -160,7 +160,7 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
     ]
 
 
-async def _waiting(request: Request, engine: ChatEngine, user: str) -> Response:
+async def _waiting(request: Request, engine: Engine, user: str) -> Response:
     return json_response(
         await engine.approvals.waiting(
             user=user, limit=limit_in(request), after=text_in(request, "after", most=_MAX_CURSOR)
@@ -168,7 +168,7 @@ async def _waiting(request: Request, engine: ChatEngine, user: str) -> Response:
     )
 
 
-async def _approval(request: Request, engine: ChatEngine, user: str) -> Response:
+async def _approval(request: Request, engine: Engine, user: str) -> Response:
     return json_response(await engine.approvals.get(_approval_id(request), user=user))
 
 
@@ -179,11 +179,11 @@ def _approval_id(request: Request) -> str:
     return approval_id
 
 
-async def _grants(request: Request, engine: ChatEngine, user: str) -> Response:
+async def _grants(request: Request, engine: Engine, user: str) -> Response:
     return json_response(await engine.approvals.grants(chat_id(request), user=user))
 
 
-async def _revoke(request: Request, engine: ChatEngine, user: str) -> Response:
+async def _revoke(request: Request, engine: Engine, user: str) -> Response:
     tool = str(request.path_params["tool"])
     if len(tool) > _MAX_NAME or not tool.isprintable():
         raise Unknown

@@ -13,7 +13,7 @@ from sluicegate.transports.http_requests import chat_id, read_json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.engine import Engine
     from sluicegate.transports.http_requests import BodyLimits
 
 MAX_CHATS: Final = 100
@@ -42,7 +42,7 @@ class StoredChats:
         """Take the limits of a body."""
         self._body = body
 
-    async def list_chats(self, request: Request, engine: ChatEngine, user: str) -> Response:
+    async def list_chats(self, request: Request, engine: Engine, user: str) -> Response:
         """``GET /chats``: newest first, ``?limit=&after=&q=``."""
         return json_response(
             await engine.list_chats(
@@ -53,11 +53,11 @@ class StoredChats:
             )
         )
 
-    async def get_chat(self, request: Request, engine: ChatEngine, user: str) -> Response:
+    async def get_chat(self, request: Request, engine: Engine, user: str) -> Response:
         """``GET /chats/{id}``: title, messages and status."""
         return json_response(await engine.get_chat(chat_id(request), user=user))
 
-    async def rename_chat(self, request: Request, engine: ChatEngine, user: str) -> Response:
+    async def rename_chat(self, request: Request, engine: Engine, user: str) -> Response:
         """``PATCH /chats/{id}``: a new title."""
         chat = chat_id(request)
         body = await read_json(request, self._body)
@@ -69,7 +69,7 @@ class StoredChats:
         await engine.rename_chat(chat, title.strip(), user=user)
         return Response(status_code=204)
 
-    async def delete_chat(self, request: Request, engine: ChatEngine, user: str) -> Response:
+    async def delete_chat(self, request: Request, engine: Engine, user: str) -> Response:
         """``DELETE /chats/{id}``: forget the chat."""
         await engine.delete_chat(chat_id(request), user=user)
         return Response(status_code=204)

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from google.adk.apps.app import App
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.engine import Engine
+    from sluicegate.replay.player import RecordedEngine
     from sluicegate.server.app import Application, Target
 
 DEMO: Final = "sluicegate.demo.agent:root_agent"
@@ -55,10 +56,10 @@ def replay(file: str, settings: Settings, *, paced: bool) -> int:
         ConfigurationError: The recording, a setting or the port cannot be used.
     """
     player = importlib.import_module("sluicegate.replay.player")
-    engine = player.RecordedEngine.from_file(file, paced=paced)
+    engine: RecordedEngine = player.RecordedEngine.from_file(file, paced=paced)
 
-    async def open_engine() -> ChatEngine:
-        return cast("ChatEngine", engine)
+    async def open_engine() -> Engine:
+        return engine
 
     application = build(open_engine, settings, suggestions=engine.suggestions)
     return _serve(application, settings, f"replays {file}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.engine import Engine
     from sluicegate.transports.http_requests import BodyLimits
 
 _RANGE: Final = re.compile(r"bytes\s*=\s*([0-9]{0,18})-([0-9]{0,18})", re.ASCII)
@@ -86,7 +86,7 @@ class StoredFiles:
         """Take the limits of a file."""
         self._body = body
 
-    async def save_file(self, request: Request, engine: ChatEngine, user: str) -> Response:
+    async def save_file(self, request: Request, engine: Engine, user: str) -> Response:
         """``POST /chats/{id}/files?filename=``: the raw body is the file."""
         chat = chat_id(request)
         title = _title(request)
@@ -99,7 +99,7 @@ class StoredFiles:
         stored = await engine.save_file(chat, data, media_type, title=title, user=user)
         return json_response(stored, status=201, headers={"location": quote(stored["url"], ":/%")})
 
-    async def get_file(self, request: Request, engine: ChatEngine, user: str) -> Response:
+    async def get_file(self, request: Request, engine: Engine, user: str) -> Response:
         """``GET /chats/{id}/files/{name}``: the whole file, or a range of it."""
         chat, name = chat_id(request), str(request.path_params["name"])
         if len(name) > MAX_TITLE or not name.isprintable() or name in (".", ".."):

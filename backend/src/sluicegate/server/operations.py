@@ -10,10 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 if TYPE_CHECKING:
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.engine import Engine
     from sluicegate.errors import RequestError
 
-Endpoint: TypeAlias = Callable[[Request, "ChatEngine", str], Awaitable[Response]]
+Endpoint: TypeAlias = Callable[[Request, "Engine", str], Awaitable[Response]]
 """Answers a request of an authenticated user."""
 
 OpenEndpoint: TypeAlias = Callable[[Request], Awaitable[Response]]

@@ -20,7 +20,7 @@ from sluicegate.server.operations import Operation, Success
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.engine import Engine
     from sluicegate.server.authentication import Authenticate
 
 COOKIE: Final = "sluicegate-session"
@@ -103,7 +103,7 @@ def session_operations(authenticate: Authenticate) -> list[Operation]:
     """Return the operations that keep a token in a cookie and forget it."""
     takes_cookies = isinstance(authenticate, OrByCookie)
 
-    async def sign_in(request: Request, _engine: ChatEngine, _user: str) -> Response:
+    async def sign_in(request: Request, _engine: Engine, _user: str) -> Response:
         response = Response(status_code=204, headers={"cache-control": "no-store"})
         token = bearer_token(request.headers.getlist("authorization"))
         if token is None or not takes_cookies:

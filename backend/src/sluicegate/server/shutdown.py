@@ -61,7 +61,7 @@ class Shutdown:
             transport.go_away()
         engine = self._engine.opened
         if engine is not None:
-            await engine.end(within=within, hurried=hurried)
+            await engine.drain(within=within, hurried=hurried)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + FLUSH_SECONDS
         while any(t.is_busy for t in self._transports) and loop.time() < deadline:

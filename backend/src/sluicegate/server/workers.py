@@ -92,10 +92,8 @@ class Registrations:
         return own, token
 
     async def _registry(self) -> WorkerRegistry:
-        registry = (await self._engine.get()).parts.workers
-        if registry is None:
-            raise Unavailable
-        return registry
+        engine = await self._engine.get()
+        return await engine.worker_registry()
 
 
 def worker_operations(registrations: Registrations) -> list[Operation]:

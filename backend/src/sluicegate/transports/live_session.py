@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.engine.failures import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, refusal_of
-from sluicegate.live.chat import open_live
 from sluicegate.live.outbox import Ended
 from sluicegate.live.supervisor import HELD_CLOSE_CODE
 from sluicegate.transports.http_requests import PARSED_ASIDE
@@ -28,7 +27,7 @@ from sluicegate.wire.live_frames import (
 )
 
 if TYPE_CHECKING:
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.engine import Engine
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.chat import OpenChat
     from sluicegate.transports.audio_in import AudioMeter
@@ -58,7 +57,7 @@ class LiveSocketOptions:
 class LiveSession:
     """The chat of one socket, from the first sign of who calls to the end."""
 
-    def __init__(self, engine: ChatEngine, wish: LiveSocketOptions, meter: AudioMeter) -> None:
+    def __init__(self, engine: Engine, wish: LiveSocketOptions, meter: AudioMeter) -> None:
         """Take what the socket was opened for; `bind` says which socket it is."""
         self._engine = engine
         self._wish = wish
@@ -169,8 +168,7 @@ class LiveSession:
     async def _open_for(self, user: str) -> None:
         wish, socket = self._wish, self._opened.socket
         try:
-            self._live = await open_live(
-                self._engine,
+            self._live = await self._engine.open_live(
                 wish.chat,
                 user=user,
                 client=Client(7, via=NAME),

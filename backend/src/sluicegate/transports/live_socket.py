@@ -16,7 +16,7 @@ from sluicegate.wire.requests import is_id
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.engine import Engine
     from sluicegate.transports.socket import Caller, SocketLimits
     from sluicegate.wire.requests import RequestLimits
 
@@ -47,7 +47,7 @@ class LiveOverSocket:
         # A turn that is being prepared is not given up with its socket.
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def serve(self, websocket: WebSocket, engine: ChatEngine, caller: Caller) -> None:
+    async def serve(self, websocket: WebSocket, engine: Engine, caller: Caller) -> None:
         """Accept a socket and have its chat open live until it ends.
 
         Raises:

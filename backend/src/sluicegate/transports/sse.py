@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.engine import Engine
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.transports.backpressure import Patience
     from sluicegate.transports.http_requests import BodyLimits
@@ -223,20 +223,20 @@ class ChatOverSse:
         self._patience = patience
         self._open = OpenStreams()
 
-    async def send(self, request: Request, engine: ChatEngine, user: str) -> Response:
+    async def send(self, request: Request, engine: Engine, user: str) -> Response:
         """``POST /chat``: start or join a turn and stream it."""
         client = client_of(request.headers, via=NAME)
         body = await read_json(request, self._body)
         chat_request = parse_chat_request(body, self._limits, own_files=self._own_files)
         return self._stream(await engine.start(chat_request, user=user, client=client))
 
-    async def resume(self, request: Request, engine: ChatEngine, user: str) -> Response:
+    async def resume(self, request: Request, engine: Engine, user: str) -> Response:
         """``GET /chat/{id}/stream``: stream the running message from its beginning, or 204."""
         client = client_of(request.headers, via=NAME)
         reader = await engine.resume(chat_id(request), user=user, client=client)
         return Response(status_code=204) if reader is None else self._stream(reader)
 
-    async def stop(self, request: Request, engine: ChatEngine, user: str) -> Response:
+    async def stop(self, request: Request, engine: Engine, user: str) -> Response:
         """``POST /chat/{id}/stop``: stop the running turn for real."""
         await engine.stop(chat_id(request), user=user)
         return Response(status_code=204)

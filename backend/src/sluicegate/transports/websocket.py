@@ -13,7 +13,7 @@ from sluicegate.wire.frames import parse_frame
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
-    from sluicegate.engine.engine import ChatEngine
+    from sluicegate.engine.engine import Engine
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.transports.socket import Caller, SocketLimits
     from sluicegate.wire.frames import ResumeFrame
@@ -42,7 +42,7 @@ class ChatOverWebSocket:
         # A turn that is being prepared is not given up with its socket.
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def serve(self, websocket: WebSocket, engine: ChatEngine, caller: Caller) -> None:
+    async def serve(self, websocket: WebSocket, engine: Engine, caller: Caller) -> None:
         """Accept a socket and answer its frames until it ends; its turns go on."""
         socket = Socket(websocket, caller, self._socket)
         opened = Opened(socket, _AnyChat(engine), caller, self._limits, self._own_files, NAME)
@@ -78,7 +78,7 @@ class ChatOverWebSocket:
 class _AnyChat:
     """The engine, asked about any chat."""
 
-    def __init__(self, engine: ChatEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.start = engine.start
         self._resume = engine.resume
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import HeldElsewhere
 from sluicegate.wire.messages import comparable, is_tool_part
 from tests.engine.talk import Talk, Turn, decide

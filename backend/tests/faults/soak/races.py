@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Literal
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, Superseded, TurnRunning
 from sluicegate.wire.messages import comparable
 from tests.engine.talk import Talk, decide

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.engine import ChatEngine
+from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.stores.sql.database import Database
 from tests.faults.soak.child import Child

@@ -1,0 +1,40 @@
+"""The engine that answers all transports: chats over requests, and chats that are open live."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sluicegate.engine.chat_engine import ChatEngine
+from sluicegate.live.chat import open_live
+
+if TYPE_CHECKING:
+    from sluicegate.engine.turn.reader import Client
+    from sluicegate.live.chat import OpenChat
+
+
+class LiveEngine(ChatEngine):
+    """A `ChatEngine` whose chats can be opened live, too."""
+
+    async def open_live(
+        self,
+        chat_id: str,
+        *,
+        user: str,
+        client: Client,
+        with_audio: bool,
+        marked_by_client: bool,
+    ) -> OpenChat:
+        """Open a chat live; the caller closes it.
+
+        Raises:
+            HeldElsewhere: the chat is open live already, or being answered.
+            RequestError: too many chats are open.
+        """
+        return await open_live(
+            self,
+            chat_id,
+            user=user,
+            client=client,
+            with_audio=with_audio,
+            marked_by_client=marked_by_client,
+        )
