@@ -34,6 +34,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import ClassVar, Literal
 
 
@@ -253,6 +254,11 @@ class ToolError(SluicegateError):
     def message(self) -> str:
         """The public sentence."""
         return str(self.args[0])
+
+
+def new_error_id() -> str:
+    """The id that stands in a public sentence and in the log."""
+    return secrets.token_hex(4)
 
 
 def refusal_of(error: Exception) -> RequestError | None:

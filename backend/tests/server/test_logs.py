@@ -18,9 +18,9 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 
+from sluicegate.engine.failures import describe
 from sluicegate.replay import ScriptedModel
 from sluicegate.server.logs import SafeFormatter, logging_to_stderr
-from sluicegate.server.responses import trace
 from sluicegate.server.settings import Settings
 
 SECRET = "sk-very-secret"
@@ -194,7 +194,7 @@ async def run_agent(agent: LlmAgent) -> None:
         async for _ in runner.run_async(user_id="u", session_id=session.id, new_message=text):
             pass
     except Exception as error:  # noqa: BLE001
-        logging.getLogger("sluicegate").error("the turn failed: %s", trace(error))
+        logging.getLogger("sluicegate").error("the turn failed: %s", describe(error))
     finally:
         logger.setLevel(before)
         await runner.close()

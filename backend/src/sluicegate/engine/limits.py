@@ -1,4 +1,8 @@
-"""How often a user may do something, counted by each process for itself."""
+"""Rate limits, counted by each process for itself.
+
+`RateLimit` bounds what a user does in any minute exactly; `TokenBucket` lets a connection burst and
+then holds it to a rate, for the price of two numbers.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +21,29 @@ TOO_MANY_TURNS: Final = (
 )
 TOO_MANY_MESSAGES: Final = "You have sent too much in a minute; wait a moment and send it again."
 
-_SPAN: Final = 60.0
-_MANY: Final = 1_000
-"""Users from which those are forgotten who have done nothing for a minute."""
+_WINDOW: Final = 60.0
+_PRUNE_AT: Final = 1_000
+"""Users from which on those are pruned who have done nothing for a minute."""
 
 
 class RateLimit:
-    """At most so many in any minute; ``clock`` is seconds of any one clock."""
+    """A sliding window per user: at most ``per_minute`` in any minute.
+
+    ``sentence`` is the public sentence of a refusal, ``clock`` returns seconds.
+    """
 
     def __init__(
         self, per_minute: int, sentence: str, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Take the bound, and what is said to whoever is over it."""
         self._bound = per_minute
         self._sentence = sentence
         self._clock = clock
-        self._moments: dict[str, deque[float]] = {}
-        self._prune_at = _MANY
+        self._times: dict[str, deque[float]] = {}
+        self._prune_at = _PRUNE_AT
+
+    def __len__(self) -> int:
+        """The number of users that are counted."""
+        return len(self._times)
 
     def take(self, user: str) -> None:
         """Count one more of a user.
@@ -42,21 +52,40 @@ class RateLimit:
             TooManyRequests: it would be one too many; it is not counted.
         """
         now = self._clock()
-        moments = self._moments.get(user)
-        if moments is None:
+        times = self._times.get(user)
+        if times is None:
             self._prune(now)
-            moments = self._moments[user] = deque()
-        while moments and moments[0] <= now - _SPAN:
-            moments.popleft()
-        if len(moments) >= self._bound:
-            wait = moments[0] + _SPAN - now
+            times = self._times[user] = deque()
+        while times and times[0] <= now - _WINDOW:
+            times.popleft()
+        if len(times) >= self._bound:
+            wait = times[0] + _WINDOW - now
             raise TooManyRequests(self._sentence, retry_after=max(1, ceil(wait)))
-        moments.append(now)
+        times.append(now)
 
     def _prune(self, now: float) -> None:
-        if len(self._moments) < self._prune_at:
+        if len(self._times) < self._prune_at:
             return
-        old = [user for user, moments in self._moments.items() if moments[-1] <= now - _SPAN]
-        for user in old:
-            del self._moments[user]
-        self._prune_at = max(_MANY, 2 * len(self._moments))
+        idle = [user for user, times in self._times.items() if times[-1] <= now - _WINDOW]
+        for user in idle:
+            del self._times[user]
+        self._prune_at = max(_PRUNE_AT, 2 * len(self._times))
+
+
+class TokenBucket:
+    """``burst`` tokens at once, then ``per_second``; times are seconds of any one clock."""
+
+    def __init__(self, burst: float, per_second: float, *, now: float) -> None:
+        self._burst = burst
+        self._per_second = per_second
+        self._tokens = float(burst)
+        self._filled_at = now
+
+    def take(self, now: float, tokens: float = 1) -> bool:
+        """Take tokens; False, and nothing is taken, when there are not as many left."""
+        self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._per_second)
+        self._filled_at = now
+        if self._tokens < tokens:
+            return False
+        self._tokens -= tokens
+        return True

@@ -13,7 +13,7 @@ from sluicegate.core.history import known_calls
 from sluicegate.core.keys import TurnKey
 from sluicegate.core.release.policy import open_release_buffer
 from sluicegate.core.translator import Translator
-from sluicegate.engine.failures import describe, new_error_id
+from sluicegate.engine.failures import describe
 from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.files.uploads import question_content
 from sluicegate.engine.guard.claims import RunningClaims
@@ -21,7 +21,7 @@ from sluicegate.engine.guard.guard import ApprovalGuard, ApprovalLimits
 from sluicegate.engine.models.fast_lane import FastLanes, ReaderBackpressure
 from sluicegate.engine.resources import PROCESS, EngineResources
 from sluicegate.engine.turn.runner import RunningTurn
-from sluicegate.errors import Unknown
+from sluicegate.errors import Unknown, new_error_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

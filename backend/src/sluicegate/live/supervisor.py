@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.plan import ContinueExchange, still_open
 from sluicegate.engine.continue_turn import AnswerTurn
-from sluicegate.engine.failures import describe, new_error_id
+from sluicegate.engine.failures import describe
 from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.guard.claims import RunningClaims
 from sluicegate.engine.start_turn import StartTurn, caps_of, report_to_log, stamp_of
-from sluicegate.errors import HeldElsewhere, RequestError, StoreError, Unavailable
+from sluicegate.errors import HeldElsewhere, RequestError, StoreError, Unavailable, new_error_id
 from sluicegate.live.approvals import INTERVAL, LiveApprovalGuard, LiveDesk, PendingApprovals
 from sluicegate.live.connection import Listening
 from sluicegate.live.continuation import LiveContinuation

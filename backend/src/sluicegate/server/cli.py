@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from sluicegate.engine.failures import describe
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.logs import logging_to_stderr
-from sluicegate.server.responses import trace
 from sluicegate.server.settings import load_settings
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last one to see it; its text may be a secret
-        sys.stderr.write(f"This failed unexpectedly: {trace(error)}.\n")
+        sys.stderr.write(f"This failed unexpectedly: {describe(error)}.\n")
         return FAILED
 
 

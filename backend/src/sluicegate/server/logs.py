@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.server.responses import name_of, trace
+from sluicegate.engine.failures import describe, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,7 +74,7 @@ class SafeFormatter(logging.Formatter):
         """Return the line; the record is not changed."""
         text = _text(record)
         if record.exc_info and record.exc_info[1] is not None:
-            text = f"{text.rstrip()} [{trace(record.exc_info[1], record.exc_info[2])}]"
+            text = f"{text.rstrip()} [{describe(record.exc_info[1], record.exc_info[2])}]"
         time = datetime.fromtimestamp(record.created, UTC).isoformat("T", "milliseconds")
         extras = _extras(record)
         if self._as_json:
@@ -86,7 +86,7 @@ class SafeFormatter(logging.Formatter):
 
 def _text(record: logging.LogRecord) -> str:
     if isinstance(record.msg, BaseException):
-        return name_of(type(record.msg))
+        return type_name(type(record.msg))
     template = str(record.msg)
     strict = _of_a_library(record.name)
     if strict and template not in _literals(record.pathname):
@@ -105,7 +105,7 @@ def _text(record: logging.LogRecord) -> str:
 
 def _argument(argument: Any, *, strict: bool) -> Any:
     if isinstance(argument, BaseException):
-        return name_of(type(argument))
+        return type_name(type(argument))
     if not strict or argument is None or isinstance(argument, bool | int | float):
         return argument
     return argument.__qualname__ if isinstance(argument, type) else WITHHELD
@@ -198,11 +198,11 @@ def _no_text_on_stderr() -> Iterator[None]:
 
     def log_unraisable(lost: sys.UnraisableHookArgs) -> None:
         if lost.exc_value is not None:
-            _log.error("an exception was lost: %s", trace(lost.exc_value, lost.exc_traceback))
+            _log.error("an exception was lost: %s", describe(lost.exc_value, lost.exc_traceback))
 
     def log_thread(lost: threading.ExceptHookArgs) -> None:
         if lost.exc_value is not None:
-            _log.error("a thread failed: %s", trace(lost.exc_value, lost.exc_traceback))
+            _log.error("a thread failed: %s", describe(lost.exc_value, lost.exc_traceback))
 
     sys.unraisablehook, threading.excepthook = log_unraisable, log_thread
     try:

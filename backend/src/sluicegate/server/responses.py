@@ -1,67 +1,33 @@
-"""What may be said of an exception in a log: its type and its frames, never its text."""
+"""Responses in one form: JSON, one plain sentence, and the sentence for what endpoints raise."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import logging
-import secrets
-import traceback
 from http import HTTPStatus
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from sluicegate.engine.failures import describe
-from sluicegate.errors import ConfigurationError, Unauthenticated, Unavailable, refusal_of
+from sluicegate.engine.failures import describe, internal_error_sentence
+from sluicegate.errors import (
+    ConfigurationError,
+    Unauthenticated,
+    Unavailable,
+    new_error_id,
+    refusal_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import TracebackType
 
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from sluicegate.errors import RequestError
-
-_MOST_FRAMES: Final = 12
-_MOST_CAUSES: Final = 5
-
-
-def trace(error: BaseException, tb: TracebackType | None = None) -> str:
-    """Return one line: type, then ``file:line function`` of the innermost frames, then the causes.
-
-    The text of an exception may hold whatever a tool or a model was given, so it is left out.
-    """
-    lines: list[str] = []
-    current: BaseException | None = error
-    frames = tb or error.__traceback__
-    while current is not None and len(lines) < _MOST_CAUSES:
-        lines.append(f"{name_of(type(current))} at {_frames(frames)}")
-        current = current.__cause__ or (
-            None if current.__suppress_context__ else current.__context__
-        )
-        frames = None if current is None else current.__traceback__
-    return "; caused by ".join(lines)
-
-
-def name_of(kind: type[BaseException]) -> str:
-    """Return the type's name, with its module where it is not built in."""
-    name = kind.__qualname__
-    return name if kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
-
-
-def _frames(tb: TracebackType | None) -> str:
-    # Without source lines: they are read from disk and hold arguments' names at best.
-    frames = [
-        f"{PurePath(frame.f_code.co_filename).name}:{line} {frame.f_code.co_name}"
-        for frame, line in traceback.walk_tb(tb)
-    ]
-    return " > ".join(frames[-_MOST_FRAMES:]) or "no frame"
-
 
 INTERNAL: Final = "internal"
 """The code of an answer 500."""
@@ -181,14 +147,14 @@ class Failures:
                 await respond_before_accept(response_to_error(error), scope, receive, send)
                 return
             if scope["type"] == "websocket":
-                _log.error("a socket failed: %s", trace(error))
+                _log.error("a socket failed: %s", describe(error))
                 # It may be closed already, by either side.
                 with contextlib.suppress(OSError, RuntimeError):
                     await send({"type": "websocket.close", "code": _UNEXPECTED})
                 return
             if isinstance(error, ConnectionAbortedError):
                 raise
-            _log.error("a response failed after it had begun: %s", trace(error))
+            _log.error("a response failed after it had begun: %s", describe(error))
             # The error's own text must not reach the log of whatever server this runs in.
             raise ConnectionAbortedError("The stream was cut after an error.") from None
 
@@ -203,7 +169,6 @@ def response_to_error(error: Exception) -> Response:
     if isinstance(error, ConfigurationError):
         _log.error("the application cannot start: %s", str(error))
         return refusal_response(Unavailable("The server is not set up yet; ask whoever runs it."))
-    error_id = secrets.token_hex(4)
-    _log.error("a request failed: error=%s %s", error_id, trace(error))
-    text = f"Something went wrong on the server; quote the error id {error_id} when you report it."
-    return sentence_response(500, INTERNAL, text)
+    error_id = new_error_id()
+    _log.error("a request failed: error=%s %s", error_id, describe(error))
+    return sentence_response(500, INTERNAL, internal_error_sentence(error_id))

@@ -13,8 +13,9 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import State
 
+from sluicegate.engine.limits import TokenBucket
 from sluicegate.transports.backpressure import ABORT
-from sluicegate.transports.socket import TEXTS, Allowance
+from sluicegate.transports.socket import TEXTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,7 +44,7 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
     burst: ClassVar[int] = 100
     frames_per_second: ClassVar[int] = 20
 
-    _allowance: Allowance | None = None
+    _frames: TokenBucket | None = None
     # Of the message that is arriving.
     _pieces = 0
     _bytes = 0
@@ -114,9 +115,9 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
 
     def _is_flooded(self) -> bool:
         now = self.loop.time()
-        if self._allowance is None:
-            self._allowance = Allowance(self.burst, self.frames_per_second, now=now)
-        return not self._allowance.take(now)
+        if self._frames is None:
+            self._frames = TokenBucket(self.burst, self.frames_per_second, now=now)
+        return not self._frames.take(now)
 
     def _refuse(self, reason: str) -> None:
         if not self.close_sent:

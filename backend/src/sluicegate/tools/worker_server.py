@@ -8,7 +8,6 @@ import importlib.util
 import inspect
 import json
 import logging
-import secrets
 import sys
 import typing
 from pathlib import Path
@@ -21,7 +20,7 @@ from opentelemetry import propagate
 from pydantic_core import to_jsonable_python
 
 from sluicegate import __version__
-from sluicegate.errors import ConfigurationError, ToolError
+from sluicegate.errors import ConfigurationError, ToolError, new_error_id
 from sluicegate.tools.functions import DeclaredFunction, declare
 from sluicegate.tools.worker_calls import CURRENT_CALL, ERROR_KEY, call_in
 from sluicegate.tools.worker_names import checked_tool_name
@@ -130,7 +129,7 @@ async def _answer(
     except ToolError as error:
         return _failed(error.message)
     except Exception as error:
-        error_id = secrets.token_hex(4)
+        error_id = new_error_id()
         logger.exception(
             "tool %s failed error=%s call=%s", function.name, error_id, call.id if call else "-"
         )

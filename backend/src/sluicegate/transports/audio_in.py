@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sluicegate.transports.socket import BROKEN_DATA, POLICY, TOO_LARGE, Allowance
+from sluicegate.engine.limits import TokenBucket
+from sluicegate.transports.socket import BROKEN_DATA, POLICY, TOO_LARGE
 from sluicegate.wire.live_frames import BYTES_PER_SECOND
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ class AudioMeter:
     def __init__(self, limits: AudioLimits, *, now: float) -> None:
         """Begin with nothing ahead of the clock."""
         self._limits = limits
-        self._played_at = now
-        self._messages = Allowance(
+        self._audio = TokenBucket(limits.ahead + limits.message, 1.0, now=now)
+        self._messages = TokenBucket(
             5 * limits.messages_per_second, limits.messages_per_second, now=now
         )
 
@@ -44,7 +45,6 @@ class AudioMeter:
         seconds = len(pcm) / BYTES_PER_SECOND
         if seconds > self._limits.message:
             return TOO_LARGE, "too_much_audio"
-        self._played_at = max(self._played_at, now) + seconds
-        if self._played_at - now > self._limits.ahead + self._limits.message:
+        if not self._audio.take(now, seconds):
             return POLICY, "audio_too_fast"
         return None

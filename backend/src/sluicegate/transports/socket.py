@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from starlette.websockets import WebSocketDisconnect
 
+from sluicegate.engine.limits import TokenBucket
 from sluicegate.errors import RequestError
 from sluicegate.transports.backpressure import Backlog, reset
 from sluicegate.wire.frames import HeartbeatFrame, encode_frame
@@ -82,26 +83,6 @@ class SocketLimits:
     patience: Patience
 
 
-class Allowance:
-    """So many at once, then so many a second; times are seconds of any one clock."""
-
-    def __init__(self, burst: int, per_second: float, *, now: float) -> None:
-        """Begin with a full allowance."""
-        self._burst = burst
-        self._per_second = per_second
-        self._left = float(burst)
-        self._at = now
-
-    def take(self, now: float) -> bool:
-        """Use one; False when there is none left."""
-        self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
-        self._at = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
-
-
 class Socket:
     """An accepted connection. It reads, keeps time and closes; what is said is not its business."""
 
@@ -112,7 +93,7 @@ class Socket:
         self._limits = limits
         self._clock = asyncio.get_running_loop().time
         now = self._clock()
-        self._allowance = Allowance(limits.burst, limits.frames_per_second, now=now)
+        self._frames = TokenBucket(limits.burst, limits.frames_per_second, now=now)
         self._idle_at = now + limits.first_frame
         self._heartbeat_at = now + limits.heartbeat
         self._recheck_at = now + limits.recheck
@@ -233,7 +214,7 @@ class Socket:
             self.end(None)
             return None
         text = message.get("text")
-        if not self._allowance.take(self._clock()):
+        if not self._frames.take(self._clock()):
             self.end(POLICY, "too_many_frames")
         elif text is None:
             self.end(NOT_ACCEPTED, "text_only")

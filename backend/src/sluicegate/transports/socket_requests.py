@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
-from sluicegate.engine.failures import describe
-from sluicegate.errors import Malformed, RequestError, TooManyRequests, refusal_of
+from sluicegate.engine.failures import describe, internal_error_sentence
+from sluicegate.errors import Malformed, RequestError, TooManyRequests, new_error_id, refusal_of
 from sluicegate.transports.http_requests import client_of
 from sluicegate.transports.socket import SIGNED_OUT
 from sluicegate.wire.frames import (
@@ -147,12 +146,9 @@ class OpenRequest:
             if refused is not error:
                 _log.warning("a request was refused, a store is away: %s", describe(error))
             return ErrorFrame(self._id, refused.message, refused.code)
-        error_id = secrets.token_hex(4)
+        error_id = new_error_id()
         _log.error("a request of a socket failed: error=%s %s", error_id, describe(error))
-        sentence = (
-            f"Something went wrong on the server; quote the error id {error_id} when you report it."
-        )
-        return ErrorFrame(self._id, sentence, "internal")
+        return ErrorFrame(self._id, internal_error_sentence(error_id), "internal")
 
 
 class SocketRequests:

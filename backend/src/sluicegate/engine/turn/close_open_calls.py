@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Literal
 from sluicegate.core.ledger_overlay import closing_words, ended_as, shown_answer
 from sluicegate.core.plan import call_key
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
-from sluicegate.engine.failures import describe, new_error_id
+from sluicegate.engine.failures import describe
 from sluicegate.engine.guard.recovery import look_up
 from sluicegate.engine.turn.session_log import Closed
+from sluicegate.errors import new_error_id
 from sluicegate.wire.chunks import BaseChunk, DataChunk
 
 if TYPE_CHECKING:

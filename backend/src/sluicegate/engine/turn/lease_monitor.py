@@ -6,9 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.engine.failures import new_error_id
 from sluicegate.engine.turn.replicas import READ_TTL
-from sluicegate.errors import StoreError
+from sluicegate.errors import StoreError, new_error_id
 from sluicegate.wire.chunks import ErrorChunk
 
 if TYPE_CHECKING:
