@@ -91,7 +91,7 @@ async def test_who_must_wait_is_told_how_long(
         response = await http.post("/api/chat", json=chat_body())
     assert (response.status_code, response.headers["retry-after"]) == (status, retry_after)
     assert SECRET not in response.text + caplog.text
-    assert ("a store is away" in caplog.text) == isinstance(error, StoreUnavailable)
+    assert ("a store is unavailable" in caplog.text) == isinstance(error, StoreUnavailable)
 
 
 async def test_an_unexpected_error_is_one_sentence_with_an_id_that_the_log_has(

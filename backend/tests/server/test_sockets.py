@@ -232,12 +232,12 @@ async def test_a_user_whose_newer_token_is_good_stays(tokens: Path) -> None:
     caller = SocketCaller(authenticate, connection)
     await caller.open()
     for token in ("Bearer one", "Bearer two"):
-        assert await caller.user({"authorization": token}) == "ada"
+        assert await caller.authenticate({"authorization": token}) == "ada"
     del valid["Bearer one"]
-    await caller.check()
+    await caller.recheck()
     valid["Bearer two"] = "bob"
     with pytest.raises(Unauthenticated):
-        await caller.check()
+        await caller.recheck()
 
 
 async def test_an_authentication_that_cannot_answer_refuses_the_handshake(

@@ -1,4 +1,4 @@
-"""A loop that is nothing but a clock with timers, moved by hand."""
+"""The clock and the timers of an event loop, advanced by a test."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class ClockedLoop:
-    """Has the time and the timers of an event loop."""
+    """A clock that stands still until `advance`."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -14,19 +14,19 @@ class ClockedLoop:
 
     @property
     def timers(self) -> int:
-        """How many are armed."""
+        """How many timers are armed."""
         return len(self._timers)
 
     def time(self) -> float:
         return self._now
 
-    def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
-        timer = Timer(self._now + delay, call, self._timers)
+    def call_later(self, delay: float, callback: Callable[[], None], /) -> Timer:
+        timer = Timer(self._now + delay, callback, self._timers)
         self._timers.append(timer)
         return timer
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and every timer fire that is due meanwhile."""
+        """Advance the clock and fire the timers that are due."""
         end = self._now + seconds
         while self._timers:
             first = min(self._timers, key=lambda timer: timer.at)
@@ -34,16 +34,16 @@ class ClockedLoop:
                 break
             self._now = max(self._now, first.at)
             first.cancel()
-            first.call()
+            first.callback()
         self._now = end
 
 
 class Timer:
-    """One call that is to come."""
+    """One callback that is scheduled."""
 
-    def __init__(self, at: float, call: Callable[[], None], armed: list[Timer]) -> None:
+    def __init__(self, at: float, callback: Callable[[], None], armed: list[Timer]) -> None:
         self.at = at
-        self.call = call
+        self.callback = callback
         self._armed = armed
 
     def cancel(self) -> None:

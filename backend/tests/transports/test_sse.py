@@ -16,8 +16,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import StoreError, TurnRunning
-from sluicegate.transports.backpressure import Patience
-from sluicegate.transports.sse import SILENT, EventStream, OpenStreams
+from sluicegate.transports.backpressure import WriteLimits
+from sluicegate.transports.sse import KEEP_ALIVE, EventStream, OpenStreams
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, chat_body, chunks, client, over_socket, serving
 from tests.server.fake_engine import (
@@ -243,7 +243,7 @@ async def test_no_comment_comes_before_there_was_silence_for_so_long(engine: Fak
 
     async def send(message: Message) -> None:
         nonlocal last
-        if message.get("body") == SILENT:
+        if message.get("body") == KEEP_ALIVE:
             assert loop.time() - last >= silence - 0.001
         last = loop.time()
 
@@ -251,7 +251,7 @@ async def test_no_comment_comes_before_there_was_silence_for_so_long(engine: Fak
         FakeReader(engine.steps),  # type: ignore[arg-type]
         open_streams=OpenStreams(),
         keep_alive=silence,
-        patience=Patience(1_000_000, 60.0),
+        limits=WriteLimits(1_000_000, 60.0),
     )
     scope = {"type": "http", "asgi": {"version": "3.0"}, "method": "POST"}
     await stream(scope, receive, send)

@@ -174,7 +174,7 @@ async def test_a_store_that_is_away_is_not_taken_for_a_fault_of_the_server(
     engine.refusal = StoreUnavailable(SECRET)
     [error] = await client.asks(send_frame())
     assert (error["code"], error["errorText"]) == ("unavailable", Unavailable.sentence)
-    assert "a store is away" in caplog.text
+    assert "a store is unavailable" in caplog.text
     assert SECRET not in str(error) + caplog.text
 
 

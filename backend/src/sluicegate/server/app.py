@@ -39,9 +39,9 @@ from sluicegate.server.settings import load_settings
 from sluicegate.server.shutdown import RefuseDuringShutdown, Shutdown
 from sluicegate.server.sockets import chat_sockets, live_sockets, socket_operations, socket_route
 from sluicegate.server.workers import Registrations, worker_operations
-from sluicegate.transports.backpressure import Patience
+from sluicegate.transports.backpressure import WriteLimits
 from sluicegate.transports.http_requests import BodyLimits
-from sluicegate.transports.sse import ChatOverSse
+from sluicegate.transports.sse import SseTransport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -213,12 +213,12 @@ def build(
     refuse_strangers(settings, authenticate)
     engine = EngineHolder(open_engine)
     body = BodyLimits(settings.max_body_bytes, settings.body_timeout)
-    sse = ChatOverSse(
+    sse = SseTransport(
         body=body,
         limits=settings.request_limits,
         own_files=settings.files_url,
         keep_alive=settings.keep_alive,
-        patience=Patience(settings.reader_backlog, settings.reader_patience),
+        writes=WriteLimits(settings.reader_backlog, settings.reader_patience),
     )
     sockets, live = chat_sockets(settings), live_sockets(settings)
 
@@ -230,14 +230,14 @@ def build(
         try:
             yield
         finally:
-            ending.cut()
+            ending.abort()
             await engine.close()
 
     asked = or_by_cookie(authenticate or authenticator(settings))
     operations = [
         *chat_operations(sse),
         *stored_operations(StoredChats(body=body)),
-        *file_operations(StoredFiles(body=BodyLimits(settings.max_file_bytes, body.seconds))),
+        *file_operations(StoredFiles(body=BodyLimits(settings.max_file_bytes, body.timeout))),
         *approval_operations(body),
         *session_operations(asked),
         *oauth_operations(settings),

@@ -164,7 +164,7 @@ def response_to_error(error: Exception) -> Response:
     refused = refusal_of(error)
     if refused is not None:
         if refused is not error:
-            _log.warning("a request was refused, a store is away: %s", describe(error))
+            _log.warning("request refused, a store is unavailable: %s", describe(error))
         return refusal_response(refused)
     if isinstance(error, ConfigurationError):
         _log.error("the application cannot start: %s", str(error))

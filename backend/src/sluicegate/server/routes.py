@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.chats import StoredChats
     from sluicegate.server.operations import OpenEndpoint
-    from sluicegate.transports.sse import ChatOverSse
+    from sluicegate.transports.sse import SseTransport
 
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
 _MESSAGE: Final[dict[str, Any]] = {
@@ -133,7 +133,7 @@ _DECISIONS: Final = (
 )
 
 
-def chat_operations(sse: ChatOverSse) -> list[Operation]:
+def chat_operations(sse: SseTransport) -> list[Operation]:
     """Return the operations that send, resume and stop a turn."""
     return [
         Operation(

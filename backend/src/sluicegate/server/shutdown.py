@@ -34,7 +34,7 @@ class Transport(Protocol):
     def go_away(self) -> None:
         """Tell clients that understand it that the end is near."""
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Break what is open, so that clients come back."""
 
 
@@ -68,12 +68,12 @@ class Shutdown:
             if hurried.is_set():
                 break
             await asyncio.sleep(_PAUSE)
-        self.cut()
+        self.abort()
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Break what is open; the turns are not touched."""
         for transport in self._transports:
-            transport.cut()
+            transport.abort()
 
 
 class RefuseDuringShutdown:

@@ -11,10 +11,10 @@ from sluicegate.server.authentication import TrustedHeader, anyone_on_this_machi
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.session_cookie import with_authorization
 from sluicegate.transports.audio_in import AudioLimits
-from sluicegate.transports.backpressure import Patience
-from sluicegate.transports.live_socket import LiveOverSocket
+from sluicegate.transports.backpressure import WriteLimits
+from sluicegate.transports.live_socket import LiveTransport
 from sluicegate.transports.socket import SocketLimits
-from sluicegate.transports.websocket import ChatOverWebSocket
+from sluicegate.transports.websocket import WebSocketTransport
 from sluicegate.wire.live_frames import SUBPROTOCOL
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SocketCaller:
         self._connection = connection
         self._opener: str | None = None
         self._by_token: dict[str, HTTPConnection] = {}
-        self.is_gone = False
+        self.is_revoked = False
 
     async def open(self) -> None:
         """Learn who opens the socket.
@@ -57,7 +57,7 @@ class SocketCaller:
             if isinstance(self._authenticate, TrustedHeader):
                 raise
 
-    async def user(self, headers: Mapping[str, str]) -> str:
+    async def authenticate(self, headers: Mapping[str, str]) -> str:
         """Return the user of a frame with these headers.
 
         Raises:
@@ -71,7 +71,7 @@ class SocketCaller:
         self._by_token[user] = connection
         return user
 
-    async def check(self) -> None:
+    async def recheck(self) -> None:
         """Ask again about whoever opened the socket, or about the last token of each user.
 
         Raises:
@@ -88,9 +88,9 @@ class SocketCaller:
             if await identify(self._authenticate, self._connection) == opener:
                 return
         except Unauthenticated:
-            self.is_gone = True
+            self.is_revoked = True
             raise
-        self.is_gone = True
+        self.is_revoked = True
         raise Unauthenticated
 
 
@@ -105,9 +105,9 @@ def _with_frame_token(connection: HTTPConnection, authorization: str) -> HTTPCon
     return with_authorization(connection, authorization)
 
 
-def chat_sockets(settings: Settings) -> ChatOverWebSocket:
+def chat_sockets(settings: Settings) -> WebSocketTransport:
     """Return the endpoint for any chat, with the limits that are set."""
-    return ChatOverWebSocket(
+    return WebSocketTransport(
         socket=_limits(settings),
         limits=settings.request_limits,
         own_files=settings.files_url,
@@ -115,9 +115,9 @@ def chat_sockets(settings: Settings) -> ChatOverWebSocket:
     )
 
 
-def live_sockets(settings: Settings) -> LiveOverSocket:
+def live_sockets(settings: Settings) -> LiveTransport:
     """Return the endpoint for live chats, with the limits that are set."""
-    return LiveOverSocket(
+    return LiveTransport(
         socket=_limits(settings),
         audio=AudioLimits(
             settings.max_audio_frame,
@@ -139,13 +139,13 @@ def _limits(settings: Settings) -> SocketLimits:
         idle=settings.idle_timeout,
         heartbeat=settings.keep_alive,
         recheck=settings.recheck_interval,
-        patience=Patience(settings.reader_backlog, settings.reader_patience),
+        writes=WriteLimits(settings.reader_backlog, settings.reader_patience),
     )
 
 
 def socket_route(
     path: str,
-    sockets: ChatOverWebSocket | LiveOverSocket,
+    sockets: WebSocketTransport | LiveTransport,
     *,
     authenticate: Authenticate,
     engine: EngineHolder,

@@ -47,7 +47,7 @@ class Ends(Protocol):
     async def end(self, within: float, hurried: asyncio.Event) -> None:
         """Come to an end in so many seconds, or as soon as ``hurried`` is set."""
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Break what is still open."""
 
 
@@ -122,7 +122,7 @@ class Server(uvicorn.Server):
             self._hurried.set()
             await asyncio.wait([self._draining])
         if self.ending is not None:
-            self.ending.cut()
+            self.ending.abort()
         await super().shutdown(sockets)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sluicegate.engine.limits import TokenBucket
-from sluicegate.transports.socket import BROKEN_DATA, POLICY, TOO_LARGE
+from sluicegate.transports.socket import INVALID_DATA, MESSAGE_TOO_BIG, POLICY_VIOLATION
 from sluicegate.wire.live_frames import BYTES_PER_SECOND
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ class AudioMeter:
     def fault(self, pcm: bytes, now: float) -> Fault | None:
         """Return why a message ends the socket; None if it does not."""
         if not self._messages.take(now):
-            return POLICY, "too_many_frames"
+            return POLICY_VIOLATION, "too_many_frames"
         if len(pcm) % 2:
-            return BROKEN_DATA, "half_a_sample"
+            return INVALID_DATA, "half_a_sample"
         seconds = len(pcm) / BYTES_PER_SECOND
         if seconds > self._limits.message:
-            return TOO_LARGE, "too_much_audio"
+            return MESSAGE_TOO_BIG, "too_much_audio"
         if not self._audio.take(now, seconds):
-            return POLICY, "audio_too_fast"
+            return POLICY_VIOLATION, "audio_too_fast"
         return None

@@ -1,10 +1,10 @@
-"""A client that does not take what is ready: how long that is borne."""
+"""Backpressure: a client that blocks a write for too long, with too much unread, is dropped."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,67 +15,92 @@ ABORT: Final = "sluicegate.abort"
 """The ASGI extension by which the server offers to reset a connection: ``{"call": …}``."""
 
 
-def reset(scope: Scope) -> None:
-    """Reset the connection of a request, where the server can."""
+def abort_connection(scope: Scope) -> None:
+    """Reset the connection of a request, if the server offers it."""
     call = ((scope.get("extensions") or {}).get(ABORT) or {}).get("call")
     if call is not None:
         call()
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How far a client may be behind, in bytes, and for how many seconds one write may wait."""
+class WriteLimits:
+    """The backlog in bytes, and the seconds of one write, beyond which a client is dropped."""
 
     backlog: int
-    seconds: float
+    timeout: float
 
 
-class Backlog:
-    """Watches the writes to one client; a write that does not wait costs next to nothing.
+class Timers(Protocol):
+    """The clock and the timers of an event loop."""
 
-    ``give_up`` is called once, when a write has waited for so long while more than so much else
-    is ready. A client that takes little but is not far behind is left alone: it costs no more
-    than that.
+    def time(self) -> float:
+        """Return the time of the clock in seconds."""
+
+    def call_later(self, delay: float, callback: Callable[[], None], /) -> Timer:
+        """Call back after a delay in seconds."""
+
+
+class Timer(Protocol):
+    """A callback that is scheduled."""
+
+    def cancel(self) -> None:
+        """Cancel the callback."""
+
+
+class WriteMonitor:
+    """Watches the writes to one client; a write that does not block arms no timer.
+
+    ``abort`` is called once, when a write has blocked for ``limits.timeout`` seconds while more
+    than ``limits.backlog`` bytes are ready. A slow client with a small backlog is not dropped.
+
+    Args:
+        limits: The bounds of the client.
+        backlog: Returns the bytes that are ready and not yet written.
+        abort: Drops the client.
+        loop: The clock; the running event loop unless given.
     """
 
     def __init__(
-        self, patience: Patience, *, behind: Callable[[], int], give_up: Callable[[], None]
+        self,
+        limits: WriteLimits,
+        *,
+        backlog: Callable[[], int],
+        abort: Callable[[], None],
+        loop: Timers | None = None,
     ) -> None:
-        """Take the bounds, what is ready and not taken in bytes, and what ends the client."""
-        self._patience = patience
-        self._behind = behind
-        self._give_up = give_up
-        self._loop = asyncio.get_running_loop()
-        self._waits_since: float | None = None
-        self.wrote_at = self._loop.time()
+        self._limits = limits
+        self._backlog = backlog
+        self._abort = abort
+        self._loop: Timers = asyncio.get_running_loop() if loop is None else loop
+        self._blocked_since: float | None = None
+        self.last_write_at = self._loop.time()
         """When the last write began, by the loop's clock."""
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
 
-    def begin(self) -> None:
-        """A write begins."""
-        self.wrote_at = self._waits_since = self._loop.time()
+    def started(self) -> None:
+        """Record that a write begins."""
+        self.last_write_at = self._blocked_since = self._loop.time()
         if self._timer is None:
-            self._timer = self._loop.call_later(self._patience.seconds, self._look)
+            self._timer = self._loop.call_later(self._limits.timeout, self._check)
 
-    def end(self) -> None:
-        """The write was taken."""
-        self._waits_since = None
+    def finished(self) -> None:
+        """Record that the write has ended."""
+        self._blocked_since = None
 
     def close(self) -> None:
-        """There are no more writes."""
-        self._waits_since = None
+        """Stop watching."""
+        self._blocked_since = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._timer = None
-        since = self._waits_since
+        since = self._blocked_since
         if since is None:
             return
-        left = since + self._patience.seconds - self._loop.time()
-        if left <= 0 and self._behind() > self._patience.backlog:
-            self._give_up()
+        left = since + self._limits.timeout - self._loop.time()
+        if left <= 0 and self._backlog() > self._limits.backlog:
+            self._abort()
             return
-        wait = left if left > 0 else self._patience.seconds
-        self._timer = self._loop.call_later(wait, self._look)
+        self._timer = self._loop.call_later(left if left > 0 else self._limits.timeout, self._check)

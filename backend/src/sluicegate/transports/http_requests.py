@@ -1,4 +1,4 @@
-"""What a request says besides its route: its body, its chat, and what its client can read."""
+"""Parsing of HTTP requests: the JSON body, the chat id and the headers of the client."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _RELEASES: Final[dict[str, Literal["deferred", "preview", "progressive"]]] = {
     "preview": "preview",
     "progressive": "progressive",
 }
-PARSED_ASIDE: Final = 512 * 1024
-"""Bytes from which a body or a frame is parsed in a thread: other streams go on meanwhile."""
+PARSE_IN_THREAD_BYTES: Final = 512 * 1024
+"""Bytes from which a body or a frame is parsed in a thread, so that other streams continue."""
 
 
 @dataclass(frozen=True)
 class BodyLimits:
-    """How much a body may bring, and how long it may take."""
+    """The size of a body in bytes, and the seconds in which it must have arrived."""
 
     max_bytes: int
-    seconds: float
+    timeout: float
 
 
 async def read_json(request: Request, limits: BodyLimits) -> JsonValue:
@@ -41,13 +41,13 @@ async def read_json(request: Request, limits: BodyLimits) -> JsonValue:
 
     Raises:
         UnsupportedMediaType: It is not ``application/json`` in UTF-8, or it is compressed.
-        TooLarge: It is longer than the limit; what is over the limit is never stored.
-        RequestTimeout: It did not end in time.
+        TooLarge: It is longer than the limit; bytes beyond the limit are not kept.
+        RequestTimeout: It did not arrive in time.
         Malformed: It is not JSON as `strict_json` reads it.
     """
     _check_content_type(request.headers)
     body = await read_bytes(request, limits)
-    if len(body) < PARSED_ASIDE:
+    if len(body) < PARSE_IN_THREAD_BYTES:
         return strict_json.loads(body)
     return await asyncio.to_thread(strict_json.loads, body)
 
@@ -63,68 +63,72 @@ def _check_content_type(headers: Headers) -> None:
 
 
 async def read_bytes(request: Request, limits: BodyLimits) -> bytes:
-    """Read the body as it is; its bytes are counted while they arrive.
+    """Read the raw body; its bytes are counted while they arrive.
 
     Raises:
         UnsupportedMediaType: It is compressed.
         TooLarge: It is longer than the limit.
-        RequestTimeout: It did not end in time.
+        RequestTimeout: It did not arrive in time.
     """
     if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise UnsupportedMediaType("The body must not be compressed; send it as it is.")
     too_large = TooLarge(f"The body is over {limits.max_bytes:,} bytes; send less.")
     if _declared_length(request.headers) > limits.max_bytes:
         raise too_large
-    pieces: list[bytes] = []
+    received: list[bytes] = []
     size = 0
     try:
-        async with asyncio.timeout(limits.seconds):
-            async for piece in request.stream():
-                size += len(piece)
+        async with asyncio.timeout(limits.timeout):
+            async for data in request.stream():
+                size += len(data)
                 if size > limits.max_bytes:
                     raise too_large
-                pieces.append(piece)
+                received.append(data)
     except TimeoutError:
         raise RequestTimeout from None
-    return b"".join(pieces)
+    return b"".join(received)
 
 
 def _declared_length(headers: Headers) -> int:
     declared = headers.get("content-length", "0")
     if not (declared.isascii() and declared.isdigit()):
         raise Malformed("The header content-length is not a number.")
-    # Servers refuse two lengths that differ; twenty digits are too large in any case.
+    # Servers refuse two different lengths; a number of twenty digits is too large anyway.
     return int(declared[:20])
 
 
 def chat_id(request: Request) -> str:
-    """Return the chat that the path names.
+    """Return the chat id of the path.
 
     Raises:
-        Unknown: No chat can have this id.
+        Unknown: It is not a valid chat id.
     """
-    given: object = request.path_params["id"]
-    if not is_id(given):
+    value: object = request.path_params["id"]
+    if not is_id(value):
         raise Unknown
-    return given
+    return value
 
 
-def client_of(headers: Mapping[str, str], *, via: str, unsaid: Literal["6", "7"] = "6") -> Client:
-    """Return what the client says of itself: ``x-ai-sdk`` and ``x-release``, in lower case.
+def client_from_headers(
+    headers: Mapping[str, str], *, via: str, default_major: Literal["6", "7"] = "6"
+) -> Client:
+    """Return the client that the headers ``x-ai-sdk`` and ``x-release`` describe.
 
-    ``via`` is the name of the transport, ``unsaid`` the major of a client that does not say its
-    own.
+    Args:
+        headers: The headers, with names in lower case.
+        via: The name of the transport.
+        default_major: The major version of a client without ``x-ai-sdk``.
 
     Raises:
-        Malformed: One of them has another value than the protocol knows.
+        Malformed: A header has a value that the protocol does not define.
     """
-    major = _MAJORS.get(headers.get("x-ai-sdk", unsaid))
+    major = _MAJORS.get(headers.get("x-ai-sdk", default_major))
     if major is None:
         raise Malformed("The header x-ai-sdk must be 6 or 7, the major version of the AI SDK.")
-    wish = headers.get("x-release")
-    if wish is None:
+    requested = headers.get("x-release")
+    if requested is None:
         return Client(major=major, via=via)
-    release = _RELEASES.get(wish)
+    release = _RELEASES.get(requested)
     if release is None:
         raise Malformed("The header x-release must be deferred, preview or progressive.")
     return Client(major=major, release=release, via=via)

@@ -12,8 +12,8 @@ from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, refusal_of
 from sluicegate.live.outbox import Ended
 from sluicegate.live.supervisor import HELD_CLOSE_CODE
-from sluicegate.transports.http_requests import PARSED_ASIDE
-from sluicegate.transports.socket import FAULT, SIGNED_OUT
+from sluicegate.transports.http_requests import PARSE_IN_THREAD_BYTES
+from sluicegate.transports.socket import INTERNAL_ERROR, UNAUTHENTICATED
 from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
 from sluicegate.wire.live_frames import (
     LIVE_ID,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.chat import OpenChat
     from sluicegate.transports.audio_in import AudioMeter
-    from sluicegate.transports.socket_requests import Opened, SocketRequests
+    from sluicegate.transports.socket_requests import SocketContext, SocketRequests
     from sluicegate.wire.requests import ChatRequest
 
 NAME: Final = "live"
@@ -66,10 +66,10 @@ class LiveSession:
         self._opening: asyncio.Task[None] | None = None
         self._passing: asyncio.Task[None] | None = None
         self._announcing: set[asyncio.Task[None]] = set()
-        self._opened: Opened
+        self._opened: SocketContext
         self._requests: SocketRequests
 
-    def bind(self, opened: Opened, requests: SocketRequests) -> None:
+    def bind(self, opened: SocketContext, requests: SocketRequests) -> None:
         """Take the socket and its requests."""
         self._opened, self._requests = opened, requests
 
@@ -84,7 +84,7 @@ class LiveSession:
     async def begin(self) -> None:
         """Open the chat, if it is known already who calls."""
         try:
-            user = await self._opened.caller.user({})
+            user = await self._opened.caller.authenticate({})
         except Unauthenticated:
             # A frame may bring a token.
             return
@@ -93,15 +93,15 @@ class LiveSession:
     async def take(self, data: bytes) -> None:
         """Take one text message."""
         limit = self._opened.limits.file_bytes
-        if len(data) >= PARSED_ASIDE:
+        if len(data) >= PARSE_IN_THREAD_BYTES:
             frame = await asyncio.to_thread(parse_live_frame, data, max_image=limit)
         else:
             frame = parse_live_frame(data, max_image=limit)
         if self._opening is None and isinstance(frame, SendFrame | ResumeFrame):
             try:
-                self._open(await self._opened.caller.user(frame.headers))
+                self._open(await self._opened.caller.authenticate(frame.headers))
             except RequestError as error:
-                await self._requests.refuse(frame.request_id, error)
+                await self._requests.reject(frame.request_id, error)
                 return
         if isinstance(frame, ActivityFrame | ImageFrame | InterruptFrame):
             await self._take_live(frame)
@@ -110,16 +110,16 @@ class LiveSession:
             await asyncio.wait([self._opening])
             if self._live is None:
                 return
-        await self._requests.take(frame)
+        await self._requests.dispatch(frame)
 
     async def take_audio(self, pcm: bytes) -> None:
         """Take one binary message."""
         socket = self._opened.socket
         fault = self._meter.fault(pcm, asyncio.get_running_loop().time())
         if fault is not None:
-            socket.end(*fault)
+            socket.close(*fault)
         elif (live := await self._known()) is not None:
-            socket.was_used()
+            socket.mark_active()
             live.hear(pcm)
 
     def go_away(self) -> None:
@@ -129,7 +129,7 @@ class LiveSession:
 
     async def leave(self) -> None:
         """The socket has ended: let go of the chat."""
-        self._requests.leave()
+        self._requests.disconnect()
         for task in (self._passing, *self._announcing):
             if task is not None:
                 task.cancel()
@@ -146,7 +146,7 @@ class LiveSession:
     async def _known(self) -> OpenChat | None:
         """The chat once it is open; None if it is not, which ends the socket."""
         if self._opening is None:
-            self._opened.socket.end(SIGNED_OUT, Unauthenticated.code)
+            self._opened.socket.close(UNAUTHENTICATED, Unauthenticated.code)
             return None
         if not self._opening.done():
             await asyncio.wait([self._opening])
@@ -156,11 +156,11 @@ class LiveSession:
         live = await self._known()
         if live is None:
             return
-        self._opened.socket.was_used()
+        self._opened.socket.mark_active()
         try:
             live.take(frame)
         except RequestError as error:
-            await self._requests.refuse(LIVE_ID, error)
+            await self._requests.reject(LIVE_ID, error)
 
     def _open(self, user: str) -> None:
         self._opening = asyncio.create_task(self._open_for(user))
@@ -180,41 +180,41 @@ class LiveSession:
             if refused is not error:
                 _log.error("a live chat could not be opened: %s", describe(error))
             if refused is None:
-                socket.end(FAULT, "internal")
+                socket.close(INTERNAL_ERROR, "internal")
                 return
             await self._refuse(refused)
-            socket.end(
+            socket.close(
                 HELD_CLOSE_CODE if isinstance(refused, HeldElsewhere) else TRY_AGAIN, refused.code
             )
         else:
-            socket.was_used()
+            socket.mark_active()
             self._passing = asyncio.create_task(self._pass_on(self._live))
 
     async def _pass_on(self, live: OpenChat) -> None:
         socket = self._opened.socket
-        backlog = socket.watched(lambda: live.out.behind)
+        writes = socket.monitor_writes(lambda: live.out.behind)
         try:
             async for piece in live.out.pieces():
-                backlog.begin()
+                writes.started()
                 if isinstance(piece, bytes):
                     await socket.send_binary(piece)
                 elif isinstance(piece, Ended):
-                    await self._requests.idle(PATIENCE)
+                    await self._requests.wait_until_idle(PATIENCE)
                     await self._refuse(piece.error)
-                    socket.end(piece.close_code, piece.error.code)
+                    socket.close(piece.close_code, piece.error.code)
                 elif isinstance(piece, TurnFrame):
                     task = asyncio.create_task(self._announce(piece))
                     self._announcing.add(task)
                     task.add_done_callback(self._announcing.discard)
                 else:
                     await socket.send(encode_live_frame(piece))
-                backlog.end()
+                writes.finished()
         finally:
-            backlog.close()
+            writes.close()
 
     async def _announce(self, turn: TurnFrame) -> None:
         """Tell of a turn when no request is open: a client reads one answer at a time."""
-        await self._requests.idle()
+        await self._requests.wait_until_idle()
         await self._opened.socket.send(encode_live_frame(turn))
 
     async def _refuse(self, error: RequestError) -> None:

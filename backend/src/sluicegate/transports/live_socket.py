@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sluicegate.errors import Malformed
 from sluicegate.transports.audio_in import AudioLimits, AudioMeter
 from sluicegate.transports.live_session import NAME, LiveSession, LiveSocketOptions
-from sluicegate.transports.socket import RESTART, Socket
-from sluicegate.transports.socket_requests import Opened, SocketRequests
+from sluicegate.transports.socket import SERVICE_RESTART, Socket
+from sluicegate.transports.socket_requests import SocketContext, SocketRequests
 from sluicegate.wire.live_frames import SUBPROTOCOL
 from sluicegate.wire.requests import is_id
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sluicegate.wire.requests import RequestLimits
 
 
-class LiveOverSocket:
+class LiveTransport:
     """The endpoint, and the sockets that are open."""
 
     def __init__(
@@ -57,21 +57,21 @@ class LiveOverSocket:
         socket = Socket(websocket, caller, self._socket)
         meter = AudioMeter(self._audio, now=asyncio.get_running_loop().time())
         session = LiveSession(engine, wish, meter)
-        opened = Opened(socket, session, caller, self._limits, self._own_files, NAME)
+        opened = SocketContext(socket, session, caller, self._limits, self._own_files, NAME)
         session.bind(opened, SocketRequests(opened, self._max_requests, self._tasks))
         self._open[socket] = session
         try:
             await socket.run(
                 session.take,
                 is_busy=lambda: bool(opened.requests),
-                accepted=session.begin,
+                on_accept=session.begin,
                 subprotocol=SUBPROTOCOL if wish.with_audio else None,
-                take_binary=session.take_audio if wish.with_audio else None,
+                on_binary=session.take_audio if wish.with_audio else None,
             )
         finally:
             del self._open[socket]
             await asyncio.shield(session.leave())
-        await socket.close()
+        await socket.send_close()
 
     @property
     def is_busy(self) -> bool:
@@ -83,10 +83,10 @@ class LiveOverSocket:
         for session in self._open.values():
             session.go_away()
 
-    def cut(self) -> None:
+    def abort(self) -> None:
         """Close every socket; what waits in their chats goes on waiting."""
         for socket in self._open:
-            socket.end(RESTART, "restart")
+            socket.close(SERVICE_RESTART, "restart")
 
 
 def _wish(websocket: WebSocket) -> LiveSocketOptions:

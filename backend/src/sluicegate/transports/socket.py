@@ -1,4 +1,4 @@
-"""One open socket: what it takes in, how long it may be silent, and how it ends."""
+"""One accepted WebSocket: reading within limits, deadlines, heartbeats and the close code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from sluicegate.engine.limits import TokenBucket
 from sluicegate.errors import RequestError
-from sluicegate.transports.backpressure import Backlog, reset
+from sluicegate.transports.backpressure import WriteMonitor, abort_connection
 from sluicegate.wire.frames import HeartbeatFrame, encode_frame
 
 if TYPE_CHECKING:
@@ -21,57 +21,66 @@ if TYPE_CHECKING:
     from starlette.types import Message
     from starlette.websockets import WebSocket
 
-    from sluicegate.transports.backpressure import Patience
+    from sluicegate.transports.backpressure import WriteLimits
 
 TEXTS: Final = "sluicegate.texts"
 """The ASGI extension by which the server offers to write many messages at once: ``{"call": …}``."""
 
-RESTART: Final = 1012
-"""The server ends; a client that comes back finds its turns."""
+# Close codes of RFC 6455 section 7.4.1 and of its registry.
+NORMAL_CLOSURE: Final = 1000
+UNSUPPORTED_DATA: Final = 1003
+INVALID_DATA: Final = 1007
+POLICY_VIOLATION: Final = 1008
+MESSAGE_TOO_BIG: Final = 1009
+INTERNAL_ERROR: Final = 1011
+SERVICE_RESTART: Final = 1012
+"""The server ends; a client that reconnects finds its turns."""
 
-NOT_ACCEPTED: Final = 1003
-BROKEN_DATA: Final = 1007
-POLICY: Final = 1008
-TOO_LARGE: Final = 1009
-FAULT: Final = 1011
-IDLE: Final = 1000
-SIGNED_OUT: Final = 4401
+UNAUTHENTICATED: Final = 4401
 
-Take: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Takes one text message, in UTF-8."""
+OnText: TypeAlias = Callable[[bytes], Awaitable[None]]
+"""Receives one text message, in UTF-8."""
+
+OnBinary: TypeAlias = Callable[[bytes], Awaitable[None]]
+"""Receives one binary message."""
+
+OnAccept: TypeAlias = Callable[[], Awaitable[None]]
+"""Is called when the socket has been accepted."""
 
 SendTexts: TypeAlias = Callable[[Iterable[str]], Awaitable[None]]
 """Sends text messages that are ready together."""
 
-Accepted: TypeAlias = Callable[[], Awaitable[None]]
-"""Is called when the socket is open."""
-
 
 class Caller(Protocol):
-    """Who is behind a socket."""
+    """The user of a socket."""
 
-    async def user(self, headers: Mapping[str, str]) -> str:
+    async def authenticate(self, headers: Mapping[str, str]) -> str:
         """Return the user of a frame with these headers; names are in lower case.
 
         Raises:
-            Unauthenticated: Nobody, or not who it was when the socket was opened.
+            Unauthenticated: There is no user, or another one than that of the handshake.
         """
 
-    async def check(self) -> None:
-        """Ask again about everybody who was accepted.
+    async def recheck(self) -> None:
+        """Authenticate every accepted user again.
 
         Raises:
-            RequestError: Somebody is not accepted any more.
+            RequestError: A user is not valid any more.
         """
 
     @property
-    def is_gone(self) -> bool:
-        """Whether who opened the socket is not accepted any more."""
+    def is_revoked(self) -> bool:
+        """Whether the user of the handshake is not valid any more."""
 
 
 @dataclass(frozen=True)
 class SocketLimits:
-    """What one socket may bring, and for how many seconds it may be silent."""
+    """The bounds of one socket; times are in seconds.
+
+    ``frame_bytes`` bounds a text message, ``burst`` and ``frames_per_second`` their rate.
+    ``first_frame`` and ``idle`` are the deadlines of the first and of each next request,
+    ``heartbeat`` and ``recheck`` the intervals of heartbeats and of authentication.
+    """
 
     frame_bytes: int
     frames_per_second: int
@@ -80,14 +89,13 @@ class SocketLimits:
     idle: float
     heartbeat: float
     recheck: float
-    patience: Patience
+    writes: WriteLimits
 
 
 class Socket:
-    """An accepted connection. It reads, keeps time and closes; what is said is not its business."""
+    """A WebSocket connection. It reads, keeps deadlines and closes; messages are opaque to it."""
 
     def __init__(self, websocket: WebSocket, caller: Caller, limits: SocketLimits) -> None:
-        """Take a connection that is not accepted yet."""
         self._websocket = websocket
         self._caller = caller
         self._limits = limits
@@ -97,155 +105,150 @@ class Socket:
         self._idle_at = now + limits.first_frame
         self._heartbeat_at = now + limits.heartbeat
         self._recheck_at = now + limits.recheck
-        self._over = asyncio.Event()
+        self._closed = asyncio.Event()
         self._code: int | None = None
         self._reason = ""
-        self._first_is_missing = True
-        self._take_binary: Take | None = None
+        # Set until the first authenticated request.
+        self._is_unused = True
         offered = (websocket.scope.get("extensions") or {}).get(TEXTS) or {}
         self._send_texts: SendTexts = offered.get("call", self._send_each)
 
     async def run(
         self,
-        take: Take,
+        on_text: OnText,
         *,
         is_busy: Callable[[], bool],
-        accepted: Accepted | None = None,
+        on_accept: OnAccept | None = None,
         subprotocol: str | None = None,
-        take_binary: Take | None = None,
+        on_binary: OnBinary | None = None,
     ) -> None:
-        """Read messages until either side ends the socket; a busy one is not idle.
+        """Accept the socket and read messages until either side closes it.
 
-        Without ``take_binary`` a binary message ends it; with one, it says what becomes of it.
+        A socket is not idle while ``is_busy`` returns True. Without ``on_binary`` a binary message
+        closes the socket.
         """
-        self._take_binary = take_binary
         try:
             await self._websocket.accept(subprotocol)
         except OSError:
-            # Whoever asked for it is gone.
+            # The client has disconnected.
             return
-        if accepted is not None:
-            await accepted()
-        reading = asyncio.create_task(self._read(take))
-        reading.add_done_callback(lambda _: self._over.set())
+        if on_accept is not None:
+            await on_accept()
+        reading = asyncio.create_task(self._read(on_text, on_binary))
+        reading.add_done_callback(lambda _: self._closed.set())
         try:
-            await self._keep_time(is_busy)
+            await self._keep_deadlines(is_busy)
         finally:
             reading.cancel()
             await asyncio.wait([reading])
         if not reading.cancelled():
             reading.result()
 
-    async def close(self) -> None:
-        """Say why it ended, if there is still somebody to hear it."""
+    def close(self, code: int | None, reason: str = "") -> None:
+        """Close the socket, with a close frame if there is a code; the first call counts."""
+        if not self._closed.is_set():
+            self._code, self._reason = code, reason
+            self._closed.set()
+
+    async def send_close(self) -> None:
+        """Send the close frame, if `close` was given a code."""
         if self._code is not None:
-            # The other side may have closed meanwhile.
+            # The client may have closed meanwhile.
             with contextlib.suppress(WebSocketDisconnect, RuntimeError):
                 await self._websocket.close(self._code, self._reason)
 
-    def watched(self, behind: Callable[[], int]) -> Backlog:
-        """Return what watches the writes of one request, of which so many bytes are ready."""
-        return Backlog(self._limits.patience, behind=behind, give_up=self._give_up)
+    def monitor_writes(self, backlog: Callable[[], int]) -> WriteMonitor:
+        """Return a monitor for the writes of one request with this backlog in bytes."""
+        return WriteMonitor(self._limits.writes, backlog=backlog, abort=self._abort)
 
     async def send(self, text: str) -> None:
-        """Send a message; waits while the client does not read. After the end it is lost."""
-        if self._over.is_set():
-            return
-        await self._send(self._websocket.send_text, text)
+        """Send a message; blocks while the client does not read, does nothing once closed."""
+        if not self._closed.is_set():
+            await self._send(self._websocket.send_text, text)
 
     async def send_all(self, texts: Iterable[str]) -> None:
-        """Send messages that are ready together."""
-        if self._over.is_set():
-            return
-        self._heartbeat_at = self._clock() + self._limits.heartbeat
-        try:
-            await self._send_texts(texts)
-        except (WebSocketDisconnect, RuntimeError, OSError):
-            self.end(None)
+        """As `send`, with messages that are ready together."""
+        if not self._closed.is_set():
+            await self._send(self._send_texts, texts)
+
+    async def send_binary(self, data: bytes) -> None:
+        """As `send`, with a binary message."""
+        if not self._closed.is_set():
+            await self._send(self._websocket.send_bytes, data)
 
     async def _send_each(self, texts: Iterable[str]) -> None:
         for text in texts:
             await self._websocket.send_text(text)
 
-    async def send_binary(self, data: bytes) -> None:
-        """The same with a binary message."""
-        if not self._over.is_set():
-            await self._send(self._websocket.send_bytes, data)
-
-    async def _send(self, send: Callable[[Any], Awaitable[None]], message: str | bytes) -> None:
+    async def _send(self, send: Callable[[Any], Awaitable[None]], message: Any) -> None:
         self._heartbeat_at = self._clock() + self._limits.heartbeat
         try:
             await send(message)
-        except (WebSocketDisconnect, RuntimeError):
-            # RuntimeError: the server has closed by itself, for a message that was no WebSocket's.
-            self.end(None)
+        except (WebSocketDisconnect, RuntimeError, OSError):
+            # RuntimeError: the server has closed the socket itself, for a violation of RFC 6455.
+            # OSError: the server's way of writing many messages finds the socket closed.
+            self.close(None)
 
-    def end(self, code: int | None, reason: str = "") -> None:
-        """End the socket, with a close frame if there is a code; the first end counts."""
-        if not self._over.is_set():
-            self._code, self._reason = code, reason
-            self._over.set()
-
-    def was_used(self) -> None:
-        """Note that something meaningful has come or has ended: silence begins anew."""
-        self._first_is_missing = False
+    def mark_active(self) -> None:
+        """Restart the idle timeout: a request has begun or ended."""
+        self._is_unused = False
         self._idle_at = self._clock() + self._limits.idle
 
-    def _give_up(self) -> None:
-        """Drop a client that takes nothing; what waits to be written goes with it."""
-        self.end(None)
-        reset(self._websocket.scope)
+    def _abort(self) -> None:
+        """Reset the connection of a client that does not read, and drop unsent output."""
+        self.close(None)
+        abort_connection(self._websocket.scope)
 
-    async def _read(self, take: Take) -> None:
-        while not self._over.is_set():
+    async def _read(self, on_text: OnText, on_binary: OnBinary | None) -> None:
+        while not self._closed.is_set():
             message = await self._websocket.receive()
             binary = message.get("bytes")
-            if self._take_binary is not None and binary is not None:
-                await self._take_binary(binary)
+            if on_binary is not None and binary is not None:
+                await on_binary(binary)
                 continue
-            data = self._data_of(message)
+            data = self._text_of(message)
             if data is None:
                 return
-            await take(data)
+            await on_text(data)
 
-    def _data_of(self, message: Message) -> bytes | None:
-        """Return what a message brings; None ends the socket."""
+    def _text_of(self, message: Message) -> bytes | None:
+        """Return the text of a message in UTF-8; None if the message closes the socket."""
         if message["type"] == "websocket.disconnect":
-            self.end(None)
+            self.close(None)
             return None
         text = message.get("text")
         if not self._frames.take(self._clock()):
-            self.end(POLICY, "too_many_frames")
+            self.close(POLICY_VIOLATION, "too_many_frames")
         elif text is None:
-            self.end(NOT_ACCEPTED, "text_only")
+            self.close(UNSUPPORTED_DATA, "text_only")
         elif len(data := text.encode()) > self._limits.frame_bytes:
-            self.end(TOO_LARGE, "too_large")
+            self.close(MESSAGE_TOO_BIG, "too_large")
         else:
             return bytes(data)
         return None
 
-    async def _keep_time(self, is_busy: Callable[[], bool]) -> None:
-        while not self._over.is_set():
+    async def _keep_deadlines(self, is_busy: Callable[[], bool]) -> None:
+        while not self._closed.is_set():
             due = min(self._idle_at, self._heartbeat_at, self._recheck_at)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(due):
-                    await self._over.wait()
+                    await self._closed.wait()
                     return
-            await self._look(self._clock(), is_busy)
+            await self._check_deadlines(self._clock(), is_busy)
 
-    async def _look(self, now: float, is_busy: Callable[[], bool]) -> None:
+    async def _check_deadlines(self, now: float, is_busy: Callable[[], bool]) -> None:
         if now >= self._idle_at:
             if is_busy():
                 self._idle_at = now + self._limits.idle
-            elif self._first_is_missing:
-                self.end(POLICY, "timeout")
+            elif self._is_unused:
+                self.close(POLICY_VIOLATION, "timeout")
             else:
-                self.end(IDLE, "idle")
+                self.close(NORMAL_CLOSURE, "idle")
         if now >= self._recheck_at:
             self._recheck_at = now + self._limits.recheck
             try:
-                await self._caller.check()
+                await self._caller.recheck()
             except RequestError as error:
-                self.end(SIGNED_OUT, error.code)
+                self.close(UNAUTHENTICATED, error.code)
         if now >= self._heartbeat_at:
             await self.send(encode_frame(HeartbeatFrame()))
