@@ -20,7 +20,7 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.turn.reader import Client
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.wire.requests import parse_chat_request
 from tests.real_stores.postgres import Postgres
@@ -148,7 +148,7 @@ def _watched() -> Iterator[Callable[[], float]]:
 
     originals = [
         (owner, name, method)
-        for owner in (DatabaseLedger, DatabaseLeases)
+        for owner in (Ledger, DatabaseLeases)
         for name, method in vars(owner).items()
         if inspect.iscoroutinefunction(method) and not name.startswith("_")
     ]

@@ -322,7 +322,7 @@ async def test_a_race_that_is_lost_to_other_arguments_says_so(
     talk = Talk(engine)
     await talk.say("pay")
     ledger = engine.parts.ledger
-    decide_first = ledger.decide
+    decide_first = ledger.record_decisions
 
     async def overtaken(decisions: Any, **how: Any) -> Any:
         """Another server records a plain yes between the plan and the decision."""

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from sluicegate.engine.models.fast_lane import PIECES, ReaderBackpressure
-from sluicegate.stores.base import StreamReader
+from sluicegate.stores.streams.base import StreamReader
 
 WINDOW = 1_000
 PATIENCE = 5.0
@@ -18,7 +18,7 @@ class Reader:
     """So far behind."""
 
     def __init__(self, behind: int) -> None:
-        self.behind = behind
+        self.backlog = behind
 
 
 def joined(pace: ReaderBackpressure, *behind: int) -> list[Reader]:
@@ -66,10 +66,10 @@ async def test_it_goes_on_when_one_has_caught_up() -> None:
     pace = ReaderBackpressure(WINDOW, PATIENCE)
     [reader] = joined(pace, 2 * WINDOW)
     saying = asyncio.create_task(say(pace))
-    reader.behind = WINDOW + 1
+    reader.backlog = WINDOW + 1
     pace.moved()
     assert await is_held_up(saying)
-    reader.behind = WINDOW
+    reader.backlog = WINDOW
     pace.moved()
     await saying
 

@@ -77,7 +77,9 @@ async def die(talk: Talk, bank: Bank, *, paid: bool, edits: Any = None) -> None:
     ledger = talk.engine.parts.ledger
     [row] = await rows(talk)
     new = NewApproval(row.key, row.approval_id, row.tool, row.args_hash, 60.0)
-    await ledger.decide([Decision(new, approved=True, reason=None, edits=edits)], by="ann")
+    await ledger.record_decisions(
+        [Decision(new, approved=True, reason=None, edits=edits)], by="ann"
+    )
     assert await ledger.claim(row.key, owner="gone", args_hash=row.args_hash) is None
     if paid:
         bank.paid[idempotency_key(row.key)] = {"paid": 1}

@@ -315,7 +315,7 @@ async def test_a_reader_elsewhere_keeps_a_turn_going(
 
     async def looked(chat: ChatKey) -> LeaseState:
         found = await state(chat)
-        looks.append(found.is_read)
+        looks.append(found.has_remote_readers)
         if len(looks) == 3:
             has_outlived.set()
         return found

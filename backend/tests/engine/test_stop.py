@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.errors import Superseded
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import (
     Counted,
@@ -102,9 +102,9 @@ async def test_a_stop_that_comes_with_the_question_closes_it_in_the_ledger_too(
     counted = Counted()
     script = [calls(("pay", {"n": 1}), text="I pay. "), says("never said")]
     talk = Talk(await open_stage(scripted(script, [counted.tool()])), release)
-    request, stops = DatabaseLedger.request, list[asyncio.Task[None]]()
+    request, stops = Ledger.request, list[asyncio.Task[None]]()
 
-    async def request_and_stop(ledger: DatabaseLedger, new: Any) -> None:
+    async def request_and_stop(ledger: Ledger, new: Any) -> None:
         await request(ledger, new)
         turn = talk.engine._parts.turns.running(talk.engine._key(talk.user, talk.chat_id))
         assert turn is not None
@@ -112,7 +112,7 @@ async def test_a_stop_that_comes_with_the_question_closes_it_in_the_ledger_too(
         # ADK goes on with the run, and ends its calls itself, before the question is told.
         await turn.abort.wait()
 
-    monkeypatch.setattr(DatabaseLedger, "request", request_and_stop)
+    monkeypatch.setattr(Ledger, "request", request_and_stop)
     turn = talk.take(await read(await ask(talk)))
     await stops[0]
     [row] = await talk.engine._parts.ledger.rows(talk.engine._key(talk.user, talk.chat_id))
@@ -149,15 +149,15 @@ async def test_a_stop_in_the_middle_of_a_claim_waits_for_its_call(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted, claimed, may_go_on = Counted(), asyncio.Event(), asyncio.Event()
-    claim = DatabaseLedger.claim
+    claim = Ledger.claim
 
-    async def slow(ledger: DatabaseLedger, key: CallKey, **options: Any) -> ApprovalRow | None:
+    async def slow(ledger: Ledger, key: CallKey, **options: Any) -> ApprovalRow | None:
         row = await claim(ledger, key, **options)
         claimed.set()
         await may_go_on.wait()
         return row
 
-    monkeypatch.setattr(DatabaseLedger, "claim", slow)
+    monkeypatch.setattr(Ledger, "claim", slow)
     talk = Talk(await open_stage(scripted([calls(("pay", {"n": 1}))], [counted.tool()])))
     await talk.say("pay")
     reading = asyncio.create_task(read(await answer(talk)))

@@ -9,7 +9,7 @@ import pytest
 from sluicegate.core.keys import ChatKey, TurnKey
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import StoreError
-from sluicegate.stores.base import StreamWriter
+from sluicegate.stores.streams.base import StreamWriter
 from sluicegate.stores.streams.memory import MemoryStreamStore
 from sluicegate.wire.chunks import FinishChunk, ResetStepChunk, StartChunk, TextDeltaChunk
 from sluicegate.wire.encoding import encode
@@ -38,11 +38,11 @@ async def test_the_first_chunk_after_a_silence_is_given_at_once(
     monkeypatch.setattr(loop, "time", lambda: clock() + silence)
     writer, reader = await opened()
     texts = reader.texts()
-    await writer.append(START)
+    await writer.publish(START)
     assert await anext(texts) == [encode(START)]
     silence = 0.002
     coming = asyncio.ensure_future(anext(texts))
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     for _ in range(3):
         await asyncio.sleep(0)
     assert coming.done()
@@ -51,11 +51,11 @@ async def test_the_first_chunk_after_a_silence_is_given_at_once(
 async def test_what_comes_within_a_millisecond_comes_together() -> None:
     writer, reader = await opened()
     texts = reader.texts()
-    await writer.append(START)
+    await writer.publish(START)
     await anext(texts)
     coming = asyncio.ensure_future(anext(texts))
     for text in "abc":
-        await writer.append(delta(text))
+        await writer.publish(delta(text))
         await asyncio.sleep(0)
     assert await coming == [encode(delta(text)) for text in "abc"]
 
@@ -67,7 +67,7 @@ async def test_a_client_of_six_is_given_what_it_knows() -> None:
     assert found is not None
     reader = TurnReader([], found.read(), major=6)
     for chunk in (START, ResetStepChunk(), FINISH):
-        await writer.append(chunk)
+        await writer.publish(chunk)
     await writer.close()
     assert [chunk async for chunk in reader] == [START, FINISH]
 
@@ -75,14 +75,14 @@ async def test_a_client_of_six_is_given_what_it_knows() -> None:
 async def test_the_start_is_said_once() -> None:
     writer, reader = await opened([START])
     for chunk in (START, delta("a"), FINISH):
-        await writer.append(chunk)
+        await writer.publish(chunk)
     await writer.close()
     assert [chunk async for chunk in reader] == [START, delta("a"), FINISH]
 
 
 async def test_a_turn_without_its_last_chunk_is_no_success() -> None:
     writer, reader = await opened()
-    await writer.append(START)
+    await writer.publish(START)
     await writer.close()
     texts = reader.texts()
     await anext(texts)

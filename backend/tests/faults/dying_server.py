@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.continue_turn import AnswerTurn
 from sluicegate.engine.options import EngineOptions
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk, decide
 from tests.faults.paying_agents import AGENTS
@@ -38,11 +38,11 @@ def plant(point: str) -> None:
     if point == "decided":
         before(AnswerTurn, "start")
     elif point == "claimed":
-        _after(DatabaseLedger, "claim")
+        _after(Ledger, "claim")
     elif point == "effect":
-        before(DatabaseLedger, "finish")
+        before(Ledger, "store_outcome")
     elif point == "outcome":
-        _after(DatabaseLedger, "finish")
+        _after(Ledger, "store_outcome")
 
 
 def before(owner: type, name: str) -> None:

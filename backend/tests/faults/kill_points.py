@@ -19,7 +19,7 @@ from google.adk.events.event import Event
 from sluicegate.engine.continue_turn import AnswerTurn
 from sluicegate.engine.models.fast_lane import FastLanes
 from sluicegate.engine.turn.runner import RunningTurn
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sessions import ChatSessions
 
 
@@ -67,11 +67,11 @@ def _stored(*, confirmation: bool) -> None:
 
 
 POINTS: Final[dict[str, Callable[[], None]]] = {
-    "P0": lambda: before(DatabaseLedger, "decide"),
+    "P0": lambda: before(Ledger, "record_decisions"),
     "P1": lambda: before(AnswerTurn, "start"),
-    "P2": lambda: after(DatabaseLedger, "claim"),
-    "P3": lambda: before(DatabaseLedger, "finish"),
-    "P4": lambda: after(DatabaseLedger, "finish"),
+    "P2": lambda: after(Ledger, "claim"),
+    "P3": lambda: before(Ledger, "store_outcome"),
+    "P4": lambda: after(Ledger, "store_outcome"),
     "P5": lambda: before(FastLanes, "enter"),
     "P6": lambda: before(Telling, "__call__"),
     "P7": lambda: before(RunningTurn, "finish"),

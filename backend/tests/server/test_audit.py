@@ -16,7 +16,7 @@ from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.keys import CallKey
 from sluicegate.server.audit import audit
 from sluicegate.server.cli import main
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -32,7 +32,7 @@ def trail(folder: Path) -> None:
         database = await Database.open(URL)
         key = CallKey("app", "ann", "chat-1", "inv-1", "call-1")
         new = NewApproval(key, "ask-1", "pay", "0123456789abcdef", 60.0)
-        await DatabaseLedger(database).decide(
+        await Ledger(database).record_decisions(
             [Decision(new, approved=True, reason=REASON)], by="ann", via="sse"
         )
         await database.close()

@@ -20,7 +20,7 @@ import pytest
 
 from sluicegate.core.approvals import ApprovalRow
 from sluicegate.core.keys import ChatKey
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from tests.server.exchange import chat_body, chunks
 
@@ -108,7 +108,7 @@ class Served:
 
 async def _row(path: Path) -> ApprovalRow:
     database = await Database.open(f"sqlite+aiosqlite:///{path}")
-    [row] = await DatabaseLedger(database).rows(ChatKey("holder", "local", "held"))
+    [row] = await Ledger(database).rows(ChatKey("holder", "local", "held"))
     await database.close()
     return row
 

@@ -16,7 +16,7 @@ import pytest
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.sqlite import SqliteFile
 from tests.engine.stage import Counted, calls, says, scripted
@@ -184,7 +184,7 @@ async def test_a_tool_whose_claim_is_not_stored_does_not_run(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = await stage.asked()
-    claim = DatabaseLedger.claim
+    claim = Ledger.claim
     async with AsyncExitStack() as away:
 
         async def without_a_store(*args: Any, **named: Any) -> Any:
@@ -192,7 +192,7 @@ async def test_a_tool_whose_claim_is_not_stored_does_not_run(
             return await claim(*args, **named)
 
         with monkeypatch.context() as patched:
-            patched.setattr(DatabaseLedger, "claim", without_a_store)
+            patched.setattr(Ledger, "claim", without_a_store)
             read = await page.answer()
         assert [chunk["type"] for chunk in read][-1] == "error"
         assert stage.counted.runs == []

@@ -10,7 +10,7 @@ from sluicegate.core.keys import CallKey, ChatKey
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.leases.base import Leases
 
 CHAT = ChatKey("app", "ann", "chat-1")
@@ -46,7 +46,7 @@ def no(call: str = "call-1", reason: str | None = None) -> Decision:
 
 
 async def approve(ledger: Ledger, call: str = "call-1") -> None:
-    await ledger.decide([yes(call)], by="ann")
+    await ledger.record_decisions([yes(call)], by="ann")
 
 
 async def claim(ledger: Ledger, call: str = "call-1", owner: str = "me") -> None:
@@ -54,8 +54,8 @@ async def claim(ledger: Ledger, call: str = "call-1", owner: str = "me") -> None
     assert await ledger.claim(key(call), owner=owner, args_hash="hash") is None
 
 
-async def holder(leases: Leases, chat: ChatKey = CHAT) -> str | None:
-    return (await leases.state(chat)).holder
+async def owner_of(leases: Leases, chat: ChatKey = CHAT) -> str | None:
+    return (await leases.state(chat)).owner
 
 
 def unwritable(connection: Connection) -> None:

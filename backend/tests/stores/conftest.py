@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.stores.approvals.grants import DatabaseGrants
-from sluicegate.stores.approvals.inbox import DatabaseWaiting
-from sluicegate.stores.approvals.ledger import DatabaseLedger
-from sluicegate.stores.chats import DatabaseChats
+from sluicegate.stores.approvals.grants import Grants
+from sluicegate.stores.approvals.inbox import ApprovalInbox
+from sluicegate.stores.approvals.ledger import Ledger
+from sluicegate.stores.chats import ChatIndex
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.stores.sql.database import Database
@@ -25,9 +25,8 @@ from tests.stores.builders import Clock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from sluicegate.stores.approvals.approval_ports import Grants, Waiting
-    from sluicegate.stores.base import Chats, Ledger, StreamStore
     from sluicegate.stores.leases.base import Leases
+    from sluicegate.stores.streams.base import StreamStore
     from tests.real_stores.postgres import Postgres
     from tests.real_stores.valkey import Valkey
 
@@ -115,17 +114,17 @@ async def database(database_url: str, clock: Clock) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def ledger(database: Database) -> Ledger:
-    return DatabaseLedger(database)
+    return Ledger(database)
 
 
 @pytest.fixture
-def grants(database: Database, ledger: DatabaseLedger) -> Grants:
-    return DatabaseGrants(database, ledger)
+def grants(database: Database, ledger: Ledger) -> Grants:
+    return Grants(database, ledger)
 
 
 @pytest.fixture
-def waiting(database: Database) -> Waiting:
-    return DatabaseWaiting(database)
+def waiting(database: Database) -> ApprovalInbox:
+    return ApprovalInbox(database)
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "in the process"])
@@ -148,5 +147,5 @@ async def leases(leases_url: str | None, clock: Clock) -> AsyncIterator[Leases]:
 
 
 @pytest.fixture
-def chats(database: Database) -> Chats:
-    return DatabaseChats(database)
+def chats(database: Database) -> ChatIndex:
+    return ChatIndex(database)

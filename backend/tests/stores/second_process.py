@@ -17,7 +17,7 @@ import sys
 
 from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.keys import CallKey, ChatKey
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.sql.database import Database
 
@@ -30,7 +30,7 @@ def say(line: str) -> None:
 
 
 async def race(database: Database, owner: str) -> None:
-    leases, ledger = DatabaseLeases(database), DatabaseLedger(database)
+    leases, ledger = DatabaseLeases(database), Ledger(database)
     while call := (await asyncio.to_thread(sys.stdin.readline)).strip():
         fence, row = await asyncio.gather(
             leases.acquire(CHAT._replace(chat=call), owner=owner, ttl=60.0),
@@ -40,14 +40,14 @@ async def race(database: Database, owner: str) -> None:
 
 
 async def write(database: Database, owner: str) -> None:
-    ledger = DatabaseLedger(database)
+    ledger = Ledger(database)
     for number in itertools.count():
         key = CallKey(*CHAT, "inv-1", str(number))
         new = NewApproval(key, approval_id=f"ask-{number}", tool="pay", args_hash="h", ttl=60.0)
         await ledger.request([new])
-        await ledger.decide([Decision(new, approved=True, reason=None)], by="ann")
+        await ledger.record_decisions([Decision(new, approved=True, reason=None)], by="ann")
         await ledger.claim(key, owner=owner, args_hash="h")
-        await ledger.finish(key, owner=owner, state="executed", outcome="x" * 2_000)
+        await ledger.store_outcome(key, owner=owner, state="executed", outcome="x" * 2_000)
         say(str(number))
 
 

@@ -10,14 +10,13 @@ from sqlalchemy import text
 from sluicegate.core.keys import ChatKey
 from sluicegate.errors import ConfigurationError, StoreError
 from sluicegate.stores.approvals.audit import AuditEntry, AuditFilter, read_audit
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from tests.stores.builders import CHAT, TTL, claim, key, no, request, yes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sluicegate.stores.base import Ledger
     from tests.stores.builders import Clock
 
 ALL = AuditFilter()
@@ -32,9 +31,9 @@ async def actions(url: str, wanted: AuditFilter = ALL) -> list[str]:
 
 
 async def test_a_call_leaves_a_line_for_each_move(ledger: Ledger, database_url: str) -> None:
-    await ledger.decide([yes(reason="go on")], by="ann", via="sse")
+    await ledger.record_decisions([yes(reason="go on")], by="ann", via="sse")
     await ledger.claim(key(), owner="me", args_hash="hash")
-    await ledger.finish(key(), owner="me", state="failed", outcome={"error": "No money."})
+    await ledger.store_outcome(key(), owner="me", state="failed", outcome={"error": "No money."})
     asked, approved, claimed, failed = await trail(database_url)
     assert (asked.action, asked.by, asked.via) == ("requested", None, None)
     assert (approved.action, approved.by, approved.via) == ("approved", "ann", "sse")
@@ -51,7 +50,7 @@ async def test_a_call_leaves_a_line_for_each_move(ledger: Ledger, database_url: 
 async def test_moves_that_nobody_decided_leave_lines_too(
     ledger: Ledger, database_url: str, clock: Clock
 ) -> None:
-    await ledger.decide([no("a"), yes("b")], by="ann")
+    await ledger.record_decisions([no("a"), yes("b")], by="ann")
     await ledger.request([request("c"), request("d")])
     await ledger.refuse(key("b"), "not on Sundays")
     await ledger.supersede([key("c")])
@@ -65,17 +64,17 @@ async def test_moves_that_nobody_decided_leave_lines_too(
 
 async def claim_lost(ledger: Ledger) -> None:
     await claim(ledger, "e", owner="gone")
-    await ledger.abandon(CHAT, owners_alive=())
+    await ledger.mark_unknown(CHAT, owners_alive=())
 
 
 async def test_what_changes_nothing_leaves_no_line(ledger: Ledger, database_url: str) -> None:
     await claim(ledger)
     before = await actions(database_url)
     await ledger.request([request()])
-    await ledger.decide([no(), yes("other")], by="bob")
+    await ledger.record_decisions([no(), yes("other")], by="bob")
     await ledger.claim(key(), owner="another", args_hash="hash")
     await ledger.refuse(key(), "too late")
-    await ledger.finish(key(), owner="another", state="executed", outcome=None)
+    await ledger.store_outcome(key(), owner="another", state="executed", outcome=None)
     # The contradiction took the whole answer with it, but for the requests it was about.
     assert await actions(database_url) == [*before, "requested"]
 
@@ -139,7 +138,7 @@ async def test_what_cannot_be_read_is_said_in_one_sentence(
 
 async def test_reading_writes_nothing(sqlite_url: str, folder: Path) -> None:
     database = await Database.open(sqlite_url)
-    await DatabaseLedger(database).request([request()])
+    await Ledger(database).request([request()])
     before = (folder / "chats.db").read_bytes()
     assert await actions(sqlite_url) == ["requested"]
     assert (folder / "chats.db").read_bytes() == before

@@ -12,7 +12,7 @@ from sluicegate.errors import Malformed
 from tests.stores.builders import CHAT
 
 if TYPE_CHECKING:
-    from sluicegate.stores.base import ChatPage, Chats
+    from sluicegate.stores.chats import ChatIndex, ChatPage
     from tests.stores.builders import Clock
 
 
@@ -24,7 +24,7 @@ def ids(page: ChatPage) -> list[str]:
     return [entry.key.chat for entry in page.chats]
 
 
-async def all_pages(chats: Chats, limit: int, query: str | None = None) -> list[list[str]]:
+async def all_pages(chats: ChatIndex, limit: int, query: str | None = None) -> list[list[str]]:
     pages: list[list[str]] = []
     after = None
     while True:
@@ -35,13 +35,13 @@ async def all_pages(chats: Chats, limit: int, query: str | None = None) -> list[
             return pages
 
 
-async def fill(chats: Chats, clock: Clock, titles: dict[str, str | None]) -> None:
+async def fill(chats: ChatIndex, clock: Clock, titles: dict[str, str | None]) -> None:
     for chat, title in titles.items():
         clock.ahead += 1
         await chats.touch(key(chat), title=title)
 
 
-async def test_a_touched_chat_is_there_with_its_title(chats: Chats) -> None:
+async def test_a_touched_chat_is_there_with_its_title(chats: ChatIndex) -> None:
     assert await chats.get(CHAT) is None
     await chats.touch(CHAT, title="Hello")
     entry = await chats.get(CHAT)
@@ -50,7 +50,7 @@ async def test_a_touched_chat_is_there_with_its_title(chats: Chats) -> None:
     assert entry.updated_at > 1_700_000_000
 
 
-async def test_a_touch_updates_the_time_and_keeps_the_title(chats: Chats, clock: Clock) -> None:
+async def test_a_touch_updates_the_time_and_keeps_the_title(chats: ChatIndex, clock: Clock) -> None:
     await chats.touch(CHAT, title=None)
     first = await chats.get(CHAT)
     clock.ahead = 10
@@ -65,13 +65,13 @@ async def test_a_touch_updates_the_time_and_keeps_the_title(chats: Chats, clock:
     assert last.updated_at - first.updated_at >= 20 - 1e-3
 
 
-async def test_the_newest_chat_comes_first(chats: Chats, clock: Clock) -> None:
+async def test_the_newest_chat_comes_first(chats: ChatIndex, clock: Clock) -> None:
     await fill(chats, clock, {"a": None, "b": None, "c": None, "a ": None})
     await fill(chats, clock, {"b": None})
     assert await all_pages(chats, 10) == [["b", "a ", "c", "a"]]
 
 
-async def test_only_the_chats_of_this_app_and_user_are_listed(chats: Chats) -> None:
+async def test_only_the_chats_of_this_app_and_user_are_listed(chats: ChatIndex) -> None:
     await chats.touch(CHAT, title="mine")
     await chats.touch(ChatKey("app", "bob", "his"), title="his")
     await chats.touch(ChatKey("other", "ann", "elsewhere"), title="elsewhere")
@@ -88,20 +88,22 @@ async def test_only_the_chats_of_this_app_and_user_are_listed(chats: Chats) -> N
     ],
 )
 async def test_pages_follow_each_other_to_the_end(
-    chats: Chats, clock: Clock, limit: int, pages: list[list[str]]
+    chats: ChatIndex, clock: Clock, limit: int, pages: list[list[str]]
 ) -> None:
     await fill(chats, clock, dict.fromkeys("abcde"))
     assert await all_pages(chats, limit) == pages
 
 
-async def test_pages_hold_every_chat_of_one_moment(chats: Chats) -> None:
+async def test_pages_hold_every_chat_of_one_moment(chats: ChatIndex) -> None:
     for number in range(30):
         await chats.touch(key(f"{number:02}"), title=None)
     listed = [chat for page in await all_pages(chats, 7) for chat in page]
     assert sorted(listed) == [f"{number:02}" for number in range(30)]
 
 
-async def test_a_cursor_stays_right_when_chats_come_move_and_go(chats: Chats, clock: Clock) -> None:
+async def test_a_cursor_stays_right_when_chats_come_move_and_go(
+    chats: ChatIndex, clock: Clock
+) -> None:
     await fill(chats, clock, dict.fromkeys("abcde"))
     first = await chats.page("app", "ann", limit=2, after=None, query=None)
     assert ids(first) == ["e", "d"]
@@ -129,7 +131,7 @@ async def test_a_cursor_stays_right_when_chats_come_move_and_go(chats: Chats, cl
     ],
 )
 async def test_a_search_looks_for_the_words_as_they_stand(
-    chats: Chats, clock: Clock, query: str, found: list[str]
+    chats: ChatIndex, clock: Clock, query: str, found: list[str]
 ) -> None:
     titles: dict[str, str | None] = {
         "a": "Invoice 1",
@@ -144,7 +146,7 @@ async def test_a_search_looks_for_the_words_as_they_stand(
     assert [chat for page in await all_pages(chats, 1, query) for chat in page] == found
 
 
-async def test_a_renamed_chat_keeps_its_place(chats: Chats, clock: Clock) -> None:
+async def test_a_renamed_chat_keeps_its_place(chats: ChatIndex, clock: Clock) -> None:
     await fill(chats, clock, {"a": "old words", "b": None})
     assert await chats.rename(key("a"), "New Name")
     await chats.touch(key("b"), title=None)
@@ -156,7 +158,7 @@ async def test_a_renamed_chat_keeps_its_place(chats: Chats, clock: Clock) -> Non
     assert await all_pages(chats, 10, "old") == [[]]
 
 
-async def test_a_chat_that_is_not_there_is_neither_renamed_nor_deleted(chats: Chats) -> None:
+async def test_a_chat_that_is_not_there_is_neither_renamed_nor_deleted(chats: ChatIndex) -> None:
     await chats.touch(ChatKey("app", "bob", "chat-1"), title="his")
     assert not await chats.rename(CHAT, "mine")
     assert not await chats.delete(CHAT)
@@ -165,7 +167,7 @@ async def test_a_chat_that_is_not_there_is_neither_renamed_nor_deleted(chats: Ch
     assert his.title == "his"
 
 
-async def test_a_deleted_chat_is_gone(chats: Chats) -> None:
+async def test_a_deleted_chat_is_gone(chats: ChatIndex) -> None:
     await chats.touch(CHAT, title="Hello")
     assert await chats.delete(CHAT)
     assert await chats.get(CHAT) is None
@@ -196,6 +198,6 @@ async def test_a_deleted_chat_is_gone(chats: Chats) -> None:
         ),
     ],
 )
-async def test_a_cursor_that_is_none_of_ours_is_refused(chats: Chats, cursor: str) -> None:
+async def test_a_cursor_that_is_none_of_ours_is_refused(chats: ChatIndex, cursor: str) -> None:
     with pytest.raises(Malformed):
         await chats.page("app", "ann", limit=10, after=cursor, query=None)

@@ -13,7 +13,7 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from sluicegate.errors import StoreError, StoreUnavailable
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import META
 from tests.stores.builders import CHAT, approve, request
@@ -33,10 +33,10 @@ _WHOLE_SECONDS = {
 
 async def test_the_rows_are_there_after_a_restart(database_url: str) -> None:
     first = await Database.open(database_url)
-    await approve(DatabaseLedger(first))
+    await approve(Ledger(first))
     await first.close()
     second = await Database.open(database_url)
-    assert [row.state for row in await DatabaseLedger(second).rows(CHAT)] == ["approved"]
+    assert [row.state for row in await Ledger(second).rows(CHAT)] == ["approved"]
     await second.close()
 
 
@@ -44,7 +44,7 @@ async def test_an_error_repeats_nothing_of_what_was_to_be_stored(database: Datab
     drop = text("DROP TABLE sluicegate_approvals")
     await database.write(lambda connection: connection.execute(drop))
     with pytest.raises(StoreError) as failure:
-        await DatabaseLedger(database).request([replace(request(), tool="hunter2")])
+        await Ledger(database).request([replace(request(), tool="hunter2")])
     assert "hunter2" not in str(failure.value)
     assert "hunter2" not in str(failure.value.__cause__)
     async with database.sessions.connect() as connection:
@@ -54,7 +54,7 @@ async def test_an_error_repeats_nothing_of_what_was_to_be_stored(database: Datab
 
 
 async def test_a_closed_database_stays_closed(database: Database) -> None:
-    ledger = DatabaseLedger(database)
+    ledger = Ledger(database)
     await database.close()
     await database.close()
     with pytest.raises(StoreError, match="closed"):
@@ -83,14 +83,14 @@ async def test_adk_keeps_its_sessions_in_the_same_place(database: Database) -> N
     service = DatabaseSessionService(db_engine=database.sessions)
     session = await service.create_session(app_name="app", user_id="ann", session_id="chat-1")
     await service.append_event(session, Event(author="user"))
-    await DatabaseLedger(database).request([request()])
+    await Ledger(database).request([request()])
     loaded = await service.get_session(app_name="app", user_id="ann", session_id="chat-1")
     assert loaded is not None
     assert len(loaded.events) == 1
     await service.delete_session(app_name="app", user_id="ann", session_id="chat-1")
     count = text("SELECT count(*) FROM events")
     assert await database.read(lambda connection: connection.scalar(count)) == 0
-    assert len(await DatabaseLedger(database).rows(CHAT)) == 1
+    assert len(await Ledger(database).rows(CHAT)) == 1
 
 
 class Failing:

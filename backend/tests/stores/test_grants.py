@@ -14,15 +14,15 @@ from sluicegate.stores.approvals.audit import AuditFilter, read_audit
 from tests.stores.builders import CHAT, TTL, key, no, request, yes
 
 if TYPE_CHECKING:
-    from sluicegate.stores.approvals.approval_ports import Grants
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.grants import Grants
+    from sluicegate.stores.approvals.ledger import Ledger
     from tests.stores.builders import Clock
 
 OTHER = ChatKey("app", "ann", "chat-2")
 
 
 async def remember(ledger: Ledger, call: str = "call-1") -> None:
-    await ledger.decide([replace(yes(call), is_remembered=True)], by="ann", via="sse")
+    await ledger.record_decisions([replace(yes(call), is_remembered=True)], by="ann", via="sse")
 
 
 async def test_a_yes_can_be_remembered(ledger: Ledger, grants: Grants) -> None:
@@ -44,8 +44,8 @@ async def test_the_first_remembered_approval_of_a_tool_stays(
 async def test_only_a_yes_in_time_is_remembered(
     ledger: Ledger, grants: Grants, clock: Clock
 ) -> None:
-    await ledger.decide([replace(no("no"), is_remembered=True)], by="ann")
-    await ledger.decide([yes("plain")], by="ann")
+    await ledger.record_decisions([replace(no("no"), is_remembered=True)], by="ann")
+    await ledger.record_decisions([yes("plain")], by="ann")
     await ledger.request([request("late")])
     clock.ahead = TTL + 1
     await remember(ledger, "late")
@@ -54,12 +54,12 @@ async def test_only_a_yes_in_time_is_remembered(
 
 async def test_a_call_of_a_remembered_tool_is_approved_without_asking(ledger: Ledger) -> None:
     await remember(ledger)
-    row = await ledger.approve_remembered(request("call-2"))
+    row = await ledger.approve_by_grant(request("call-2"))
     assert row is not None
     assert (row.state, row.answer, row.decided_by) == ("approved", True, "ann")
     assert (row.grant_id, row.via, row.is_automatic) == ("ask-call-1", "remembered", True)
     assert await ledger.claim(key("call-2"), owner="me", args_hash="hash") is None
-    assert await ledger.approve_remembered(request("call-2")) == (await ledger.rows(CHAT))[-1]
+    assert await ledger.approve_by_grant(request("call-2")) == (await ledger.rows(CHAT))[-1]
 
 
 @pytest.mark.parametrize("case", ["another tool", "another chat", "another user"])
@@ -70,7 +70,7 @@ async def test_any_other_call_has_to_ask(ledger: Ledger, case: str) -> None:
         "another chat": request("call-2", OTHER),
         "another user": request("call-2", ChatKey("app", "bob", "chat-1")),
     }[case]
-    assert await ledger.approve_remembered(new) is None
+    assert await ledger.approve_by_grant(new) is None
     assert await ledger.rows(new.key.chat_key) == [
         row for row in await ledger.rows(CHAT) if new.key.chat_key == CHAT
     ]
@@ -79,7 +79,7 @@ async def test_any_other_call_has_to_ask(ledger: Ledger, case: str) -> None:
 async def test_a_call_that_a_person_was_asked_about_stays_theirs(ledger: Ledger) -> None:
     await ledger.request([request("call-2")])
     await remember(ledger)
-    assert await ledger.approve_remembered(request("call-2")) is None
+    assert await ledger.approve_by_grant(request("call-2")) is None
     [asked] = [row for row in await ledger.rows(CHAT) if row.key.call == "call-2"]
     assert asked.state == "requested"
 
@@ -88,7 +88,7 @@ async def test_what_is_taken_back_asks_again(ledger: Ledger, grants: Grants) -> 
     await remember(ledger)
     assert await grants.revoke(CHAT, "pay", by="ann", via="http")
     assert await grants.all(CHAT) == []
-    assert await ledger.approve_remembered(request("call-2")) is None
+    assert await ledger.approve_by_grant(request("call-2")) is None
     assert not await grants.revoke(CHAT, "pay", by="ann")
 
 
@@ -97,7 +97,7 @@ async def test_taking_back_stops_what_has_not_begun_and_nothing_else(
 ) -> None:
     await remember(ledger)
     for call in ("waits", "runs"):
-        await ledger.approve_remembered(request(call))
+        await ledger.approve_by_grant(request(call))
     await ledger.claim(key("runs"), owner="me", args_hash="hash")
     await grants.revoke(CHAT, "pay", by="ann")
     states = {row.key.call: (row.state, row.outcome) for row in await ledger.rows(CHAT)}
@@ -105,21 +105,21 @@ async def test_taking_back_stops_what_has_not_begun_and_nothing_else(
     assert states["waits"] == ("refused", {"error": "the remembered approval was taken back."})
     assert states["runs"] == ("executing", None)
     # A run that goes on after a crash meets its row, not the person.
-    row = await ledger.approve_remembered(request("waits"))
+    row = await ledger.approve_by_grant(request("waits"))
     assert row is not None
     assert row.state == "refused"
 
 
 async def test_a_deleted_chat_remembers_nothing(ledger: Ledger, grants: Grants) -> None:
     await remember(ledger)
-    await grants.forget(CHAT)
+    await grants.delete_all(CHAT)
     assert await grants.all(CHAT) == []
 
 
 async def test_no_call_slips_through_while_it_is_taken_back(ledger: Ledger, grants: Grants) -> None:
     await remember(ledger)
     calls = [f"n-{number}" for number in range(12)]
-    approving = [ledger.approve_remembered(request(call)) for call in calls]
+    approving = [ledger.approve_by_grant(request(call)) for call in calls]
     approving.insert(6, grants.revoke(CHAT, "pay", by="ann"))  # type: ignore[arg-type]
     await asyncio.gather(*approving)
     states = {row.state for row in await ledger.rows(CHAT) if row.key.call in calls}
@@ -130,7 +130,7 @@ async def test_the_trail_tells_who_remembered_what(
     ledger: Ledger, grants: Grants, database_url: str
 ) -> None:
     await remember(ledger)
-    await ledger.approve_remembered(request("call-2"))
+    await ledger.approve_by_grant(request("call-2"))
     await grants.revoke(CHAT, "pay", by="ann", via="http")
     trail = [
         (entry.action, entry.approval_id, entry.by, entry.via)

@@ -9,7 +9,7 @@ import pytest
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.stores.leases.base import LeaseState
-from tests.stores.builders import CHAT, holder
+from tests.stores.builders import CHAT, owner_of
 
 if TYPE_CHECKING:
     from sluicegate.stores.leases.base import Leases
@@ -22,7 +22,7 @@ async def test_a_held_lease_is_given_to_nobody(leases: Leases) -> None:
     assert await leases.acquire(CHAT, owner="me", ttl=TTL) == 1
     assert await leases.acquire(CHAT, owner="you", ttl=TTL) is None
     assert await leases.acquire(CHAT, owner="me", ttl=TTL) is None
-    assert await holder(leases, CHAT) == "me"
+    assert await owner_of(leases, CHAT) == "me"
 
 
 async def test_one_of_twenty_contenders_wins(leases: Leases, clock: Clock) -> None:
@@ -30,7 +30,7 @@ async def test_one_of_twenty_contenders_wins(leases: Leases, clock: Clock) -> No
         attempts = (leases.acquire(CHAT, owner=f"o{n}", ttl=TTL) for n in range(20))
         fences = await asyncio.gather(*attempts)
         assert [found for found in fences if found is not None] == [fence]
-        assert await holder(leases, CHAT) == f"o{fences.index(fence)}"
+        assert await owner_of(leases, CHAT) == f"o{fences.index(fence)}"
         clock.ahead += TTL + 1
 
 
@@ -38,7 +38,7 @@ async def test_every_chat_has_its_own(leases: Leases) -> None:
     keys = [CHAT, ChatKey("app", "bob", "chat-1"), ChatKey("other", "ann", "chat-1")]
     assert [await leases.acquire(key, owner="me", ttl=TTL) for key in keys] == [1, 1, 1]
     await leases.release(CHAT, owner="me", fence=1)
-    assert [await holder(leases, key) for key in keys] == [None, "me", "me"]
+    assert [await owner_of(leases, key) for key in keys] == [None, "me", "me"]
 
 
 async def test_an_expired_lease_is_taken_over_with_a_higher_fence(
@@ -46,19 +46,19 @@ async def test_an_expired_lease_is_taken_over_with_a_higher_fence(
 ) -> None:
     first = await leases.acquire(CHAT, owner="me", ttl=TTL)
     clock.ahead = TTL + 1
-    assert await holder(leases, CHAT) is None
+    assert await owner_of(leases, CHAT) is None
     second = await leases.acquire(CHAT, owner="you", ttl=TTL)
     assert (first, second) == (1, 2)
     assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
     await leases.release(CHAT, owner="me", fence=1)
-    assert await holder(leases, CHAT) == "you"
+    assert await owner_of(leases, CHAT) == "you"
 
 
 async def test_an_expired_lease_cannot_be_renewed(leases: Leases, clock: Clock) -> None:
     await leases.acquire(CHAT, owner="me", ttl=TTL)
     clock.ahead = TTL + 1
     assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
-    assert await holder(leases, CHAT) is None
+    assert await owner_of(leases, CHAT) is None
 
 
 async def test_a_renewed_lease_counts_from_the_renewal(leases: Leases, clock: Clock) -> None:
@@ -66,10 +66,10 @@ async def test_a_renewed_lease_counts_from_the_renewal(leases: Leases, clock: Cl
     clock.ahead = TTL - 1
     assert await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
     clock.ahead = 2 * TTL - 2
-    assert await holder(leases, CHAT) == "me"
+    assert await owner_of(leases, CHAT) == "me"
     assert await leases.acquire(CHAT, owner="you", ttl=TTL) is None
     clock.ahead = 2 * TTL
-    assert await holder(leases, CHAT) is None
+    assert await owner_of(leases, CHAT) is None
 
 
 @pytest.mark.parametrize(("owner", "fence"), [("you", 1), ("me", 2), ("me", 0)])
@@ -77,20 +77,20 @@ async def test_only_owner_and_fence_together_hold(leases: Leases, owner: str, fe
     await leases.acquire(CHAT, owner="me", ttl=TTL)
     assert not await leases.renew(CHAT, owner=owner, fence=fence, ttl=TTL)
     await leases.release(CHAT, owner=owner, fence=fence)
-    assert await holder(leases, CHAT) == "me"
+    assert await owner_of(leases, CHAT) == "me"
 
 
 async def test_a_released_lease_is_free_and_its_fence_goes_on(leases: Leases) -> None:
     await leases.acquire(CHAT, owner="me", ttl=TTL)
     await leases.release(CHAT, owner="me", fence=1)
     await leases.release(CHAT, owner="me", fence=1)
-    assert await holder(leases, CHAT) is None
+    assert await owner_of(leases, CHAT) is None
     assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
     assert await leases.acquire(CHAT, owner="me", ttl=TTL) == 2
 
 
 async def test_nobody_holds_a_chat_that_never_was(leases: Leases) -> None:
-    assert await holder(leases, CHAT) is None
+    assert await owner_of(leases, CHAT) is None
     assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
     await leases.release(CHAT, owner="me", fence=1)
 
@@ -116,18 +116,18 @@ async def test_states_are_told_of_every_chat_that_is_asked_for(leases: Leases) -
 
 
 async def test_a_holder_is_asked_to_stop_and_says_when_it_has(leases: Leases, clock: Clock) -> None:
-    await leases.ask_to_stop(CHAT, fence=1)
+    await leases.request_stop(CHAT, fence=1)
     assert await leases.state(CHAT) == LeaseState()
     await leases.acquire(CHAT, owner="me", ttl=TTL)
-    await leases.ask_to_stop(CHAT, fence=2)
-    assert not (await leases.state(CHAT)).wants_stop
-    await leases.ask_to_stop(CHAT, fence=1)
-    assert await leases.state(CHAT) == LeaseState(1, "me", wants_stop=True)
+    await leases.request_stop(CHAT, fence=2)
+    assert not (await leases.state(CHAT)).stop_requested
+    await leases.request_stop(CHAT, fence=1)
+    assert await leases.state(CHAT) == LeaseState(1, "me", stop_requested=True)
     await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
-    assert (await leases.state(CHAT)).wants_stop
-    await leases.has_stopped(CHAT, fence=1)
+    assert (await leases.state(CHAT)).stop_requested
+    await leases.clear_stop_request(CHAT, fence=1)
     assert await leases.state(CHAT) == LeaseState(1, "me")
-    await leases.ask_to_stop(CHAT, fence=1)
+    await leases.request_stop(CHAT, fence=1)
     clock.ahead = TTL + 1
     assert await leases.state(CHAT) == LeaseState(1)
     await leases.acquire(CHAT, owner="you", ttl=TTL)
@@ -136,13 +136,13 @@ async def test_a_holder_is_asked_to_stop_and_says_when_it_has(leases: Leases, cl
 
 async def test_a_holder_learns_that_somebody_reads_along(leases: Leases, clock: Clock) -> None:
     await leases.acquire(CHAT, owner="me", ttl=100.0)
-    await leases.note_reader(CHAT, fence=2, ttl=TTL)
-    assert not (await leases.state(CHAT)).is_read
-    await leases.note_reader(CHAT, fence=1, ttl=TTL)
-    assert await leases.state(CHAT) == LeaseState(1, "me", is_read=True)
+    await leases.record_reader(CHAT, fence=2, ttl=TTL)
+    assert not (await leases.state(CHAT)).has_remote_readers
+    await leases.record_reader(CHAT, fence=1, ttl=TTL)
+    assert await leases.state(CHAT) == LeaseState(1, "me", has_remote_readers=True)
     clock.ahead = TTL + 1
     assert await leases.state(CHAT) == LeaseState(1, "me")
-    await leases.note_reader(CHAT, fence=1, ttl=TTL)
+    await leases.record_reader(CHAT, fence=1, ttl=TTL)
     await leases.release(CHAT, owner="me", fence=1)
     await leases.acquire(CHAT, owner="you", ttl=TTL)
     assert await leases.state(CHAT) == LeaseState(2, "you")

@@ -14,7 +14,7 @@ from sluicegate.errors import StoreError
 from tests.stores.builders import CHAT, TTL, approve, claim, key, no, request, yes
 
 if TYPE_CHECKING:
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.ledger import Ledger
     from tests.stores.builders import Clock
 
 
@@ -58,7 +58,7 @@ async def test_rows_come_oldest_first_and_only_of_their_chat(ledger: Ledger, clo
 async def test_a_decision_says_who_when_and_why(ledger: Ledger, clock: Clock) -> None:
     await ledger.request([request()])
     clock.ahead = 10.0
-    (row,) = await ledger.decide([no(reason="too much")], by="ann")
+    (row,) = await ledger.record_decisions([no(reason="too much")], by="ann")
     assert row == await the_row(ledger)
     assert (row.state, row.answer, row.reason, row.decided_by) == (
         "denied",
@@ -71,13 +71,13 @@ async def test_a_decision_says_who_when_and_why(ledger: Ledger, clock: Clock) ->
 
 
 async def test_a_decision_brings_back_a_lost_request(ledger: Ledger) -> None:
-    (row,) = await ledger.decide([yes()], by="ann")
+    (row,) = await ledger.record_decisions([yes()], by="ann")
     assert (row.state, row.tool, row.answer) == ("approved", "pay", True)
     assert row.deadline - row.requested_at == pytest.approx(TTL, abs=1e-3)
 
 
 async def test_rows_are_returned_in_the_order_of_the_decisions(ledger: Ledger) -> None:
-    rows = await ledger.decide([yes("b"), no("a"), yes("c")], by="ann")
+    rows = await ledger.record_decisions([yes("b"), no("a"), yes("c")], by="ann")
     assert [(row.key.call, row.state) for row in rows] == [
         ("b", "approved"),
         ("a", "denied"),
@@ -86,16 +86,16 @@ async def test_rows_are_returned_in_the_order_of_the_decisions(ledger: Ledger) -
 
 
 async def test_an_equal_repeat_changes_nothing(ledger: Ledger) -> None:
-    (first,) = await ledger.decide([yes(reason="fine")], by="ann")
-    (again, new) = await ledger.decide([yes(reason="again"), no("call-2")], by="eve")
+    (first,) = await ledger.record_decisions([yes(reason="fine")], by="ann")
+    (again, new) = await ledger.record_decisions([yes(reason="again"), no("call-2")], by="eve")
     assert again == first
     assert new.state == "denied"
 
 
 async def test_a_contradiction_takes_the_whole_request_with_it(ledger: Ledger) -> None:
     await ledger.request([request("a"), request("b")])
-    (first,) = await ledger.decide([yes("a")], by="ann")
-    rows = await ledger.decide([no("b"), no("a")], by="eve")
+    (first,) = await ledger.record_decisions([yes("a")], by="ann")
+    rows = await ledger.record_decisions([no("b"), no("a")], by="eve")
     assert rows[1] == first
     assert (rows[0].state, rows[0].answer) == ("requested", None)
 
@@ -108,15 +108,15 @@ async def test_a_superseded_request_takes_the_whole_request_with_it(
     if is_approved_before:
         await approve(ledger, "a")
     await ledger.supersede([key("a")])
-    rows = await ledger.decide([yes("a"), yes("b")], by="ann")
+    rows = await ledger.record_decisions([yes("a"), yes("b")], by="ann")
     assert [row.state for row in rows] == ["superseded", "requested"]
 
 
 async def test_two_answers_to_one_request_must_be_equal(ledger: Ledger) -> None:
     with pytest.raises(StoreError):
-        await ledger.decide([yes(), no()], by="ann")
+        await ledger.record_decisions([yes(), no()], by="ann")
     assert await ledger.rows(CHAT) == []
-    rows = await ledger.decide([yes(), yes()], by="ann")
+    rows = await ledger.record_decisions([yes(), yes()], by="ann")
     assert [row.state for row in rows] == ["approved", "approved"]
 
 
@@ -124,14 +124,14 @@ async def test_a_decision_on_other_arguments_is_refused(ledger: Ledger) -> None:
     await ledger.request([request("a"), request("b")])
     other = Decision(replace(request("a"), args_hash="other"), approved=True, reason=None)
     with pytest.raises(StoreError):
-        await ledger.decide([yes("b"), other], by="ann")
+        await ledger.record_decisions([yes("b"), other], by="ann")
     assert [row.state for row in await ledger.rows(CHAT)] == ["requested", "requested"]
 
 
 async def test_the_first_of_twenty_decisions_stands(ledger: Ledger) -> None:
     decisions = [yes(reason=str(n)) if n % 2 else no(reason=str(n)) for n in range(20)]
     answers = await asyncio.gather(
-        *(ledger.decide([decision], by=f"p{n}") for n, decision in enumerate(decisions))
+        *(ledger.record_decisions([decision], by=f"p{n}") for n, decision in enumerate(decisions))
     )
     assert {row for (row,) in answers} == {await the_row(ledger)}
 
@@ -143,7 +143,7 @@ async def test_an_answer_at_the_deadline_is_kept_and_does_nothing(
     await ledger.request([request("late"), request("in-time", ttl=TTL + 3600)])
     clock.ahead = TTL + 1
     late = Decision(request("late"), approved=approved, reason="sorry")
-    rows = await ledger.decide([late, yes("in-time")], by="ann")
+    rows = await ledger.record_decisions([late, yes("in-time")], by="ann")
     assert [(row.state, row.answer) for row in rows] == [("expired", approved), ("approved", True)]
     assert (rows[0].reason, rows[0].decided_by) == ("sorry", "ann")
 
@@ -153,7 +153,7 @@ async def test_a_request_that_expired_unanswered_stays_so(ledger: Ledger, clock:
     clock.ahead = TTL + 1
     (closed,) = await ledger.expire(CHAT)
     assert (closed.state, closed.answer) == ("expired", None)
-    assert await ledger.decide([yes()], by="ann") == [closed]
+    assert await ledger.record_decisions([yes()], by="ann") == [closed]
 
 
 async def test_expiry_closes_only_what_waited_too_long(ledger: Ledger, clock: Clock) -> None:
@@ -172,7 +172,7 @@ async def test_expiry_closes_only_what_waited_too_long(ledger: Ledger, clock: Cl
 
 async def test_superseding_returns_known_rows_in_the_order_of_the_keys(ledger: Ledger) -> None:
     await ledger.request([request("open"), request("said-no")])
-    await ledger.decide([no("said-no")], by="ann")
+    await ledger.record_decisions([no("said-no")], by="ann")
     await claim(ledger, "runs")
     rows = await ledger.supersede([key(call) for call in ("runs", "none", "said-no", "open")])
     assert [(row.key.call, row.state) for row in rows] == [
@@ -188,16 +188,16 @@ async def test_pending_counts_what_still_waits_by_chat(ledger: Ledger, clock: Cl
     await ledger.request([request("y", ChatKey("app", "bob", "chat-1"))])
     await ledger.request([request("z", ChatKey("other", "ann", "chat-1"))])
     await approve(ledger, "a")
-    assert await ledger.pending("app", "ann") == {"chat-1": 2, "chat-2": 1}
+    assert await ledger.count_pending("app", "ann") == {"chat-1": 2, "chat-2": 1}
     clock.ahead = TTL + 1
     await ledger.request([request("d")])
-    assert await ledger.pending("app", "ann") == {"chat-1": 1}
-    assert await ledger.pending("app", "nobody") == {}
+    assert await ledger.count_pending("app", "ann") == {"chat-1": 1}
+    assert await ledger.count_pending("app", "nobody") == {}
 
 
 async def test_nothing_asked_is_nothing_done(ledger: Ledger) -> None:
     await ledger.request([])
-    assert await ledger.decide([], by="ann") == []
+    assert await ledger.record_decisions([], by="ann") == []
     assert await ledger.supersede([]) == []
     assert await ledger.rows(CHAT) == []
 
@@ -206,7 +206,9 @@ async def test_long_ids_and_any_text_are_kept(ledger: Ledger) -> None:
     long = CallKey("a" * 128, "u" * 128, "c" * 128, "i" * 128, "ü" * 128)
     text = "naïve 日本語 😀 '; DROP TABLE \\ % _ \n"
     new = NewApproval(key=long, approval_id="p" * 128, tool=text, args_hash="h" * 64, ttl=TTL)
-    (row,) = await ledger.decide([Decision(new, approved=False, reason=text)], by="u" * 128)
+    (row,) = await ledger.record_decisions(
+        [Decision(new, approved=False, reason=text)], by="u" * 128
+    )
     assert (row.key, row.tool, row.reason, row.decided_by) == (long, text, text, "u" * 128)
     assert await ledger.rows(long.chat_key) == [row]
 
@@ -214,5 +216,5 @@ async def test_long_ids_and_any_text_are_kept(ledger: Ledger) -> None:
 async def test_a_text_that_cannot_be_stored_changes_nothing(ledger: Ledger) -> None:
     await ledger.request([request()])
     with pytest.raises(StoreError):
-        await ledger.decide([yes(reason="\ud800")], by="ann")
+        await ledger.record_decisions([yes(reason="\ud800")], by="ann")
     assert (await the_row(ledger)).state == "requested"

@@ -15,7 +15,7 @@ from tests.stores.builders import CHAT, approve, claim, key, request, yes
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.sql.database import Database
 
 
@@ -63,7 +63,10 @@ async def test_one_of_twenty_contenders_wins(ledger: Ledger, contest: str) -> No
     else:
         await claim(ledger, owner="me")
         won = await asyncio.gather(
-            *(ledger.finish(key(), owner="me", state="executed", outcome=n) for n in range(20))
+            *(
+                ledger.store_outcome(key(), owner="me", state="executed", outcome=n)
+                for n in range(20)
+            )
         )
         assert (await the_row(ledger)).outcome == won.index(True)
     assert won.count(True) == 1
@@ -71,8 +74,8 @@ async def test_one_of_twenty_contenders_wins(ledger: Ledger, contest: str) -> No
 
 async def test_only_the_owner_finishes_what_executes(ledger: Ledger) -> None:
     await claim(ledger, owner="me")
-    assert not await ledger.finish(key(), owner="you", state="executed", outcome=1)
-    assert await ledger.finish(key(), owner="me", state="failed", outcome={"error": "no"})
+    assert not await ledger.store_outcome(key(), owner="you", state="executed", outcome=1)
+    assert await ledger.store_outcome(key(), owner="me", state="failed", outcome={"error": "no"})
     row = await the_row(ledger)
     assert (row.state, row.owner, row.outcome) == ("failed", "me", {"error": "no"})
 
@@ -90,8 +93,8 @@ async def test_who_may_resolve_an_unknown_call(
     ledger: Ledger, owner: str, state: Literal["executed", "failed"], *, is_stored: bool
 ) -> None:
     await claim(ledger, owner="me")
-    await ledger.abandon(CHAT, owners_alive=())
-    assert await ledger.finish(key(), owner=owner, state=state, outcome=1) is is_stored
+    await ledger.mark_unknown(CHAT, owners_alive=())
+    assert await ledger.store_outcome(key(), owner=owner, state=state, outcome=1) is is_stored
     row = await the_row(ledger)
     assert (row.state, row.owner) == (state if is_stored else "unknown", "me")
 
@@ -101,17 +104,19 @@ async def test_only_calls_of_dead_owners_in_this_chat_are_abandoned(ledger: Ledg
     await claim(ledger, "a", owner="dead")
     await claim(ledger, "b", owner="alive")
     await approve(ledger, "c")
-    await ledger.decide([Decision(request("d", other), approved=True, reason=None)], by="ann")
+    await ledger.record_decisions(
+        [Decision(request("d", other), approved=True, reason=None)], by="ann"
+    )
     await ledger.claim(key("d", other), owner="dead", args_hash="hash")
-    assert await ledger.abandon(CHAT, owners_alive={"dead", "alive"}) == []
-    (gone,) = await ledger.abandon(CHAT, owners_alive={"alive"})
+    assert await ledger.mark_unknown(CHAT, owners_alive={"dead", "alive"}) == []
+    (gone,) = await ledger.mark_unknown(CHAT, owners_alive={"alive"})
     assert (gone.key.call, gone.state, gone.owner) == ("a", "unknown", "dead")
-    assert await ledger.abandon(CHAT, owners_alive={"alive"}) == []
+    assert await ledger.mark_unknown(CHAT, owners_alive={"alive"}) == []
     assert [row.state for row in await ledger.rows(other)] == ["executing"]
 
 
 async def test_a_refusal_gives_its_reason(ledger: Ledger) -> None:
-    await ledger.decide([yes(reason="please")], by="ann")
+    await ledger.record_decisions([yes(reason="please")], by="ann")
     assert await ledger.refuse(key(), "over the limit")
     row = await the_row(ledger)
     assert (row.state, row.answer, row.reason) == ("refused", True, "please")
@@ -132,7 +137,7 @@ async def test_a_refusal_gives_its_reason(ledger: Ledger) -> None:
 )
 async def test_an_outcome_comes_back_as_it_was(ledger: Ledger, outcome: JsonValue) -> None:
     await claim(ledger)
-    assert await ledger.finish(key(), owner="me", state="executed", outcome=outcome)
+    assert await ledger.store_outcome(key(), owner="me", state="executed", outcome=outcome)
     found = (await the_row(ledger)).outcome
     assert found == outcome
     assert type(found) is type(outcome)
@@ -144,7 +149,7 @@ async def test_an_outcome_comes_back_as_it_was(ledger: Ledger, outcome: JsonValu
 async def test_an_outcome_that_is_not_json_is_refused(ledger: Ledger, outcome: JsonValue) -> None:
     await claim(ledger)
     with pytest.raises(StoreError):
-        await ledger.finish(key(), owner="me", state="executed", outcome=outcome)
+        await ledger.store_outcome(key(), owner="me", state="executed", outcome=outcome)
     assert (await the_row(ledger)).state == "executing"
 
 
@@ -152,7 +157,9 @@ async def test_an_outcome_is_stored_when_the_caller_is_cancelled(
     ledger: Ledger, database: Database
 ) -> None:
     await claim(ledger)
-    caller = asyncio.create_task(ledger.finish(key(), owner="me", state="executed", outcome="paid"))
+    caller = asyncio.create_task(
+        ledger.store_outcome(key(), owner="me", state="executed", outcome="paid")
+    )
     await asyncio.sleep(0)
     caller.cancel()
     await asyncio.wait([caller])

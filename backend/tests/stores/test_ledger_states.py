@@ -14,7 +14,7 @@ from tests.stores.builders import CHAT, TTL, key, no, request, yes
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.sql.database import Database
     from tests.stores.builders import Clock
 
@@ -30,16 +30,16 @@ async def execute_again(ledger: Ledger, _clock: Clock) -> None:
 
 
 async def approve(ledger: Ledger, _clock: Clock) -> None:
-    await ledger.decide([yes()], by="ann")
+    await ledger.record_decisions([yes()], by="ann")
 
 
 async def deny(ledger: Ledger, _clock: Clock) -> None:
-    await ledger.decide([no()], by="ann")
+    await ledger.record_decisions([no()], by="ann")
 
 
 async def answer_late(ledger: Ledger, clock: Clock) -> None:
     clock.ahead = TTL + 1
-    await ledger.decide([yes()], by="ann")
+    await ledger.record_decisions([yes()], by="ann")
 
 
 async def expire(ledger: Ledger, clock: Clock) -> None:
@@ -56,15 +56,15 @@ async def refuse(ledger: Ledger, _clock: Clock) -> None:
 
 
 async def abandon(ledger: Ledger, _clock: Clock) -> None:
-    await ledger.abandon(CHAT, owners_alive=())
+    await ledger.mark_unknown(CHAT, owners_alive=())
 
 
 async def succeed(ledger: Ledger, _clock: Clock) -> None:
-    await ledger.finish(key(), owner="me", state="executed", outcome="done")
+    await ledger.store_outcome(key(), owner="me", state="executed", outcome="done")
 
 
 async def fail(ledger: Ledger, _clock: Clock) -> None:
-    await ledger.finish(key(), owner="me", state="failed", outcome="failed")
+    await ledger.store_outcome(key(), owner="me", state="failed", outcome="failed")
 
 
 MOVES: dict[Callable[[Ledger, Clock], Awaitable[None]], ApprovalState] = {

@@ -18,17 +18,17 @@ async def test_a_reader_of_a_closed_turn_keeps_only_what_it_has_not_taken() -> N
     assert writer is not None
     assert found is not None
     reader = found.read()
-    await writer.append(TextDeltaChunk(id="1", delta="taken"))
+    await writer.publish(TextDeltaChunk(id="1", delta="taken"))
     [taken] = await anext(reader)
     assert "taken" in taken.text
-    await writer.append(TextDeltaChunk(id="1", delta="kept"))
+    await writer.publish(TextDeltaChunk(id="1", delta="kept"))
     seen = weakref.ref(writer)
     await writer.close()
     del writer, found
     assert seen() is None
     [[kept]] = [batch async for batch in reader]
     assert "kept" in kept.text
-    assert reader.behind == 0
+    assert reader.backlog == 0
 
 
 async def test_a_chunk_takes_no_more_than_200_bytes_beside_its_text() -> None:
@@ -38,7 +38,7 @@ async def test_a_chunk_takes_no_more_than_200_bytes_beside_its_text() -> None:
     tracemalloc.start()
     for number in range(count):
         chunk = TextDeltaChunk(id="1", delta=f"word {number} ")
-        await writer.append(chunk)
+        await writer.publish(chunk)
         written += len(encode(chunk))
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -13,7 +13,7 @@ from google.adk.sessions.database_session_service import DatabaseSessionService
 from sqlalchemy import text
 
 from sluicegate.errors import ConfigurationError, StoreUnavailable
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.postgresql import (
     _OWN_CONNECTIONS,
@@ -60,10 +60,10 @@ async def test_what_is_committed_outlives_a_power_cut(
 
 async def test_servers_that_start_at_once_make_one_schema(postgresql_url: str) -> None:
     databases = await asyncio.gather(*(Database.open(postgresql_url) for _ in range(6)))
-    await approve(DatabaseLedger(databases[0]))
+    await approve(Ledger(databases[0]))
     for database in databases:
         assert not database.is_exclusive
-        assert len(await DatabaseLedger(database).rows(CHAT)) == 1
+        assert len(await Ledger(database).rows(CHAT)) == 1
         await database.close()
 
 
@@ -98,17 +98,17 @@ async def test_a_clock_that_is_wrong_is_refused(
 
 async def test_a_server_that_is_killed_is_unavailable_and_works_again(own_server: Postgres) -> None:
     database = await Database.open(own_server.url())
-    ledger = DatabaseLedger(database)
+    ledger = Ledger(database)
     await ledger.request([request()])
     own_server.kill()
     for _ in range(3):
         with pytest.raises(StoreUnavailable):
-            await ledger.decide([yes()], by="ann")
+            await ledger.record_decisions([yes()], by="ann")
         with pytest.raises(StoreUnavailable):
             await ledger.rows(CHAT)
     own_server.start()
     assert [row.state for row in await ledger.rows(CHAT)] == ["requested"]
-    await ledger.decide([yes()], by="ann")
+    await ledger.record_decisions([yes()], by="ann")
     await database.close()
 
 
@@ -116,7 +116,7 @@ async def test_a_server_that_does_not_answer_is_told_in_time(
     own_server: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = await Database.open(own_server.url())
-    ledger = DatabaseLedger(database)
+    ledger = Ledger(database)
     await approve(ledger)
     own_server.freeze()
     with monkeypatch.context() as patched:
@@ -133,7 +133,7 @@ async def test_a_server_that_does_not_answer_is_told_in_time(
 
 async def test_a_transaction_that_was_given_up_changes_nothing(postgresql_url: str) -> None:
     database = await Database.open(postgresql_url)
-    ledger = DatabaseLedger(database)
+    ledger = Ledger(database)
     await approve(ledger)
     async with database.sessions.begin() as other:
         await other.execute(text("SELECT * FROM sluicegate_approvals FOR UPDATE"))
@@ -177,7 +177,7 @@ async def test_a_pool_that_is_used_up_makes_nobody_wait_for_ever(
     database = await Database.open(postgresql_url)
     server = database._transactions
     assert isinstance(server, PostgresServer)
-    ledger = DatabaseLedger(database)
+    ledger = Ledger(database)
     connections = [await server._own.connect() for _ in range(_OWN_CONNECTIONS)]
     with pytest.raises(StoreUnavailable):
         await ledger.supersede([key()])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sluicegate.stores.leases import process_leases
 from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.stores.sql.database import Database
-from tests.stores.builders import CHAT, holder
+from tests.stores.builders import CHAT, owner_of
 
 if TYPE_CHECKING:
     import pytest
@@ -24,7 +24,7 @@ async def test_fences_go_on_above_those_of_earlier_processes(sqlite_url: str) ->
     for _ in range(3):
         database = await Database.open(sqlite_url)
         leases = await ProcessLeases.open(database, no_time_passes)
-        assert await holder(leases, CHAT) is None
+        assert await owner_of(leases, CHAT) is None
         for _ in range(3):
             fence = await leases.acquire(CHAT, owner="me", ttl=TTL)
             assert fence is not None

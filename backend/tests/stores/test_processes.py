@@ -16,10 +16,10 @@ import pytest
 
 import sluicegate
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.sql.database import Database
-from tests.stores.builders import CHAT, approve, holder, key
+from tests.stores.builders import CHAT, approve, key, owner_of
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -46,7 +46,7 @@ async def start(task: str, url: str, owner: str) -> tuple[Process, StreamWriter,
 
 async def test_two_processes_never_win_the_same_lease_or_claim(database_url: str) -> None:
     database = await Database.open(database_url, exclusive=False)
-    ledger, leases = DatabaseLedger(database), DatabaseLeases(database)
+    ledger, leases = Ledger(database), DatabaseLeases(database)
     calls = [f"call-{n}" for n in range(RACES)]
     for call in calls:
         await approve(ledger, call)
@@ -66,7 +66,7 @@ async def test_two_processes_never_win_the_same_lease_or_claim(database_url: str
     stored = {row.key.call: row.owner for row in await ledger.rows(CHAT)}
     assert [stored[call] for call in calls] == [winner["claim"] for winner in winners]
     for call, winner in zip(calls, winners, strict=True):
-        assert await holder(leases, CHAT._replace(chat=call)) == winner["lease"]
+        assert await owner_of(leases, CHAT._replace(chat=call)) == winner["lease"]
     await database.close()
 
 
@@ -87,8 +87,8 @@ async def test_a_killed_process_loses_nothing_that_it_has_said(
     assert await process.wait() == -signal.SIGKILL
 
     database = await Database.open(url)
-    ledger = DatabaseLedger(database)
-    await ledger.abandon(CHAT, owners_alive=())
+    ledger = Ledger(database)
+    await ledger.mark_unknown(CHAT, owners_alive=())
     states = {int(row.key.call): row.state for row in await ledger.rows(CHAT)}
     assert [states.pop(number) for number in heard] == ["executed"] * len(heard)
     assert list(states) in ([], [len(heard)])

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from sluicegate.errors import ConfigurationError, StoreError
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import SCHEMA_VERSION
 from tests.stores.builders import CHAT, approve, key, request
@@ -51,7 +51,7 @@ async def test_the_connections_are_set_up(
 async def test_file_and_new_folders_are_private(folder: Path) -> None:
     path = folder / "new" / "deep" / "chats.db"
     database = await Database.open(url_of(path))
-    await approve(DatabaseLedger(database))
+    await approve(Ledger(database))
     files = list(path.parent.iterdir())
     assert {file.name for file in files} >= {"chats.db", "chats.db.lock", "chats.db-wal"}
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
@@ -112,8 +112,8 @@ async def test_a_shared_database_has_several_users(folder: Path) -> None:
     url = url_of(folder / "chats.db")
     first = await Database.open(url, exclusive=False)
     second = await Database.open(url, exclusive=False)
-    await approve(DatabaseLedger(first))
-    assert len(await DatabaseLedger(second).rows(CHAT)) == 1
+    await approve(Ledger(first))
+    assert len(await Ledger(second).rows(CHAT)) == 1
     assert not first.is_exclusive
     await first.close()
     await second.close()
@@ -177,7 +177,7 @@ async def test_a_file_locked_by_a_stranger_cannot_be_opened(folder: Path) -> Non
 async def test_a_locked_database_is_a_store_error_and_works_again(folder: Path) -> None:
     path = folder / "chats.db"
     database = await Database.open(url_of(path), busy_timeout=0.01)
-    ledger = DatabaseLedger(database)
+    ledger = Ledger(database)
     await approve(ledger)
     stranger = sqlite3.connect(path, isolation_level=None)
     stranger.execute("BEGIN IMMEDIATE")
@@ -202,22 +202,22 @@ async def test_a_write_keeps_others_out_from_its_beginning(folder: Path) -> None
     writer = asyncio.create_task(first.write(dawdle))
     await asyncio.to_thread(began.wait)
     with pytest.raises(StoreError, match="database is locked"):
-        await DatabaseLedger(second).request([request()])
+        await Ledger(second).request([request()])
     may_end.set()
     await writer
-    await DatabaseLedger(second).request([request()])
+    await Ledger(second).request([request()])
     await first.close()
     await second.close()
 
 
 async def test_a_full_disk_is_a_store_error_and_changes_nothing(sqlite_url: str) -> None:
     database = await Database.open(sqlite_url)
-    ledger = DatabaseLedger(database)
+    ledger = Ledger(database)
     await approve(ledger)
     await ledger.claim(key(), owner="me", args_hash="hash")
     await database.write(lambda connection: connection.scalar(text("PRAGMA max_page_count = 1")))
     with pytest.raises(StoreError, match="disk is full"):
-        await ledger.finish(key(), owner="me", state="executed", outcome="x" * 1_000_000)
+        await ledger.store_outcome(key(), owner="me", state="executed", outcome="x" * 1_000_000)
     assert [row.state for row in await ledger.rows(CHAT)] == ["executing"]
-    assert await ledger.finish(key(), owner="me", state="executed", outcome="small")
+    assert await ledger.store_outcome(key(), owner="me", state="executed", outcome="small")
     await database.close()

@@ -9,7 +9,7 @@ import pytest
 
 from sluicegate.core.keys import ChatKey, TurnKey
 from sluicegate.errors import StoreError
-from sluicegate.stores.base import BATCH_BYTES, StreamFull
+from sluicegate.stores.streams.base import BATCH_BYTES, StreamFull
 from sluicegate.wire.chunks import (
     ErrorChunk,
     ResetStepChunk,
@@ -24,7 +24,7 @@ from tests.stores.builders import CHAT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sluicegate.stores.base import StreamReader, StreamStore, StreamWriter
+    from sluicegate.stores.streams.base import StreamReader, StreamStore, StreamWriter
 
 TURN = TurnKey(CHAT, "turn-1", 1)
 LATER = TurnKey(CHAT, "turn-2", 2)
@@ -76,16 +76,16 @@ async def test_the_seat_is_free_after_the_close(streams: StreamStore, reading: S
 
 async def test_a_higher_fence_takes_the_seat(streams: StreamStore, reading: StreamStore) -> None:
     stale = await opened(streams)
-    await stale.append(delta("old"))
+    await stale.publish(delta("old"))
     reader = await reader_of(reading)
     assert await anext(reader) == [encode_chunk(delta("old"))]
     writer = await opened(streams, LATER)
     with pytest.raises(StoreError):
-        await stale.append(delta("too late"))
+        await stale.publish(delta("too late"))
     await stale.close()
     assert await chunks(reader) == []
     reader = await reader_of(reading, LATER)
-    await writer.append(delta("new"))
+    await writer.publish(delta("new"))
     await writer.close()
     assert await texts(reader) == "new"
 
@@ -105,9 +105,9 @@ async def test_a_reader_gets_every_chunk_in_order_from_zero(
     streams: StreamStore, reading: StreamStore
 ) -> None:
     writer = await opened(streams)
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     reader = await reader_of(reading)
-    await writer.append(delta("b"))
+    await writer.publish(delta("b"))
     await writer.close()
     assert await texts(reader) == "ab"
 
@@ -118,7 +118,7 @@ async def test_waiting_readers_get_what_comes_and_then_the_end(
     writer = await opened(streams)
     early = [asyncio.create_task(texts(await reader_of(reading))) for _ in range(3)]
     for text in "abc":
-        await writer.append(delta(text))
+        await writer.publish(delta(text))
         early.append(asyncio.create_task(texts(await reader_of(reading))))
         await asyncio.sleep(0)
     await writer.close()
@@ -130,10 +130,10 @@ async def test_a_reader_that_came_before_the_close_gets_everything(
 ) -> None:
     writer = await opened(streams)
     reader = await reader_of(reading)
-    await writer.append(delta("old"))
+    await writer.publish(delta("old"))
     await writer.close()
     writer = await opened(streams, LATER)
-    await writer.append(delta("new"))
+    await writer.publish(delta("new"))
     assert await texts(reader) == "old"
 
 
@@ -152,22 +152,22 @@ async def test_several_turns_may_run_under_one_fence(
 ) -> None:
     second = TURN._replace(turn="turn-2")
     writer = await opened(streams)
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     early = await reader_of(reading)
     await writer.close()
     writer = await opened(streams, second)
     late = await reader_of(reading, second)
-    await writer.append(delta("b"))
+    await writer.publish(delta("b"))
     await writer.close()
     assert (await texts(early), await texts(late)) == ("a", "b")
 
 
 async def test_a_turn_says_what_it_is_about(streams: StreamStore, reading: StreamStore) -> None:
     about = 'half a "sentence" \u2028 with 😀'
-    assert await streams.open(TURN, about=about) is not None
+    assert await streams.open(TURN, description=about) is not None
     found = await reading.find(CHAT)
     assert found is not None
-    assert found.about == about
+    assert found.description == about
 
 
 async def test_a_reader_gets_what_was_stored_for_every_client(
@@ -177,7 +177,7 @@ async def test_a_reader_gets_what_was_stored_for_every_client(
     writer = await opened(streams)
     reader = await reader_of(reading)
     for chunk in said:
-        await writer.append(chunk)
+        await writer.publish(chunk)
     await writer.close()
     read = [entry async for batch in reader for entry in batch]
     assert read == [encode_chunk(chunk) for chunk in said]
@@ -190,7 +190,7 @@ async def test_what_is_ready_together_is_taken_together_up_to_a_bound(
     reader = await reader_of(reading)
     small, large = delta("x"), delta("y" * (BATCH_BYTES // 3))
     for chunk in (small, small, large, large, large, small):
-        await writer.append(chunk)
+        await writer.publish(chunk)
     await writer.close()
     sizes = [[entry.size for entry in batch] async for batch in reader]
     one, third = encode_chunk(small).size, encode_chunk(large).size
@@ -205,7 +205,7 @@ async def test_a_chunk_over_the_bound_of_a_batch_is_one_of_its_own(
     writer = await opened(streams)
     reader = await reader_of(reading)
     for text in ("a", "b" * 2 * BATCH_BYTES, "c"):
-        await writer.append(delta(text))
+        await writer.publish(delta(text))
     await writer.close()
     assert await texts(reader) == "a" + "b" * 2 * BATCH_BYTES + "c"
 
@@ -215,7 +215,7 @@ async def test_a_reader_that_leaves_disturbs_nobody(
 ) -> None:
     writer = await opened(streams)
     left = await reader_of(reading)
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     assert len(await anext(left)) == 1
     await left.aclose()
     cancelled = asyncio.create_task(texts(await reader_of(reading)))
@@ -223,7 +223,7 @@ async def test_a_reader_that_leaves_disturbs_nobody(
     await asyncio.sleep(0)
     cancelled.cancel()
     await asyncio.wait([cancelled])
-    await writer.append(delta("b"))
+    await writer.publish(delta("b"))
     await writer.close()
     assert await stays == "ab"
 
@@ -232,7 +232,7 @@ async def test_nothing_can_be_appended_after_the_close(streams: StreamStore) -> 
     writer = await opened(streams)
     await writer.close()
     with pytest.raises(StoreError):
-        await writer.append(delta())
+        await writer.publish(delta())
 
 
 async def test_a_second_close_ends_no_later_turn(
@@ -251,7 +251,7 @@ async def test_a_chunk_that_cannot_be_encoded_is_refused(
     writer = await opened(streams)
     reader = await reader_of(reading)
     with pytest.raises(StoreError):
-        await writer.append(ToolOutputAvailableChunk(tool_call_id="c", output={"n": float("nan")}))
+        await writer.publish(ToolOutputAvailableChunk(tool_call_id="c", output={"n": float("nan")}))
     await writer.close()
     assert await chunks(reader) == []
 
@@ -263,10 +263,10 @@ async def test_a_turn_holds_as_many_chunks_as_its_bound(
     writer = await opened(store)
     reader = await reader_of(store)
     for text in "abc":
-        await writer.append(delta(text))
+        await writer.publish(delta(text))
     with pytest.raises(StreamFull):
-        await writer.append(delta("too much"))
-    await writer.append(ErrorChunk(error_text="too long"))
+        await writer.publish(delta("too much"))
+    await writer.publish(ErrorChunk(error_text="too long"))
     await writer.close()
     assert await chunks(reader) == [
         delta("a"),
@@ -282,13 +282,13 @@ async def test_a_turn_holds_as_many_bytes_as_its_bound(
 ) -> None:
     size = len(encode(delta(text)).encode())
     fits = await opened(make_stream_store(max_bytes=2 * size))
-    await fits.append(delta(text))
-    await fits.append(delta(text))
+    await fits.publish(delta(text))
+    await fits.publish(delta(text))
     await fits.close()
     too_small = await opened(make_stream_store(max_bytes=2 * size - 1), LATER)
-    await too_small.append(delta(text))
+    await too_small.publish(delta(text))
     with pytest.raises(StreamFull):
-        await too_small.append(delta(text))
+        await too_small.publish(delta(text))
 
 
 async def test_after_its_bound_a_turn_has_as_much_room_again_and_no_more(
@@ -298,7 +298,7 @@ async def test_after_its_bound_a_turn_has_as_much_room_again_and_no_more(
     accepted = 0
     for _ in range(10):
         try:
-            await writer.append(delta())
+            await writer.publish(delta())
         except StreamFull:
             continue
         accepted += 1

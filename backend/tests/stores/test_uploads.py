@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sluicegate.core.keys import ChatKey
-from sluicegate.stores.uploads import DatabaseUploads, Upload
+from sluicegate.stores.uploads import Upload, Uploads
 from tests.stores.builders import CHAT
 
 if TYPE_CHECKING:
@@ -19,19 +19,19 @@ FIRST, SECOND, THIRD = Upload(CHAT, "a.png"), Upload(CHAT, "b.png"), Upload(OTHE
 
 
 @pytest.fixture
-def uploads(database: Database) -> DatabaseUploads:
-    return DatabaseUploads(database)
+def uploads(database: Database) -> Uploads:
+    return Uploads(database)
 
 
-async def due(uploads: DatabaseUploads, *, seconds: float = 100.0, limit: int = 10) -> list[Upload]:
+async def due(uploads: Uploads, *, seconds: float = 100.0, limit: int = 10) -> list[Upload]:
     return await uploads.due(CHAT.app, seconds=seconds, limit=limit)
 
 
 async def test_an_upload_is_due_after_its_time_and_the_oldest_first(
-    uploads: DatabaseUploads, clock: Clock
+    uploads: Uploads, clock: Clock
 ) -> None:
     for upload in (FIRST, THIRD, SECOND):
-        await uploads.note(upload)
+        await uploads.record(upload)
         clock.ahead += 10
     assert await due(uploads) == []
     clock.ahead += 85
@@ -43,31 +43,29 @@ async def test_an_upload_is_due_after_its_time_and_the_oldest_first(
 
 
 async def test_what_is_uploaded_again_has_its_whole_time_again(
-    uploads: DatabaseUploads, clock: Clock
+    uploads: Uploads, clock: Clock
 ) -> None:
-    await uploads.note(FIRST)
+    await uploads.record(FIRST)
     clock.ahead += 101
-    await uploads.note(FIRST)
+    await uploads.record(FIRST)
     assert await due(uploads) == []
-    assert not await uploads.take(FIRST, seconds=100)
+    assert not await uploads.claim(FIRST, seconds=100)
     clock.ahead += 101
     assert await due(uploads) == [FIRST]
 
 
-async def test_one_of_two_takes_an_upload(uploads: DatabaseUploads, clock: Clock) -> None:
-    await uploads.note(FIRST)
-    await uploads.note(THIRD)
+async def test_one_of_two_takes_an_upload(uploads: Uploads, clock: Clock) -> None:
+    await uploads.record(FIRST)
+    await uploads.record(THIRD)
     clock.ahead += 101
-    assert await uploads.take(FIRST, seconds=100)
-    assert not await uploads.take(FIRST, seconds=100)
+    assert await uploads.claim(FIRST, seconds=100)
+    assert not await uploads.claim(FIRST, seconds=100)
     assert await due(uploads) == [THIRD]
 
 
-async def test_the_uploads_of_a_chat_are_forgotten_together(
-    uploads: DatabaseUploads, clock: Clock
-) -> None:
+async def test_the_uploads_of_a_chat_are_forgotten_together(uploads: Uploads, clock: Clock) -> None:
     for upload in (FIRST, SECOND, THIRD):
-        await uploads.note(upload)
-    await uploads.forget(CHAT)
+        await uploads.record(upload)
+    await uploads.delete_all(CHAT)
     clock.ahead += 101
     assert await due(uploads) == [THIRD]

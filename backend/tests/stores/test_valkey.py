@@ -80,11 +80,11 @@ async def test_a_turn_that_began_without_the_server_is_shared_when_it_is_there(
     here, elsewhere = make(), make()
     server.kill()
     writer = await opened(here)
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     assert await elsewhere.find(CHAT) is None
     assert not await elsewhere.check()
     server.start()
-    await writer.append(delta("b"))
+    await writer.publish(delta("b"))
     await copied(client, 3)
     assert await elsewhere.check()
     reader = await reader_of(elsewhere)
@@ -98,10 +98,10 @@ async def test_readers_here_do_not_notice_that_the_server_dies(
     monkeypatch.setattr(valkey_writer, "CLOSE_SECONDS", 0.01)
     here = make()
     writer = await opened(here)
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     reader = await reader_of(here)
     server.kill()
-    await writer.append(delta("b"))
+    await writer.publish(delta("b"))
     await writer.close()
     assert await texts(reader) == "ab"
 
@@ -111,11 +111,11 @@ async def test_readers_elsewhere_go_on_when_the_server_is_back(
 ) -> None:
     here, elsewhere = make(), make()
     writer = await opened(here)
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     reader = await reader_of(elsewhere)
     assert len(await anext(reader)) == 1
     server.kill()
-    await writer.append(delta("b"))
+    await writer.publish(delta("b"))
     server.start()
     await copied(client, 1)
     # Its beginning is lost, so nobody new can read the turn.
@@ -132,11 +132,11 @@ async def test_readers_elsewhere_are_let_go_when_the_server_stays_away(
     monkeypatch.setattr(valkey_writer, "CLOSE_SECONDS", 0.01)
     here, elsewhere = make(), make()
     writer = await opened(here)
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     reader = await reader_of(elsewhere)
     server.kill()
     assert await texts(reader) in ("", "a")
-    await writer.append(delta("b"))
+    await writer.publish(delta("b"))
     await writer.close()
 
 
@@ -148,7 +148,7 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(
     here, elsewhere = make(), make()
     writer = await opened(here)
     server.freeze()
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     assert await elsewhere.find(CHAT) is None
     other = await opened(here, TurnKey(ChatKey("app", "ann", "chat-2"), "turn-1", 1))
     await other.close()
@@ -162,10 +162,10 @@ async def test_what_the_server_forgets_is_no_turn_any_more(
     here, elsewhere = make(), make()
     writer = await opened(here)
     for text in "abc":
-        await writer.append(delta(text))
+        await writer.publish(delta(text))
     await copied(client, 4)
     await flush(server)
-    await writer.append(delta("d"))
+    await writer.publish(delta("d"))
     await copied(client, 1)
     assert await elsewhere.find(CHAT) is None
     reader = await reader_of(here)
@@ -194,10 +194,10 @@ async def test_an_entry_whose_answer_is_lost_is_there_once(
 
     monkeypatch.setattr(Pipeline, "execute", execute)
     writer = await opened(here)
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     await sent.wait()
     reader = await reader_of(elsewhere)
-    await writer.append(delta("b"))
+    await writer.publish(delta("b"))
     await writer.close()
     assert await texts(reader) == "ab"
     assert calls > lost
@@ -208,14 +208,14 @@ async def test_a_stale_writer_elsewhere_gets_nothing_into_the_stream(
 ) -> None:
     stale, here, elsewhere = make(), make(), make()
     old = await opened(stale)
-    await old.append(delta("old"))
+    await old.publish(delta("old"))
     await copied(client, 2)
     cut = await reader_of(elsewhere)
     new = await opened(here, LATER)
-    await old.append(delta("too late"))
+    await old.publish(delta("too late"))
     await old.close()
     reader = await reader_of(elsewhere, LATER)
-    await new.append(delta("new"))
+    await new.publish(delta("new"))
     await new.close()
     assert await texts(cut) == "old"
     assert await texts(reader) == "new"
@@ -229,11 +229,11 @@ async def test_of_two_processes_one_gets_the_seat(make: Make) -> None:
 
 async def test_a_stream_of_an_earlier_database_is_no_hindrance(make: Make) -> None:
     before = await opened(make(), TURN._replace(fence=700))
-    await before.append(delta("old"))
+    await before.publish(delta("old"))
     await before.close()
     writer = await opened(make())
     reader = await reader_of(make())
-    await writer.append(delta("new"))
+    await writer.publish(delta("new"))
     await writer.close()
     assert await texts(reader) == "new"
 
@@ -244,7 +244,7 @@ async def test_many_turns_are_followed_with_one_connection(make: Make, client: R
     writers = [await opened(here, turn) for turn in turns]
     readers = [await reader_of(elsewhere, turn) for turn in turns for _ in range(4)]
     for turn, writer in zip(turns, writers, strict=True):
-        await writer.append(delta(turn.turn))
+        await writer.publish(delta(turn.turn))
         await writer.close()
     found = await asyncio.gather(*(texts(reader) for reader in readers))
     assert found == [turn.turn for turn in turns for _ in range(4)]
@@ -253,7 +253,7 @@ async def test_many_turns_are_followed_with_one_connection(make: Make, client: R
 
 async def test_a_stream_is_forgotten_after_a_while(make: Make, client: Redis) -> None:
     writer = await opened(make())
-    await writer.append(delta("a"))
+    await writer.publish(delta("a"))
     await writer.close()
     assert 100 < await client.ttl(key_of(CHAT)) <= 120
 
@@ -262,7 +262,7 @@ async def test_a_chat_keeps_its_last_two_turns_on_the_server(make: Make, client:
     here = make()
     for number in range(1, 6):
         writer = await opened(here, TurnKey(CHAT, f"turn-{number}", number))
-        await writer.append(delta("a"))
+        await writer.publish(delta("a"))
         await writer.close()
     assert await client.xlen(key_of(CHAT)) == 2 * 3
 

@@ -14,20 +14,20 @@ from sluicegate.errors import Malformed
 from tests.stores.builders import CHAT, TTL, key, request, yes
 
 if TYPE_CHECKING:
-    from sluicegate.stores.approvals.approval_ports import Waiting
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.inbox import ApprovalInbox
+    from sluicegate.stores.approvals.ledger import Ledger
     from tests.stores.builders import Clock
 
 OTHER = ChatKey("app", "ann", "chat-2")
 
 
-async def listed(waiting: Waiting, limit: int = 100, after: str | None = None) -> list[str]:
+async def listed(waiting: ApprovalInbox, limit: int = 100, after: str | None = None) -> list[str]:
     page = await waiting.page("app", "ann", limit=limit, after=after)
     return [f"{row.key.chat}/{row.key.call}" for row in page.rows]
 
 
 async def test_what_waits_comes_newest_first_over_all_chats(
-    ledger: Ledger, waiting: Waiting, clock: Clock
+    ledger: Ledger, waiting: ApprovalInbox, clock: Clock
 ) -> None:
     await ledger.request([request("a")])
     clock.ahead = 1.0
@@ -37,9 +37,11 @@ async def test_what_waits_comes_newest_first_over_all_chats(
     assert await listed(waiting) == ["chat-1/c", "chat-2/b", "chat-1/a"]
 
 
-async def test_only_what_waits_is_listed(ledger: Ledger, waiting: Waiting, clock: Clock) -> None:
+async def test_only_what_waits_is_listed(
+    ledger: Ledger, waiting: ApprovalInbox, clock: Clock
+) -> None:
     await ledger.request([request("late", ttl=5.0), request("closed"), request("open")])
-    await ledger.decide([yes("given")], by="ann")
+    await ledger.record_decisions([yes("given")], by="ann")
     await ledger.supersede([key("closed")])
     for stranger in (ChatKey("app", "bob", "chat-1"), ChatKey("other", "ann", "chat-1")):
         await ledger.request([request("foreign", stranger)])
@@ -47,7 +49,7 @@ async def test_only_what_waits_is_listed(ledger: Ledger, waiting: Waiting, clock
     assert await listed(waiting) == ["chat-1/open"]
 
 
-async def test_a_request_holds_what_it_is_about(ledger: Ledger, waiting: Waiting) -> None:
+async def test_a_request_holds_what_it_is_about(ledger: Ledger, waiting: ApprovalInbox) -> None:
     new = replace(request(), arguments={"z": 1, "a": ["é", None]}, hint="Really?")
     await ledger.request([new])
     [row] = (await waiting.page("app", "ann", limit=1, after=None)).rows
@@ -58,7 +60,7 @@ async def test_a_request_holds_what_it_is_about(ledger: Ledger, waiting: Waiting
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8])
 async def test_pages_hold_each_request_once(
-    ledger: Ledger, waiting: Waiting, clock: Clock, limit: int
+    ledger: Ledger, waiting: ApprovalInbox, clock: Clock, limit: int
 ) -> None:
     # Those of one moment are told apart by their keys.
     for moment, calls in enumerate((["a", "b", "c"], ["d"], ["e", "f", "g"])):
@@ -80,7 +82,7 @@ async def test_pages_hold_each_request_once(
 
 
 async def test_a_page_stays_right_when_requests_come_and_go(
-    ledger: Ledger, waiting: Waiting, clock: Clock
+    ledger: Ledger, waiting: ApprovalInbox, clock: Clock
 ) -> None:
     for moment in range(4):
         clock.ahead = float(moment)
@@ -88,7 +90,7 @@ async def test_a_page_stays_right_when_requests_come_and_go(
     page = await waiting.page("app", "ann", limit=2, after=None)
     clock.ahead = 10.0
     await ledger.request([request("new")])
-    await ledger.decide([yes("n2"), yes("n1")], by="ann")
+    await ledger.record_decisions([yes("n2"), yes("n1")], by="ann")
     assert await listed(waiting, after=page.next) == ["chat-1/n0"]
 
 
@@ -113,15 +115,15 @@ def made_up(*values: object) -> str:
         made_up(1.5, "a", "b\ud800", "c"),
     ],
 )
-async def test_a_cursor_of_ones_own_making_is_refused(waiting: Waiting, after: str) -> None:
+async def test_a_cursor_of_ones_own_making_is_refused(waiting: ApprovalInbox, after: str) -> None:
     with pytest.raises(Malformed, match="load the list again"):
         await waiting.page("app", "ann", limit=1, after=after)
 
 
 async def test_an_approval_is_found_in_any_state_by_its_user_alone(
-    ledger: Ledger, waiting: Waiting
+    ledger: Ledger, waiting: ApprovalInbox
 ) -> None:
-    await ledger.decide([yes()], by="ann")
+    await ledger.record_decisions([yes()], by="ann")
     [row] = await ledger.rows(CHAT)
     assert await waiting.find("app", "ann", "ask-call-1") == row
     assert await waiting.find("app", "bob", "ask-call-1") is None
@@ -130,7 +132,7 @@ async def test_an_approval_is_found_in_any_state_by_its_user_alone(
 
 
 async def test_of_two_approvals_of_one_id_the_newer_is_found(
-    ledger: Ledger, waiting: Waiting, clock: Clock
+    ledger: Ledger, waiting: ApprovalInbox, clock: Clock
 ) -> None:
     await ledger.request([request()])
     clock.ahead = TTL
@@ -143,10 +145,10 @@ async def test_of_two_approvals_of_one_id_the_newer_is_found(
 async def test_of_a_deleted_chat_only_who_decided_what_is_kept(ledger: Ledger) -> None:
     new = replace(request(), arguments={"n": 1}, hint="Really?")
     decision = replace(yes(reason="go on"), request=new, edits={"n": 2})
-    await ledger.decide([decision], by="ann")
+    await ledger.record_decisions([decision], by="ann")
     await ledger.claim(key(), owner="me", args_hash="hash")
-    await ledger.finish(key(), owner="me", state="executed", outcome={"paid": 2})
-    await ledger.forget(CHAT)
+    await ledger.store_outcome(key(), owner="me", state="executed", outcome={"paid": 2})
+    await ledger.erase_details(CHAT)
     [row] = await ledger.rows(CHAT)
     assert (row.arguments, row.hint, row.edits, row.outcome) == (None, None, None, None)
     assert (row.state, row.decided_by, row.args_hash) == ("executed", "ann", "hash")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.stores.workers import DatabaseWorkers
+from sluicegate.stores.workers import WorkerRegistrations
 
 if TYPE_CHECKING:
     from sluicegate.stores.sql.database import Database
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def workers(database: Database) -> DatabaseWorkers:
-    return DatabaseWorkers(database, "app")
+def workers(database: Database) -> WorkerRegistrations:
+    return WorkerRegistrations(database, "app")
 
 
-async def known(workers: DatabaseWorkers) -> list[tuple[str, str, int]]:
+async def known(workers: WorkerRegistrations) -> list[tuple[str, str, int]]:
     return [(row.name, row.url, round(row.seconds)) for row in await workers.all()]
 
 
 async def test_a_lease_runs_out_unless_it_is_renewed(
-    workers: DatabaseWorkers, clock: Clock
+    workers: WorkerRegistrations, clock: Clock
 ) -> None:
     await workers.put("shop", "http://one/mcp", seconds=300)
     await workers.put("bank", "http://two/mcp", seconds=300)
@@ -37,7 +37,7 @@ async def test_a_lease_runs_out_unless_it_is_renewed(
     assert [row.name for row in await workers.all()] == ["shop"]
 
 
-async def test_who_leaves_is_gone_once(workers: DatabaseWorkers, clock: Clock) -> None:
+async def test_who_leaves_is_gone_once(workers: WorkerRegistrations, clock: Clock) -> None:
     await workers.put("shop", "http://one/mcp", seconds=300)
     await workers.put("late", "http://one/mcp", seconds=300)
     assert await workers.remove("shop")
@@ -48,9 +48,9 @@ async def test_who_leaves_is_gone_once(workers: DatabaseWorkers, clock: Clock) -
 
 
 async def test_applications_do_not_see_each_others_workers(
-    workers: DatabaseWorkers, database: Database
+    workers: WorkerRegistrations, database: Database
 ) -> None:
-    other = DatabaseWorkers(database, "other")
+    other = WorkerRegistrations(database, "other")
     await workers.put("shop", "http://one/mcp", seconds=300)
     assert await other.all() == []
     assert not await other.remove("shop")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sluicegate.errors import HeldElsewhere, Malformed, StoreUnavailable
-from sluicegate.stores.workers import RegisteredWorker
+from sluicegate.stores.workers import RegisteredWorker, WorkerRegistrations
 from sluicegate.tools.remote_tools import RemoteTerms
 from sluicegate.tools.worker_registry import WorkerRegistry, WorkerSharing
 from tests.tools.test_workers import TOKEN, Shop, shop
@@ -20,7 +20,7 @@ Server = Callable[[], WorkerRegistry]
 
 
 @dataclass
-class Shared:
+class Shared(WorkerRegistrations):
     """A store in memory, with a clock that is handed in."""
 
     now: Callable[[], float]

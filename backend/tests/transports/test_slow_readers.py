@@ -43,7 +43,7 @@ class StoredEngine(FakeEngine):
         reader = TurnReader((), found.read(), major=7, left=self._leave)
         self.stored.append(reader)
         for chunk in WORDS:
-            await writer.append(chunk)  # type: ignore[arg-type]
+            await writer.publish(chunk)  # type: ignore[arg-type]
         await writer.close()
         return reader
 

@@ -166,11 +166,11 @@ class ChatEngine:
             raise Unknown("There is no such chat.")
         await self._parts.log.delete(chat)
         await self._parts.files.delete_all(chat)
-        await self._parts.uploads.forget(chat)
-        await self._parts.grants.forget(chat)
+        await self._parts.uploads.delete_all(chat)
+        await self._parts.grants.delete_all(chat)
         rows = await self._parts.ledger.rows(chat)
         await self._parts.ledger.supersede([row.key for row in rows])
-        await self._parts.ledger.forget(chat)
+        await self._parts.ledger.erase_details(chat)
 
     async def save_file(
         self, chat_id: str, data: bytes, media_type: str, *, title: str | None, user: str

@@ -60,7 +60,7 @@ class AnswerTurn:
             )
             for decision in decisions
         ]
-        rows = await self._parts.ledger.decide(timed, by=by, via=via)
+        rows = await self._parts.ledger.record_decisions(timed, by=by, via=via)
         if self._parts.tape is not None and rows:
             self._parts.tape.approvals(rows[0].key.chat_key, rows)
         return rows

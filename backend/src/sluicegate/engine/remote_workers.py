@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sluicegate.core.signals import ToolFacts
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.options import EngineOptions
-    from sluicegate.stores.workers import SharedWorkers
+    from sluicegate.stores.workers import WorkerRegistrations
     from sluicegate.tools.worker_registry import WorkerRegistry
 
 _UNNAMED: Final = "worker"
@@ -81,7 +81,9 @@ def open_workers(options: EngineOptions, found: AgentSurvey) -> WorkerRegistry |
     return registry
 
 
-def share_workers(registry: WorkerRegistry, store: SharedWorkers, options: EngineOptions) -> None:
+def share_workers(
+    registry: WorkerRegistry, store: WorkerRegistrations, options: EngineOptions
+) -> None:
     """Let a registry know what registers with other servers of the same database.
 
     Raises:

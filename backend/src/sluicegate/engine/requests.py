@@ -31,7 +31,7 @@ async def list_of_chats(
 ) -> dict[str, Any]:
     """``{chats: [{id, title, updatedAt, pendingApprovals}], next}``, newest first."""
     page = await parts.chats.page(parts.app, user, limit=limit, after=after, query=query)
-    pending = await parts.ledger.pending(parts.app, user)
+    pending = await parts.ledger.count_pending(parts.app, user)
     chats = [
         {
             "id": entry.key.chat,

@@ -34,18 +34,18 @@ from sluicegate.engine.turn.replicas import UNSEEN, ChatLocation, Replicas
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
 from sluicegate.media.capabilities import Capabilities
-from sluicegate.stores.approvals.grants import DatabaseGrants
-from sluicegate.stores.approvals.inbox import DatabaseWaiting
-from sluicegate.stores.approvals.ledger import DatabaseLedger
+from sluicegate.stores.approvals.grants import Grants
+from sluicegate.stores.approvals.inbox import ApprovalInbox
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.artifacts import open_artifacts
-from sluicegate.stores.chats import DatabaseChats
+from sluicegate.stores.chats import ChatIndex
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.stores.sessions import ChatSessions
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.streams.open_streams import open_streams
-from sluicegate.stores.uploads import DatabaseUploads
-from sluicegate.stores.workers import DatabaseWorkers
+from sluicegate.stores.uploads import Uploads
+from sluicegate.stores.workers import WorkerRegistrations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,9 +60,8 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.stores.approvals.approval_ports import Grants, Waiting
-    from sluicegate.stores.base import Chats, Ledger, StreamStore
     from sluicegate.stores.leases.base import Leases
+    from sluicegate.stores.streams.base import StreamStore
     from sluicegate.tools.gated import Policy
     from sluicegate.tools.worker_registry import WorkerRegistry
 
@@ -162,12 +161,12 @@ class EngineResources:
     streams: StreamStore
     ledger: Ledger
     grants: Grants
-    waiting: Waiting
+    waiting: ApprovalInbox
     leases: Leases
-    chats: Chats
+    chats: ChatIndex
     log: SessionLog
     files: ChatFiles
-    uploads: DatabaseUploads
+    uploads: Uploads
     models: ModelFiles
     closing: OpenCallCloser
     turns: TurnRegistry
@@ -309,10 +308,10 @@ async def open_resources(
     streams, database, sessions = await open_stores(options, tape, clock_offset)
     if workers is not None:
         if not database.is_exclusive:
-            share_workers(workers, DatabaseWorkers(database, app.name), options)
+            share_workers(workers, WorkerRegistrations(database, app.name), options)
         await workers.refresh()
     runner = Runner(app=app, session_service=sessions, artifact_service=artifacts)
-    ledger, leases = DatabaseLedger(database), await open_leases(database, clock_offset)
+    ledger, leases = Ledger(database), await open_leases(database, clock_offset)
     log = SessionLog(sessions)
     closing = OpenCallCloser(ledger, log, found.terms)
     turns = TurnRegistry(runner, streams, leases, log, closing, options)
@@ -329,13 +328,13 @@ async def open_resources(
         database=database,
         streams=streams,
         ledger=ledger,
-        grants=DatabaseGrants(database, ledger),
-        waiting=DatabaseWaiting(database),
+        grants=Grants(database, ledger),
+        waiting=ApprovalInbox(database),
         leases=leases,
-        chats=DatabaseChats(database),
+        chats=ChatIndex(database),
         log=log,
         files=files,
-        uploads=DatabaseUploads(database),
+        uploads=Uploads(database),
         models=models,
         closing=closing,
         turns=turns,

@@ -71,7 +71,7 @@ async def prepare_turn(parts: EngineResources, setup: TurnSetup) -> RunningTurn:
     chat, stamp, continues = setup.key.chat, setup.stamp, setup.continues
     rows = await parts.ledger.rows(chat) if setup.rows is None else setup.rows
     if any(row.state == "executing" for row in rows):
-        await parts.ledger.abandon(chat, owners_alive=parts.turns.owners())
+        await parts.ledger.mark_unknown(chat, owners_alive=parts.turns.owners())
         rows = await parts.ledger.rows(chat)
     turn_gate = ApprovalGuard(
         chat=chat,
@@ -209,7 +209,7 @@ class StartTurn:
     async def close(self, chat: ChatKey, exchange: RebuiltExchange) -> Sequence[BaseChunk]:
         """Supersede what is open; returns what becomes of its cards. The lease must be held."""
         stamp = stamp_of(exchange.exchange)
-        await self._parts.ledger.abandon(chat, owners_alive=self._parts.turns.owners())
+        await self._parts.ledger.mark_unknown(chat, owners_alive=self._parts.turns.owners())
         await self._parts.closing.close(
             chat, exchange.gate, exchange.exchange.invocation, stamp, reason="it was superseded."
         )

@@ -184,7 +184,7 @@ class ExchangeQueue:
         parts, chat = self._hold.parts, self._hold.chat
         if claims.cut:
             others = parts.turns.owners() - {self._hold.owner}
-            await parts.ledger.abandon(chat, owners_alive=others)
+            await parts.ledger.mark_unknown(chat, owners_alive=others)
             claims.cut.clear()
         log = parts.log if run.is_over else run.log
         stamp, invocation = turn.stamp, run.invocation

@@ -1,119 +1,133 @@
-"""The list of chats in the sessions' database."""
+"""The list of a user's chats in the sessions' database."""
 
 from __future__ import annotations
 
 import unicodedata
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, func, or_, select, update
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.errors import Malformed
-from sluicegate.stores.base import ChatEntry, ChatPage
-from sluicegate.stores.sql.pagination import cursor, read_cursor
+from sluicegate.stores.sql.pagination import encode_cursor, parse_cursor
 from sluicegate.stores.sql.schema import CHATS
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Row, Select, UpdateBase
+    from sqlalchemy import ColumnElement, Connection, Select, UpdateBase
 
     from sluicegate.stores.sql.database import Database
 
 _C = CHATS.c
 
 
-class DatabaseChats:
-    """The list of a user's chats (the port is `Chats`)."""
+@dataclass(frozen=True, slots=True)
+class ChatEntry:
+    """A chat in the list; ``updated_at`` is seconds since the epoch."""
+
+    key: ChatKey
+    title: str | None
+    updated_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPage:
+    """A page of chats, newest first; ``next`` is the cursor of the next page, None at the end."""
+
+    chats: list[ChatEntry]
+    next: str | None
+
+
+class ChatIndex:
+    """The list of a user's chats. Every method raises StoreError when the database fails."""
 
     def __init__(self, database: Database) -> None:
-        """Take the database whose tables are there."""
         self._database = database
 
     async def touch(self, chat: ChatKey, *, title: str | None) -> None:
-        """Put the chat on top, adding it if it is new; a title that is there stays."""
+        """Move the chat to the top, adding it if it is new; an existing title is kept."""
         new = self._database.insert(CHATS).values(
-            **chat._asdict(), **_titled(title), updated_at=self._database.now()
+            **chat._asdict(), **_titles(title), updated_at=self._database.now()
         )
-        statement = new.on_conflict_do_update(
-            index_elements=[_C.app, _C.user, _C.chat],
-            set_={
-                "title": func.coalesce(_C.title, new.excluded.title),
-                "folded_title": func.coalesce(_C.folded_title, new.excluded.folded_title),
-                "updated_at": new.excluded.updated_at,
-            },
+        await self._execute(
+            new.on_conflict_do_update(
+                index_elements=[_C.app, _C.user, _C.chat],
+                set_={
+                    "title": func.coalesce(_C.title, new.excluded.title),
+                    "folded_title": func.coalesce(_C.folded_title, new.excluded.folded_title),
+                    "updated_at": new.excluded.updated_at,
+                },
+            )
         )
-        await self._database.write(partial(_rows_changed, by=statement))
 
     async def page(
         self, app: str, user: str, *, limit: int, after: str | None, query: str | None
     ) -> ChatPage:
-        """Return up to ``limit`` chats behind the cursor ``after``, newest first.
+        """Return up to ``limit`` chats after the cursor ``after``, newest first.
+
+        ``query`` matches anywhere in a title, ignoring case.
 
         Raises:
-            Malformed: the cursor is none of ours.
+            Malformed: the cursor is not valid.
         """
         statement = select(CHATS).where(_C.app == app, _C.user == user)
         if after is not None:
-            updated_at, chat = _read_cursor(after)
+            updated_at, chat = _parse_cursor(after)
             statement = statement.where(
                 or_(_C.updated_at < updated_at, and_(_C.updated_at == updated_at, _C.chat < chat))
             )
         if query:
             statement = statement.where(_C.folded_title.contains(_fold(query), autoescape=True))
         statement = statement.order_by(_C.updated_at.desc(), _C.chat.desc()).limit(limit + 1)
-        entries = await self._database.read(partial(_entries, by=statement))
-        shown = entries[:limit]
-        return ChatPage(shown, _cursor(shown[-1]) if len(entries) > limit else None)
+        entries = await self._entries(statement)
+        page = entries[:limit]
+        if len(entries) <= limit:
+            return ChatPage(page, None)
+        return ChatPage(page, encode_cursor(page[-1].updated_at, page[-1].key.chat))
 
     async def get(self, chat: ChatKey) -> ChatEntry | None:
         """Return the entry of a chat."""
-        found = await self._database.read(partial(_entries, by=select(CHATS).where(_is(chat))))
-        return found[0] if found else None
+        entries = await self._entries(select(CHATS).where(_is(chat)))
+        return entries[0] if entries else None
 
     async def rename(self, chat: ChatKey, title: str) -> bool:
-        """Set the title; False when there is no such chat."""
-        statement = update(CHATS).where(_is(chat)).values(**_titled(title))
-        return bool(await self._database.write(partial(_rows_changed, by=statement)))
+        """Set the title; False when the chat does not exist. Its position stays."""
+        return await self._execute(update(CHATS).where(_is(chat)).values(**_titles(title)))
 
     async def delete(self, chat: ChatKey) -> bool:
-        """Take the chat out of the list; False when it was not there."""
-        statement = delete(CHATS).where(_is(chat))
-        return bool(await self._database.write(partial(_rows_changed, by=statement)))
+        """Remove the chat from the list; False when it was absent. The ledger keeps its rows."""
+        return await self._execute(delete(CHATS).where(_is(chat)))
 
+    async def _execute(self, statement: UpdateBase) -> bool:
+        return bool(
+            await self._database.write(lambda connection: connection.execute(statement).rowcount)
+        )
 
-def _rows_changed(connection: Connection, by: UpdateBase) -> int:
-    return connection.execute(by).rowcount
+    async def _entries(self, statement: Select[Any]) -> list[ChatEntry]:
+        def read(connection: Connection) -> list[ChatEntry]:
+            return [
+                ChatEntry(ChatKey(row.app, row.user, row.chat), row.title, row.updated_at)
+                for row in connection.execute(statement)
+            ]
 
-
-def _entries(connection: Connection, by: Select[Any]) -> list[ChatEntry]:
-    return [_entry(row) for row in connection.execute(by)]
+        return await self._database.read(read)
 
 
 def _is(chat: ChatKey) -> ColumnElement[bool]:
     return and_(_C.app == chat.app, _C.user == chat.user, _C.chat == chat.chat)
 
 
-def _titled(title: str | None) -> dict[str, str | None]:
+def _titles(title: str | None) -> dict[str, str | None]:
     return {"title": title, "folded_title": None if title is None else _fold(title)}
 
 
 def _fold(text: str) -> str:
-    """Return the text as it is compared: letter cases and ways to write an accent are one."""
+    """Fold letter case and the composed and decomposed forms of accents for comparison."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
-def _entry(row: Row[Any]) -> ChatEntry:
-    values = row._mapping
-    key = ChatKey(values["app"], values["user"], values["chat"])
-    return ChatEntry(key, values["title"], values["updated_at"])
-
-
-def _cursor(entry: ChatEntry) -> str:
-    return cursor(entry.updated_at, entry.key.chat)
-
-
-def _read_cursor(text: str) -> tuple[float, str]:
-    place = read_cursor(text, 1)
-    if place is None:
+def _parse_cursor(text: str) -> tuple[float, str]:
+    position = parse_cursor(text, 1)
+    if position is None:
         raise Malformed("This page of chats cannot be found; load the list again from its start.")
-    return place[0], place[1][0]
+    return position[0], position[1][0]

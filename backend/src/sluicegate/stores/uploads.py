@@ -1,4 +1,4 @@
-"""Files that were uploaded and that a message may name, or not (S4-R55)."""
+"""Uploaded files in the sessions' database, until a message refers to them (S4-R55)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sluicegate.core.keys import ChatKey
 from sluicegate.stores.sql.schema import UPLOADS
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement, Connection, UpdateBase
 
     from sluicegate.stores.sql.database import Database
 
@@ -18,32 +18,35 @@ _C = UPLOADS.c
 
 
 class Upload(NamedTuple):
-    """A file by its name in its chat."""
+    """A file by its chat and its name."""
 
     chat: ChatKey
     name: str
 
 
-class DatabaseUploads:
-    """When each file was uploaded, by the database's clock, until it is looked after."""
+class Uploads:
+    """The upload time of each file, by the database's clock.
+
+    Every method raises StoreError when the database fails.
+    """
 
     def __init__(self, database: Database) -> None:
-        """Take the database whose tables are there."""
         self._database = database
 
-    async def note(self, upload: Upload) -> None:
-        """A file is uploaded now, perhaps again."""
+    async def record(self, upload: Upload) -> None:
+        """Record that a file is uploaded now; a repeated upload renews its time."""
         new = self._database.insert(UPLOADS).values(
             **upload.chat._asdict(), name=upload.name, uploaded_at=self._database.now()
         )
-        again = new.on_conflict_do_update(
-            index_elements=[_C.app, _C.user, _C.chat, _C.name],
-            set_={"uploaded_at": new.excluded.uploaded_at},
+        await self._execute(
+            new.on_conflict_do_update(
+                index_elements=[_C.app, _C.user, _C.chat, _C.name],
+                set_={"uploaded_at": new.excluded.uploaded_at},
+            )
         )
-        await self._database.write(lambda connection: connection.execute(again).rowcount)
 
     async def due(self, app: str, *, seconds: float, limit: int) -> list[Upload]:
-        """Return some files that were uploaded so many seconds ago, the oldest first."""
+        """Return up to ``limit`` files uploaded at least ``seconds`` ago, oldest first."""
         statement = (
             select(_C.user, _C.chat, _C.name)
             .where(_C.app == app, self._is_older(seconds))
@@ -51,27 +54,31 @@ class DatabaseUploads:
             .limit(limit)
         )
 
-        def find(connection: Connection) -> list[Upload]:
+        def read(connection: Connection) -> list[Upload]:
             return [
                 Upload(ChatKey(app, row.user, row.chat), row.name)
                 for row in connection.execute(statement)
             ]
 
-        return await self._database.read(find)
+        return await self._database.read(read)
 
-    async def take(self, upload: Upload, *, seconds: float) -> bool:
-        """Forget a file that is due; False where somebody has uploaded it again, or was first."""
-        statement = delete(UPLOADS).where(
-            _of(upload.chat), _C.name == upload.name, self._is_older(seconds)
+    async def claim(self, upload: Upload, *, seconds: float) -> bool:
+        """Delete the record of a due file, for the one caller that removes the file.
+
+        False when the file was uploaded again or another caller has claimed it.
+        """
+        return await self._execute(
+            delete(UPLOADS).where(_of(upload.chat), _C.name == upload.name, self._is_older(seconds))
         )
+
+    async def delete_all(self, chat: ChatKey) -> None:
+        """Delete the records of a deleted chat."""
+        await self._execute(delete(UPLOADS).where(_of(chat)))
+
+    async def _execute(self, statement: UpdateBase) -> bool:
         return bool(
             await self._database.write(lambda connection: connection.execute(statement).rowcount)
         )
-
-    async def forget(self, chat: ChatKey) -> None:
-        """Forget all files of a chat that is deleted."""
-        statement = delete(UPLOADS).where(_of(chat))
-        await self._database.write(lambda connection: connection.execute(statement).rowcount)
 
     def _is_older(self, seconds: float) -> ColumnElement[bool]:
         return _C.uploaded_at <= self._database.now() - seconds

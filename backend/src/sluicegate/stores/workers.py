@@ -1,18 +1,18 @@
-"""Remote tool workers that have registered with one of several servers (S1-R23).
+"""Registrations of remote tool workers, shared by several servers (S1-R23).
 
-Their credentials are not among it: those lie in files alone.
+Credentials of workers are stored in files only, never in the database.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import and_, delete, select
 
 from sluicegate.stores.sql.schema import WORKERS
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement, Connection, UpdateBase
 
     from sluicegate.stores.sql.database import Database
 
@@ -20,65 +20,56 @@ _C = WORKERS.c
 
 
 class RegisteredWorker(NamedTuple):
-    """A worker, where it is, and for how many seconds its lease still runs."""
+    """A worker, its URL and the remaining seconds of its lease."""
 
     name: str
     url: str
     seconds: float
 
 
-class SharedWorkers(Protocol):
-    """The registrations that several servers share; a store that is away raises StoreError."""
+class WorkerRegistrations:
+    """The registered workers of one application in the sessions' database.
 
-    async def put(self, name: str, url: str, *, seconds: float) -> None:
-        """Begin or renew the lease of a worker."""
-
-    async def remove(self, name: str) -> bool:
-        """End the lease of a worker; False when it had none."""
-
-    async def all(self) -> list[RegisteredWorker]:
-        """Return the workers whose lease runs, by name."""
-
-
-class DatabaseWorkers:
-    """The workers of one application in the sessions' database (the port is `SharedWorkers`)."""
+    Every method raises StoreError when the database fails.
+    """
 
     def __init__(self, database: Database, app: str) -> None:
-        """Take the database whose tables are there."""
         self._database = database
         self._app = app
 
     async def put(self, name: str, url: str, *, seconds: float) -> None:
-        """Begin or renew the lease of a worker."""
+        """Register a worker or renew its lease."""
         new = self._database.insert(WORKERS).values(
             app=self._app, name=name, url=url, until=self._database.now() + seconds
         )
-        statement = new.on_conflict_do_update(
-            index_elements=[_C.app, _C.name],
-            set_={"url": new.excluded.url, "until": new.excluded.until},
+        await self._execute(
+            new.on_conflict_do_update(
+                index_elements=[_C.app, _C.name],
+                set_={"url": new.excluded.url, "until": new.excluded.until},
+            )
         )
-        await self._database.write(lambda connection: connection.execute(statement).rowcount)
 
     async def remove(self, name: str) -> bool:
-        """End the lease of a worker; False when it had none."""
-        statement = delete(WORKERS).where(self._runs(), _C.name == name)
-        changed = await self._database.write(
-            lambda connection: connection.execute(statement).rowcount
-        )
-        return bool(changed)
+        """Remove a worker; False when it was not registered."""
+        return await self._execute(delete(WORKERS).where(self._is_current(), _C.name == name))
 
     async def all(self) -> list[RegisteredWorker]:
-        """Return the workers whose lease runs, by name."""
-        left = (_C.until - self._database.now()).label("seconds")
-        statement = select(_C.name, _C.url, left).where(self._runs()).order_by(_C.name)
+        """Return the workers with a current lease, by name."""
+        remaining = (_C.until - self._database.now()).label("seconds")
+        statement = select(_C.name, _C.url, remaining).where(self._is_current()).order_by(_C.name)
 
-        def find(connection: Connection) -> list[RegisteredWorker]:
+        def read(connection: Connection) -> list[RegisteredWorker]:
             return [
                 RegisteredWorker(row.name, row.url, row.seconds)
                 for row in connection.execute(statement)
             ]
 
-        return await self._database.read(find)
+        return await self._database.read(read)
 
-    def _runs(self) -> ColumnElement[bool]:
+    async def _execute(self, statement: UpdateBase) -> bool:
+        return bool(
+            await self._database.write(lambda connection: connection.execute(statement).rowcount)
+        )
+
+    def _is_current(self) -> ColumnElement[bool]:
         return and_(_C.app == self._app, _C.until > self._database.now())

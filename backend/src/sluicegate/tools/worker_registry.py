@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool
     from mcp import types as mcp
 
-    from sluicegate.stores.workers import RegisteredWorker, SharedWorkers
+    from sluicegate.stores.workers import RegisteredWorker, WorkerRegistrations
 
 logger = logging.getLogger("sluicegate")
 
@@ -37,7 +37,7 @@ class WorkerSharing:
     its own file names.
     """
 
-    store: SharedWorkers
+    store: WorkerRegistrations
     token: Callable[[str], str | None]
     _is_away: bool = False
 

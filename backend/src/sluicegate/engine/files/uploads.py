@@ -90,7 +90,7 @@ class PendingUploads:
         async with self._alone(chat):
             file = await files.attach(chat, data, media_type, title)
             try:
-                await self._parts.uploads.note(Upload(chat, file.name))
+                await self._parts.uploads.record(Upload(chat, file.name))
             except StoreError as error:
                 raise Unavailable("The file could not be stored; attach it again.") from error
         await self.sweep()
@@ -112,7 +112,7 @@ class PendingUploads:
                     logger.error(
                         "an upload was left chat=%s %s", upload.chat.chat, type(error).__name__
                     )
-                    await parts.uploads.note(upload)
+                    await parts.uploads.record(upload)
         except StoreError as error:
             logger.warning("uploads were not looked after: %s", error)
 
@@ -126,7 +126,7 @@ class PendingUploads:
             try:
                 async with parts.turns.leases.holding(chat, after=place.fence):
                     is_named = await self._is_named(upload)
-                    taken = await parts.uploads.take(upload, seconds=parts.options.upload_ttl)
+                    taken = await parts.uploads.claim(upload, seconds=parts.options.upload_ttl)
                     if taken and not is_named:
                         await self._delete(upload)
             except HeldElsewhere:
@@ -136,7 +136,7 @@ class PendingUploads:
         try:
             await self._parts.files.delete(upload.chat, upload.name)
         except StoreError:
-            await self._parts.uploads.note(upload)
+            await self._parts.uploads.record(upload)
             raise
         logger.info("an upload that was not sent is deleted chat=%s", upload.chat.chat)
 

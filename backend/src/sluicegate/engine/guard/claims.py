@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.keys import CallKey, ChatKey
     from sluicegate.engine.guard.recovery import Outcomes
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import Policy
 
 
@@ -234,7 +234,7 @@ class ApprovedCalls:
     ) -> None:
         key = self.claims.key(name)
         try:
-            await self.ledger.finish(key, owner=self.owner, state=state, outcome=outcome)
+            await self.ledger.store_outcome(key, owner=self.owner, state=state, outcome=outcome)
         except BaseException:
             self.claims.let_go(name, cut=True)
             raise

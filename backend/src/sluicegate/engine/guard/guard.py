@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.files.result_files import ResultFiles
     from sluicegate.engine.guard.guard import ApprovalLimits
     from sluicegate.engine.models.model_files import ModelFiles
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.client_tools import ClientTool
     from sluicegate.tools.gated import Policy
 
@@ -282,7 +282,7 @@ class ApprovalGuard:
             ttl=self.ttl(call.tool.name),
             arguments=arguments,
         )
-        row = await self.ledger.approve_remembered(new)
+        row = await self.ledger.approve_by_grant(new)
         if row is not None:
             self.rows[row.key] = self.remembered[call.name] = row
             context.tool_confirmation = ToolConfirmation(confirmed=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import Find
 
 REPEATED_AFTER_DENIAL = "Not run: the user denied the same call before."
@@ -109,7 +109,7 @@ async def look_up(
     outcome = json_safe(found)
     if isinstance(row.edits, dict):
         outcome = noted_outcome(outcome, row.edits)
-    await ledger.finish(row.key, owner=owner, state="executed", outcome=outcome)
+    await ledger.store_outcome(row.key, owner=owner, state="executed", outcome=outcome)
     return replace(row, state="executed", outcome=outcome)
 
 

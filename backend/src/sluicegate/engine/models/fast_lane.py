@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from google.genai import types
 
     from sluicegate.core.interleaving import Lane
-    from sluicegate.stores.base import StreamReader
+    from sluicegate.stores.streams.base import StreamReader
 
 PIECES: Final = 16
 """Partial responses after which whoever reads gets a chance to run."""
@@ -69,7 +69,9 @@ class ReaderBackpressure:
             return
 
     def _is_ahead(self) -> bool:
-        return bool(self._readers) and all(reader.behind > self._window for reader in self._readers)
+        return bool(self._readers) and all(
+            reader.backlog > self._window for reader in self._readers
+        )
 
 
 UNHEARD: Final[ContextVar[bool]] = ContextVar("sluicegate_unheard", default=False)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.engine.turn.session_log import SessionLog
-    from sluicegate.stores.base import Ledger
+    from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import GateTerms
 
 logger = logging.getLogger("sluicegate")

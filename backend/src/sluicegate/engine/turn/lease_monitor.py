@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.engine.turn.registry import TurnRegistry
     from sluicegate.engine.turn.replicas import Replicas
-    from sluicegate.stores.base import StreamStore
     from sluicegate.stores.leases.base import Leases, LeaseState
+    from sluicegate.stores.streams.base import StreamStore
 
 SECONDS: Final = 1.0
 _NOTE_EVERY: Final = 5
@@ -66,13 +66,13 @@ class LeaseMonitor:
             return
         states = await self._leases.states(chats)
         for chat in here:
-            if states[chat].wants_stop and chat not in self._stopping:
+            if states[chat].stop_requested and chat not in self._stopping:
                 self._begin_to_stop(chat, states[chat].fence)
         await self._look_after(followed, states)
         self._looks += 1
         if self._looks % _NOTE_EVERY == 0:
             for turn in self._elsewhere.read_here():
-                await self._leases.note_reader(turn.chat, fence=turn.fence, ttl=READ_TTL)
+                await self._leases.record_reader(turn.chat, fence=turn.fence, ttl=READ_TTL)
 
     async def _look_after(self, followed: list[TurnKey], states: dict[ChatKey, LeaseState]) -> None:
         """End what nobody writes any more; one that ended well has said so by the next look."""
@@ -81,7 +81,7 @@ class LeaseMonitor:
             error_id = new_error_id()
             logger.error("turn lost chat=%s turn=%s error=%s", turn.chat.chat, turn.turn, error_id)
             sentence = f"The server that answered was lost (error {error_id}); load the chat again."
-            await self._streams.give_up(turn, ErrorChunk(error_text=sentence))
+            await self._streams.end_followed(turn, ErrorChunk(error_text=sentence))
         self._missing = gone
 
     def _begin_to_stop(self, chat: ChatKey, fence: int) -> None:
@@ -100,7 +100,7 @@ class LeaseMonitor:
         if stopping is not None:
             await stopping
         try:
-            await self._leases.has_stopped(chat, fence=fence)
+            await self._leases.clear_stop_request(chat, fence=fence)
         except StoreError:
             logger.warning("nobody was told that a turn was stopped chat=%s", chat.chat)
 
@@ -115,4 +115,4 @@ class LeaseMonitor:
 
 
 def _is_held(turn: TurnKey, state: LeaseState) -> bool:
-    return state.holder is not None and state.fence == turn.fence
+    return state.owner is not None and state.fence == turn.fence

@@ -104,6 +104,6 @@ class ChatLeases:
     async def is_read_elsewhere(self, chat: ChatKey) -> bool:
         """Whether another process has readers of what runs here; also when nobody can tell."""
         try:
-            return (await self._leases.state(chat)).is_read
+            return (await self._leases.state(chat)).has_remote_readers
         except StoreError:
             return True

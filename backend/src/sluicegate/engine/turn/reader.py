@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.engine.models.fast_lane import ReaderBackpressure
-    from sluicegate.stores.base import StreamReader
+    from sluicegate.stores.streams.base import StreamReader
     from sluicegate.tools.client_tools import ClientTool
 
 GATHERED: Final = 0.001
@@ -69,7 +69,7 @@ class TurnReader:
     @property
     def behind(self) -> int:
         """Bytes of chunks that are there and were not taken."""
-        return 0 if self._live is None else self._live.behind
+        return 0 if self._live is None else self._live.backlog
 
     async def texts(self) -> AsyncIterator[Sequence[str]]:
         """The chunks as JSON texts, in one batch all that are ready together.
@@ -87,9 +87,9 @@ class TurnReader:
         clock, given_at, last = asyncio.get_running_loop().time, 0.0, ""
         async for batch in self._live:
             early = given_at + GATHERED - clock()
-            if early > 0 and self._live.behind == 0:
+            if early > 0 and self._live.backlog == 0:
                 await asyncio.sleep(early)
-                batch = [*batch, *self._live.ready()]
+                batch = [*batch, *self._live.read_nowait()]
             last = batch[-1].kind
             if self._pace is not None:
                 self._pace.moved()

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.close_open_calls import OpenCallCloser
     from sluicegate.engine.turn.owner import TurnCallbacks
     from sluicegate.engine.turn.session_log import SessionLog
-    from sluicegate.stores.base import StreamStore
     from sluicegate.stores.leases.base import Leases
+    from sluicegate.stores.streams.base import StreamStore
     from sluicegate.wire.chunks import BaseChunk
 
 
@@ -184,8 +184,8 @@ class TurnRegistry:
 
         Without a course the turn has the chat's lease, and nothing else writes to its session.
         """
-        about = TurnDescription.of(turn).text() if self._streams.is_shared else ""
-        turn.writer = await self._streams.open(turn.key, about=about)
+        description = TurnDescription.of(turn).text() if self._streams.is_shared else ""
+        turn.writer = await self._streams.open(turn.key, description=description)
         if turn.writer is None:
             raise HeldElsewhere(IN_USE)
         self._running[turn.chat] = turn
@@ -275,7 +275,7 @@ class TurnRegistry:
             turn.lingering.cancel()
         await turn.rest()
         if turn.writer is not None:
-            await turn.writer.conclude()
+            await turn.writer.publish_end()
         if renewal is not None:
             renewal.cancel()
             await self.leases.give_back(turn.chat, turn.turn_gate.owner, turn.key.fence)
@@ -316,7 +316,7 @@ class TurnRegistry:
         """Store what ADK does not: the text that was shown, the cards that are closed."""
         if turn.turn_gate.claims.cut:
             others = self.owners() - {turn.turn_gate.owner}
-            await turn.ledger.abandon(turn.chat, owners_alive=others)
+            await turn.ledger.mark_unknown(turn.chat, owners_alive=others)
         if end == "finished" or turn.invocation is None:
             return ()
         await self._log.append_unfinished(

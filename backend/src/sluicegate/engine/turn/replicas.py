@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.engine.turn.runner import RunningTurn
-    from sluicegate.stores.base import OpenStream, StreamStore
     from sluicegate.stores.leases.base import Leases
+    from sluicegate.stores.streams.base import OpenStream, StreamStore
     from sluicegate.wire.chunks import BaseChunk, Major
 
 
@@ -143,13 +143,13 @@ class Replicas:
     async def place(self, chat: ChatKey) -> ChatLocation:
         """How a chat stands now."""
         state = await self._leases.state(chat)
-        if self._alone or state.holder is None or self._is_here(chat):
+        if self._alone or state.owner is None or self._is_here(chat):
             return ChatLocation(state.fence)
         stream = await self._streams.find(chat)
         if stream is not None and stream.key.fence != state.fence:
             stream = None
-        about = None if stream is None else TurnDescription.read(stream.about)
-        is_live = ":live-" in state.holder
+        about = None if stream is None else TurnDescription.read(stream.description)
+        is_live = ":live-" in state.owner
         return ChatLocation(state.fence, RemoteTurn(state.fence, is_live, stream, about))
 
     async def whole(self, away: RemoteTurn, major: Major) -> TurnReader | None:
@@ -173,16 +173,16 @@ class Replicas:
         pause = Backoff(within)
         while await pause():
             state = await self._leases.state(chat)
-            if state.fence != fence or state.holder is None:
+            if state.fence != fence or state.owner is None:
                 return
 
     async def stop(self, chat: ChatKey, fence: int, within: float) -> None:
         """Have the holder stop what it runs, and wait until it has."""
-        await self._leases.ask_to_stop(chat, fence=fence)
+        await self._leases.request_stop(chat, fence=fence)
         pause = Backoff(within)
         while await pause():
             state = await self._leases.state(chat)
-            if state.fence != fence or state.holder is None or not state.wants_stop:
+            if state.fence != fence or state.owner is None or not state.stop_requested:
                 return
 
     async def _reader(
@@ -195,7 +195,7 @@ class Replicas:
             head, away.stream.read(), major=major, left=functools.partial(self._left, key)
         )
         self._readers[key] = self._readers.get(key, 0) + 1
-        await self._leases.note_reader(key.chat, fence=key.fence, ttl=READ_TTL)
+        await self._leases.record_reader(key.chat, fence=key.fence, ttl=READ_TTL)
         return reader
 
     def _left(self, key: TurnKey, *, aborted: bool) -> None:

@@ -23,7 +23,7 @@ from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled
 from sluicegate.engine.failures import describe
 from sluicegate.engine.guard.current_turn import enter
 from sluicegate.errors import StoreError
-from sluicegate.stores.base import StreamFull
+from sluicegate.stores.streams.base import StreamFull
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk, FinishReason, StartChunk
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.engine.models.fast_lane import LaneCall
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.stores.base import Ledger, StreamWriter
+    from sluicegate.stores.approvals.ledger import Ledger
+    from sluicegate.stores.streams.base import StreamWriter
 
 TELEMETRY: Final = TelemetryConfig(capture_message_content=ContentCapturingMode.NO_CONTENT)
 """ADK writes texts and arguments into its spans unless it is told not to."""
@@ -263,11 +264,11 @@ class RunningTurn:
         for chunk in chunks:
             self.grammar.feed(chunk)
             try:
-                await writer.append(chunk)
+                await writer.publish(chunk)
             except StreamFull:
                 self.fail(STREAM_FULL)
                 # What ends the turn has as much room again, and this chunk belongs before it.
-                await writer.append(chunk)
+                await writer.publish(chunk)
 
     async def write(self, chunk: BaseChunk) -> None:
         """Write a chunk as it is.
@@ -275,7 +276,7 @@ class RunningTurn:
         Raises:
             StoreError: the stream does not take it, or the turn was never launched.
         """
-        await self._writer.append(chunk)
+        await self._writer.publish(chunk)
 
     @property
     def _writer(self) -> StreamWriter:

@@ -1,4 +1,4 @@
-"""The audit trail: every decision and what came of it, written once and never changed (A10)."""
+"""The audit trail: every decision and its outcome, append-only (A10)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 GRANTED: Final = "granted"
 REVOKED: Final = "revoked"
-"""What is noted of remembered approvals, besides the states of a call."""
+"""Actions of the audit trail on grants, besides the states of a call."""
 
 _PAGE: Final = 1_000
 _C = AUDIT.c
@@ -32,10 +32,10 @@ _C = AUDIT.c
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One line: ``by`` and ``via`` are the person and the transport of the decision behind it.
+    """An entry of the trail; ``by`` and ``via`` are the person and transport of the decision.
 
-    ``action`` is the state that a call came into, ``granted`` or ``revoked``; ``at`` is seconds
-    since the epoch, by the database's clock; ``args_hash`` is that of the arguments in force.
+    ``action`` is the new state of a call, ``granted`` or ``revoked``; ``at`` is seconds
+    since the epoch, by the database's clock; ``args_hash`` is that of the effective arguments.
     """
 
     id: int
@@ -56,7 +56,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which entries are wanted; ``since`` is the first second, ``until`` the first one after."""
+    """A selection of entries; ``since`` is inclusive, ``until`` exclusive, in epoch seconds."""
 
     chat: str | None = None
     user: str | None = None
@@ -64,7 +64,7 @@ class AuditFilter:
     until: float | None = None
 
 
-def note_grant(
+def audit_grant(
     connection: Connection,
     chat: ChatKey,
     grant: Grant,
@@ -73,10 +73,7 @@ def note_grant(
     now: ColumnElement[float],
     via: str,
 ) -> None:
-    """Note that an approval is remembered from now on, or is no more.
-
-    ``granted_by`` of the grant is whoever does it.
-    """
+    """Append that a grant was given or revoked; ``granted_by`` is the person who did so."""
     entry = {
         **chat._asdict(),
         "at": now,
@@ -91,13 +88,13 @@ def note_grant(
     connection.execute(insert(AUDIT).values(entry))
 
 
-async def read_audit(url: str, wanted: AuditFilter) -> AsyncIterator[AuditEntry]:
-    """Read the trail of a database from its beginning, beside whatever server uses it.
+async def read_audit(url: str, selection: AuditFilter) -> AsyncIterator[AuditEntry]:
+    """Read the trail of a database from its beginning; servers may use it meanwhile.
 
-    Nothing is written: an SQLite file is opened read-only.
+    An SQLite file is opened read-only.
 
     Raises:
-        ConfigurationError: the database cannot be read, or no server has ever used it.
+        ConfigurationError: the database cannot be read or has no audit trail.
     """
     engine = create_async_engine(_read_only(url))
     try:
@@ -108,7 +105,7 @@ async def read_audit(url: str, wanted: AuditFilter) -> AsyncIterator[AuditEntry]
                 )
             last = 0
             while True:
-                page = list(await connection.execute(_statement(wanted, last)))
+                page = list(await connection.execute(_statement(selection, last)))
                 for row in page:
                     yield AuditEntry(**row._mapping)
                 if len(page) < _PAGE:
@@ -122,16 +119,16 @@ async def read_audit(url: str, wanted: AuditFilter) -> AsyncIterator[AuditEntry]
         await engine.dispose()
 
 
-def _statement(wanted: AuditFilter, last: int) -> Select[Any]:
+def _statement(selection: AuditFilter, last: int) -> Select[Any]:
     statement = select(AUDIT).where(_C.id > last).order_by(_C.id).limit(_PAGE)
-    if wanted.chat is not None:
-        statement = statement.where(_C.chat == wanted.chat)
-    if wanted.user is not None:
-        statement = statement.where(_C.user == wanted.user)
-    if wanted.since is not None:
-        statement = statement.where(_C.at >= wanted.since)
-    if wanted.until is not None:
-        statement = statement.where(_C.at < wanted.until)
+    if selection.chat is not None:
+        statement = statement.where(_C.chat == selection.chat)
+    if selection.user is not None:
+        statement = statement.where(_C.user == selection.user)
+    if selection.since is not None:
+        statement = statement.where(_C.at >= selection.since)
+    if selection.until is not None:
+        statement = statement.where(_C.at < selection.until)
     return statement
 
 

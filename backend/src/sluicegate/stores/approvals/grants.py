@@ -1,14 +1,14 @@
-"""Remembered approvals in the sessions' database (A8)."""
+"""Grants: the tools that a user has approved for the rest of a chat (A8)."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, select
 
 from sluicegate.core.approvals import Grant
-from sluicegate.stores.approvals.audit import GRANTED, REVOKED, note_grant
+from sluicegate.stores.approvals.audit import GRANTED, REVOKED, audit_grant
 from sluicegate.stores.sql.schema import GRANTS
 
 if TYPE_CHECKING:
@@ -16,73 +16,70 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.keys import ChatKey
+    from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.sql.database import Database
 
 _C = GRANTS.c
 
 
-class RefusesRemembered(Protocol):
-    """Where the calls lie that a grant has approved: the ledger."""
+class Grants:
+    """The grants of a chat; `Ledger.record_decisions` adds to them.
 
-    def refuse_remembered(self, connection: Connection, chat: ChatKey, tool: str) -> None:
-        """Close what was approved by a grant that is taken back and has not begun."""
+    Every method raises StoreError when the database fails.
+    """
 
-
-class DatabaseGrants:
-    """The tools of a chat that need not ask again (the port is `Grants`)."""
-
-    def __init__(self, database: Database, ledger: RefusesRemembered) -> None:
-        """Take the database whose tables are there, and the ledger in it."""
+    def __init__(self, database: Database, ledger: Ledger) -> None:
         self._database = database
         self._ledger = ledger
 
     async def all(self, chat: ChatKey) -> list[Grant]:
-        """Return what is remembered in a chat, oldest first."""
+        """Return the grants of a chat, oldest first."""
         statement = select(GRANTS).where(_of(chat)).order_by(_C.granted_at, _C.tool)
 
-        def find(connection: Connection) -> list[Grant]:
+        def read(connection: Connection) -> list[Grant]:
             return [_grant(row) for row in connection.execute(statement)]
 
-        return await self._database.read(find)
+        return await self._database.read(read)
 
     async def revoke(self, chat: ChatKey, tool: str, *, by: str, via: str = "") -> bool:
-        """Let a tool ask again; what it was approved and has not begun does not run."""
+        """Revoke a grant; False when there is none.
 
-        def end(connection: Connection) -> bool:
-            # The grant goes first: whoever approves by it has locked it until the call is there.
+        A call that it has approved and that has not begun is refused.
+        """
+
+        def delete_grant(connection: Connection) -> bool:
+            # The grant goes first: an approval by it holds a lock on it until the call is stored.
             statement = delete(GRANTS).where(_of(chat), _C.tool == tool).returning(GRANTS)
             row = connection.execute(statement).one_or_none()
             if row is None:
                 return False
-            now = self._database.now()
-            revoked = {**asdict(_grant(row)), "granted_by": by}
-            note_grant(connection, chat, Grant(**revoked), REVOKED, now=now, via=via)
-            self._ledger.refuse_remembered(connection, chat, tool)
+            revoked = replace(_grant(row), granted_by=by)
+            audit_grant(connection, chat, revoked, REVOKED, now=self._database.now(), via=via)
+            self._ledger.refuse_granted(connection, chat, tool)
             return True
 
-        return await self._database.write(end)
+        return await self._database.write(delete_grant)
 
-    async def forget(self, chat: ChatKey) -> None:
-        """Take back everything that is remembered in a chat that is deleted."""
+    async def delete_all(self, chat: ChatKey) -> None:
+        """Delete the grants of a deleted chat."""
         statement = delete(GRANTS).where(_of(chat))
         await self._database.write(lambda connection: connection.execute(statement).rowcount)
 
 
 def find_grant(connection: Connection, chat: ChatKey, tool: str) -> Grant | None:
-    """Return what is remembered of a tool; nobody takes it back before the transaction ends."""
+    """Return the grant of a tool, locked until the end of the transaction."""
     statement = select(GRANTS).where(_of(chat), _C.tool == tool).with_for_update(read=True)
     row = connection.execute(statement).one_or_none()
     return None if row is None else _grant(row)
 
 
-def remember(connection: Connection, database: Database, row: ApprovalRow) -> None:
-    """Remember an approval, unless one of the same tool is remembered already."""
+def add_grant(connection: Connection, database: Database, row: ApprovalRow) -> None:
+    """Add a grant for the tool of an approval, unless the chat has one already."""
+    chat = row.key.chat_key
     grant = Grant(row.tool, row.approval_id, row.decided_by or "", row.decided_at or 0.0)
-    new = database.insert(GRANTS).values(**row.key.chat_key._asdict(), **asdict(grant))
+    new = database.insert(GRANTS).values(**chat._asdict(), **asdict(grant))
     if connection.execute(new.on_conflict_do_nothing()).rowcount > 0:
-        note_grant(
-            connection, row.key.chat_key, grant, GRANTED, now=database.now(), via=row.via or ""
-        )
+        audit_grant(connection, chat, grant, GRANTED, now=database.now(), via=row.via or "")
 
 
 def _of(chat: ChatKey) -> ColumnElement[bool]:

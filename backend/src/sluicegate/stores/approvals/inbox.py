@@ -1,15 +1,15 @@
-"""The approvals of a user over all chats, in the sessions' database."""
+"""The pending approvals of a user over all chats."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, or_, select, tuple_
 
 from sluicegate.errors import Malformed
-from sluicegate.stores.approvals.approval_ports import WaitingPage
 from sluicegate.stores.approvals.statements import row_of
-from sluicegate.stores.sql.pagination import cursor, read_cursor
+from sluicegate.stores.sql.pagination import encode_cursor, parse_cursor
 from sluicegate.stores.sql.schema import APPROVALS
 
 if TYPE_CHECKING:
@@ -19,43 +19,61 @@ if TYPE_CHECKING:
     from sluicegate.stores.sql.database import Database
 
 _C = APPROVALS.c
-_PLACE = (_C.chat, _C.invocation, _C.call)
+_TIE_BREAK = (_C.chat, _C.invocation, _C.call)
 
 
-class DatabaseWaiting:
-    """What waits for a user (the port is `Waiting`)."""
+@dataclass(frozen=True, slots=True)
+class ApprovalPage:
+    """A page of requests, newest first; ``next`` is the cursor of the next page, or None."""
+
+    rows: list[ApprovalRow]
+    next: str | None
+
+
+class ApprovalInbox:
+    """The approval requests of a user over all chats.
+
+    Every method raises StoreError when the database fails.
+    """
 
     def __init__(self, database: Database) -> None:
-        """Take the database whose tables are there."""
         self._database = database
 
-    async def page(self, app: str, user: str, *, limit: int, after: str | None) -> WaitingPage:
-        """Return up to ``limit`` requests that wait, newest first."""
+    async def page(self, app: str, user: str, *, limit: int, after: str | None) -> ApprovalPage:
+        """Return up to ``limit`` pending requests after the cursor ``after``, newest first.
+
+        Raises:
+            Malformed: the cursor is not valid.
+        """
         statement = (
             select(APPROVALS)
             .where(_of(app, user), _C.state == "requested", _C.deadline > self._database.now())
-            .order_by(_C.requested_at.desc(), *(column.desc() for column in _PLACE))
+            .order_by(_C.requested_at.desc(), *(column.desc() for column in _TIE_BREAK))
             .limit(limit + 1)
         )
         if after is not None:
-            place = read_cursor(after, len(_PLACE))
-            if place is None:
+            position = parse_cursor(after, len(_TIE_BREAK))
+            if position is None:
                 raise Malformed("This page cannot be found; load the list again from its start.")
-            moment, names = place
-            behind = and_(_C.requested_at == moment, tuple_(*_PLACE) < tuple_(*names))
-            statement = statement.where(or_(_C.requested_at < moment, behind))
+            moment, names = position
+            same_moment = and_(_C.requested_at == moment, tuple_(*_TIE_BREAK) < tuple_(*names))
+            statement = statement.where(or_(_C.requested_at < moment, same_moment))
 
-        def find(connection: Connection) -> list[ApprovalRow]:
+        def read(connection: Connection) -> list[ApprovalRow]:
             return [row_of(row._asdict()) for row in connection.execute(statement)]
 
-        rows = await self._database.read(find)
-        shown = rows[:limit]
-        more = len(rows) > limit
-        last = shown[-1] if more else None
-        return WaitingPage(shown, None if last is None else _cursor(last))
+        rows = await self._database.read(read)
+        page = rows[:limit]
+        if len(rows) <= limit:
+            return ApprovalPage(page, None)
+        last = page[-1]
+        key = last.key
+        return ApprovalPage(
+            page, encode_cursor(last.requested_at, key.chat, key.invocation, key.call)
+        )
 
     async def find(self, app: str, user: str, approval_id: str) -> ApprovalRow | None:
-        """Return the newest approval of that id, whatever has become of it."""
+        """Return the newest approval with that id, in any state."""
         statement = (
             select(APPROVALS)
             .where(_of(app, user), _C.approval_id == approval_id)
@@ -63,16 +81,12 @@ class DatabaseWaiting:
             .limit(1)
         )
 
-        def find(connection: Connection) -> ApprovalRow | None:
+        def read(connection: Connection) -> ApprovalRow | None:
             row = connection.execute(statement).one_or_none()
             return None if row is None else row_of(row._asdict())
 
-        return await self._database.read(find)
+        return await self._database.read(read)
 
 
 def _of(app: str, user: str) -> ColumnElement[bool]:
     return and_(_C.app == app, _C.user == user)
-
-
-def _cursor(row: ApprovalRow) -> str:
-    return cursor(row.requested_at, row.key.chat, row.key.invocation, row.key.call)

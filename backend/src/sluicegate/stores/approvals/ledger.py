@@ -10,7 +10,7 @@ from sqlalchemy import and_, func, select, tuple_, update
 from sluicegate.core.approvals import ApprovalRow, sources
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import StoreError
-from sluicegate.stores.approvals.grants import find_grant, remember
+from sluicegate.stores.approvals.grants import add_grant, find_grant
 from sluicegate.stores.approvals.statements import (
     ANSWER,
     CLAIM,
@@ -98,7 +98,7 @@ REMEMBERED = "remembered"
 TAKEN_BACK = "the remembered approval was taken back."
 
 
-class DatabaseLedger:
+class Ledger:
     """The ledger (the port is `Ledger`); its methods say here only what the port leaves open."""
 
     def __init__(self, database: Database) -> None:
@@ -125,7 +125,7 @@ class DatabaseLedger:
         elif new:
             await self._database.write(partial(self._remember, new=new))
 
-    async def decide(
+    async def record_decisions(
         self, decisions: Sequence[Decision], *, by: str, via: str = ""
     ) -> list[ApprovalRow]:
         """Record the answers of one person, all or none."""
@@ -141,7 +141,7 @@ class DatabaseLedger:
         found = await self._database.write(record)
         return [found[decision.request.key] for decision in decisions]
 
-    async def approve_remembered(self, new: NewApproval) -> ApprovalRow | None:
+    async def approve_by_grant(self, new: NewApproval) -> ApprovalRow | None:
         """Approve a call of a tool that is remembered in its chat (A8)."""
 
         def approve(connection: Connection) -> ApprovalRow | None:
@@ -161,7 +161,7 @@ class DatabaseLedger:
 
         return await self._database.write(approve)
 
-    def refuse_remembered(self, connection: Connection, chat: ChatKey, tool: str) -> None:
+    def refuse_granted(self, connection: Connection, chat: ChatKey, tool: str) -> None:
         """Close what was approved by a grant that is taken back and has not begun."""
         is_its = and_(of_chat(chat), _C.tool == tool, _C.grant_id.is_not(None))
         ended = self._end("refused", is_its).values(outcome=_refusal(TAKEN_BACK))
@@ -198,7 +198,7 @@ class DatabaseLedger:
             raise StoreError("a call was claimed that nobody requested")
         return rows[key]
 
-    async def finish(
+    async def store_outcome(
         self, key: CallKey, *, owner: str, state: Literal["executed", "failed"], outcome: JsonValue
     ) -> bool:
         """Store the outcome of a claimed call, also when the caller is cancelled meanwhile.
@@ -218,7 +218,9 @@ class DatabaseLedger:
         work = partial(self._change, by=statement, reason=reason)
         return bool(await self._database.write(work))
 
-    async def abandon(self, chat: ChatKey, *, owners_alive: Container[str]) -> list[ApprovalRow]:
+    async def mark_unknown(
+        self, chat: ChatKey, *, owners_alive: Container[str]
+    ) -> list[ApprovalRow]:
         """Move claimed calls whose owner is gone to ``unknown``."""
         is_claimed = and_(of_chat(chat), _C.state.in_(sources("unknown")))
 
@@ -234,13 +236,13 @@ class DatabaseLedger:
         """Return every row of a chat, oldest request first."""
         return [row_of(row) for row in await self._database.fetch(self._rows, key_values(chat))]
 
-    async def forget(self, chat: ChatKey) -> None:
+    async def erase_details(self, chat: ChatKey) -> None:
         """Drop what the calls of a deleted chat were about."""
         emptied = dict.fromkeys((_C.arguments, _C.edits, _C.hint, _C.outcome))
         statement = update(APPROVALS).where(of_chat(chat)).values(emptied)
         await self._database.write(lambda connection: connection.execute(statement).rowcount)
 
-    async def pending(self, app: str, user: str) -> dict[str, int]:
+    async def count_pending(self, app: str, user: str) -> dict[str, int]:
         """Return how many requests wait, by chat id."""
         statement = (
             select(_C.chat, func.count().label("waiting"))
@@ -284,7 +286,7 @@ class DatabaseLedger:
             for row in self._moves.make(connection, "answered", answered(decision, by, via)):
                 rows[row.key] = row
                 if decision.is_remembered and row.state == "approved":
-                    remember(connection, self._database, row)
+                    add_grant(connection, self._database, row)
         return rows
 
     def _change(

@@ -13,44 +13,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeaseState:
-    """The lease of a chat as it is: nobody has ever held it where ``fence`` is 0.
+    """The lease of a chat.
 
-    ``holder`` is who holds it now; ``wants_stop``: somebody asked the holder to stop what it runs;
-    ``is_read``: another process has readers of what the holder runs.
+    ``fence`` is the newest fencing token, 0 for a chat that never had a lease; ``owner`` holds
+    the lease now; ``stop_requested``: another process has asked the owner to stop its turn;
+    ``has_remote_readers``: another process reads the owner's stream.
     """
 
     fence: int = 0
-    holder: str | None = None
-    wants_stop: bool = False
-    is_read: bool = False
+    owner: str | None = None
+    stop_requested: bool = False
+    has_remote_readers: bool = False
 
 
 class Leases(Protocol):
-    """One writer per chat (A2). Times to live are seconds, by the database's clock."""
+    """The leases of the chats (A2). Times to live are seconds of the database's clock.
+
+    Every method of an implementation in a database raises StoreError when it does not respond.
+    """
 
     async def acquire(self, chat: ChatKey, *, owner: str, ttl: float) -> int | None:
-        """Take the lease and return its fence, which grows with every holder of the chat.
+        """Acquire the lease and return its fencing token, which grows with every owner.
 
-        None while it is held, also by the same owner: a lease is renewed, not taken again.
+        Returns None while the lease is held, also by the same owner: use `renew` to keep it.
         """
 
     async def renew(self, chat: ChatKey, *, owner: str, fence: int, ttl: float) -> bool:
-        """Hold for another ``ttl`` from now; False when the lease is lost."""
+        """Extend the lease to ``ttl`` seconds from now; False when it is lost."""
 
     async def release(self, chat: ChatKey, *, owner: str, fence: int) -> None:
-        """Give the lease back; nothing happens when it is lost already."""
+        """Release the lease; a lost lease is ignored."""
 
     async def state(self, chat: ChatKey) -> LeaseState:
-        """Return the lease as it is now."""
+        """Return the current state of a lease."""
 
     async def states(self, chats: Collection[ChatKey]) -> dict[ChatKey, LeaseState]:
-        """Return the leases of several chats, each of which is there."""
+        """Return the current states of several leases, with an entry for each chat."""
 
-    async def ask_to_stop(self, chat: ChatKey, *, fence: int) -> None:
-        """Ask the holder with this fence to stop what it runs; it looks every second."""
+    async def request_stop(self, chat: ChatKey, *, fence: int) -> None:
+        """Ask the owner with this fence to stop its turn; owners check every second."""
 
-    async def has_stopped(self, chat: ChatKey, *, fence: int) -> None:
-        """Tell those who asked that it was done."""
+    async def clear_stop_request(self, chat: ChatKey, *, fence: int) -> None:
+        """Acknowledge a stop request after the turn has stopped."""
 
-    async def note_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
-        """Tell the holder with this fence that somebody reads along, for ``ttl`` from now."""
+    async def record_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
+        """Record for the owner with this fence that a replica reads, for ``ttl`` from now."""

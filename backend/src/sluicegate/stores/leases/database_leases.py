@@ -101,15 +101,15 @@ class DatabaseLeases:
         found = await self._database.read(find) if chats else {}
         return {chat: found.get(chat, LeaseState()) for chat in chats}
 
-    async def ask_to_stop(self, chat: ChatKey, *, fence: int) -> None:
+    async def request_stop(self, chat: ChatKey, *, fence: int) -> None:
         """Ask the holder with this fence to stop what it runs."""
         await self._change(self._ask_to_stop, chat, fence)
 
-    async def has_stopped(self, chat: ChatKey, *, fence: int) -> None:
+    async def clear_stop_request(self, chat: ChatKey, *, fence: int) -> None:
         """Tell those who asked that it was done."""
         await self._change(self._has_stopped, chat, fence)
 
-    async def note_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
+    async def record_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
         """Tell the holder with this fence that somebody reads along."""
         await self._change(self._note_reader, chat, fence, ttl=ttl)
 

@@ -97,15 +97,15 @@ class ProcessLeases:
         """Return the leases of several chats, each of which is there."""
         return {chat: await self.state(chat) for chat in chats}
 
-    async def ask_to_stop(self, chat: ChatKey, *, fence: int) -> None:
+    async def request_stop(self, chat: ChatKey, *, fence: int) -> None:
         """Ask the holder with this fence to stop what it runs."""
         self._want_stop(chat, fence, is_wanted=True)
 
-    async def has_stopped(self, chat: ChatKey, *, fence: int) -> None:
+    async def clear_stop_request(self, chat: ChatKey, *, fence: int) -> None:
         """Tell those who asked that it was done."""
         self._want_stop(chat, fence, is_wanted=False)
 
-    async def note_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
+    async def record_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
         """Tell the holder with this fence that somebody reads along."""
         lease = self._leases.get(chat)
         if lease is not None and lease.fence == fence:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 from weakref import WeakSet
 
 from sluicegate.errors import StoreError
-from sluicegate.stores.base import BATCH_BYTES, MAX_BYTES, MAX_CHUNKS, StreamFull, stored
+from sluicegate.stores.streams.base import BATCH_BYTES, MAX_BYTES, MAX_CHUNKS, StreamFull, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -31,14 +31,14 @@ class MemoryStreamStore:
         self._max_bytes = max_bytes
         self._turns: dict[ChatKey, _Turn] = {}
 
-    async def open(self, turn: TurnKey, *, about: str = "") -> _Turn | None:
+    async def open(self, turn: TurnKey, *, description: str = "") -> _Turn | None:
         """Take the writer's seat; None while it is not free for this fence."""
         seated = self._turns.get(turn.chat)
         if seated is not None:
             if seated.key.fence >= turn.fence:
                 return None
             seated.end()
-        opened = _Turn(turn, about, (self._max_chunks, self._max_bytes), self._leave)
+        opened = _Turn(turn, description, (self._max_chunks, self._max_bytes), self._leave)
         self._turns[turn.chat] = opened
         return opened
 
@@ -52,7 +52,7 @@ class MemoryStreamStore:
         """Return nothing: no other process writes here."""
         return ()
 
-    async def give_up(self, turn: TurnKey, last: BaseChunk) -> None:
+    async def end_followed(self, turn: TurnKey, last: BaseChunk) -> None:
         """Do nothing: nothing is followed."""
 
     async def check(self) -> bool:
@@ -84,15 +84,19 @@ class _Turn:
         "_room",
         "_waiting",
         "_written",
-        "about",
+        "description",
         "key",
     )
 
     def __init__(
-        self, key: TurnKey, about: str, bounds: tuple[int, int], leave: Callable[[_Turn], None]
+        self,
+        key: TurnKey,
+        description: str,
+        bounds: tuple[int, int],
+        leave: Callable[[_Turn], None],
     ) -> None:
         self.key = key
-        self.about = about
+        self.description = description
         self._written = _Written([], [])
         self._readers: WeakSet[_Reader] = WeakSet()
         self._ended = False
@@ -102,11 +106,11 @@ class _Turn:
         self._bounds = bounds
         self._room, self._bytes_room = bounds
 
-    async def append(self, chunk: BaseChunk | EncodedChunk) -> None:
+    async def publish(self, chunk: BaseChunk | EncodedChunk) -> None:
         """Add the next chunk."""
         if self._ended:
             raise StoreError("a chunk came for a turn that is not open")
-        entry = stored(chunk)
+        entry = encoded(chunk)
         size = entry.size
         if self._room < 1 or self._bytes_room < size:
             self._overflow()
@@ -118,7 +122,7 @@ class _Turn:
         if self._waiting:
             self._wake()
 
-    async def conclude(self) -> None:
+    async def publish_end(self) -> None:
         """Do nothing: there is nobody else."""
 
     async def close(self) -> None:
@@ -185,7 +189,7 @@ class _Reader:
         self._taken = 0
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         """Bytes of chunks that are there and were not taken."""
         return max(0, self._written.size - self._taken)
 
@@ -204,9 +208,9 @@ class _Reader:
             if self._turn is None:
                 raise StopAsyncIteration
             await self._turn.more()
-        return self.ready()
+        return self.read_nowait()
 
-    def ready(self) -> Sequence[EncodedChunk]:
+    def read_nowait(self) -> Sequence[EncodedChunk]:
         """Take what is ready."""
         chunks, ends = self._written
         start, end = self._at, len(chunks)

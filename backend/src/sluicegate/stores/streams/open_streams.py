@@ -6,11 +6,11 @@ import importlib
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.base import MAX_BYTES, MAX_CHUNKS
+from sluicegate.stores.streams.base import MAX_BYTES, MAX_CHUNKS
 from sluicegate.stores.streams.memory import MemoryStreamStore
 
 if TYPE_CHECKING:
-    from sluicegate.stores.base import StreamStore
+    from sluicegate.stores.streams.base import StreamStore
     from sluicegate.stores.streams.valkey import ValkeyStreamStore
 
 MEMORY: Final = "memory"

@@ -15,7 +15,7 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
 from sluicegate.core.keys import TurnKey
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.base import MAX_BYTES, MAX_CHUNKS
+from sluicegate.stores.streams.base import MAX_BYTES, MAX_CHUNKS
 from sluicegate.stores.streams.memory import MemoryStreamStore
 from sluicegate.stores.streams.valkey_writer import (
     ABOUT,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.stores.base import OpenStream, StreamWriter
+    from sluicegate.stores.streams.base import OpenStream, StreamWriter
     from sluicegate.wire.chunks import BaseChunk
 
 BLOCK_SECONDS: Final = 5.0
@@ -76,7 +76,7 @@ class ValkeyFollower:
         self._wake_key = f"sluicegate:wake:{secrets.token_hex(8)}"
         self._woken = "0-0"
 
-    async def follow(self, turn: TurnKey, head: Position, about: str) -> OpenStream:
+    async def follow(self, turn: TurnKey, head: Position, description: str) -> OpenStream:
         """Follow a turn from its head on.
 
         Raises:
@@ -86,7 +86,7 @@ class ValkeyFollower:
         if known is not None:
             return known.stream
         store = MemoryStreamStore(max_chunks=_NO_BOUND, max_bytes=_NO_BOUND)
-        writer = await store.open(turn, about=about)
+        writer = await store.open(turn, description=description)
         assert writer is not None
         mirror = _Mirror(key_of(turn.chat).encode(), head, writer, writer, head)
         self._mirrors[turn] = mirror
@@ -108,7 +108,7 @@ class ValkeyFollower:
         if mirror is None:
             return
         if last is not None:
-            await mirror.writer.append(last)
+            await mirror.writer.publish(last)
         await mirror.writer.close()
 
     async def aclose(self) -> None:
@@ -174,7 +174,7 @@ class ValkeyFollower:
 
     async def _append(self, mirror: _Mirror, fields: Mapping[bytes, bytes]) -> bool:
         try:
-            await mirror.writer.append(chunk_in(fields))
+            await mirror.writer.publish(chunk_in(fields))
         except (KeyError, ValueError):
             # A newer version may write what this one does not know.
             return False
@@ -233,12 +233,12 @@ class ValkeyStreamStore:
                 "needed."
             )
 
-    async def open(self, turn: TurnKey, *, about: str = "") -> StreamWriter | None:
+    async def open(self, turn: TurnKey, *, description: str = "") -> StreamWriter | None:
         """Take the writer's seat; None while it is not free for this fence."""
-        writer = await self._local.open(turn, about=about)
+        writer = await self._local.open(turn, description=description)
         if writer is None:
             return None
-        copied = ValkeyWriter(self._client, turn, about, writer)
+        copied = ValkeyWriter(self._client, turn, description, writer)
         if not await copied.begin():
             await writer.close()
             return None
@@ -270,7 +270,7 @@ class ValkeyStreamStore:
         """Return the turns that are read here and written by other processes."""
         return self._follower.turns
 
-    async def give_up(self, turn: TurnKey, last: BaseChunk) -> None:
+    async def end_followed(self, turn: TurnKey, last: BaseChunk) -> None:
         """End a followed turn with a last chunk: its writer is gone."""
         await self._follower.end(turn, last)
 

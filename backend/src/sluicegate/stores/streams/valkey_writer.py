@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from redis.asyncio import Redis
 
     from sluicegate.core.keys import TurnKey
-    from sluicegate.stores.base import StreamReader, StreamWriter
+    from sluicegate.stores.streams.base import StreamReader, StreamWriter
     from sluicegate.wire.chunks import BaseChunk
 
 if TYPE_CHECKING:
@@ -130,14 +130,16 @@ logger = logging.getLogger("sluicegate")
 class ValkeyWriter:
     """The writer's seat of one turn (the port is `StreamWriter`)."""
 
-    def __init__(self, client: Redis, turn: TurnKey, about: str, writer: StreamWriter) -> None:
+    def __init__(
+        self, client: Redis, turn: TurnKey, description: str, writer: StreamWriter
+    ) -> None:
         """Take the seat in this process's memory."""
         self._client = client
         self._key = key_of(turn.chat)
         self._turn = turn
         self._writer = writer
         self._word = secrets.token_bytes(8)
-        self._head = {TURN: turn.turn.encode(), ABOUT: about.encode(), WRITER: self._word}
+        self._head = {TURN: turn.turn.encode(), ABOUT: description.encode(), WRITER: self._word}
         self._has_tried = False
         self._first: Position | None = None
         """Where the head is on the server, once it is there."""
@@ -167,11 +169,11 @@ class ValkeyWriter:
         self._copying = asyncio.create_task(self._copy(reader))
         return self._copying
 
-    async def append(self, chunk: BaseChunk | EncodedChunk) -> None:
+    async def publish(self, chunk: BaseChunk | EncodedChunk) -> None:
         """Add the next chunk."""
-        await self._writer.append(chunk)
+        await self._writer.publish(chunk)
 
-    async def conclude(self) -> None:
+    async def publish_end(self) -> None:
         """Write the end; readers elsewhere learn of it before this returns, if the server is up."""
         if self._deadline is None:
             self._deadline = _now() + GIVE_UP_SECONDS
@@ -182,7 +184,7 @@ class ValkeyWriter:
     async def close(self) -> None:
         """End the turn."""
         if not self._concluded.is_set():
-            await self.conclude()
+            await self.publish_end()
         await self._writer.close()
 
     async def _copy(self, reader: StreamReader) -> None:
@@ -203,7 +205,7 @@ class ValkeyWriter:
                         break
                     entries = [fields_of(chunk) for chunk in batch]
                     following = asyncio.ensure_future(anext(reader, None))
-                elif concluded.done() and not reader.behind:
+                elif concluded.done() and not reader.backlog:
                     break
                 await self._deliver(sent, entries)
                 sent += len(entries)
