@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.tools.base_toolset import BaseToolset
 
+from sluicegate.adk_private import UncachedToolset
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.guard.current_turn import CURRENT
 from sluicegate.errors import ConfigurationError, Malformed
@@ -35,14 +35,8 @@ _ADKS: Final = frozenset({"transfer_to_agent", "set_model_response"})
 """Names that ADK itself gives to tools."""
 
 
-class PageToolset(BaseToolset):
+class PageToolset(UncachedToolset):
     """What the page of the running turn brought."""
-
-    def __init__(self) -> None:
-        """Bring nothing outside of turns."""
-        super().__init__()
-        # ADK: its cache goes by invocation, and one goes on with the next request of the page.
-        self._use_invocation_cache = False
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """The tools of the turn's request."""

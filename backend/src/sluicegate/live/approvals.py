@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
-from google.adk.flows.llm_flows.tools._functions import generate_request_confirmation_event
-from google.adk.tools._confirmation_utils import apply_confirmation_gate
+from google.adk.flows.llm_flows.functions import generate_request_confirmation_event
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
+from sluicegate.adk_private import invocation_of, request_confirmation
 from sluicegate.core.ledger_overlay import shown_answer
 from sluicegate.engine.files.result_files import as_object
 from sluicegate.engine.guard.claims import ToolCall
@@ -184,7 +184,7 @@ class LiveDesk:
         call can be answered later as any other, when this run is gone.
         """
         placeholder = _placeholder(question)
-        context = question.context._invocation_context
+        context = invocation_of(question.context)
         asking = Event(
             author=context.agent.name if context.agent else "",
             content=types.Content(role="model", parts=[types.Part(function_call=question.call)]),
@@ -198,7 +198,7 @@ class LiveDesk:
 
 def _placeholder(question: HeldCall) -> Event:
     """What ADK would have answered in place of the tool."""
-    context = question.context._invocation_context
+    context = invocation_of(question.context)
     call = question.call
     response = types.FunctionResponse(
         id=call.id, name=call.name, response=dict(question.placeholder)
@@ -292,7 +292,7 @@ class LiveApprovalGuard(ApprovalGuard):
     ) -> dict[str, Any] | None:
         """Answer a call in place of its tool, or let it run; one that asks waits here."""
         call_id = self._name(context)
-        self.desk.began_call(call_id, context._invocation_context)
+        self.desk.began_call(call_id, invocation_of(context))
         if self.desk.is_stopping(self.desk.owner(call_id)):
             return self._unrun(call_id, STOPPED)
         if self.may_gate and tool.name in _LEAVING and self.desk.has_open_calls(call_id):
@@ -305,8 +305,7 @@ class LiveApprovalGuard(ApprovalGuard):
             return answer
         if not await self._will_ask(tool, arguments, context):
             return None
-        placeholder = await apply_confirmation_gate(tool, arguments, context)
-        await self._ask(tool, context, placeholder or {})
+        await self._ask(tool, context, await request_confirmation(tool, context))
         return await super().before(tool, arguments, context)
 
     async def after(

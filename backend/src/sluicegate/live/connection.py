@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import inspect
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from google.adk.flows.llm_flows.tools._thread_pool import _is_sync_tool
-from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_response import LlmResponse
 from google.adk.tools.function_tool import FunctionTool
-from google.adk.utils._sync_runner import _get_tool_thread_pool, _use_executor_for_sync_callables
 from google.genai import errors, types
 from websockets.exceptions import ConnectionClosed
 
+from sluicegate.adk_private import (
+    PartialContentConnection,
+    continues_after_result,
+    send_content,
+    tool_threads,
+)
 from sluicegate.engine.models.redact_errors import ModelFailed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from google.adk.models.base_llm import BaseLlm
-    from google.adk.models.base_llm_connection import RealtimeInput
+    from google.adk.models.base_llm_connection import BaseLlmConnection, RealtimeInput
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
@@ -50,16 +54,25 @@ def _copy(tool: BaseTool, *, beside: bool) -> BaseTool:
     fresh = copy.copy(tool)
     if beside:
         fresh.behavior = types.Behavior.NON_BLOCKING
-    if isinstance(tool, FunctionTool) and _is_sync_tool(tool):
+    if isinstance(tool, FunctionTool) and _is_synchronous(tool.func):
         run = fresh.run_async
 
         # ADK: its own setting for threads runs coroutines in loops of their own, if it runs live.
         async def run_async(*, args: dict[str, Any], tool_context: ToolContext) -> Any:
-            with _use_executor_for_sync_callables(_get_tool_thread_pool(_THREADS)):
+            with tool_threads(_THREADS):
                 return await run(args=args, tool_context=tool_context)
 
         vars(fresh)["run_async"] = run_async
     return fresh
+
+
+def _is_synchronous(function: Callable[..., Any]) -> bool:
+    called = getattr(function, "__call__", None)  # noqa: B004 - a callable object's own method
+    return not (
+        inspect.iscoroutinefunction(function)
+        or inspect.isasyncgenfunction(function)
+        or inspect.iscoroutinefunction(called)
+    )
 
 
 _THREADS: Final = 4
@@ -125,7 +138,7 @@ async def listened_to(
         yield connection
 
 
-class LiveConnection(BaseLlmConnection):
+class LiveConnection(PartialContentConnection):
     """Passes on what ADK sends, and what the model says until it is cut."""
 
     def __init__(
@@ -139,7 +152,7 @@ class LiveConnection(BaseLlmConnection):
         self._spoken = _Unfinished()
         self._deaf_until = 0.0
         self._is_deaf = False
-        self.one_turn = bool(getattr(inner, "_is_gemini_3_x_live", False))
+        self.one_turn = continues_after_result(inner)
         """ADK: a Gemini 3 goes on with its turn when the result of a call is there."""
 
     def cut(self) -> None:
@@ -168,17 +181,14 @@ class LiveConnection(BaseLlmConnection):
             history = [*history, types.Content(role="model", parts=[text])]
         await self._said(self._inner.send_history(await self._shaped(history)))
 
-    async def send_content(self, content: types.Content) -> None:
-        """Pass on a whole content."""
-        await self._send_content(content)
-
-    async def _send_content(self, content: types.Content, *, partial: bool = False) -> None:
+    async def send_partial(self, content: types.Content, *, partial: bool) -> None:
+        """Pass on a content; ``partial``: more of the user's turn follows."""
         is_whole = not partial or self._listener.is_whole(content)
         if is_whole:
             # What is said from now on answers this.
             self._deaf_until = 0.0
         [content] = await self._shaped([self._with_models_ids(content)])
-        await self._said(self._inner._send_content(content, partial=not is_whole))
+        await self._said(send_content(self._inner, content, partial=not is_whole))
 
     async def send_realtime(self, blob: RealtimeInput) -> None:
         """Pass on audio, a picture or a mark of activity."""

@@ -12,6 +12,7 @@ from google.adk.events.event import Event
 from google.adk.live.live_request_queue import LiveRequestQueue
 from google.genai import types
 
+from sluicegate.adk_private import append_event, background_tasks
 from sluicegate.core.exchanges import ASIDE, METADATA_KEY
 from sluicegate.core.release.base import NOT_FINISHED
 from sluicegate.engine.guard.current_turn import enter
@@ -174,7 +175,7 @@ class LiveRun:
         """
         if self._context is None or self.is_over:
             raise StoreError("a live run that does not run was given an event")
-        storing = asyncio.create_task(self._context._enqueue_event(event))
+        storing = asyncio.create_task(append_event(self._context, event))
         ending = asyncio.create_task(self._over.wait())
         try:
             await asyncio.wait([storing, ending], return_when=asyncio.FIRST_COMPLETED)
@@ -205,8 +206,7 @@ class LiveRun:
         tasks: list[asyncio.Task[object]] = []
         for call_id in call_ids:
             context = self._calls.get(call_id)
-            running = (context._active_background_tools or {}) if context is not None else {}
-            if call_id in running and (task := running[call_id].task) is not None:
+            if context is not None and (task := background_tasks(context).get(call_id)):
                 tasks.append(task)
         return tasks
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from google.adk.models.gemini_llm_connection import GeminiLlmConnection
-from google.adk.utils.model_name_utils import _is_gemini_3_x_live
 from google.genai import errors, types
 
+from sluicegate.adk_private import is_gemini_3_live
 from sluicegate.replay.live_session import Manners, Memory, ScriptedLiveSession
 from sluicegate.replay.speech import Ways
 
@@ -65,7 +65,7 @@ def _manners(config: types.LiveConnectConfig, model: str) -> Manners:
         silence_ms=500 if silence is None else silence,
         barge_in=realtime.activity_handling is not types.ActivityHandling.NO_INTERRUPTION,
         # ADK: it reads from the model's name in which order calls and the end of a turn come.
-        waits_for_results=_is_gemini_3_x_live(model),
+        waits_for_results=is_gemini_3_live(model),
         resumable=config.session_resumption is not None,
         tells_activity=bool(config.explicit_vad_signal),
     )

@@ -11,6 +11,7 @@ from google.adk.sessions.base_session_service import GetSessionConfig
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from sqlalchemy import func, select
 
+from sluicegate.adk_private import event_table, read_transaction, revision_of
 from sluicegate.core.keys import ChatKey
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class ChatSessions(DatabaseSessionService):
     async def _go_on(self, chat: ChatKey, known: _Kept) -> Session | None:
         """The session with what is kept and what is new; None where that is not all of it."""
         head = await self._load(chat, _HEAD)
-        if head is None or head._storage_update_marker == known.revision:
+        if head is None or revision_of(head) == known.revision:
             if head is not None:
                 head.events = list(known.events)
             return head
@@ -150,13 +151,13 @@ class ChatSessions(DatabaseSessionService):
         return session
 
     async def _count(self, chat: ChatKey) -> int:
-        stored = self._get_schema_classes().StorageEvent
+        stored = event_table(self)
         statement = select(func.count()).where(
             stored.app_name == chat.app,
             stored.user_id == chat.user,
             stored.session_id == chat.chat,
         )
-        async with self._rollback_on_exception_session(read_only=True) as transaction:
+        async with read_transaction(self) as transaction:
             return await transaction.scalar(statement) or 0
 
     def _keep(self, chat: ChatKey, session: Session) -> None:
@@ -168,7 +169,7 @@ class ChatSessions(DatabaseSessionService):
         size += sum(map(_size_of, events[read:]))
         if not events or size > self._max_bytes:
             return
-        self._kept[chat] = _Kept(session._storage_update_marker, list(events), size)
+        self._kept[chat] = _Kept(revision_of(session), list(events), size)
         self._size += size
         while self._size > self._max_bytes:
             self._forget(next(iter(self._kept)))

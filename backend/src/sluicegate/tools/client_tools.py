@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from google.adk.tools.base_tool import BaseTool
 from google.genai import types
 
+from sluicegate.adk_private import DeclaredTool
 from sluicegate.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
-class ClientTool(BaseTool):
+class ClientTool(DeclaredTool):
     """A tool without a body: ADK leaves its call open until a function response arrives.
 
     ``schema`` is the JSON schema of the arguments, as the model sees it.
@@ -33,7 +33,8 @@ class ClientTool(BaseTool):
         super().__init__(name=name, description=description, is_long_running=True)
         self.schema: dict[str, Any] = dict(schema)
 
-    def _get_declaration(self) -> types.FunctionDeclaration:
+    def declaration(self) -> types.FunctionDeclaration:
+        """Return what a model is told of the tool."""
         return types.FunctionDeclaration(
             name=self.name, description=self.description, parameters_json_schema=self.schema
         )

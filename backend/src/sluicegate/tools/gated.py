@@ -12,6 +12,11 @@ from weakref import WeakKeyDictionary
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 
+from sluicegate.adk_private import (
+    confirmation_setting,
+    keeps_confirmation_setting,
+    set_confirmation,
+)
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool
 
@@ -174,8 +179,8 @@ def _checked(terms: GateTerms) -> GateTerms:
 
 def _ask(tool: BaseTool, *, when: bool | Callable[..., bool]) -> None:
     """Let a tool ask by ADK's gate, unless its author has said already when it asks."""
-    if hasattr(tool, "_require_confirmation"):
-        vars(tool)["_require_confirmation"] = tool._require_confirmation or when
+    if keeps_confirmation_setting(tool):
+        set_confirmation(tool, when=confirmation_setting(tool) or when)
         return
     if type(tool).check_require_confirmation is not BaseTool.check_require_confirmation:
         return
@@ -183,4 +188,5 @@ def _ask(tool: BaseTool, *, when: bool | Callable[..., bool]) -> None:
     async def check(args: dict[str, Any], tool_context: ToolContext) -> bool:
         return when(**args) if callable(when) else when
 
-    vars(tool).update(check_require_confirmation=check, _require_confirmation=when)
+    vars(tool)["check_require_confirmation"] = check
+    set_confirmation(tool, when=when)

@@ -14,6 +14,7 @@ from google.genai import types
 from opentelemetry import propagate
 from referencing import Registry
 
+from sluicegate.adk_private import append_event, invocation_of, takes_events
 from sluicegate.core.keys import CallKey, idempotency_key
 from sluicegate.errors import ConfigurationError, ToolError
 from sluicegate.tools.gated import approval_of
@@ -58,14 +59,14 @@ class RemoteTool(McpTool):
     only what it tells the model is used of it.
     """
 
-    _require_confirmation = False
+    requires_approval = False
 
     def __init__(self, *, link: WorkerLink, tool: mcp.Tool, name: str, seconds: float) -> None:
         """Take the worker's declaration and the name that the model calls it by."""
         super().__init__(
             mcp_tool=tool.model_copy(update={"name": name}),
             mcp_session_manager=cast("Any", None),
-            require_confirmation=type(self)._require_confirmation,
+            require_confirmation=self.requires_approval,
         )
         self._link = link
         self._remote_name = tool.name
@@ -111,7 +112,7 @@ class RemoteTool(McpTool):
 class GatedRemoteTool(RemoteTool):
     """A tool of a worker that asks a person each time."""
 
-    _require_confirmation = True
+    requires_approval = True
 
     async def check_require_confirmation(
         self, args: dict[str, Any], tool_context: ToolContext
@@ -198,7 +199,7 @@ def _validator(schema: dict[str, Any]) -> Any:
 
 
 def _call(context: ToolContext, seconds: float) -> WorkerCall:
-    run = context._invocation_context
+    run = invocation_of(context)
     session = run.session
     call_id = context.function_call_id or ""
     approval = approval_of(context)
@@ -217,8 +218,8 @@ def _call(context: ToolContext, seconds: float) -> WorkerCall:
 
 async def _show(tool: str, text: str, context: ToolContext) -> None:
     """Show what a tool that still runs has to say, as ADK's generator tools do (S1-R33)."""
-    run = context._invocation_context
-    if run._event_queue is None:
+    run = invocation_of(context)
+    if not takes_events(run):
         return
     own = f"{tool}@{context.function_call_id}"
     event = Event(
@@ -229,4 +230,4 @@ async def _show(tool: str, text: str, context: ToolContext) -> None:
         content=types.Content(role="model", parts=[types.Part(text=text)]),
         node_info=NodeInfo(path=own),
     )
-    await run._enqueue_event(event)
+    await append_event(run, event)

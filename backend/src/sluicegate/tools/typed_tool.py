@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from google.adk.tools.function_tool import FunctionTool
-
+from sluicegate.adk_private import DeclaredFunctionTool
 from sluicegate.errors import ToolError
 from sluicegate.tools.functions import declare
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from google.genai import types
 
 
-class TypedTool(FunctionTool):
+class TypedTool(DeclaredFunctionTool):
     """A function tool whose declaration is `declare`'s, and whose arguments are read by it.
 
     ADK's own hands dates and enums over as texts and takes what does not fit; here a date is a date
@@ -36,15 +35,16 @@ class TypedTool(FunctionTool):
             DeclarationError: It cannot be a tool; the sentence names the parameter.
         """
         super().__init__(function, require_confirmation=require_confirmation)
-        # ADK: these are the parameters that it fills itself.
-        self._declared = declare(function, name=name, without=frozenset(self._ignore_params))
+        self._declared = declare(function, name=name, without=self.context_parameters)
         self.name = self._declared.name
         self.description = self._declared.description
 
-    def _get_declaration(self) -> types.FunctionDeclaration:
+    def declaration(self) -> types.FunctionDeclaration:
+        """Return what a model is told of the tool."""
         return self._declared.declaration
 
-    def _preprocess_args(self, args: dict[str, Any]) -> dict[str, Any]:
+    def read_arguments(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Convert a model's arguments to those of the function; `ToolError` if they do not fit."""
         return self._declared.read(args)
 
     async def check_require_confirmation(

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from google.adk.tools.base_toolset import BaseToolset
-
+from sluicegate.adk_private import UncachedToolset
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, StoreError, ToolError
 from sluicegate.tools.remote_tools import GoneTool, RemoteTerms, RemoteTool, remote_tools
 from sluicegate.tools.worker_client import WorkerLink
@@ -280,15 +279,13 @@ class WorkerRegistry:
         raise HeldElsewhere(f"A worker named {name} is registered at another address and answers.")
 
 
-class WorkerToolset(BaseToolset):
+class WorkerToolset(UncachedToolset):
     """The tools of all workers, asked for again before each call of the model (S1-R24)."""
 
     def __init__(self, registry: WorkerRegistry) -> None:
         """Show what a registry knows."""
         super().__init__()
         self._registry = registry
-        # ADK: its cache goes by invocation, and one goes on after a pause of any length.
-        self._use_invocation_cache = False
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """What is offered now, and what stands for tools that were asked for and have gone."""

@@ -16,11 +16,10 @@ from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from google.adk.models.registry import LLMRegistry
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
-from google.adk.workflow import BaseNode
-from google.adk.workflow._base_node import START
-from google.adk.workflow._graph import Graph
+from google.adk.workflow import START, BaseNode
 from pydantic import ValidationError
 
+from sluicegate.adk_private import Graph, prompt_of
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_facts import ToolNames, as_tool, judge, schema_of
 from sluicegate.errors import ConfigurationError
@@ -293,5 +292,5 @@ def _compaction(
     if config is None or model is None or not isinstance(config.summarizer, LlmEventSummarizer):
         return config
     llm = LLMRegistry.new_llm(model) if isinstance(model, str) else model
-    summarizer = LlmEventSummarizer(llm, config.summarizer._prompt_template)
+    summarizer = LlmEventSummarizer(llm, prompt_of(config.summarizer))
     return config.model_copy(update={"summarizer": summarizer})

@@ -7,8 +7,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from google.adk.agents.llm_agent import LlmAgent
-from google.adk.utils._function_call_names import REQUEST_INPUT_FUNCTION_CALL_NAME
 
+from sluicegate.core.events import INPUT
 from sluicegate.engine.agents.survey import root_of
 
 if TYPE_CHECKING:
@@ -113,4 +113,4 @@ def _misplaced(found: list[FoundTool]) -> Iterator[str]:
 
 
 def _asks_for_input(tool: FoundTool) -> bool:
-    return tool.is_adks and tool.name == REQUEST_INPUT_FUNCTION_CALL_NAME
+    return tool.is_adks and tool.name == INPUT

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 
+from sluicegate.adk_private import overrides_run
 from sluicegate.engine.agents.code_names import find_name
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _way_out_of_shell(place: ResumablePosition, child: BaseNode) -> str:
 
 def _unrecorded(agent: BaseAgent) -> str:
     """The trouble of an agent class that orchestrates by itself and keeps no note of its place."""
-    kind = next(base for base in type(agent).__mro__ if "_run_async_impl" in vars(base))
+    kind = next(base for base in type(agent).__mro__ if overrides_run(base))
     if kind.__module__.startswith("google.adk.") or find_name(kind, _RECORDING):
         return ""
     return (

@@ -11,6 +11,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
+from sluicegate.adk_private import confirmation_setting, declaration_of
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_names import find_name
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
@@ -119,7 +120,7 @@ def facts_of(tool: BaseTool, kind: ToolKind) -> ToolFacts:
 def schema_of(tool: BaseTool) -> dict[str, Any] | None:
     """JSON schema of the arguments as the model sees it; None for a tool without declaration."""
     try:
-        declaration = tool._get_declaration()
+        declaration = declaration_of(tool)
     except Exception:  # noqa: BLE001 - annotations are the user's and may raise anything;
         # ADK raises the same at the first model call, where the turn reports it.
         return None
@@ -155,10 +156,7 @@ def _declared(tool: BaseTool) -> tuple[AskCondition, str]:
 
 
 def _setting(owner: BaseTool | BaseToolset) -> tuple[AskCondition, str]:
-    """ADK keeps the setting in ``_require_confirmation``; a property shows it only on toolsets."""
-    setting = getattr(owner, "_require_confirmation", None)
-    if setting is None:
-        setting = getattr(owner, "require_confirmation", None)
+    setting = confirmation_setting(owner)
     if callable(setting):
         where = getattr(setting, "__name__", type(setting).__name__)
         return "sometimes", f"Its require_confirmation is decided per call by {where}."

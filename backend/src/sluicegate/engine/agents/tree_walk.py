@@ -12,9 +12,9 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
-from google.adk.workflow import BaseNode, FunctionNode, Workflow
-from google.adk.workflow._base_node import START
+from google.adk.workflow import START, BaseNode, FunctionNode, Workflow
 
+from sluicegate.adk_private import function_of, is_delegation_tool
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_names import names_in, reachable_functions, values_in
 from sluicegate.engine.agents.resumable_positions import ResumablePosition, Way, enter
@@ -97,7 +97,7 @@ class TreeWalk:
             self._function(node, place, author)
         elif isinstance(tool := getattr(node, "tool", None), BaseTool):
             self._tool(tool, author, place, self._around, node=node.name)
-        self._reached(getattr(node, "_func", None), author, place, "node")
+        self._reached(function_of(node), author, place, "node")
         inner = node.name if isinstance(node, Workflow) else author
         way: Way = "sub-agent" if isinstance(node, BaseAgent) else "node"
         for child in children_of(node):
@@ -155,7 +155,7 @@ class TreeWalk:
         )
         inner = getattr(tool, "agent", None)
         if isinstance(tool, AgentTool) and isinstance(inner, BaseAgent):
-            if not delegates(tool):
+            if not is_delegation_tool(tool):
                 self.visit(inner, enter(place, "agent-tool", inner))
         elif isinstance(wrapped := getattr(tool, "node", None), BaseNode):
             self.visit(wrapped, enter(place, "tool", wrapped))
@@ -205,14 +205,6 @@ def runnables_in(function: object) -> Iterator[BaseNode | BaseTool]:
     for each in reachable_functions(function):
         if _RUNS_NODES in names_in(each.__code__):
             yield from (each for each in values_in(each) if isinstance(each, BaseNode | BaseTool))
-
-
-def delegates(tool: BaseTool) -> bool:
-    """Whether ADK made the tool itself for a ``single_turn`` or ``task`` sub-agent."""
-    return isinstance(tool, AgentTool) and type(tool).__name__ in (
-        "_SingleTurnAgentTool",
-        "_TaskAgentTool",
-    )
 
 
 async def tools_of(toolset: BaseToolset) -> list[BaseTool]:

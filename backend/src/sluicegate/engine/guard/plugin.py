@@ -15,6 +15,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.platform.time import get_time
 from google.adk.plugins.base_plugin import BasePlugin
 
+from sluicegate.adk_private import invocation_of
 from sluicegate.core.events import ABORTED, NODE_CONFIRMATION
 from sluicegate.core.exchanges import METADATA_KEY
 from sluicegate.core.ledger_overlay import UNKNOWN, closing_words
@@ -133,7 +134,7 @@ class ApprovalPlugin(BasePlugin):
         if turn is not None:
             turn.call_ids.begin(callback_context)
             UNHEARD.set(callback_context.agent_name in self.unheard)
-            invocation = callback_context._invocation_context
+            invocation = invocation_of(callback_context)
             model = getattr(invocation.agent, "canonical_model", None)
             is_live = invocation.live_request_queue is not None
             if isinstance(model, BaseLlm) and (is_live or not is_served(model)):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.models.registry import LLMRegistry
 
+from sluicegate.adk_private import uses_vertex
 from sluicegate.engine.models.litellm_client import block_client
 from sluicegate.engine.models.model_turn import MODEL_TURN
 from sluicegate.errors import Unknown
@@ -142,20 +143,12 @@ def route_of(model: BaseLlm) -> Route:
     if _is(model, "AnthropicLlm"):
         return "anthropic"
     if _is(model, "Gemini"):
-        return "vertex" if _is_vertex(model) else "genai"
+        return "vertex" if uses_vertex(model) else "genai"
     return "other"
 
 
 def _is(model: object, name: str) -> bool:
     return any(cls.__name__ == name for cls in type(model).__mro__)
-
-
-def _is_vertex(model: BaseLlm) -> bool:
-    try:
-        backend = getattr(model, "_api_backend", None)
-    except Exception:  # noqa: BLE001 - without credentials there is no client to ask
-        return False
-    return getattr(backend, "name", "") == "VERTEX_AI"
 
 
 def is_served(model: object) -> bool:

@@ -9,10 +9,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from google.adk.agents._streaming_mode import StreamingMode
 from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 
+from sluicegate.adk_private import StreamingMode
 from sluicegate.core.events import continued
 from sluicegate.core.exchanges import TurnStamp, notes
 from sluicegate.core.finish_metadata import edits_in, metadata

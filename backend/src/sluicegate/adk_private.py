@@ -1,0 +1,342 @@
+"""The private parts of google-adk that sluicegate depends on; no other module touches one.
+
+Each definition says what it uses, why nothing public does, and what breaks without it.
+``tests/test_private_surface.py`` has one test per definition, which fails when ADK changes it, and
+one that fails when another module of the package uses a private part of ADK.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from google.adk.agents._streaming_mode import StreamingMode as StreamingMode
+from google.adk.models.base_llm_connection import BaseLlmConnection
+from google.adk.tools._confirmation_utils import apply_confirmation_gate
+from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.utils._sync_runner import _get_tool_thread_pool, _use_executor_for_sync_callables
+from google.adk.utils.model_name_utils import _is_gemini_3_x_live
+from google.adk.workflow._graph import Graph as Graph
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from google.adk.agents.base_agent import BaseAgent
+    from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.agents.readonly_context import ReadonlyContext
+    from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
+    from google.adk.events.event import Event
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.sessions.database_session_service import DatabaseSessionService
+    from google.adk.sessions.session import Session
+    from google.adk.tools.tool_context import ToolContext
+    from google.adk.workflow import BaseNode
+    from google.genai import types
+    from sqlalchemy.ext.asyncio import AsyncSession
+
+    Condition = bool | Callable[..., Any]
+
+# Re-exported classes.
+#
+# `StreamingMode`, of ``google.adk.agents._streaming_mode``: ``RunConfig`` takes it, and no public
+# module lists it. Without it no turn streams text.
+#
+# `Graph`, of ``google.adk.workflow._graph``: ``Workflow.graph`` holds one, and the class is not
+# exported. Without it the copy of an agent tree leaves the nodes of Workflows uncopied.
+
+# The run.
+
+
+def invocation_of(context: ReadonlyContext) -> InvocationContext:
+    """Return ``_invocation_context`` of a callback's or tool's context.
+
+    The public ``get_invocation_context`` returns a copy, which shares neither later changes nor
+    identity. Without it a callback cannot tell which agent and run it belongs to.
+    """
+    return context._invocation_context
+
+
+def takes_events(run: InvocationContext) -> bool:
+    """Whether a run has an event queue (``_event_queue``), so that `append_event` may be called.
+
+    ADK offers no other way to tell. Without it progress of remote tools fails outside a Runner.
+    """
+    return run._event_queue is not None
+
+
+async def append_event(run: InvocationContext, event: Event) -> None:
+    """Append an event through a run by ``_enqueue_event``; returns once it is stored.
+
+    A session has one writer, the Runner, and only generator tools may emit through it publicly.
+    Without it neither progress of remote tools nor approval requests of live runs are stored.
+    """
+    await run._enqueue_event(event)
+
+
+def background_tasks(run: InvocationContext) -> Mapping[str, asyncio.Task[Any]]:
+    """Return the tasks of a live run's calls by call id, from ``_active_background_tools``.
+
+    The public views are deprecated and keyed by tool name. Without it a stopped or superseded call
+    of a live run cannot be cancelled.
+    """
+    running = run._active_background_tools or {}
+    return {call: entry.task for call, entry in running.items() if entry.task is not None}
+
+
+def overrides_run(kind: type[BaseAgent]) -> bool:
+    """Whether a class itself defines ``_run_async_impl``, the hook that custom agents implement.
+
+    ADK has no public list of what an agent class implements. Without it an agent that does not
+    record its position would be served, and lose approvals.
+    """
+    return "_run_async_impl" in vars(kind)
+
+
+@contextmanager
+def tool_threads(workers: int) -> Iterator[None]:
+    """Run synchronous tool functions that are called in this context on ADK's thread pool.
+
+    ``RunConfig.tool_thread_pool_config`` does so too, but in a live run it gives coroutines event
+    loops of their own. Uses ``_get_tool_thread_pool`` and ``_use_executor_for_sync_callables`` of
+    ``google.adk.utils._sync_runner``. Without it a blocking tool blocks every chat of the process.
+    """
+    with _use_executor_for_sync_callables(_get_tool_thread_pool(workers)):
+        yield
+
+
+# Tools.
+
+
+class _RequiresApproval(BaseTool):
+    async def check_require_confirmation(
+        self, args: dict[str, Any], tool_context: ToolContext
+    ) -> bool:
+        return True
+
+
+async def request_confirmation(tool: BaseTool, context: ToolContext) -> dict[str, Any]:
+    """Request an approval as ADK does; returns the placeholder that answers the call meanwhile.
+
+    The hint and the placeholder are those of ``apply_confirmation_gate`` in
+    ``google.adk.tools._confirmation_utils``, which is not exported. It is given a stand-in, so that
+    the tool's own predicate is not called again. Without it a live run cannot request an approval
+    that a later turn can answer.
+    """
+    stand_in = _RequiresApproval(name=tool.name, description="")
+    return dict(await apply_confirmation_gate(stand_in, {}, context) or {})
+
+
+def declaration_of(tool: BaseTool) -> types.FunctionDeclaration | None:
+    """Return the declaration that a model gets of a tool, by ``_get_declaration``.
+
+    The hook is documented for authors of tools; there is no public reader. Without it no JSON
+    schema of arguments is known, so approvals cannot be edited. It raises what the hook raises.
+    """
+    return tool._get_declaration()
+
+
+class DeclaredTool(BaseTool):
+    """A tool that returns its declaration from the public method `declaration`.
+
+    Implements ``_get_declaration``, the only hook for it. Without it a model is not offered tools
+    that run in the browser.
+    """
+
+    def declaration(self) -> types.FunctionDeclaration:
+        """Return what a model is told of the tool."""
+        raise NotImplementedError
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return self.declaration()
+
+
+class DeclaredFunctionTool(FunctionTool):
+    """A function tool with its own declaration and its own reading of arguments.
+
+    Implements ``_get_declaration`` and ``_preprocess_args``, the hook through which ADK converts
+    arguments. Without it tools get strings in place of dates and enums.
+    """
+
+    @property
+    def context_parameters(self) -> frozenset[str]:
+        """The parameters that ADK fills itself, from ``_ignore_params``.
+
+        Nothing public lists them. Without it they would be offered to the model.
+        """
+        return frozenset(self._ignore_params)
+
+    def declaration(self) -> types.FunctionDeclaration:
+        """Return what a model is told of the tool."""
+        raise NotImplementedError
+
+    def read_arguments(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Convert a model's arguments to what the function takes."""
+        raise NotImplementedError
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return self.declaration()
+
+    def _preprocess_args(self, args: dict[str, Any]) -> dict[str, Any]:
+        return self.read_arguments(args)
+
+
+def confirmation_setting(owner: object) -> Condition | None:
+    """Return the ``require_confirmation`` that a tool or toolset was made with, None without one.
+
+    ADK keeps it in ``_require_confirmation``; only toolsets have a public property. Without it the
+    survey cannot tell which tools require an approval.
+    """
+    setting: Condition | None = getattr(owner, "_require_confirmation", None)
+    return getattr(owner, "require_confirmation", None) if setting is None else setting
+
+
+def keeps_confirmation_setting(tool: BaseTool) -> bool:
+    """Whether a tool's class reads ``_require_confirmation``, so that a change has an effect."""
+    return hasattr(tool, "_require_confirmation")
+
+
+def set_confirmation(tool: BaseTool, *, when: Condition) -> None:
+    """Set ``_require_confirmation`` of one tool.
+
+    ADK takes it in constructors alone. Without it `sluicegate.tools.gated` cannot make an existing
+    tool require an approval.
+    """
+    vars(tool)["_require_confirmation"] = when
+
+
+class UncachedToolset(BaseToolset):
+    """A toolset whose tools ADK lists anew for each model call, by ``_use_invocation_cache``.
+
+    ADK caches them per invocation, which an approval continues with another request or much later;
+    no public setting turns that off. Without it tools of a new page or worker stay unknown.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._use_invocation_cache = False
+
+
+_DELEGATION_TOOLS: Final = frozenset({"_SingleTurnAgentTool", "_TaskAgentTool"})
+
+
+def is_delegation_tool(tool: BaseTool) -> bool:
+    """Whether ADK made a tool itself for a ``single_turn`` or ``task`` sub-agent.
+
+    The classes ``_SingleTurnAgentTool`` and ``_TaskAgentTool`` of ``google.adk.tools.agent_tool``
+    are private, and an ``AgentTool`` that a user made is another thing: no approval can be given
+    inside it. Without it agents with delegated sub-agents are refused.
+    """
+    return isinstance(tool, AgentTool) and type(tool).__name__ in _DELEGATION_TOOLS
+
+
+def function_of(node: BaseNode) -> Callable[..., Any] | None:
+    """Return the function of a Workflow's ``FunctionNode`` from ``_func``, None for other nodes.
+
+    Nothing public holds it. Without it tools that a function runs by ``run_node`` stay unknown.
+    """
+    return getattr(node, "_func", None)
+
+
+# Models.
+
+
+def uses_vertex(model: BaseLlm) -> bool:
+    """Whether a Gemini model sends its requests to Vertex AI, by ``_api_backend``.
+
+    Nothing public tells. Without it files are sent to Vertex AI in a form that it refuses. False
+    where there are no credentials yet.
+    """
+    try:
+        backend = getattr(model, "_api_backend", None)
+    except Exception:  # noqa: BLE001 - without credentials there is no client to ask
+        return False
+    return getattr(backend, "name", "") == "VERTEX_AI"
+
+
+def is_gemini_3_live(model: str) -> bool:
+    """Whether a live model's name is one of Gemini 3, by ``_is_gemini_3_x_live``.
+
+    ADK orders calls and ends of turns by it. Without it a scripted live model plays another order
+    than the model it stands for.
+    """
+    return _is_gemini_3_x_live(model)
+
+
+def continues_after_result(connection: BaseLlmConnection) -> bool:
+    """Whether a live model goes on with its turn at a result, by ``_is_gemini_3_x_live``.
+
+    Nothing public tells. Without it the end of a live exchange is recognised too early.
+    """
+    return bool(getattr(connection, "_is_gemini_3_x_live", False))
+
+
+async def send_content(
+    connection: BaseLlmConnection, content: types.Content, *, partial: bool
+) -> None:
+    """Send a content on a live connection by ``_send_content``, which takes ``partial``.
+
+    The public ``send_content`` always completes the user's turn. Without it a note to the model
+    makes it answer.
+    """
+    await connection._send_content(content, partial=partial)
+
+
+class PartialContentConnection(BaseLlmConnection):
+    """A live connection that receives ADK's contents in `send_partial`, with ``partial``.
+
+    Implements ``_send_content``, the hook that ADK calls. Without it partial contents complete the
+    user's turn.
+    """
+
+    async def send_content(self, content: types.Content) -> None:
+        """Send a content that completes the user's turn."""
+        await self.send_partial(content, partial=False)
+
+    async def send_partial(self, content: types.Content, *, partial: bool) -> None:
+        """Send a content; ``partial``: the user's turn goes on."""
+        raise NotImplementedError
+
+    async def _send_content(self, content: types.Content, *, partial: bool = False) -> None:
+        await self.send_partial(content, partial=partial)
+
+
+def prompt_of(summarizer: LlmEventSummarizer) -> str:
+    """Return the prompt that an event summarizer was made with, from ``_prompt_template``.
+
+    Nothing public holds it. Without it replacing the summarizer's model loses the prompt.
+    """
+    return summarizer._prompt_template
+
+
+# Sessions.
+
+
+def revision_of(session: Session) -> str | None:
+    """Return the stored revision that a session was read at, from ``_storage_update_marker``.
+
+    Nothing public tells a changed session from an unchanged one. Without it every turn reads the
+    whole session.
+    """
+    return session._storage_update_marker
+
+
+def event_table(sessions: DatabaseSessionService) -> Any:
+    """Return the ORM class of stored events, from ``_get_schema_classes``.
+
+    The service has no query that counts events. Without it a rewound or rewritten session is not
+    noticed.
+    """
+    return sessions._get_schema_classes().StorageEvent
+
+
+def read_transaction(sessions: DatabaseSessionService) -> AbstractAsyncContextManager[AsyncSession]:
+    """Open a read-only transaction, by ``_rollback_on_exception_session``.
+
+    The service keeps its session factory private. Goes with `event_table`.
+    """
+    return sessions._rollback_on_exception_session(read_only=True)

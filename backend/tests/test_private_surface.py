@@ -1,0 +1,557 @@
+"""The private parts of google-adk: each still there, and used by `sluicegate.adk_private` alone."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import importlib
+import pkgutil
+import re
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import google.adk
+import pytest
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.run_config import RunConfig
+from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
+from google.adk.events.event import Event
+from google.adk.models.base_llm_connection import BaseLlmConnection
+from google.adk.models.gemini_llm_connection import GeminiLlmConnection
+from google.adk.models.google_llm import Gemini
+from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import InMemoryRunner
+from google.adk.sessions.database_session_service import DatabaseSessionService
+from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.base_toolset import BaseToolset
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import FunctionNode, Workflow
+from google.genai import types
+from sqlalchemy import func, select
+
+import sluicegate
+from sluicegate import adk_private
+from sluicegate.core.events import CONFIRMATION, INPUT
+from tests.engine.stage import calls, says, scripted
+
+SOURCE = Path(sluicegate.__file__).parent
+ADK = Path(google.adk.__path__[0])
+
+OTHER_LIBRARIES = {
+    "_asdict": "named tuples",
+    "_mapping": "rows of SQLAlchemy",
+    "_exit": "os",
+    "_statements": "asyncpg",
+    "_should_upgrade": "uvicorn",
+    "_listen_for_exit_signal": "sse-starlette",
+}
+"""Private names that belong to neither sluicegate nor ADK."""
+
+
+# Only one module uses them.
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        if name != "adk_private.py":
+            yield name, ast.parse(path.read_text("utf-8"))
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+@cache
+def names_of_adk() -> frozenset[str]:
+    """Every private name that google-adk defines: functions, classes, attributes."""
+    found: set[str] = set()
+    for path in ADK.rglob("*.py"):
+        text = path.read_text("utf-8")
+        found.update(re.findall(r"(?:def|class) (_[A-Za-z]\w*)", text))
+        found.update(re.findall(r"self\.(_[a-z]\w*)(?:: [^=\n]+)? =", text))
+        found.update(re.findall(r"^ +(_[a-z]\w*): ", text, re.MULTILINE))
+    return frozenset(found)
+
+
+def own_names(tree: ast.AST) -> set[str]:
+    """The private names that a module defines itself."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return found
+
+
+def private_uses(tree: ast.Module) -> Iterator[str]:
+    """Imports of private parts of ADK, and private attributes of objects of others."""
+    own = own_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("google.adk"):
+            parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+            yield from (f"import of {part}" for part in parts if is_private(part))
+        elif isinstance(node, ast.Import):
+            yield from (
+                f"import of {alias.name}"
+                for alias in node.names
+                if alias.name.startswith("google.adk") and "._" in alias.name
+            )
+        elif isinstance(node, ast.Attribute) and is_private(node.attr):
+            is_self = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            if not is_self and node.attr not in own and node.attr not in OTHER_LIBRARIES:
+                yield f".{node.attr}"
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named = is_private(node.value) and node.value not in own
+            if named and node.value in names_of_adk():
+                yield repr(node.value)
+
+
+def classes() -> Iterator[type]:
+    for info in pkgutil.walk_packages(sluicegate.__path__, "sluicegate."):
+        if info.name in ("sluicegate.__main__", "sluicegate.adk_private"):
+            continue
+        module = importlib.import_module(info.name)
+        for value in list(vars(module).values()):
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                yield value
+
+
+def class_body(tree: ast.Module, cls: type) -> ast.ClassDef:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
+            return node
+    raise LookupError(cls)
+
+
+def private_names_in(cls: type) -> set[str]:
+    """Private names that a class defines, and those of itself that it reads."""
+    path = Path(importlib.import_module(cls.__module__).__file__ or "")
+    tree = ast.parse(path.read_text("utf-8"))
+    body = next(
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name == cls.__name__
+    )
+    found = {name for name in vars(cls) if is_private(name)}
+    for node in ast.walk(body):
+        is_attribute = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if is_attribute and node.value.id in ("self", "cls") and is_private(node.attr):  # type: ignore[attr-defined]
+            found.add(node.attr)  # type: ignore[attr-defined]
+    return found
+
+
+@cache
+def private_names_of_base(base: type) -> frozenset[str]:
+    """Private names that one class of ADK defines on itself or on its instances."""
+    path = Path(importlib.import_module(base.__module__).__file__ or "")
+    tree = ast.parse(path.read_text("utf-8"))
+    found = {name for name in vars(base) if is_private(name) and name != "_abc_impl"}
+    found.update(name for name in own_names(class_body(tree, base)) if is_private(name))
+    return frozenset(found)
+
+
+def test_no_other_module_uses_a_private_part_of_adk() -> None:
+    found = [f"{name}: {use}" for name, tree in modules() for use in private_uses(tree)]
+
+    assert found == []
+
+
+def test_no_class_shares_a_private_name_with_its_base_class_in_adk() -> None:
+    found = [
+        f"{cls.__module__}.{cls.__name__}.{name}"
+        for cls in classes()
+        for base in cls.__mro__
+        if base.__module__.startswith("google.adk.")
+        for name in sorted(private_names_in(cls) & private_names_of_base(base))
+    ]
+
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "use"),
+    [
+        ("from google.adk.workflow._graph import Graph", "import of _graph"),
+        ("from google.adk.tools.agent_tool import _TaskAgentTool", "import of _TaskAgentTool"),
+        ("import google.adk.workflow._graph", "import of google.adk.workflow._graph"),
+        ("context._invocation_context", "._invocation_context"),
+        ("getattr(tool, '_require_confirmation')", "'_require_confirmation'"),
+    ],
+)
+def test_a_use_of_a_private_part_is_found(code: str, use: str) -> None:
+    assert list(private_uses(ast.parse(code))) == [use]
+
+
+# They are still what they were.
+
+
+MODEL = scripted([says("Hello.")]).canonical_model
+
+
+async def run_tool(tool: BaseTool | Any) -> list[Event]:
+    """The events of a run in which the model calls a tool named ``act``, with a plain Runner."""
+    root = scripted([calls(("act", {})), says("Done.")], [tool])
+    async with InMemoryRunner(root, app_name="app") as runner:
+        await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
+        message = types.Content(role="user", parts=[types.Part(text="go")])
+        return [
+            event
+            async for event in runner.run_async(user_id="u", session_id="s", new_message=message)
+        ]
+
+
+async def in_tool(act: Any) -> list[Event]:
+    """Run ``act(context)`` as a tool."""
+
+    async def wrapped(tool_context: ToolContext) -> dict[str, Any]:
+        """Act."""
+        return {"ok": await act(tool_context)}
+
+    wrapped.__name__ = "act"
+    return await run_tool(FunctionTool(wrapped))
+
+
+def results(events: list[Event]) -> list[Any]:
+    return [response.response for event in events for response in event.get_function_responses()]
+
+
+def test_the_streaming_mode_is_that_of_the_run_config() -> None:
+    assert RunConfig(streaming_mode=adk_private.StreamingMode.SSE).streaming_mode.value == "sse"
+
+
+def test_a_workflow_holds_a_graph() -> None:
+    node = FunctionNode(func=lambda: None, name="node")
+    assert isinstance(Workflow(name="flow", edges=[("START", node)]).graph, adk_private.Graph)
+
+
+def test_the_names_of_adks_own_calls_are_those_of_the_core() -> None:
+    names = importlib.import_module("google.adk.utils._function_call_names")
+
+    assert names.REQUEST_CONFIRMATION_FUNCTION_CALL_NAME == CONFIRMATION
+    assert names.REQUEST_INPUT_FUNCTION_CALL_NAME == INPUT
+
+
+async def test_a_context_leads_to_the_run_itself() -> None:
+    async def act(context: ToolContext) -> bool:
+        run = adk_private.invocation_of(context)
+        return isinstance(run, InvocationContext) and run is adk_private.invocation_of(context)
+
+    assert results(await in_tool(act)) == [{"ok": True}]
+    assert issubclass(CallbackContext, ToolContext) or CallbackContext is ToolContext
+
+
+async def test_an_event_that_is_appended_through_the_run_is_stored_and_yielded() -> None:
+    async def act(context: ToolContext) -> bool:
+        run = adk_private.invocation_of(context)
+        event = Event(author="act", invocation_id=run.invocation_id, id="mine")
+        taken = adk_private.takes_events(run)
+        await adk_private.append_event(run, event)
+        return taken and run.session.events[-1].id == "mine"
+
+    events = await in_tool(act)
+
+    assert results(events) == [{"ok": True}]
+    assert "mine" in [event.id for event in events]
+
+
+async def test_a_run_outside_a_runner_takes_no_events() -> None:
+    runner = InMemoryRunner(scripted([says("Done.")]), app_name="app")
+    session = await runner.session_service.create_session(app_name="app", user_id="u")
+    run = InvocationContext(
+        session_service=runner.session_service, invocation_id="i", session=session
+    )
+
+    assert not adk_private.takes_events(run)
+    assert adk_private.background_tasks(run) == {}
+    await runner.close()
+
+
+async def test_the_background_tasks_of_a_run_are_kept_by_call_id() -> None:
+    running = importlib.import_module("google.adk.live._active_background_tool")
+    runner = InMemoryRunner(scripted([says("Done.")]), app_name="app")
+    session = await runner.session_service.create_session(app_name="app", user_id="u")
+    run = InvocationContext(
+        session_service=runner.session_service, invocation_id="i", session=session
+    )
+    task = asyncio.ensure_future(asyncio.sleep(0))
+    entry = running.ActiveBackgroundTool(tool_name="act", function_call_id="call", task=task)
+
+    run._add_background_tool(entry)
+
+    assert adk_private.background_tasks(run) == {"call": task}
+    await task
+    await runner.close()
+
+
+def test_an_agent_class_runs_by_the_hook_that_is_looked_for() -> None:
+    class Own(BaseAgent):
+        async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
+            yield Event(author=self.name)
+
+    class Derived(Own):
+        pass
+
+    assert adk_private.overrides_run(Own)
+    assert adk_private.overrides_run(LlmAgent)
+    assert not adk_private.overrides_run(Derived)
+
+
+async def test_a_synchronous_tool_runs_on_a_thread_of_the_pool() -> None:
+    def act() -> dict[str, str]:
+        """Act."""
+        return {"thread": threading.current_thread().name}
+
+    class Threaded(FunctionTool):
+        async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+            with adk_private.tool_threads(2):
+                return await super().run_async(args=args, tool_context=tool_context)
+
+    [result] = results(await run_tool(Threaded(act)))
+
+    assert result["thread"] != threading.current_thread().name
+
+
+async def test_a_confirmation_is_requested_in_the_words_of_adk() -> None:
+    async def act(context: ToolContext) -> bool:
+        return True
+
+    async def ask(tool_context: ToolContext) -> dict[str, Any]:
+        """Ask."""
+        tool = BaseTool(name="act", description="")
+        placeholder = await adk_private.request_confirmation(tool, tool_context)
+        asked.append(dict(tool_context.actions.requested_tool_confirmations))
+        return placeholder
+
+    asked: list[dict[str, Any]] = []
+    ask.__name__ = "act"
+    by_us = await run_tool(FunctionTool(ask))
+
+    async def gated() -> dict[str, Any]:
+        """Act."""
+        return {}
+
+    gated.__name__ = "act"
+    by_adk = await run_tool(FunctionTool(gated, require_confirmation=True))
+
+    assert results(by_us)[0] == results(by_adk)[0]
+    [hint] = [each.hint for each in asked[0].values()]
+    [stored] = [
+        each.hint
+        for event in by_adk
+        for each in event.actions.requested_tool_confirmations.values()
+    ]
+    assert hint == stored
+
+
+def test_the_declaration_of_a_tool_is_read_and_given_by_the_hook() -> None:
+    class Own(adk_private.DeclaredTool):
+        def declaration(self) -> types.FunctionDeclaration:
+            return types.FunctionDeclaration(name="own")
+
+    def act(n: int) -> None:
+        """Act."""
+
+    told = adk_private.declaration_of(FunctionTool(act))
+
+    assert told is not None
+    assert told.name == "act"
+    assert adk_private.declaration_of(Own(name="own", description="")) == (
+        types.FunctionDeclaration(name="own")
+    )
+    assert "_get_declaration" in vars(BaseTool)
+
+
+async def test_a_function_tool_gets_its_declaration_and_its_arguments_from_the_hooks() -> None:
+    class Own(adk_private.DeclaredFunctionTool):
+        def declaration(self) -> types.FunctionDeclaration:
+            return types.FunctionDeclaration(name="act", description="declared")
+
+        def read_arguments(self, args: dict[str, Any]) -> dict[str, Any]:
+            return {"n": 7}
+
+    async def act(n: int, tool_context: ToolContext) -> dict[str, int]:
+        """Act."""
+        return {"n": n}
+
+    tool = Own(act)
+    told = adk_private.declaration_of(tool)
+
+    assert told is not None
+    assert told.description == "declared"
+    assert "tool_context" in tool.context_parameters
+    assert results(await run_tool(tool)) == [{"n": 7}]
+
+
+async def test_the_confirmation_setting_of_a_tool_is_read_and_set() -> None:
+    async def act() -> dict[str, Any]:
+        """Act."""
+        return {}
+
+    tool, predicate = FunctionTool(act, require_confirmation=True), bool
+    assert adk_private.confirmation_setting(tool) is True
+    assert adk_private.confirmation_setting(BaseTool(name="b", description="")) is None
+    assert adk_private.keeps_confirmation_setting(tool)
+    assert not adk_private.keeps_confirmation_setting(BaseTool(name="b", description=""))
+    free = FunctionTool(act)
+    adk_private.set_confirmation(free, when=predicate)
+    assert adk_private.confirmation_setting(free) is predicate
+
+    adk_private.set_confirmation(free, when=True)
+    [*_, last] = [event for event in await run_tool(free) if event.actions]
+    assert last.actions.requested_tool_confirmations
+
+
+async def test_a_toolset_without_a_cache_lists_its_tools_each_time() -> None:
+    class Own(adk_private.UncachedToolset):
+        listed = 0
+
+        async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
+            self.listed += 1
+            return []
+
+    class Cached(BaseToolset):
+        listed = 0
+
+        async def get_tools(self, readonly_context: Any = None) -> list[BaseTool]:
+            self.listed += 1
+            return []
+
+    own, cached = Own(), Cached()
+    for _ in range(2):
+        await own.get_tools_with_prefix()
+        await cached.get_tools_with_prefix()
+
+    assert (own.listed, cached.listed) == (2, 1)
+
+
+def test_a_tool_for_a_delegated_agent_is_told_from_a_users_own_agent_tool() -> None:
+    single = LlmAgent(name="single", model=MODEL, mode="single_turn")
+    task = LlmAgent(name="task", model=MODEL, mode="task")
+    root = LlmAgent(name="root", model=MODEL, sub_agents=[single, task])
+
+    made = [tool for tool in root.tools if isinstance(tool, AgentTool)]
+
+    assert len(made) == 2
+    assert all(adk_private.is_delegation_tool(tool) for tool in made)
+    assert not adk_private.is_delegation_tool(AgentTool(single))
+
+
+def test_a_function_node_holds_its_function() -> None:
+    def act() -> None:
+        """Act."""
+
+    assert adk_private.function_of(FunctionNode(func=act)) is act
+    assert adk_private.function_of(LlmAgent(name="root", model=MODEL)) is None
+
+
+def test_a_gemini_model_tells_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_API_KEY", "key")
+    monkeypatch.delenv("GOOGLE_GENAI_USE_VERTEXAI", raising=False)
+    assert not adk_private.uses_vertex(Gemini(model="gemini-2.5-flash"))
+
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "1")
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "project")
+    monkeypatch.setenv("GOOGLE_CLOUD_LOCATION", "here")
+    assert adk_private.uses_vertex(Gemini(model="gemini-2.5-flash"))
+    assert not adk_private.uses_vertex(MODEL)
+
+
+def test_a_live_model_of_gemini_3_is_known_by_its_name_and_by_its_connection() -> None:
+    older, newer = "gemini-2.5-flash-native-audio", "gemini-3.1-flash-live"
+    session: Any = object()
+
+    assert not adk_private.is_gemini_3_live(older)
+    assert adk_private.is_gemini_3_live(newer)
+    assert adk_private.continues_after_result(GeminiLlmConnection(session, model_version=newer))
+    assert not adk_private.continues_after_result(GeminiLlmConnection(session, model_version=older))
+
+
+async def test_a_live_connection_sends_partial_contents() -> None:
+    class Session:
+        def __init__(self) -> None:
+            self.sent: list[dict[str, Any]] = []
+
+        async def send_client_content(self, **given: Any) -> None:
+            self.sent.append(given)
+
+        async def send(self, **given: Any) -> None:
+            self.sent.append(given["input"].model_dump())
+
+    content = types.Content(role="user", parts=[types.Part(text="note")])
+    session: Any = Session()
+    connection = GeminiLlmConnection(session, model_version="gemini-2.5-flash")
+
+    await adk_private.send_content(connection, content, partial=True)
+    await adk_private.send_content(connection, content, partial=False)
+
+    assert [each["turn_complete"] for each in session.sent] == [False, True]
+
+
+async def test_a_live_connection_of_our_own_gets_the_contents_that_adk_sends() -> None:
+    class Own(adk_private.PartialContentConnection):
+        def __init__(self) -> None:
+            self.sent: list[bool] = []
+
+        async def send_history(self, history: list[types.Content]) -> None: ...
+
+        async def send_partial(self, content: types.Content, *, partial: bool) -> None:
+            self.sent.append(partial)
+
+        async def send_realtime(self, blob: Any) -> None: ...
+
+        async def receive(self) -> AsyncIterator[LlmResponse]:  # type: ignore[override]
+            if self.sent is None:
+                yield LlmResponse()
+
+        async def close(self) -> None: ...
+
+    own, content = Own(), types.Content(role="user", parts=[types.Part(text="note")])
+
+    await adk_private.send_content(own, content, partial=True)
+    await own.send_content(content)
+
+    assert own.sent == [True, False]
+    assert "_send_content" in vars(BaseLlmConnection)
+    flow = (ADK / "live/_live_llm_flow.py").read_text("utf-8")
+    assert "._send_content(" in flow
+
+
+def test_a_summarizer_holds_its_prompt() -> None:
+    summarizer = LlmEventSummarizer(MODEL, "Say {conversation_history} in short.")
+    assert adk_private.prompt_of(summarizer) == "Say {conversation_history} in short."
+
+
+async def test_a_stored_session_has_a_revision_and_its_events_can_be_counted(
+    tmp_path: Path,
+) -> None:
+    service = DatabaseSessionService(db_url=f"sqlite+aiosqlite:///{tmp_path}/sessions.db")
+    session = await service.create_session(app_name="app", user_id="u", session_id="s")
+    await service.append_event(session, Event(author="user", id="one"))
+    read = await service.get_session(app_name="app", user_id="u", session_id="s")
+    again = await service.get_session(app_name="app", user_id="u", session_id="s")
+    assert read is not None
+    assert again is not None
+    before = adk_private.revision_of(read)
+    assert before is not None
+    assert adk_private.revision_of(again) == before
+
+    await service.append_event(read, Event(author="user", id="two"))
+
+    after = await service.get_session(app_name="app", user_id="u", session_id="s")
+    assert after is not None
+    assert adk_private.revision_of(after) != before
+    stored = adk_private.event_table(service)
+    async with adk_private.read_transaction(service) as transaction:
+        statement = select(func.count()).where(stored.session_id == "s", stored.app_name == "app")
+        assert await transaction.scalar(statement) == 2
+    await service.close()
