@@ -8,11 +8,16 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
 from tests.tools.worker_process import Nursery
+
+# A deadline for each example would measure how busy the machine is.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session")
