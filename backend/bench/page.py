@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def table(document: Mapping[str, Any]) -> list[str]:
     """Return a line for each row that was measured, from what `Report.json` gave."""
     return [
-        "| | µs per delta | lowest - highest | x the floor | µs of work | first delta, ms |",
+        "| | µs per delta | lowest - highest | x the floor | µs of CPU | first delta, ms |",
         "| --- | --: | --: | --: | --: | --: |",
         *_rows(document),
     ]

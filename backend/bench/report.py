@@ -191,7 +191,7 @@ class Report:
         if self.lag is not None:
             yield f"The first delta arrives {self.lag * 1e3:.1f} ms after the model's (at most 3)"
         for crowd in self.crowds:
-            work = "" if crowd.work is None else f", {crowd.work * 1e6:.0f} µs of work per delta"
+            work = "" if crowd.work is None else f", {crowd.work * 1e6:.0f} µs of CPU per delta"
             yield (
                 f"{crowd.streams:4} streams at 100 deltas/s: gap p50 {crowd.p50 * 1e3:.1f} ms, "
                 f"p99 {crowd.p99 * 1e3:.1f} ms, worst {crowd.worst * 1e3:.0f} ms{work}"

@@ -100,7 +100,7 @@ def test_the_table_has_a_row_for_every_peer_with_its_ratio_to_the_floor() -> Non
         "AI SDK 7 on Node takes 4.0 x as long (at least 1.6)",
         "ag-ui-adk takes 20.0 x as long (at least 7.0)",
         "somebody else                              not on this machine",
-        "  50 streams at 100 deltas/s: gap p50 10.0 ms, p99 12.5 ms, worst 20 ms, 30 µs of work",
+        "  50 streams at 100 deltas/s: gap p50 10.0 ms, p99 12.5 ms, worst 20 ms, 30 µs of CPU",
         "An open stream: 40 KiB of memory",
         "The first delta arrives 1.5 ms after the model's (at most 3)",
         "A turn in a session of 5,000 events: 100 ms, 300 ms the first time, ADK alone 200 ms; "
