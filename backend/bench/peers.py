@@ -180,7 +180,13 @@ _OFF: Final = ("env:SLUICEGATE_FAST_LANE=off",)
 PEERS: Final = (
     Peer(FLOOR, "bare Starlette generator", _own("floor"), _Chat(), _chat_deltas),
     Peer(SSE, "sluicegate, SSE", _ours("free"), _Chat(_SEVEN), _chat_deltas),
-    Peer("sse_off", "sluicegate, SSE, fast lane off", _ours("free", *_OFF), _Chat(_SEVEN), _chat_deltas),
+    Peer(
+        "sse_off",
+        "sluicegate, SSE, fast lane off",
+        _ours("free", *_OFF),
+        _Chat(_SEVEN),
+        _chat_deltas,
+    ),
     Peer(SOCKET, "sluicegate, WebSocket", _ours("free"), _ask_socket, _socket_deltas),
     Peer(
         "socket_off",
