@@ -12,6 +12,7 @@ import httpx
 import pytest
 from starlette.applications import Starlette
 
+from sluicegate.engine.agents.refusals import FIRST_ADK, LAST_ADK
 from tests.docs.markdown import ROOT, fences, one_fence
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -106,10 +107,9 @@ def test_the_supported_ranges_are_those_of_the_packages() -> None:
         for major in (6, 7)
     }
 
-    assert any(
-        d.startswith("google-adk") and d.endswith(">=2.13,<3") for d in project["dependencies"]
-    )
-    assert "| `google-adk` | 2.13 and newer, below 3 |" in README
+    first, last = (f"{major}.{minor}" for major, minor in (FIRST_ADK, LAST_ADK))
+    assert f"google-adk[db]>={first},<{last}" in project["dependencies"]
+    assert f"| `google-adk` | {first} and newer, below {last} |" in README
     assert project["requires-python"] == ">=3.11"
     assert "| Python | 3.11 and newer |" in README
     assert f"{floors[6]} and newer, {floors[7]} and newer" in README

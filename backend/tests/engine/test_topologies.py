@@ -118,7 +118,7 @@ async def test_what_is_resumed_is_not_refused(topology: str) -> None:
     root = RESUMED[topology](Story())
     found = await survey(root, dynamic_gates=(), never_gates=(), client_tools=())
     assert found.may_gate
-    assert await refusals(root, found) == []
+    assert refusals(root, found) == []
 
 
 @pytest.mark.parametrize("topology", LOST)
@@ -126,7 +126,7 @@ async def test_what_would_be_lost_is_refused_with_the_way_out(topology: str) -> 
     build, way_out = LOST[topology]
     root = build(Story())
     found = await survey(root, dynamic_gates=(), never_gates=(), client_tools=())
-    refused = await refusals(root, found)
+    refused = refusals(root, found)
     assert refused
     assert all(way_out in sentence for sentence in refused)
     assert all(sentence.count("; ") == 1 and sentence.endswith(".") for sentence in refused)

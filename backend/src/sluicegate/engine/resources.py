@@ -276,7 +276,7 @@ async def open_resources(
         never_gates=options.never_gates,
         client_tools=options.client_tools,
     )
-    refused = await refusals(target, found)
+    refused = refusals(target, found)
     if refused:
         raise ConfigurationError(refused[0])
     refuse_page_tools(options.page_tools, found, root_of(target))

@@ -115,7 +115,7 @@ async def _judge(target: Target, settings: Settings) -> _Judged:
         never_gates=settings.never_gates,
         client_tools=settings.client_tools,
     )
-    refused = await refusals(target, found)
+    refused = refusals(target, found)
     workers, unusable = await worker_report(target, found, settings)
     return _Judged(found, workers, [*refused, *unusable])
 

@@ -1,4 +1,4 @@
-"""What the engine does not run: one sentence each, with the tool or setting and the way out."""
+"""Reasons not to serve an agent: one sentence each, with the tool or setting and the remedy."""
 
 from __future__ import annotations
 
@@ -22,40 +22,45 @@ if TYPE_CHECKING:
     from sluicegate.engine.agents.tree_walk import FoundTool
 
 FIRST_ADK: Final = (2, 13)
-LAST_ADK: Final = (3, 0)
-_RESERVED: Final = "adk_"
+LAST_ADK: Final = (2, 14)
+"""The range that is tested, without its end: private parts may change in any minor version."""
+_RESERVED_PREFIX: Final = "adk_"
 
 
-async def refusals(target: BaseAgent | BaseNode | App, survey: AgentSurvey) -> list[str]:
-    """Say why this agent is not served; empty when it is.
+def refusals(
+    target: BaseAgent | BaseNode | App, survey: AgentSurvey, *, adk: str | None = None
+) -> list[str]:
+    """Return why an agent is not served, an empty list if it is.
 
-    Refused are an ADK outside the tested range, names that ADK or another tool of the same agent
-    uses, and tools that would wait for a person or a browser where ADK does not come back.
+    Refused are a version of ADK outside the tested range, names that ADK or another tool of the
+    same agent uses, and tools that would wait for a person or a browser at a position that ADK
+    does not resume. ``adk`` is the version to check in place of the installed one.
     """
     found = [tool for tools in survey.tools.values() for tool in tools]
     sentences = [
-        *_adk(version("google-adk")),
-        *_root(root_of(target)),
-        *_names(found),
-        *_twice(found),
-        *_undecided(found),
-        *_misplaced(found),
+        *_unsupported_adk(adk or version("google-adk")),
+        *_unrunnable_root(root_of(target)),
+        *_reserved_names(found),
+        *_duplicate_names(found),
+        *_conditional_client_tools(found),
+        *_unresumable_tools(found),
     ]
     return list(dict.fromkeys(sentences))
 
 
-def _adk(installed: str) -> Iterator[str]:
+def _unsupported_adk(installed: str) -> Iterator[str]:
     major, _, rest = installed.partition(".")
     minor = rest.partition(".")[0]
-    known = (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)
-    if not FIRST_ADK <= known < LAST_ADK:
+    found = (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)
+    if not FIRST_ADK <= found < LAST_ADK:
+        first, last = (f"{major}.{minor}" for major, minor in (FIRST_ADK, LAST_ADK))
         yield (
-            f"google-adk {installed} is not supported; install google-adk>=2.13,<3, for example "
-            'with pip install "google-adk>=2.13,<3".'
+            f"google-adk {installed} is not supported; install google-adk>={first},<{last}, for "
+            f'example with pip install "google-adk>={first},<{last}".'
         )
 
 
-def _root(root: BaseNode) -> Iterator[str]:
+def _unrunnable_root(root: BaseNode) -> Iterator[str]:
     # ADK: Runner.run_async raises for such a root, at the first message.
     if isinstance(root, LlmAgent) and root.mode == "single_turn":
         yield (
@@ -64,18 +69,18 @@ def _root(root: BaseNode) -> Iterator[str]:
         )
 
 
-def _names(found: list[FoundTool]) -> Iterator[str]:
-    for tool in found:
-        if tool.name.startswith(_RESERVED) and not tool.is_adks:
+def _reserved_names(tools: list[FoundTool]) -> Iterator[str]:
+    for tool in tools:
+        if tool.name.startswith(_RESERVED_PREFIX) and not tool.is_adks:
             yield (
                 f"The tool {tool.name!r} of {tool.agent!r} has a name that starts with adk_, which "
                 "belongs to ADK; give the tool another name."
             )
 
 
-def _twice(found: list[FoundTool]) -> Iterator[str]:
+def _duplicate_names(tools: list[FoundTool]) -> Iterator[str]:
     # ADK: both declarations go to the model, but every call lands on the later tool.
-    called = Counter((tool.agent, tool.place, tool.name) for tool in found if tool.node is None)
+    called = Counter((tool.agent, tool.place, tool.name) for tool in tools if tool.node is None)
     for (agent, _, name), times in called.items():
         if times > 1:
             yield (
@@ -84,8 +89,8 @@ def _twice(found: list[FoundTool]) -> Iterator[str]:
             )
 
 
-def _undecided(found: list[FoundTool]) -> Iterator[str]:
-    for tool in found:
+def _conditional_client_tools(tools: list[FoundTool]) -> Iterator[str]:
+    for tool in tools:
         if tool.kind == "gated-client" and tool.judgement.asks == "sometimes":
             yield (
                 f"The client-side tool {tool.name!r} of {tool.agent!r} asks only sometimes, which "
@@ -94,8 +99,8 @@ def _undecided(found: list[FoundTool]) -> Iterator[str]:
             )
 
 
-def _misplaced(found: list[FoundTool]) -> Iterator[str]:
-    for tool in found:
+def _unresumable_tools(tools: list[FoundTool]) -> Iterator[str]:
+    for tool in tools:
         whose = f"{tool.name!r} of {tool.agent!r}"
         is_client = tool.kind in ("client", "gated-client") or _asks_for_input(tool)
         if is_client and tool.node is not None:
