@@ -13,7 +13,8 @@ from sluicegate.wire.chunks import (
     TextEndChunk,
     TextStartChunk,
 )
-from sluicegate.wire.sse import DONE, frame
+from sluicegate.wire.encoding import to_json
+from sluicegate.wire.sse import DONE, encode_events
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -21,21 +22,21 @@ if TYPE_CHECKING:
 _ID: Final = "text-1"
 
 BEFORE: Final = [
-    frame(StartChunk(message_id="message-1")),
-    frame(StartStepChunk()),
-    frame(TextStartChunk(id=_ID)),
+    encode_events([to_json(StartChunk(message_id="message-1"))]),
+    encode_events([to_json(StartStepChunk())]),
+    encode_events([to_json(TextStartChunk(id=_ID))]),
 ]
 AFTER: Final = [
-    frame(TextEndChunk(id=_ID)),
-    frame(FinishStepChunk()),
-    frame(FinishChunk(finish_reason="stop")),
+    encode_events([to_json(TextEndChunk(id=_ID))]),
+    encode_events([to_json(FinishStepChunk())]),
+    encode_events([to_json(FinishChunk(finish_reason="stop"))]),
     DONE,
 ]
 
 
 def delta_frame(text: str) -> bytes:
     """Return the frame of one delta."""
-    return frame(TextDeltaChunk(id=_ID, delta=text))
+    return encode_events([to_json(TextDeltaChunk(id=_ID, delta=text))])
 
 
 async def user_text(request: Request) -> str:

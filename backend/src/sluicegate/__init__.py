@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from sluicegate._version import __version__
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.turn.reader import Client
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sluicegate.server.app import create_app
     from sluicegate.server.settings import Settings
     from sluicegate.tools import client_tool
-
-__version__: str
 
 __all__ = [
     "ChatEngine",
@@ -34,7 +32,7 @@ __all__ = [
     "create_app",
 ]
 
-_HOMES: Final = {
+_MODULES: Final = {
     "ChatEngine": "engine.chat_engine",
     "Client": "engine.turn.reader",
     "ConfigurationError": "errors",
@@ -44,19 +42,18 @@ _HOMES: Final = {
     "Settings": "server.settings",
     "ToolError": "errors",
     "ToolResult": "media",
+    "__version__": "_version",
     "client_tool": "tools",
     "create_app": "server.app",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: ADK alone takes seconds to import."""
-    if name == "__version__":
-        value: Any = version("sluicegate")
-    elif name in _HOMES:
-        value = getattr(importlib.import_module(f"sluicegate.{_HOMES[name]}"), name)
-    else:
+    """Import a public name on first use: importing ADK alone takes seconds."""
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"sluicegate.{module}"), name)
     globals()[name] = value
     return value
 

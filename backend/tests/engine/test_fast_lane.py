@@ -29,7 +29,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.models.fast_lane import UNDER_WAY, LaneCall, is_plain_text
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.wire.chunks import TextDeltaChunk
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from sluicegate.wire.messages import comparable, is_tool_part, tool_name
 from tests.agents.conformance_agent import SCENARIOS
 from tests.agents.topologies import TOPOLOGIES
@@ -104,7 +104,7 @@ async def told(engine: ChatEngine, text: str, release: ReleasePolicy) -> list[li
         turn = await talk.post_last()
     assert comparable(await talk.history()) == comparable(talk.messages[-1])
     named = Named()
-    return [[named(encode(chunk)) for chunk in each.chunks] for each in talk.turns]
+    return [[named(to_json(chunk)) for chunk in each.chunks] for each in talk.turns]
 
 
 @pytest.mark.parametrize("story", STORIES)
@@ -183,7 +183,7 @@ async def test_a_stop_in_the_middle_leaves_the_same_words(
                         await engine.stop(talk.chat_id, user=talk.user)
             talk.take(chunks)
             named = Named()
-            both.append([named(encode(chunk)) for chunk in chunks])
+            both.append([named(to_json(chunk)) for chunk in chunks])
             assert comparable(await talk.history()) == comparable(talk.messages[-1])
             assert words(talk.messages[-1]) == "x" * 10
     assert both[0] == both[1]
@@ -260,7 +260,7 @@ async def test_a_failure_while_a_piece_is_told_ends_the_turn_and_not_the_model(
     monkeypatch.setattr("sluicegate.core.emission_order.EmissionOrder._goes_on", broken)
     turn = await talk.say("go")
     assert turn.failed
-    assert "words-of-a-failure" not in "".join(encode(chunk) for chunk in turn.chunks)
+    assert "words-of-a-failure" not in "".join(to_json(chunk) for chunk in turn.chunks)
 
 
 class Burst(BaseLlm):

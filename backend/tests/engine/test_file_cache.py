@@ -8,7 +8,7 @@ import pytest
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.engine.files.chat_files import FileCache
-from sluicegate.media.shaping import Form
+from sluicegate.media.shaping import FileForm
 from tests.media import samples
 
 CHAT, OTHER = ChatKey("app", "ann", "c1"), ChatKey("app", "bob", "c1")
@@ -31,7 +31,7 @@ class Store:
 
 async def test_a_file_is_read_once_for_each_form() -> None:
     cache, store = FileCache(10_000), Store()
-    forms: tuple[Form, ...] = ("bytes", "url", "bytes", "url")
+    forms: tuple[FileForm, ...] = ("bytes", "url", "bytes", "url")
     found = [await cache.get((CHAT, "a", form), store) for form in forms]
     assert store.reads == 2
     assert found[0] is found[2]

@@ -16,7 +16,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow
 
 from sluicegate.errors import Malformed
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Prompts, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk
@@ -77,7 +77,7 @@ async def test_a_page_brings_only_the_address_it_returned_to(open_stage: Open) -
     talk = Talk(await open_stage(scripted(script, [calendar.read_calendar])))
     first = await talk.say("what is on?")
     assert first.finish_reason == "tool-calls"
-    assert SECRET not in "".join(encode(chunk) for chunk in first.chunks)
+    assert SECRET not in "".join(to_json(chunk) for chunk in first.chunks)
     asked = part_of(first.message, "adk_request_credential")
     assert asked["input"]["authUri"].startswith("https://provider.example/consent?")
     give(talk, "adk_request_credential", {"authResponseUri": RETURNED, "clientSecret": "mine"})

@@ -9,7 +9,7 @@ import pytest
 
 from sluicegate.engine.turn.runner import TOOK_TOO_LONG
 from sluicegate.errors import HeldElsewhere, Malformed, StoreError, TooManyRequests, Unavailable
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import (
     Counted,
@@ -221,7 +221,7 @@ async def test_a_turn_has_as_many_bytes_as_the_setting_says(
     talk = Talk(await open_stage(scripted(script), max_turn_bytes=4_000))
     turn = await talk.say("go")
     assert turn.failed is not fits
-    said = [encode(chunk) for chunk in turn.chunks if chunk.type == "text-delta"]  # type: ignore[attr-defined]
+    said = [to_json(chunk) for chunk in turn.chunks if chunk.type == "text-delta"]  # type: ignore[attr-defined]
     assert sum(map(len, said)) <= 4_000
     await rests(talk, turn)
 

@@ -17,7 +17,7 @@ from sluicegate.core.events import media_in
 from sluicegate.engine.files.result_files import FILES_KEY, ResultLimits, is_native, restored
 from sluicegate.media import Attachment
 from sluicegate.media.file_sources import Link
-from sluicegate.wire.files import StoredFile, read_uri
+from sluicegate.wire.files import StoredFile, parse_file_uri
 from tests.media import samples
 from tests.media.history import CHAT, Server
 
@@ -263,7 +263,7 @@ async def test_what_a_callback_put_into_an_event_is_taken_apart_too() -> None:
     assert kept.function_response.response == {"status": "success", "text_result": "w"}
     [file] = kept.function_response.parts or []
     assert file.file_data is not None
-    assert read_uri(file.file_data.file_uri or "", "image/png") is not None
+    assert parse_file_uri(file.file_data.file_uri or "", "image/png") is not None
 
 
 def leaf(chance: random.Random) -> Any:

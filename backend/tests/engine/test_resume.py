@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from sluicegate.engine.turn.reader import Client
-from sluicegate.wire.chunks import for_major
+from sluicegate.wire.chunks import chunk_for_major
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, Steps, calls, kinds, read, says, scripted
@@ -65,7 +65,7 @@ async def test_a_reader_may_join_after_any_piece_of_a_later_turn(
     for major, reader in readers:
         chunks = await reader
         check(chunks)
-        assert all(for_major(chunk, major) == chunk for chunk in chunks)
+        assert all(chunk_for_major(chunk, major) == chunk for chunk in chunks)
         seen = reduce_chunks(chunks)
         how = {"major": major, "resumed": major == 6}
         assert seen["id"] == live["id"]

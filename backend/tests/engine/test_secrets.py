@@ -14,7 +14,7 @@ from google.adk.workflow import START, Workflow
 
 from sluicegate.server.logs import logging_to_stderr
 from sluicegate.server.settings import Settings
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from tests.engine.stage import calls, says, scripted
 from tests.engine.talk import Talk
 
@@ -121,7 +121,7 @@ async def test_the_words_of_an_exception_are_told_to_nobody(
             turn = await talk.approve()
         await talk.engine.close()
     assert turn.types[-1] in ("finish", "error")
-    assert WORDS not in "".join(encode(chunk) for each in talk.turns for chunk in each.chunks)
+    assert WORDS not in "".join(to_json(chunk) for each in talk.turns for chunk in each.chunks)
     written = capsys.readouterr()
     assert "error=" in written.err
     assert WORDS not in written.err + written.out
@@ -147,7 +147,7 @@ async def test_an_error_is_found_in_the_log_by_the_id_that_the_user_sees(
     turn = await talk.say("go")
     if talk.pending():
         turn = await talk.approve()
-    told = "".join(encode(chunk) for chunk in turn.chunks)
+    told = "".join(to_json(chunk) for chunk in turn.chunks)
     name = told.partition("(error ")[2][:8]
     assert len(name) == 8
     assert f"error={name}" in caplog.text

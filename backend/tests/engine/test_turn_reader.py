@@ -12,7 +12,7 @@ from sluicegate.errors import StoreError
 from sluicegate.stores.streams.base import StreamWriter
 from sluicegate.stores.streams.memory import MemoryStreamStore
 from sluicegate.wire.chunks import FinishChunk, ResetStepChunk, StartChunk, TextDeltaChunk
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 
 KEY = TurnKey(ChatKey("app", "ann", "chat"), "turn", 1)
 START, FINISH = StartChunk(message_id="m"), FinishChunk(finish_reason="stop")
@@ -39,7 +39,7 @@ async def test_the_first_chunk_after_a_silence_is_given_at_once(
     writer, reader = await opened()
     texts = reader.texts()
     await writer.publish(START)
-    assert await anext(texts) == [encode(START)]
+    assert await anext(texts) == [to_json(START)]
     silence = 0.002
     coming = asyncio.ensure_future(anext(texts))
     await writer.publish(delta("a"))
@@ -57,7 +57,7 @@ async def test_what_comes_within_a_millisecond_comes_together() -> None:
     for text in "abc":
         await writer.publish(delta(text))
         await asyncio.sleep(0)
-    assert await coming == [encode(delta(text)) for text in "abc"]
+    assert await coming == [to_json(delta(text)) for text in "abc"]
 
 
 async def test_a_client_of_six_is_given_what_it_knows() -> None:

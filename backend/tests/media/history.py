@@ -17,7 +17,7 @@ from sluicegate.engine.files.chat_files import ChatFiles, FileCache
 from sluicegate.engine.files.result_files import ResultFiles, ResultLimits
 from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.models.model_turn import MODEL_TURN, ModelTurn
-from sluicegate.media.capabilities import Capabilities
+from sluicegate.media.capabilities import CapabilityTable
 from tests.media.making import made
 
 CHAT = ChatKey("app", "ann", "c1")
@@ -37,7 +37,7 @@ class Server:
         self.files = ChatFiles(self.service, ("*/*",), 20 * 2**20)
         self.models = ModelFiles(
             self.files,
-            Capabilities.load(),
+            CapabilityTable.load(),
             self.cache,
             turns=self.turns,
             untrusted=self.untrusted,

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.media.litellm_blocks import block_of, data_url, plain_text, text_of, with_blocks
+from sluicegate.media.litellm_blocks import (
+    data_url,
+    decode_text,
+    file_block,
+    insert_blocks,
+    result_text,
+)
 from sluicegate.media.tool_result import STATUSES
 
 URL = "data:a/b;base64,QQ=="
@@ -57,7 +63,7 @@ def test_a_data_url_is_the_same_over_its_pieces(size: int) -> None:
     ],
 )
 def test_a_file_is_a_block(media_type: str, title: str | None, block: dict[str, Any]) -> None:
-    assert block_of(media_type, URL, title) == block
+    assert file_block(media_type, URL, title) == block
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ def test_a_result_is_plain_words_where_a_tool_gave_words(
     response: dict[str, Any], text: str
 ) -> None:
     before = json.dumps(response)
-    assert plain_text(response, STATUSES) == text
+    assert result_text(response, STATUSES) == text
     assert json.dumps(response) == before
 
 
@@ -106,7 +112,7 @@ def test_a_result_is_plain_words_where_a_tool_gave_words(
     ],
 )
 def test_a_text_file_is_read_in_its_alphabet(data: bytes, text: str) -> None:
-    assert text_of(data) == text
+    assert decode_text(data) == text
 
 
 BLOCKS = {
@@ -135,7 +141,7 @@ MESSAGES: list[tuple[str, Any, Any]] = [
 )
 def test_tokens_become_blocks_and_nothing_else_changes(message: Any, content: Any) -> None:
     before = json.dumps(message)
-    [fresh] = with_blocks([message], BLOCKS)
+    [fresh] = insert_blocks([message], BLOCKS)
     assert fresh["content"] == (content if content is not None else message["content"])
     assert fresh["role"] == message["role"]
     assert json.dumps(message) == before

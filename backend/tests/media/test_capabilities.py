@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.media.capabilities import Capabilities, nests_media, normalised
+from sluicegate.media.capabilities import CapabilityTable, nests_media, normalise_model_name
 
 NESTING = [
     "gemini-3-pro-preview",
@@ -81,11 +81,11 @@ FAMILIES = [
 
 @pytest.mark.parametrize(("model", "family"), FAMILIES)
 def test_a_model_belongs_to_the_family_of_its_name(model: str, family: str) -> None:
-    assert Capabilities.load().row(model).family == family
+    assert CapabilityTable.load().row(model).family == family
 
 
 def test_each_family_says_where_files_of_results_stand() -> None:
-    table = Capabilities.load()
+    table = CapabilityTable.load()
     names = ("gemini-3-pro", "gemini-2.5-pro", "gpt-4o", "claude-3", "x")
     rows = [table.row(name) for name in names]
     assert [row.results for row in rows] == ["nested", "siblings", "message", "nested", "siblings"]
@@ -104,7 +104,7 @@ def test_each_family_says_where_files_of_results_stand() -> None:
     ],
 )
 def test_a_name_is_compared_without_what_stands_around_it(model: str, name: str) -> None:
-    assert normalised(model) == name
+    assert normalise_model_name(model) == name
 
 
 def test_a_file_of_ones_own_comes_first(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ rows:
 aliases: {fast: house-1, gemini-flash-latest: gemini-3.5-flash}
 """
     )
-    table = Capabilities.load(str(path))
+    table = CapabilityTable.load(str(path))
     assert table.row("models/gemini-3-pro").family == "mine"
     assert table.row("gemini-3-flash").family == "gemini-3"
     assert table.row("vendor/house-7b").family == "mine"
@@ -131,7 +131,7 @@ aliases: {fast: house-1, gemini-flash-latest: gemini-3.5-flash}
 def test_what_is_unknown_can_be_said_in_json_too(tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     path.write_text(json.dumps({"unknown": {"family": "none", "accepts": []}}))
-    assert Capabilities.load(str(path)).row("else").family == "none"
+    assert CapabilityTable.load(str(path)).row("else").family == "none"
 
 
 @pytest.mark.parametrize(
@@ -155,6 +155,6 @@ def test_a_table_that_cannot_be_used_is_one_sentence(
     if text is not None:
         path.write_text(text)
     with pytest.raises(ConfigurationError, match=r"\.$") as caught:
-        Capabilities.load(str(path))
+        CapabilityTable.load(str(path))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)

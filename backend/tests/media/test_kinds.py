@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.errors import MediaError
-from sluicegate.media.file_types import check_kind, matches, plain_type, sniff
+from sluicegate.media.file_types import (
+    check_media_type,
+    detect_media_type,
+    matches_media_type,
+    plain_media_type,
+)
 from tests.media import samples
 
 
@@ -42,7 +47,7 @@ from tests.media import samples
     ],
 )
 def test_a_file_that_is_what_it_says_keeps_its_type(data: bytes, declared: str) -> None:
-    assert check_kind(data, declared) == plain_type(declared)
+    assert check_media_type(data, declared) == plain_media_type(declared)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +71,7 @@ def test_a_file_that_is_what_it_says_keeps_its_type(data: bytes, declared: str) 
 )
 def test_a_file_that_is_not_what_it_says_is_refused(data: bytes, declared: str | None) -> None:
     with pytest.raises(MediaError):
-        check_kind(data, declared)
+        check_media_type(data, declared)
 
 
 @pytest.mark.parametrize("declared", [None, "", "application/octet-stream", "image", "a b/c"])
@@ -81,14 +86,14 @@ def test_a_file_that_is_not_what_it_says_is_refused(data: bytes, declared: str |
     ],
 )
 def test_without_a_type_the_bytes_decide(data: bytes, declared: str | None, kind: str) -> None:
-    assert check_kind(data, declared) == kind
+    assert check_media_type(data, declared) == kind
 
 
 @given(data=st.binary(max_size=64), declared=st.none() | st.text(max_size=20))
 def test_any_bytes_are_judged_or_refused(data: bytes, declared: str | None) -> None:
-    assert "/" in (sniff(data) or "a/b")
+    assert "/" in (detect_media_type(data) or "a/b")
     with contextlib.suppress(MediaError):
-        assert "/" in check_kind(data, declared)
+        assert "/" in check_media_type(data, declared)
 
 
 @pytest.mark.parametrize(
@@ -102,4 +107,4 @@ def test_any_bytes_are_judged_or_refused(data: bytes, declared: str | None) -> N
     ],
 )
 def test_types_fit_patterns(media_type: str, patterns: list[str], found: bool) -> None:
-    assert matches(media_type, patterns) is found
+    assert matches_media_type(media_type, patterns) is found

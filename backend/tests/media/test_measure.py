@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.demo.chart import HEIGHT, WIDTH
-from sluicegate.media.file_types import longest_side, pages
+from sluicegate.media.file_types import count_pages, longest_side
 from tests.media import samples
 
 
@@ -61,5 +61,5 @@ def test_a_side_that_cannot_be_told_is_none(media_type: str, data: bytes) -> Non
     ],
 )
 def test_pages_of_a_document_are_counted(data: bytes, count: int) -> None:
-    assert pages(data, "application/pdf") == count
-    assert pages(data, "text/plain") == 0
+    assert count_pages(data, "application/pdf") == count
+    assert count_pages(data, "text/plain") == 0

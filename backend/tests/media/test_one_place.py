@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import sluicegate
-from sluicegate.media.capabilities import Capabilities
-from sluicegate.media.selection import Shape
-from sluicegate.media.shaping import Shaping
+from sluicegate.media.capabilities import CapabilityTable
+from sluicegate.media.selection import ModelProfile
+from sluicegate.media.shaping import RequestShaper
 from sluicegate.wire.files import StoredFile
 from tests.media import samples
 from tests.media.history import said
@@ -20,7 +20,7 @@ from tests.media.test_shaping import stored
 SOURCES = Path(sluicegate.__file__).parent
 
 
-@pytest.mark.parametrize("name", ["Shape", "Shaping"])
+@pytest.mark.parametrize("name", ["ModelProfile", "RequestShaper"])
 def test_requests_are_shaped_in_one_place(name: str) -> None:
     """A second place would be one that somebody forgets to tell the model (S3-R17)."""
     found = [
@@ -34,7 +34,7 @@ def test_requests_are_shaped_in_one_place(name: str) -> None:
 
 def test_the_model_is_never_left_out() -> None:
     """Neither the row nor the way to the model has a default (S3-R05)."""
-    shape, shaping = inspect.signature(Shape), inspect.signature(Shaping)
+    shape, shaping = inspect.signature(ModelProfile), inspect.signature(RequestShaper)
 
     assert shape.parameters["row"].default is inspect.Parameter.empty
     assert shape.parameters["route"].default is inspect.Parameter.empty
@@ -47,10 +47,10 @@ def test_only_what_is_sent_is_read() -> None:
     bitmap = StoredFile.of(samples.BMP, "image/bmp")
     huge = StoredFile("0" * 32 + ".png", "image/png", 2**30, "0" * 64)
     new = StoredFile.of(samples.JPEG, "image/jpeg")
-    row = Capabilities.load().row("gemini-2.5-pro")
+    row = CapabilityTable.load().row("gemini-2.5-pro")
     contents = (
         said("one", stored(old)),
         said("two", stored(bitmap), stored(huge), stored(new), stored(new)),
     )
 
-    assert Shaping(contents, Shape(row, "genai", turns=1)).wanted == [(new, "bytes")]
+    assert RequestShaper(contents, ModelProfile(row, "genai", turns=1)).wanted == [(new, "bytes")]

@@ -15,9 +15,9 @@ from sluicegate.wire.chunks import (
     ToolInputAvailableChunk,
     ToolOutputDeniedChunk,
     ToolOutputErrorChunk,
-    for_major,
+    chunk_for_major,
 )
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from sluicegate.wire.messages import UIMessage, current_step, is_tool_part
 from tests.properties.playground import SECRET
 
@@ -65,8 +65,8 @@ def check_order(
 def check_major(chunks: Sequence[BaseChunk], major: int) -> None:
     """What a 6 client gets may pass to a 6 client; nothing tells an exception's words."""
     for chunk in chunks:
-        assert major == 7 or for_major(chunk, 6) == chunk
-        assert SECRET not in encode(chunk)
+        assert major == 7 or chunk_for_major(chunk, 6) == chunk
+        assert SECRET not in to_json(chunk)
 
 
 def check_progress(chunks: Sequence[BaseChunk], before: UIMessage | None) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from sluicegate.wire.messages import is_tool_part, tool_name
 from tests.properties.person import DEEDS, Habits, Person
 from tests.properties.playground import EFFECTS, TOOLS
@@ -61,7 +61,7 @@ async def test_the_same_conversation_is_told_the_same_way_twice(
     for _ in range(2):
         person = Person(engines[style], habits, prepared(said))
         await person.converse()
-        chunks = [encode(chunk) for turn in person.tab.talk.turns for chunk in turn.chunks]
+        chunks = [to_json(chunk) for turn in person.tab.talk.turns for chunk in turn.chunks]
         told.append(normalised("\n".join(chunks)))
     assert told[0] == told[1]
 

@@ -26,7 +26,7 @@ from sluicegate.replay import Recording, load_recording
 from sluicegate.replay.normalized import Names, normalized
 from sluicegate.replay.recording import RecordedTurn, row_of
 from sluicegate.wire.chunks import BaseChunk
-from sluicegate.wire.encoding import encode, encode_chunk
+from sluicegate.wire.encoding import encode_chunk, to_json
 from sluicegate.wire.requests import RequestLimits, parse_chat_request
 from tests.agents.conformance_agent import NAME, root_agent
 from tests.replay.taping import Taped, taping
@@ -182,7 +182,7 @@ def _rows(kept: Recording) -> dict[str, Any]:
 
 
 def _chunks(chunks: Sequence[BaseChunk], major: int) -> list[dict[str, Any]]:
-    texts = (encode_chunk(chunk).text_for(6) if major == 6 else encode(chunk) for chunk in chunks)
+    texts = (encode_chunk(chunk).text_for(6) if major == 6 else to_json(chunk) for chunk in chunks)
     return [json.loads(text) for text in texts if text is not None]
 
 

@@ -13,7 +13,7 @@ from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided, RecordingError, Unknown
 from sluicegate.replay.player import RecordedEngine
 from sluicegate.replay.recording import Recording
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from tests.engine.talk import Talk, Turn, decide
 from tests.replay.taping import taping
 
@@ -34,7 +34,7 @@ def listener(recording: Recording, **more: Any) -> Talk:
 
 
 def told(turn: Turn) -> list[dict[str, Any]]:
-    return [json.loads(encode(chunk)) for chunk in turn.chunks]
+    return [json.loads(to_json(chunk)) for chunk in turn.chunks]
 
 
 def error(turn: Turn) -> str:

@@ -12,7 +12,7 @@ from google.adk.tools.function_tool import FunctionTool
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided
 from sluicegate.replay import ScriptedModel
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from tests.engine.talk import Talk, decide
 from tests.replay.taping import taping
 
@@ -29,7 +29,7 @@ async def test_a_conversation_is_recorded_turn_by_turn(tmp_path: Path) -> None:
     assert [turn.kind for turn in turns] == ["send"] * 3
     for turn, told in zip(turns, talk.turns, strict=True):
         assert turn.asked["headers"] == {"x-ai-sdk": "7", "x-release": "progressive"}
-        assert turn.chunks == [json.loads(encode(chunk)) for chunk in told.chunks]
+        assert turn.chunks == [json.loads(to_json(chunk)) for chunk in told.chunks]
     parts = turns[2].asked["message"]["parts"]
     assert [part["approval"].get("reason") for part in parts if "approval" in part] == [
         None,

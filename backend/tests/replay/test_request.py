@@ -7,7 +7,7 @@ from google.adk.flows.llm_flows.prompt._instructions import _label_dynamic_instr
 from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
-from sluicegate.media.selection import attached_label, left_out, tool_label
+from sluicegate.media.selection import attached_label, left_out_label, tool_label
 from sluicegate.replay.script_position import Position, read_position
 from sluicegate.replay.scripted_model import ScriptedModel
 
@@ -59,7 +59,7 @@ NOT_THE_USER = {
     "the filler of an empty request": filler(),
     "the filler after the model": filler(GO, said("hm", role="model")),
     "the files of tools": said(tool_label(1, "draw", "c1", "image/png"), IMAGE),
-    "a file that is not shown": said(left_out("image/png", "it is too large")),
+    "a file that is not shown": said(left_out_label("image/png", "it is too large")),
     "a tool result with its picture and a word beside": returned(IMAGE, types.Part(text="stop")),
 }
 

@@ -23,7 +23,7 @@ from sluicegate.wire.chunks import (
     TextEndChunk,
     TextStartChunk,
 )
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from sluicegate.wire.requests import ChatRequest
 
 Step: TypeAlias = BaseChunk | Exception | asyncio.Event
@@ -63,7 +63,7 @@ class FakeReader:
             if isinstance(step, asyncio.Event):
                 await step.wait()
             else:
-                yield [encode(step)]
+                yield [to_json(step)]
 
     async def aclose(self, *, aborted: bool = False) -> None:
         await asyncio.sleep(0)

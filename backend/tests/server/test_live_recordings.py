@@ -13,7 +13,7 @@ from sluicegate.replay import ScriptedModel, load_recording
 from sluicegate.replay.player import RecordedEngine
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.settings import Settings
-from sluicegate.wire.chunks import decode
+from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.messages import UIMessage
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, calls, says, scripted
@@ -83,7 +83,7 @@ async def _until(client: LiveClient, kind: str, seen: list[dict[str, Any]]) -> d
 
 
 def _message(told: list[dict[str, Any]]) -> UIMessage:
-    return reduce_chunks([decode(json.dumps(chunk)) for chunk in told])
+    return reduce_chunks([decode_chunk(json.dumps(chunk)) for chunk in told])
 
 
 async def test_a_live_chat_is_recorded_and_served_again(tmp_path: Path) -> None:

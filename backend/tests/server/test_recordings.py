@@ -14,7 +14,7 @@ from sluicegate.replay import load_recording
 from sluicegate.replay.player import RecordedEngine
 from sluicegate.server.app import build
 from sluicegate.server.settings import Settings
-from sluicegate.wire.chunks import decode
+from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.reducer import reduce_chunks
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import decide
@@ -57,7 +57,7 @@ async def test_a_replayed_response_is_the_recorded_one_to_the_byte(
     posts = [chat_body("story:approval")]
     async with living(app), client(app, headers={"x-ai-sdk": "7"}) as http:
         first = await http.post("/api/chat", json=posts[0])
-        message = reduce_chunks([decode(json.dumps(chunk)) for chunk in chunks(first.text)])
+        message = reduce_chunks([decode_chunk(json.dumps(chunk)) for chunk in chunks(first.text)])
         (part,) = (part for part in message["parts"] if "approval" in part)
         decide(part, approved=True)
         posts.append({"id": "c1", "message": message, "messageId": message["id"]})

@@ -6,7 +6,7 @@ import weakref
 from sluicegate.core.keys import TurnKey
 from sluicegate.stores.streams.memory import MemoryStreamStore
 from sluicegate.wire.chunks import TextDeltaChunk
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from tests.stores.builders import CHAT
 
 TURN = TurnKey(CHAT, "turn-1", 1)
@@ -39,7 +39,7 @@ async def test_a_chunk_takes_no_more_than_200_bytes_beside_its_text() -> None:
     for number in range(count):
         chunk = TextDeltaChunk(id="1", delta=f"word {number} ")
         await writer.publish(chunk)
-        written += len(encode(chunk))
+        written += len(to_json(chunk))
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert taken - written < 200 * count

@@ -16,9 +16,9 @@ from sluicegate.wire.chunks import (
     TextDeltaChunk,
     TextEndChunk,
     ToolOutputAvailableChunk,
-    decode,
+    decode_chunk,
 )
-from sluicegate.wire.encoding import encode, encode_chunk
+from sluicegate.wire.encoding import encode_chunk, to_json
 from tests.stores.builders import CHAT
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def texts(reader: StreamReader) -> str:
 
 
 async def chunks(reader: StreamReader) -> list[Any]:
-    return [decode(entry.text) async for batch in reader for entry in batch]
+    return [decode_chunk(entry.text) async for batch in reader for entry in batch]
 
 
 async def test_a_chat_has_one_writer(streams: StreamStore) -> None:
@@ -280,7 +280,7 @@ async def test_a_turn_holds_as_many_chunks_as_its_bound(
 async def test_a_turn_holds_as_many_bytes_as_its_bound(
     make_stream_store: Callable[..., StreamStore], text: str
 ) -> None:
-    size = len(encode(delta(text)).encode())
+    size = len(to_json(delta(text)).encode())
     fits = await opened(make_stream_store(max_bytes=2 * size))
     await fits.publish(delta(text))
     await fits.publish(delta(text))

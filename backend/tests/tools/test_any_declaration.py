@@ -22,11 +22,11 @@ from sluicegate.tools import (
     declare,
 )
 from sluicegate.tools.declarations import Declared
-from sluicegate.tools.remote_tools import RemoteTerms, remote_tools
-from sluicegate.tools.worker_client import WorkerLink
+from sluicegate.tools.remote_tools import RemoteToolSettings, make_remote_tools
+from sluicegate.tools.worker_client import WorkerClient
 from sluicegate.wire.requests import PageTool
 
-LINK = WorkerLink("shop", "http://shop/mcp", lambda: None)
+LINK = WorkerClient("shop", "http://shop/mcp", lambda: None)
 EXAMPLES = settings(
     max_examples=500,
     derandomize=True,
@@ -121,7 +121,9 @@ def test_any_schema_of_a_page_or_a_worker_is_taken_or_refused(schema: Any, name:
     lower = json.loads(json.dumps(schema, default=str).replace("OBJECT", "object"))
     or_refused(lambda: offered([PageTool(name, "b", lower)]))
     tool = mcp.Tool(name="a", description="b", inputSchema=lower)
-    for made in or_refused(lambda: remote_tools(LINK, [tool], RemoteTerms(), frozenset())) or []:
+    for made in (
+        or_refused(lambda: make_remote_tools(LINK, [tool], RemoteToolSettings(), frozenset())) or []
+    ):
         made.problem({"a": 1})
 
 
@@ -138,7 +140,7 @@ def test_any_json_is_read_or_refused(value: Any, kind: type[Declared]) -> None:
 @given(value=JUNK)
 def test_any_arguments_are_read_or_refused(value: Any) -> None:
     given_ = value if isinstance(value, dict) else {"x": value, "y": value}
-    read = or_refused(lambda: TAKE.read(given_))
+    read = or_refused(lambda: TAKE.validate(given_))
     assert read is None or isinstance(read["y"], float | int)
 
 

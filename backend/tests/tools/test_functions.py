@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from sluicegate.errors import ConfigurationError, DeclarationError, ToolError
 from sluicegate.tools import FunctionDeclaration, declare
-from sluicegate.tools.functions import docs_of
+from sluicegate.tools.functions import parse_docstring
 
 
 class Colour(enum.Enum):
@@ -156,7 +156,7 @@ def test_every_annotation_is_a_schema_that_reads_what_it_says(
         "required": ["x"],
         "additionalProperties": False,
     }
-    read = declared.read({"x": given})["x"]
+    read = declared.validate({"x": given})["x"]
     if taken is not ...:
         assert (read, type(read)) == (taken, type(taken))
 
@@ -184,7 +184,7 @@ def test_classes_are_named_once_and_referred_to(
     declared = declare(taking(hint))
     assert declared.schema["properties"]["x"] == {"$ref": f"#/$defs/{name}"}
     assert name in declared.schema["$defs"]
-    assert declared.read({"x": given}) == {"x": taken}
+    assert declared.validate({"x": given}) == {"x": taken}
 
 
 def test_models_in_models_are_described_whole() -> None:
@@ -202,7 +202,7 @@ def test_decimals_come_as_numbers_or_texts() -> None:
         "number",
         "string",
     ]
-    assert declared.read({"x": "1.10"}) == {"x": Decimal("1.10")}
+    assert declared.validate({"x": "1.10"}) == {"x": Decimal("1.10")}
 
 
 @pytest.mark.parametrize(
@@ -274,11 +274,11 @@ def test_every_hint_default_and_docstring_is_in_the_schema() -> None:
 
 def test_arguments_arrive_as_their_hints_say() -> None:
     tool = declare(everything)
-    read = tool.read({"text": "x", "day": "2026-01-02", "item": {"name": "n"}, "schema": 4})
+    read = tool.validate({"text": "x", "day": "2026-01-02", "item": {"name": "n"}, "schema": 4})
     assert (read["day"], read["item"], read["schema"]) == (date(2026, 1, 2), Item(name="n"), 4)
     assert read["colour"] is Colour.RED
     with pytest.raises(ToolError, match=r"Not run: item\.name: Field required"):
-        tool.read({"text": "x", "day": "2026-01-02", "item": {}})
+        tool.validate({"text": "x", "day": "2026-01-02", "item": {}})
 
 
 def no_hint(x) -> None:  # type: ignore[no-untyped-def]
@@ -321,7 +321,7 @@ def test_parameters_that_are_not_the_models_are_left_out() -> None:
     declared = declare(everything, name="all", without=frozenset({"day", "item"}))
     assert declared.name == "all"
     assert declared.schema["required"] == ["text"]
-    assert declared.read({"text": "a"})["text"] == "a"
+    assert declared.validate({"text": "a"})["text"] == "a"
 
 
 def test_the_declaration_is_what_the_api_is_sent() -> None:
@@ -343,7 +343,7 @@ def test_arguments_nested_without_end_do_not_fit() -> None:
     deep: list[Any] = []
     deep.append(deep)
     with pytest.raises(ToolError, match="Not run: "):
-        declare(taking(Order)).read({"x": {"items": deep, "next": deep}})
+        declare(taking(Order)).validate({"x": {"items": deep, "next": deep}})
 
 
 def test_rest_docstrings_are_read_too() -> None:
@@ -356,6 +356,6 @@ def test_rest_docstrings_are_read_too() -> None:
         :returns: nothing
         """
 
-    docs = docs_of(each)
+    docs = parse_docstring(each)
     assert docs.text == "Do each."
     assert docs.arguments == {"one": "the first", "two": "the second, of two"}

@@ -11,7 +11,7 @@ from google.adk.tools.tool_context import ToolContext
 
 from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, judge
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools import GateTerms, client_tool, gated, terms_of
+from sluicegate.tools import ApprovalTerms, client_tool, gated, terms_of
 
 
 def pay(n: int) -> dict[str, int]:
@@ -83,16 +83,16 @@ def test_what_is_said_reaches_the_page_and_the_clock() -> None:
         return None
 
     terms = terms_of(gated(pay, editable=False, rememberable=False, find=find, expires=60.0))
-    assert terms == GateTerms(editable=False, rememberable=False, find=find, expires=60.0)
+    assert terms == ApprovalTerms(editable=False, rememberable=False, find=find, expires=60.0)
     facts = facts_of(gated(pay, editable=False, expires=60.0), "gated")
     assert (facts.editable, facts.rememberable, facts.expires) == (False, True, 60.0)
 
 
 def test_a_tool_of_a_toolset_says_it_in_its_metadata() -> None:
     tool = FunctionTool(pay)
-    assert terms_of(tool) == GateTerms()
+    assert terms_of(tool) == ApprovalTerms()
     tool.custom_metadata = {"editable": False, "rememberable": "no"}
-    assert terms_of(tool) == GateTerms(editable=False)
+    assert terms_of(tool) == ApprovalTerms(editable=False)
 
 
 @pytest.mark.parametrize("kind", ["client", "gated-client"])

@@ -9,7 +9,7 @@ import pytest
 
 from sluicegate.errors import HeldElsewhere, Malformed, StoreUnavailable
 from sluicegate.stores.workers import RegisteredWorker, WorkerRegistrations
-from sluicegate.tools.remote_tools import RemoteTerms
+from sluicegate.tools.remote_tools import RemoteToolSettings
 from sluicegate.tools.worker_registry import WorkerRegistry, WorkerSharing
 from tests.tools.test_workers import TOKEN, Shop, shop
 
@@ -54,7 +54,7 @@ def server(shop: Shop, shared: Shared) -> Server:
     """One more server on the same database."""
 
     def made() -> WorkerRegistry:
-        registry = WorkerRegistry(RemoteTerms(), lease=30, clock=lambda: shop.now)
+        registry = WorkerRegistry(RemoteToolSettings(), lease=30, clock=lambda: shop.now)
         registry.share(WorkerSharing(shared, {"shop": TOKEN}.get))
         return registry
 

@@ -11,16 +11,20 @@ from hypothesis import strategies as st
 from mcp import types as mcp
 
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, ToolError
-from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteTerms, remote_tools
-from sluicegate.tools.worker_calls import WorkerCall, call_in
-from sluicegate.tools.worker_client import WorkerLink
-from sluicegate.tools.worker_names import LONGEST, full_name
+from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteToolSettings, make_remote_tools
+from sluicegate.tools.worker_client import WorkerClient
+from sluicegate.tools.worker_protocol import (
+    MAX_TOOL_NAME,
+    WorkerCall,
+    call_from_meta,
+    full_tool_name,
+)
 from sluicegate.tools.worker_registry import WorkerRegistry
-from sluicegate.tools.worker_results import as_mcp, from_mcp
+from sluicegate.tools.worker_results import result_from_mcp, result_to_mcp
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 TOKEN = "a-token-of-some-length"
-LINK = WorkerLink("shop", "http://shop/mcp", lambda: None)
+LINK = WorkerClient("shop", "http://shop/mcp", lambda: None)
 
 
 def tool(name: str = "pay", **more: Any) -> mcp.Tool:
@@ -34,7 +38,7 @@ class Shop:
     listed: dict[str, list[mcp.Tool]] = field(default_factory=dict)
     now: float = 100.0
 
-    async def tools(self, link: WorkerLink, seconds: float) -> list[mcp.Tool]:
+    async def tools(self, link: WorkerClient, seconds: float) -> list[mcp.Tool]:
         if link.url not in self.listed:
             raise ToolError(f"The worker {link.name} cannot be reached; nothing ran.")
         return self.listed[link.url]
@@ -44,16 +48,16 @@ class Shop:
 def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     made = Shop({"http://one/mcp": [tool()], "http://two/mcp": [tool()]})
 
-    async def tools(link: WorkerLink, seconds: float) -> list[mcp.Tool]:
+    async def tools(link: WorkerClient, seconds: float) -> list[mcp.Tool]:
         return await made.tools(link, seconds)
 
-    monkeypatch.setattr(WorkerLink, "tools", tools)
+    monkeypatch.setattr(WorkerClient, "tools", tools)
     return made
 
 
 @pytest.fixture
 def registry(shop: Shop) -> WorkerRegistry:
-    return WorkerRegistry(RemoteTerms(), lease=30, taken=["own"], clock=lambda: shop.now)
+    return WorkerRegistry(RemoteToolSettings(), lease=30, taken=["own"], clock=lambda: shop.now)
 
 
 async def test_a_lease_is_renewed_or_runs_out(shop: Shop, registry: WorkerRegistry) -> None:
@@ -130,9 +134,9 @@ def test_nothing_that_a_worker_declares_makes_a_tool_free() -> None:
     safe = mcp.ToolAnnotations(readOnlyHint=True, destructiveHint=False, idempotentHint=True)
     meta = {"require_confirmation": False, "gated": False, "sluicegate": {"ungated": True}}
     for names, gated in ((frozenset[str](), True), (frozenset({"shop_pay"}), False)):
-        terms = RemoteTerms(ungated=names)
+        terms = RemoteToolSettings(ungated=names)
         declared = tool(annotations=safe, title="Only looks", _meta=meta)
-        [made] = remote_tools(LINK, [declared], terms, frozenset())
+        [made] = make_remote_tools(LINK, [declared], terms, frozenset())
         assert isinstance(made, GatedRemoteTool) is gated
         assert made.custom_metadata == {"toolMetadata": {"worker": "shop"}}
 
@@ -140,10 +144,10 @@ def test_nothing_that_a_worker_declares_makes_a_tool_free() -> None:
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_names_are_put_together_or_refused(worker: str, name: str) -> None:
     try:
-        full = full_name(worker, name)
+        full = full_tool_name(worker, name)
     except ConfigurationError:
         return
-    assert len(full) <= LONGEST
+    assert len(full) <= MAX_TOOL_NAME
     assert full.isascii()
     assert full.partition("_") == (worker, "_", name)
 
@@ -154,12 +158,12 @@ def test_any_names_are_put_together_or_refused(worker: str, name: str) -> None:
     )
 )
 def test_any_metadata_of_a_call_is_read_or_nothing(said: Any) -> None:
-    assert call_in({"sluicegate/call": said}) is None
+    assert call_from_meta({"sluicegate/call": said}) is None
 
 
 def test_a_call_is_read_as_it_was_said() -> None:
     call = WorkerCall("c1", "ann", "app", "chat", "k" * 64, 2.5, "bob", is_repeated=True)
-    assert call_in(call.as_meta()) == call
+    assert call_from_meta(call.as_meta()) == call
 
 
 @given(
@@ -171,8 +175,8 @@ def test_a_call_is_read_as_it_was_said() -> None:
 )
 def test_any_result_is_sent_and_read_or_refused_in_one_sentence(value: Any) -> None:
     try:
-        result = as_mcp(value)
+        result = result_to_mcp(value)
     except ToolError:
         return
     copied = mcp.CallToolResult.model_validate_json(result.model_dump_json(by_alias=True))
-    assert isinstance(from_mcp(copied), dict)
+    assert isinstance(result_from_mcp(copied), dict)

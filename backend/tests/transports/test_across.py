@@ -15,7 +15,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.authentication import LOCAL_USER
 from sluicegate.server.settings import Settings
-from sluicegate.wire.chunks import decode
+from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.reducer import reduce_chunks
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import decide
@@ -122,7 +122,7 @@ def open_tab(tmp_path: Path, effects: Path) -> Open:
 
 def approved(told: list[Chunk]) -> Message:
     """The message of a turn as a page posts it after Approve."""
-    message: Message = dict(reduce_chunks([decode(json.dumps(chunk)) for chunk in told]))
+    message: Message = dict(reduce_chunks([decode_chunk(json.dumps(chunk)) for chunk in told]))
     for part in message["parts"]:
         if part.get("state") == "approval-requested":
             decide(part, approved=True)

@@ -3,7 +3,12 @@ from typing import Any
 import pytest
 
 from sluicegate.errors import Malformed, TooLarge
-from sluicegate.wire.decisions import ClientOutput, PostedAssistant, PostedDecision, PostedPart
+from sluicegate.wire.decisions import (
+    ClientOutput,
+    PostedAssistantMessage,
+    PostedDecision,
+    PostedPart,
+)
 from sluicegate.wire.requests import RequestLimits, parse_chat_request
 
 LIMITS = RequestLimits()
@@ -34,7 +39,7 @@ def no(approval_id: str, reason: str | None = None) -> PostedDecision:
     return PostedDecision(approval_id=approval_id, approved=False, reason=reason)
 
 
-def continued(*parts: Any, limits: RequestLimits = LIMITS) -> PostedAssistant:
+def continued(*parts: Any, limits: RequestLimits = LIMITS) -> PostedAssistantMessage:
     request = parse_chat_request(body(message(*parts)), limits)
     assert request.user_message is None
     assert request.continued is not None
@@ -109,7 +114,7 @@ ANSWERS: list[tuple[str, list[Any], list[PostedDecision]]] = [
     ("parts", "answers"), [r[1:] for r in ANSWERS], ids=[r[0] for r in ANSWERS]
 )
 def test_answers_are_read(parts: list[Any], answers: list[PostedDecision]) -> None:
-    assert list(continued(*parts).answers) == answers
+    assert list(continued(*parts).decisions) == answers
 
 
 NOT_BOOLEAN: list[Any] = ["yes", "true", 1, 0, [], {}, None]
@@ -135,18 +140,18 @@ def test_an_answer_that_is_not_clear_is_refused(parts: list[Any]) -> None:
 
 
 def test_a_reason_is_accepted_at_its_limit_and_refused_one_past_it() -> None:
-    assert len(continued(answered(reason="é" * 2_000)).answers) == 1
+    assert len(continued(answered(reason="é" * 2_000)).decisions) == 1
     with pytest.raises(Malformed):
         continued(answered(reason="é" * 2_001))
 
 
 def test_an_approval_id_is_accepted_at_its_limit() -> None:
-    assert len(continued(answered(id="x" * 256)).answers) == 1
+    assert len(continued(answered(id="x" * 256)).decisions) == 1
 
 
 def test_as_many_answers_as_parts_are_accepted_and_not_one_more() -> None:
     most = [answered(id=f"a{number}") for number in range(100)]
-    assert len(continued(*most).answers) == 100
+    assert len(continued(*most).decisions) == 100
     with pytest.raises(TooLarge):
         continued(*most, answered(id="one more"))
 
@@ -154,7 +159,7 @@ def test_as_many_answers_as_parts_are_accepted_and_not_one_more() -> None:
 def test_other_parts_of_a_long_answer_are_decoration() -> None:
     posted = continued(*[{"type": "text", "text": "x" * 1000}] * 500, answered())
     assert len(posted.parts) == 501
-    assert len(posted.answers) == 1
+    assert len(posted.decisions) == 1
 
 
 OUTPUTS: list[tuple[str, Any, list[ClientOutput]]] = [
@@ -263,4 +268,4 @@ def test_only_the_message_that_is_continued_is_read() -> None:
     first, last = message(answered(id="a")), message(answered(approved="yes", id="b"), id="a2")
     request = parse_chat_request(body(first, last, messageId="a1"), LIMITS)
     assert request.continued is not None
-    assert request.continued.answers == (yes("a"),)
+    assert request.continued.decisions == (yes("a"),)

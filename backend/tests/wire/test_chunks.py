@@ -11,23 +11,23 @@ from sluicegate.wire.chunks import (
     FinishChunk,
     TextDeltaChunk,
     ToolApprovalResponseChunk,
-    decode,
+    decode_chunk,
 )
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from tests.wire.chunk_samples import WIRE, every_class
 
 
 @pytest.mark.parametrize(("chunk", "text"), WIRE)
 def test_a_chunk_is_written_as_the_client_reads_it(chunk: Chunk, text: str) -> None:
-    assert encode(chunk) == text
+    assert to_json(chunk) == text
 
 
 @pytest.mark.parametrize(("chunk", "text"), WIRE)
 def test_a_chunk_that_was_written_is_read_back(chunk: Chunk, text: str) -> None:
-    read = decode(text)
+    read = decode_chunk(text)
     assert read == chunk
-    assert encode(read) == text
-    assert decode(text.encode()) == chunk
+    assert to_json(read) == text
+    assert decode_chunk(text.encode()) == chunk
 
 
 def test_the_table_holds_every_chunk() -> None:
@@ -69,7 +69,7 @@ def test_a_class_is_named_after_its_type(cls: type[BaseChunk]) -> None:
 )
 def test_what_is_not_a_chunk_is_not_read(text: str) -> None:
     with pytest.raises(ValueError, match=r"validation error|JSON"):
-        decode(text)
+        decode_chunk(text)
 
 
 @pytest.mark.parametrize(

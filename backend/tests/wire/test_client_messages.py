@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.wire.chunks import DataChunk, decode
+from sluicegate.wire.chunks import DataChunk, decode_chunk
 from sluicegate.wire.messages import UIMessage
 from sluicegate.wire.reducer import reduce_chunks
 from tests.wire.chunk_samples import WIRE
@@ -28,7 +28,7 @@ def without_guesses(message: UIMessage) -> UIMessage:
 
 @pytest.mark.parametrize("case", CLIENT_MESSAGES)
 def test_the_message_is_the_one_that_the_client_builds(case: dict[str, Any]) -> None:
-    chunks = [decode(json.dumps(chunk)) for chunk in case["chunks"]]
+    chunks = [decode_chunk(json.dumps(chunk)) for chunk in case["chunks"]]
     built = reduce_chunks(chunks, case["continues"])
     assert built == without_guesses(case["message"])
 
@@ -42,5 +42,7 @@ def test_the_client_was_asked_about_every_chunk_that_it_reads() -> None:
 def test_the_message_that_is_continued_stays_as_it_was() -> None:
     for case in CLIENT_MESSAGES:
         before = copy.deepcopy(case["continues"])
-        reduce_chunks([decode(json.dumps(chunk)) for chunk in case["chunks"]], case["continues"])
+        reduce_chunks(
+            [decode_chunk(json.dumps(chunk)) for chunk in case["chunks"]], case["continues"]
+        )
         assert case["continues"] == before

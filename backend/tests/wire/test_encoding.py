@@ -11,7 +11,7 @@ from sluicegate.wire.chunks import (
     ToolApprovalRequestChunk,
     ToolOutputAvailableChunk,
 )
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from tests.wire.chunk_samples import WIRE
 
 
@@ -28,14 +28,14 @@ def test_an_optional_none_is_never_on_the_wire(chunk: Chunk, text: str) -> None:
         for name, field in cls.model_fields.items()
         if field.is_required()
     }
-    written = json.loads(encode(cls(**required, **optional)))
+    written = json.loads(to_json(cls(**required, **optional)))
     aliases = {cls.model_fields[name].alias for name in required}
     assert set(written) == aliases | {"type"}
 
 
 def test_the_null_of_an_untransformed_input_is_a_value_and_its_absence_is_not() -> None:
     bare = ToolApprovalRequestChunk(approval_id="a", tool_call_id="c")
-    assert encode(bare) == '{"type":"tool-approval-request","approvalId":"a","toolCallId":"c"}'
+    assert to_json(bare) == '{"type":"tool-approval-request","approvalId":"a","toolCallId":"c"}'
 
 
 @pytest.mark.parametrize(
@@ -55,31 +55,31 @@ def test_the_null_of_an_untransformed_input_is_a_value_and_its_absence_is_not() 
 )
 def test_an_output_is_always_there_whatever_it_is(value: object, text: str) -> None:
     chunk = ToolOutputAvailableChunk(tool_call_id="c", output=value)
-    assert encode(chunk).endswith(f',"output":{text}}}')
+    assert to_json(chunk).endswith(f',"output":{text}}}')
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: {"a": [x]}], ids=["bare", "nested"])
 def test_a_number_that_is_not_finite_is_never_written(number: float, wrap: Any) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        encode(ToolOutputAvailableChunk(tool_call_id="c", output=wrap(number)))
+        to_json(ToolOutputAvailableChunk(tool_call_id="c", output=wrap(number)))
 
 
 def test_what_is_not_json_is_never_written() -> None:
     with pytest.raises(TypeError):
-        encode(DataChunk(type="data-x", data=object()))
+        to_json(DataChunk(type="data-x", data=object()))
 
 
 def test_a_value_that_contains_itself_is_never_written() -> None:
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(ValueError, match="Circular"):
-        encode(DataChunk(type="data-x", data=endless))
+        to_json(DataChunk(type="data-x", data=endless))
 
 
 def test_a_chunk_without_a_type_is_never_written() -> None:
     with pytest.raises(TypeError, match="no type"):
-        encode(BaseChunk())
+        to_json(BaseChunk())
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_every_text_can_be_written_as_utf_8(text: str, written: str) -> None:
         ToolOutputAvailableChunk(tool_call_id="c", output={"key": [text]}),
         DataChunk(type="data-x", data={text: 1}),
     ):
-        read = json.loads(encode(chunk).encode())
+        read = json.loads(to_json(chunk).encode())
         assert written in (
             read.get("delta"),
             *read.get("output", {}).get("key", []),
@@ -123,4 +123,4 @@ def test_keys_for_which_the_client_ends_the_response_are_left_out(
     output: object, written: object
 ) -> None:
     chunk = ToolOutputAvailableChunk(tool_call_id="c", output=output)
-    assert json.loads(encode(chunk))["output"] == written
+    assert json.loads(to_json(chunk))["output"] == written

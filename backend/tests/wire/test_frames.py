@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sluicegate.wire.chunks import BaseChunk, StartChunk, TextDeltaChunk
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from sluicegate.wire.frames import (
+    CLOSE_INVALID_PAYLOAD,
+    CLOSE_POLICY_VIOLATION,
     HEARTBEAT_ID,
     MAX_REQUEST_ID,
-    NOT_A_FRAME,
-    NOT_JSON,
     AbortFrame,
     ChunkFrame,
     ClientFrame,
@@ -141,7 +141,7 @@ def test_a_request_id_is_any_text_that_is_not_too_long(request_id: str) -> None:
 def test_what_names_no_request_cannot_be_answered(frame: object) -> None:
     bad = parse(frame)
     assert isinstance(bad, InvalidFrame)
-    assert (bad.request_id, bad.close_code) == (None, NOT_A_FRAME)
+    assert (bad.request_id, bad.close_code) == (None, CLOSE_POLICY_VIOLATION)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_what_names_no_request_cannot_be_answered(frame: object) -> None:
 def test_what_is_not_json_cannot_be_answered(data: bytes) -> None:
     bad = parse_frame(data)
     assert isinstance(bad, InvalidFrame)
-    assert (bad.request_id, bad.close_code) == (None, NOT_JSON)
+    assert (bad.request_id, bad.close_code) == (None, CLOSE_INVALID_PAYLOAD)
 
 
 @pytest.mark.parametrize(
@@ -295,9 +295,9 @@ def test_ids_and_texts_stay_what_they_are_in_a_frame(request_id: str) -> None:
         "type": "chunk",
         "requestId": request_id,
         "sequence": 7,
-        "chunk": json.loads(encode(CHUNK)),
+        "chunk": json.loads(to_json(CHUNK)),
     }
-    assert encode(CHUNK) in text
+    assert to_json(CHUNK) in text
     for frame in (StartFrame(request_id), ErrorFrame(request_id, "It failed.", "malformed")):
         assert json.loads(encode_frame(frame).encode())["requestId"] == request_id
 

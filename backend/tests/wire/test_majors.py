@@ -10,15 +10,15 @@ from sluicegate.wire.chunks import (
     TextEndChunk,
     ToolApprovalRequestChunk,
     ToolApprovalResponseChunk,
-    for_major,
+    chunk_for_major,
 )
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 from tests.wire.chunk_samples import PM, PM_JSON, WIRE
 
 
 @pytest.mark.parametrize(("chunk", "text"), WIRE)
 def test_a_client_of_seven_gets_every_chunk_as_it_is(chunk: Chunk, text: str) -> None:
-    assert for_major(chunk, 7) is chunk
+    assert chunk_for_major(chunk, 7) is chunk
 
 
 UNKNOWN_TO_SIX = {
@@ -34,9 +34,9 @@ CHANGED_FOR_SIX = {TextEndChunk, ToolApprovalRequestChunk}
 @pytest.mark.parametrize(("chunk", "text"), WIRE)
 def test_a_client_of_six_gets_only_types_it_knows(chunk: Chunk, text: str) -> None:
     if type(chunk) in UNKNOWN_TO_SIX:
-        assert for_major(chunk, 6) is None
+        assert chunk_for_major(chunk, 6) is None
     elif type(chunk) not in CHANGED_FOR_SIX:
-        assert for_major(chunk, 6) is chunk
+        assert chunk_for_major(chunk, 6) is chunk
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def test_a_client_of_six_gets_only_types_it_knows(chunk: Chunk, text: str) -> No
     ],
 )
 def test_a_client_of_six_gets_only_fields_it_knows(chunk: Chunk, for_six: str) -> None:
-    changed = for_major(chunk, 6)
+    changed = chunk_for_major(chunk, 6)
     assert changed is not None
-    assert encode(changed) == for_six
+    assert to_json(changed) == for_six
 
 
 def test_a_client_of_six_is_not_told_of_an_automatic_approval() -> None:
     request = ToolApprovalRequestChunk(approval_id="a", tool_call_id="c", is_automatic=True)
-    assert for_major(request, 6) is None
+    assert chunk_for_major(request, 6) is None

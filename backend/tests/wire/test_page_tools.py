@@ -20,14 +20,14 @@ def test_only_names_that_the_server_lists_are_read_and_passed_on(message: Any) -
     body: Any = {"id": "c1", "message": message, "tools": {"erase": 7, "scroll": SCROLL}}
     request = parse_chat_request(body, LIMITS)
     assert request.tools == (PageTool("scroll", "Scroll.", SCHEMA),)
-    assert request.posted == {"id": "c1", "message": message, "tools": {"scroll": SCROLL}}
+    assert request.posted_body == {"id": "c1", "message": message, "tools": {"scroll": SCROLL}}
 
 
 @pytest.mark.parametrize("tools", [None, 7, "x", {"scroll": 7}, {"erase": 7}])
 def test_where_the_server_lists_none_whatever_stands_there_is_decoration(tools: Any) -> None:
     request = parse_chat_request({"id": "c1", "message": USER, "tools": tools})
     assert request.tools == ()
-    assert "tools" not in request.posted
+    assert "tools" not in request.posted_body
 
 
 def test_they_stand_in_the_order_of_the_page() -> None:

@@ -9,7 +9,7 @@ from sluicegate.wire.requests import (
     ChatRequest,
     RequestLimits,
     UserMessage,
-    is_id,
+    is_valid_id,
     parse_chat_request,
 )
 
@@ -115,7 +115,7 @@ BAD_IDS: list[Any] = [
 
 @pytest.mark.parametrize("bad", BAD_IDS)
 def test_an_id_that_a_store_or_a_path_would_change_is_refused(bad: Any) -> None:
-    assert not is_id(bad)
+    assert not is_valid_id(bad)
     values = [
         body(user(text())) | {"id": bad},
         body(user(text()) | {"id": bad}),

@@ -21,7 +21,7 @@ def answers(*parts: dict[str, Any], **staged: Any) -> tuple[PostedDecision, ...]
     message: Any = {"id": "a1", "role": "assistant", "parts": list(parts)}
     request = parse_chat_request({"id": "chat", "message": message, **staged})
     assert request.continued is not None
-    return request.continued.answers
+    return request.continued.decisions
 
 
 def test_what_is_staged_goes_to_the_answer_it_is_for() -> None:

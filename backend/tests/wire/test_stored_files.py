@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sluicegate.wire.files import StoredFile, extension, is_stored_name, read_uri
+from sluicegate.wire.files import StoredFile, file_extension, is_stored_file_name, parse_file_uri
 
 FILE = StoredFile.of(b"content", "image/png", title="chart & more.png", description="Sales?")
 
@@ -21,7 +21,7 @@ def test_a_file_is_named_by_its_content_and_its_type() -> None:
 @given(title=st.none() | st.text(min_size=1), description=st.none() | st.text(min_size=1))
 def test_what_a_uri_says_is_read_back(title: str | None, description: str | None) -> None:
     file = StoredFile.of(b"x", "text/plain", title=title, description=description)
-    read = read_uri(file.uri, "text/plain")
+    read = parse_file_uri(file.uri, "text/plain")
     assert read is not None
     assert (read.name, read.size, read.digest) == (file.name, 1, file.digest)
     for said, heard in ((title, read.title), (description, read.description)):
@@ -45,24 +45,24 @@ def test_what_a_uri_says_is_read_back(title: str | None, description: str | None
     ],
 )
 def test_other_addresses_are_not_ours(uri: str) -> None:
-    assert read_uri(uri, "image/png") is None
+    assert parse_file_uri(uri, "image/png") is None
 
 
 @given(uri=st.text().map("sluicegate:".__add__))
 def test_no_address_makes_reading_fail(uri: str) -> None:
-    read_uri(uri, None)
+    parse_file_uri(uri, None)
 
 
 @pytest.mark.parametrize("name", ["a" * 32 + ".png", FILE.name])
 def test_a_name_of_ours_is_known(name: str) -> None:
-    assert is_stored_name(name)
+    assert is_stored_file_name(name)
 
 
 @pytest.mark.parametrize(
     "name", ["", "a.png", "../" + FILE.name, FILE.name + "/x", FILE.name.upper(), FILE.name + "\n"]
 )
 def test_other_names_are_not_ours(name: str) -> None:
-    assert not is_stored_name(name)
+    assert not is_stored_file_name(name)
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_other_names_are_not_ours(name: str) -> None:
     ],
 )
 def test_extensions_hold_letters_and_digits_only(media_type: str, found: str) -> None:
-    assert extension(media_type) == found
+    assert file_extension(media_type) == found

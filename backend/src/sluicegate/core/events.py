@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sluicegate.core.exchanges import METADATA_KEY, transcript
 from sluicegate.core.json_values import json_safe
-from sluicegate.wire.files import UNKNOWN_TYPE, StoredFile, read_uri
+from sluicegate.wire.files import UNKNOWN_TYPE, StoredFile, parse_file_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -162,7 +162,7 @@ def media_in(part: object, files_url: str) -> Media | None:
         return Media(files_url + StoredFile.of(data, media_type).name, media_type)
     url = text(attribute(part, "file_data"), "file_uri")
     media_type = text(attribute(part, "file_data"), "mime_type") or UNKNOWN_TYPE
-    file = read_uri(url, media_type)
+    file = parse_file_uri(url, media_type)
     if file is not None:
         return Media(files_url + file.name, media_type, file.title)
     if url.startswith(("https://", "http://")):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sluicegate.core.exchanges import Exchange
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.ledger_overlay import Rows
-    from sluicegate.wire.decisions import ClientOutput, PostedAssistant, PostedDecision
+    from sluicegate.wire.decisions import ClientOutput, PostedAssistantMessage, PostedDecision
     from sluicegate.wire.requests import ChatRequest, UserMessage
 
 
@@ -86,7 +86,7 @@ class ContinueExchange:
     """
 
     exchange: RebuiltExchange
-    posted: PostedAssistant
+    posted: PostedAssistantMessage
     decisions: Sequence[Decision] = ()
     repeats: Sequence[str] = ()
     outputs: Mapping[str, ClientOutput] = field(default_factory=dict)
@@ -142,7 +142,7 @@ def _plan_regenerate(request: ChatRequest, log: ChatLog) -> Plan:
     return NewExchange(None, exchange.user_message_id, rewound=_rewindable(log, position))
 
 
-def _plan_answers(posted: PostedAssistant, log: ChatLog) -> Plan:
+def _plan_answers(posted: PostedAssistantMessage, log: ChatLog) -> Plan:
     position = _position(log, lambda exchange: exchange.message_id == posted.id)
     if position is None:
         raise Unknown("This approval is not known; load the chat again.")
@@ -154,7 +154,7 @@ def _plan_answers(posted: PostedAssistant, log: ChatLog) -> Plan:
     }
     decisions: list[Decision] = []
     repeats: list[str] = []
-    for answer in posted.answers:
+    for answer in posted.decisions:
         state = by_approval.get(answer.approval_id)
         if state is None:
             raise Unknown("This approval is not known; load the chat again.")

@@ -9,7 +9,7 @@ from google.genai import types
 
 from sluicegate.errors import ToolError
 from sluicegate.media import Attachment, ToolResult
-from sluicegate.wire.files import StoredFile, read_uri
+from sluicegate.wire.files import StoredFile, parse_file_uri
 
 TITLE: Final = "handbook.pdf"
 LINES: Final = (
@@ -85,7 +85,7 @@ def _attached(context: ToolContext) -> StoredFile:
             continue
         for part in reversed(event.content.parts or []):
             data = part.file_data
-            file = read_uri(data.file_uri or "", data.mime_type) if data is not None else None
+            file = parse_file_uri(data.file_uri or "", data.mime_type) if data is not None else None
             if file is not None:
                 return file
     raise ToolError("There is no attached file; attach one and ask again.")

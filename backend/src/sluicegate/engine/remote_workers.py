@@ -12,7 +12,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from sluicegate.engine.agents.survey import GateFinding
 from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, judge
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools.worker_calls import require_mcp
+from sluicegate.tools.worker_protocol import require_mcp
 
 if TYPE_CHECKING:
     from google.adk.apps.app import App
@@ -64,7 +64,7 @@ def open_workers(options: EngineOptions, found: AgentSurvey) -> WorkerRegistry |
         return None
     require_mcp()
     room: Any = importlib.import_module("sluicegate.tools.worker_registry")
-    terms = importlib.import_module("sluicegate.tools.remote_tools").RemoteTerms(
+    terms = importlib.import_module("sluicegate.tools.remote_tools").RemoteToolSettings(
         allowed=frozenset(options.worker_tools) or None,
         ungated=frozenset(options.ungated_worker_tools),
         seconds=options.worker_timeout,

@@ -33,7 +33,7 @@ from sluicegate.engine.turn.registry import TurnRegistry
 from sluicegate.engine.turn.replicas import UNSEEN, ChatLocation, Replicas
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
-from sluicegate.media.capabilities import Capabilities
+from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.stores.approvals.grants import Grants
 from sluicegate.stores.approvals.inbox import ApprovalInbox
 from sluicegate.stores.approvals.ledger import Ledger
@@ -285,7 +285,7 @@ async def open_resources(
     workers = open_workers(options, found)
     models = ModelFiles(
         files,
-        Capabilities.load(options.model_table),
+        CapabilityTable.load(options.model_table),
         FileCache(options.file_cache_bytes),
         turns=options.file_turns,
         untrusted=frozenset(options.page_tools),

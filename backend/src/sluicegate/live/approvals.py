@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from sluicegate.live.exchange_queue import ExchangeQueue
     from sluicegate.live.router import EmissionNotes, EventRouter
     from sluicegate.live.run import LiveRun
-    from sluicegate.wire.live_frames import ApprovalEnd
+    from sluicegate.wire.live_frames import FinalApprovalState
 
 INTERVAL: Final = 1.0
 """Seconds after which the ledger is read again: others may have decided, or nobody in time (A2)."""
 
-_ENDS: Final[dict[str, ApprovalEnd]] = {
+_ENDS: Final[dict[str, FinalApprovalState]] = {
     "denied": "denied",
     "expired": "expired",
     "superseded": "superseded",

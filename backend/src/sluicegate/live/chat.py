@@ -19,7 +19,12 @@ from sluicegate.errors import Malformed, NotRewindable, TooManyRequests, TurnRun
 from sluicegate.live.context import LiveContext
 from sluicegate.live.outbox import Outbox
 from sluicegate.live.supervisor import LiveRunSupervisor
-from sluicegate.wire.live_frames import ActivityFrame, ImageFrame, InterruptFrame, members_in
+from sluicegate.wire.live_frames import (
+    ActivityFrame,
+    ImageFrame,
+    InterruptFrame,
+    live_client_frame_members,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,7 +191,7 @@ class LiveChat:
         """
         if isinstance(frame, ActivityFrame) and not self._marked_by_client:
             raise Malformed(NOT_MARKED)
-        self._hold.note(members_in(frame))
+        self._hold.note(live_client_frame_members(frame))
         run = self._talk.run
         match frame:
             case InterruptFrame():

@@ -17,7 +17,7 @@ from sluicegate.engine.start_turn import TurnSetup, stamp_of
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.live.router import SILENT
-from sluicegate.wire.decisions import PostedAssistant
+from sluicegate.wire.decisions import PostedAssistantMessage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ class LiveContinuation:
     async def decided(self, exchange: LiveExchange) -> TurnReader | None:
         """Go on with what is decided by now, without a request."""
         log = await self._hold.parts.chat_log(self._hold.chat)
-        posted = PostedAssistant(exchange.message, (), (), ())
+        posted = PostedAssistantMessage(exchange.message, (), (), ())
         plan = ContinueExchange(self._before(exchange, log), posted)
         return await self.answered(exchange, log, plan, exchange.release, major=7)
 

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from sluicegate.wire.live_frames import LIVE_ID, LiveServerFrame, live_members
+from sluicegate.wire.live_frames import LIVE_ID, LiveServerFrame, live_frame_members
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -88,4 +88,4 @@ def _noted(piece: Outgoing) -> dict[str, Any] | bytes:
     if isinstance(piece, Ended):
         error = {"errorText": piece.error.message, "code": piece.error.code}
         return {"type": "error", "requestId": LIVE_ID, **error}
-    return live_members(piece)
+    return live_frame_members(piece)

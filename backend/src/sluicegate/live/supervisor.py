@@ -23,7 +23,7 @@ from sluicegate.live.outbox import Ended
 from sluicegate.live.router import EventPublisher, EventRouter
 from sluicegate.live.run import LiveRun
 from sluicegate.live.turn_taking import TurnTaking
-from sluicegate.wire.decisions import PostedAssistant
+from sluicegate.wire.decisions import PostedAssistantMessage
 from sluicegate.wire.live_frames import GoAwayFrame, ReadyFrame, TurnFrame
 
 if TYPE_CHECKING:
@@ -456,7 +456,7 @@ class LiveRunSupervisor:
             if last is None or not last.is_unfinished:
                 return
             name = last.exchange.message_id
-            plan = ContinueExchange(last, PostedAssistant(name, (), (), ()))
+            plan = ContinueExchange(last, PostedAssistantMessage(name, (), (), ()))
             if still_open(plan):
                 return
             try:

@@ -40,7 +40,7 @@ Pattern: TypeAlias = Annotated[str, AfterValidator(_compiles)]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
 
 
-class Row(BaseModel):
+class ModelCapabilities(BaseModel):
     """What one family of models takes; the words are explained at the top of the table."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,12 +67,12 @@ class Row(BaseModel):
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    rows: tuple[Row, ...] = ()
-    unknown: Row | None = None
+    rows: tuple[ModelCapabilities, ...] = ()
+    unknown: ModelCapabilities | None = None
     aliases: dict[str, str] = {}
 
 
-class Capabilities:
+class CapabilityTable:
     """The table, with the user's rows before the built-in ones."""
 
     def __init__(self, *tables: _Table) -> None:
@@ -84,13 +84,13 @@ class Capabilities:
         ]
         self._unknown = next(table.unknown for table in tables if table.unknown is not None)
         self._aliases = {
-            normalised(name): model
+            normalise_model_name(name): model
             for table in reversed(tables)
             for name, model in table.aliases.items()
         }
 
     @classmethod
-    def load(cls, path: str | None = None) -> Capabilities:
+    def load(cls, path: str | None = None) -> CapabilityTable:
         """Read the built-in table and, before it, a file of the same words.
 
         Raises:
@@ -98,10 +98,10 @@ class Capabilities:
         """
         return cls(_built_in()) if path is None else cls(_read(path), _built_in())
 
-    def row(self, model: str | None) -> Row:
+    def row(self, model: str | None) -> ModelCapabilities:
         """The row of a model by whatever name it is called (S3-R25)."""
-        name = normalised(model)
-        name = normalised(self._aliases.get(name, name))
+        name = normalise_model_name(model)
+        name = normalise_model_name(self._aliases.get(name, name))
         for pattern, row in self._rows:
             if pattern.fullmatch(name):
                 return row
@@ -110,10 +110,10 @@ class Capabilities:
 
 def nests_media(model: str | None) -> bool:
     """Whether a model reads files inside a function response (S3-R01 to S3-R04)."""
-    return Capabilities.load().row(model).results == "nested"
+    return CapabilityTable.load().row(model).results == "nested"
 
 
-def normalised(model: str | None) -> str:
+def normalise_model_name(model: str | None) -> str:
     """A model's name alone: no provider, path or version behind it; empty where nothing is known.
 
     A tuned model's id says nothing of the model it was made from.

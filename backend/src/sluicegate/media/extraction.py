@@ -15,7 +15,7 @@ from google.genai import types
 from pydantic import BaseModel
 
 from sluicegate.errors import DetailError
-from sluicegate.media.file_sources import Attachment, FileSource, file_source_in
+from sluicegate.media.file_sources import Attachment, FileSource, as_file_source
 from sluicegate.media.tool_result import ToolResult
 
 _DEPTH: Final = 20
@@ -73,7 +73,7 @@ class _Walk:
         if isinstance(value, types.Part) and value.text is not None:
             return value.text
         try:
-            found = file_source_in(value)
+            found = as_file_source(value)
         except DetailError as error:
             self._problem(f"A file was left out: {error}.")
             return _GONE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from google.genai import types
 
 from sluicegate.errors import DetailError, DetailTypeError
-from sluicegate.media.file_types import plain_type
+from sluicegate.media.file_types import plain_media_type
 from sluicegate.wire.files import UNKNOWN_TYPE, StoredFile
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class Attachment:
             raise DetailError("data is empty")
         if self.path is not None and not hasattr(self.path, "__fspath__"):
             raise DetailTypeError(f"path is a {type(self.path).__name__}")
-        if self.media_type is not None and plain_type(self.media_type) != _plain(self.media_type):
+        if self.media_type is not None and plain_media_type(self.media_type) != _plain(
+            self.media_type
+        ):
             raise DetailError("media_type is not a media type, such as image/png")
         if self.description is not None and len(self.description) > MAX_DESCRIPTION:
             raise DetailError(f"description is longer than {MAX_DESCRIPTION} characters")
@@ -72,7 +74,7 @@ FileSource: TypeAlias = Attachment | Link | StoredFile
 """A file in a tool's result."""
 
 
-def file_source_in(value: object) -> FileSource | None:
+def as_file_source(value: object) -> FileSource | None:
     """The file that a value is; None if it is none.
 
     Raises:
@@ -93,7 +95,7 @@ def file_source_in(value: object) -> FileSource | None:
             return _linked(value.gcs_uri, value.mime_type or "image/png", None)
         case types.Part() | types.FunctionResponsePart():
             inner = value.inline_data or value.file_data
-            return None if inner is None else file_source_in(inner)
+            return None if inner is None else as_file_source(inner)
     return None
 
 
@@ -108,9 +110,9 @@ def _inline(data: bytes | None, media_type: str | None, title: str | None) -> At
 def _linked(uri: str | None, media_type: str | None, title: str | None) -> Link | StoredFile:
     if not uri:
         raise DetailError("a file has no file_uri")
-    if not media_type or plain_type(media_type) == UNKNOWN_TYPE != _plain(media_type):
+    if not media_type or plain_media_type(media_type) == UNKNOWN_TYPE != _plain(media_type):
         raise DetailError("a file has no mime_type")
-    return Link(uri, plain_type(media_type), title)
+    return Link(uri, plain_media_type(media_type), title)
 
 
 def _plain(media_type: str) -> str:

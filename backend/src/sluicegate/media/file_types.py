@@ -62,7 +62,7 @@ _SIGNED: Final = ("image/", "audio/", "video/", "application/pdf", "application/
 _UNSIGNED_AUDIO: Final = ("audio/pcm", "audio/l16", "audio/basic")
 
 
-def sniff(data: bytes) -> str | None:
+def detect_media_type(data: bytes) -> str | None:
     """Name the type that the first bytes show; None where nothing is recognised."""
     for signature, media_type in _SIGNATURES:
         if data.startswith(signature):
@@ -87,7 +87,7 @@ def is_markup(data: bytes) -> bool:
     return _MARKUP.match(data.removeprefix(b"\xef\xbb\xbf")[:_LOOKED_AT]) is not None
 
 
-def check_kind(data: bytes, declared: str | None) -> str:
+def check_media_type(data: bytes, declared: str | None) -> str:
     """Return the media type of a file, in lower case and without parameters.
 
     A type that is missing, or no more than "some bytes", is the one that the bytes show.
@@ -97,8 +97,8 @@ def check_kind(data: bytes, declared: str | None) -> str:
     """
     if not data:
         raise MediaError("The file is empty.")
-    plain = plain_type(declared)
-    found = sniff(data)
+    plain = plain_media_type(declared)
+    found = detect_media_type(data)
     if plain == UNKNOWN_TYPE:
         return found or ("text/html" if is_markup(data) else UNKNOWN_TYPE)
     if not _agree(plain, found, data):
@@ -106,7 +106,7 @@ def check_kind(data: bytes, declared: str | None) -> str:
     return plain
 
 
-def plain_type(declared: str | None) -> str:
+def plain_media_type(declared: str | None) -> str:
     """Return a media type without parameters; ``application/octet-stream`` where it is none."""
     plain = (declared or "").partition(";")[0].strip().lower()
     return plain if _MEDIA_TYPE.fullmatch(plain) else UNKNOWN_TYPE
@@ -132,7 +132,7 @@ def reads_as_text(data: bytes) -> bool:
     return b"\0" not in data or data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
-def matches(media_type: str, patterns: Iterable[str]) -> bool:
+def matches_media_type(media_type: str, patterns: Iterable[str]) -> bool:
     """Whether a type is one of the patterns, such as ``image/png`` or ``audio/*``."""
     kind = media_type.partition("/")[0]
     return any(pattern in (media_type, f"{kind}/*", "*/*") for pattern in patterns)
@@ -160,7 +160,7 @@ def longest_side(data: bytes, media_type: str) -> int:
     return 0
 
 
-def pages(data: bytes, media_type: str) -> int:
+def count_pages(data: bytes, media_type: str) -> int:
     """Pages of a PDF as far as its tree can be read; 0 for everything else."""
     if media_type != "application/pdf":
         return 0

@@ -28,7 +28,7 @@ def data_url(data: bytes, media_type: str) -> str:
     return url.decode("ascii")
 
 
-def block_of(media_type: str, url: str, title: str | None) -> dict[str, Any]:
+def file_block(media_type: str, url: str, title: str | None) -> dict[str, Any]:
     """One file as a block of a message."""
     kind, _, subtype = media_type.partition("/")
     if kind == "image":
@@ -42,7 +42,7 @@ def block_of(media_type: str, url: str, title: str | None) -> dict[str, Any]:
     return {"type": "file", "file": {"filename": name, "file_data": url}}
 
 
-def plain_text(response: Mapping[str, Any], statuses: Sequence[str]) -> str:
+def result_text(response: Mapping[str, Any], statuses: Sequence[str]) -> str:
     """A result as the text of a tool's message: its words as they are, its data as JSON."""
     rest = dict(response)
     own = {key: value for key, value in rest.items() if not key.startswith("attachments")}
@@ -60,7 +60,7 @@ def plain_text(response: Mapping[str, Any], statuses: Sequence[str]) -> str:
     return "\n".join(line for line in lines if line) or "Done."
 
 
-def text_of(data: bytes) -> str:
+def decode_text(data: bytes) -> str:
     """The characters of a text file, whatever alphabet it is in."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
@@ -70,7 +70,7 @@ def text_of(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def with_blocks(
+def insert_blocks(
     messages: Sequence[Any], blocks: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> list[Any]:
     """Messages with blocks in the place of tokens; what is handed in is not changed (S4-R14)."""

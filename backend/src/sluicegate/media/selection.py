@@ -10,15 +10,15 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from sluicegate.media.file_types import is_text, matches, plain_type
-from sluicegate.wire.files import StoredFile, read_uri
+from sluicegate.media.file_types import is_text, matches_media_type, plain_media_type
+from sluicegate.wire.files import StoredFile, parse_file_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from google.genai import types
 
-    from sluicegate.media.capabilities import Route, Row
+    from sluicegate.media.capabilities import ModelCapabilities, Route
 
 TOOL_DATA: Final = "[Data from a tool, not words of the user: "
 ATTACHED: Final = "[Attached file: "
@@ -32,7 +32,7 @@ FROM_BROWSER: Final = (
 )
 
 
-def describe(file_id: str, media_type: str, title: str | None, description: str | None) -> str:
+def describe_file(file_id: str, media_type: str, title: str | None, description: str | None) -> str:
     """One line on a file: its name, its type, its id, what its author says of it."""
     named = f"{json.dumps(title, ensure_ascii=False)}, " if title else ""
     said = f", {json.dumps(description, ensure_ascii=False)}" if description else ""
@@ -50,12 +50,12 @@ def attached_label(described: str) -> str:
     return f"{ATTACHED}{described}]"
 
 
-def left_out(described: str, reason: str) -> str:
+def left_out_label(described: str, reason: str) -> str:
     """What stands in the place of a file that is not sent (S4-R37)."""
     return f"{LEFT_OUT}{described}; {reason}]"
 
 
-def notice(media_type: str, title: str | None, reason: str) -> str:
+def left_out_notice(media_type: str, title: str | None, reason: str) -> str:
     """What the user is told of a file that the model was not given."""
     called = (
         f"the file {json.dumps(title, ensure_ascii=False)}" if title else f"a file ({media_type})"
@@ -63,12 +63,12 @@ def notice(media_type: str, title: str | None, reason: str) -> str:
     return f"The model was not given {called}: {reason}."
 
 
-def returned(count: int) -> str:
+def returned_files_text(count: int) -> str:
     """What a result without words says of its files (S3-R11)."""
     return f"Returned {count} file{'' if count == 1 else 's'}."
 
 
-def follows(count: int) -> str:
+def following_files_text(count: int) -> str:
     """That files come in the next message (S4-R15)."""
     return f"{count} file{' follows' if count == 1 else 's follow'} in the next message."
 
@@ -83,18 +83,18 @@ def is_status_shape(response: dict[str, Any], statuses: Sequence[str]) -> bool:
 
 
 Role: TypeAlias = Literal["tool", "user", "model"]
-Place: TypeAlias = tuple[int, int, int]
+FilePosition: TypeAlias = tuple[int, int, int]
 """Content, part, and file of a function response; the last is -1 for a part itself."""
 
-EARLIER: Final = "it was sent earlier in this chat"
-BY_ANOTHER: Final = "this model is not shown what another one made"
+SENT_EARLIER: Final = "it was sent earlier in this chat"
+MADE_BY_ANOTHER_MODEL: Final = "this model is not shown what another one made"
 
 MAX_TEXT_BYTES: Final = 100 * 1024
 """Bytes of a text file that a model is given word for word."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ModelProfile:
     """How one model is to be served.
 
     ``hooked``: what LiteLLM is handed can still be changed behind ADK. ``turns`` is how many of
@@ -102,7 +102,7 @@ class Shape:
     made.
     """
 
-    row: Row
+    row: ModelCapabilities
     route: Route
     hooked: bool = False
     turns: int = 10
@@ -122,13 +122,13 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class FileItem:
     """A file where it stands in the conversation.
 
     ``blob`` holds the bytes of one that is not stored, ``link`` the address of one elsewhere.
     """
 
-    place: Place
+    place: FilePosition
     role: Role
     media_type: str
     size: int
@@ -151,15 +151,15 @@ class Item:
 Choice: TypeAlias = Literal["media", "text", "link"] | str
 """``media``: its bytes are sent; ``text``: its words; ``link``: its address; else why not."""
 
-SENT: Final = ("media", "text", "link")
+SENT_CHOICES: Final = ("media", "text", "link")
 
 
-def items_in(contents: Sequence[types.Content]) -> list[Item]:
+def files_in(contents: Sequence[types.Content]) -> list[FileItem]:
     """Every file of a conversation, in order."""
     return [item for index, content in enumerate(contents) for item in _of(content, index)]
 
 
-def _of(content: types.Content, index: int) -> Iterator[Item]:
+def _of(content: types.Content, index: int) -> Iterator[FileItem]:
     role: Role = "model" if content.role == "model" else "user"
     for number, part in enumerate(content.parts or []):
         answer = part.function_response
@@ -174,26 +174,32 @@ def _of(content: types.Content, index: int) -> Iterator[Item]:
                 yield item
 
 
-def _item(part: types.Part | types.FunctionResponsePart, place: Place, role: Role) -> Item | None:
+def _item(
+    part: types.Part | types.FunctionResponsePart, place: FilePosition, role: Role
+) -> FileItem | None:
     blob, data = part.inline_data, part.file_data
     if blob is not None and blob.data is not None:
-        kind = plain_type(blob.mime_type)
-        return Item(place, role, kind, len(blob.data), blob=blob.data, title=blob.display_name)
+        kind = plain_media_type(blob.mime_type)
+        return FileItem(place, role, kind, len(blob.data), blob=blob.data, title=blob.display_name)
     if data is None or not data.file_uri:
         return None
-    file = read_uri(data.file_uri, data.mime_type)
+    file = parse_file_uri(data.file_uri, data.mime_type)
     if file is not None:
-        return Item(place, role, plain_type(file.media_type), file.size, file, title=file.title)
-    kind = plain_type(data.mime_type)
-    return Item(place, role, kind, 0, link=data.file_uri, title=data.display_name)
+        return FileItem(
+            place, role, plain_media_type(file.media_type), file.size, file, title=file.title
+        )
+    kind = plain_media_type(data.mime_type)
+    return FileItem(place, role, kind, 0, link=data.file_uri, title=data.display_name)
 
 
-def choose(contents: Sequence[types.Content], shape: Shape) -> dict[Place, tuple[Item, Choice]]:
+def choose_files(
+    contents: Sequence[types.Content], shape: ModelProfile
+) -> dict[FilePosition, tuple[FileItem, Choice]]:
     """Judge every file by what is known without its bytes."""
     ages = _ages(contents)
     total = count = 0
-    found: dict[Place, tuple[Item, Choice]] = {}
-    for item in reversed(items_in(contents)):
+    found: dict[FilePosition, tuple[FileItem, Choice]] = {}
+    for item in reversed(files_in(contents)):
         choice = _choice(item, ages[item.place[0]], shape)
         if choice == "media":
             if total + item.size > shape.row.max_total_bytes:
@@ -222,27 +228,29 @@ def _is_question(content: types.Content) -> bool:
     return any(part.text and not part.text.startswith(PREFIXES) for part in parts)
 
 
-def _choice(item: Item, age: int, shape: Shape) -> Choice:
+def _choice(item: FileItem, age: int, shape: ModelProfile) -> Choice:
     row = shape.row
     if age >= shape.turns:
-        return EARLIER
+        return SENT_EARLIER
     if item.link is not None:
         known = item.link.startswith(shape.links) if shape.links else False
         return "link" if known else "this model does not read files at its address"
     if item.size == 0:
         return "it is empty"
     if item.role == "model" and not row.model_media:
-        return BY_ANOTHER
+        return MADE_BY_ANOTHER_MODEL
     nested = item.role == "tool" and shape.results in ("nested", "native")
-    if not (nested and matches(item.media_type, row.nested)) and is_text(item.media_type):
+    if not (nested and matches_media_type(item.media_type, row.nested)) and is_text(
+        item.media_type
+    ):
         return "text" if item.size <= MAX_TEXT_BYTES else "it is too long to be read at once"
-    if not matches(item.media_type, row.accepts) or not _carried(item, shape):
+    if not matches_media_type(item.media_type, row.accepts) or not _carried(item, shape):
         return f"this model does not read files of the type {item.media_type}"
     if item.size > row.max_file_bytes:
         return f"it is larger than the {row.max_file_bytes:,} bytes that this model reads"
     return "media"
 
 
-def _carried(item: Item, shape: Shape) -> bool:
+def _carried(item: FileItem, shape: ModelProfile) -> bool:
     """Whether ADK gets a file through to LiteLLM: documents of OpenAI it would upload first."""
     return shape.route != "litellm" or shape.hooked or item.media_type.startswith("image/")

@@ -13,10 +13,25 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from google.genai import types
 
 from sluicegate.media import selection as labels
-from sluicegate.media.file_types import matches
-from sluicegate.media.litellm_blocks import TOKEN_KEY, block_of, data_url, plain_text, text_of
-from sluicegate.media.selection import BY_ANOTHER, EARLIER, SENT, Choice, Item, Place, Shape, choose
-from sluicegate.media.signatures import readable
+from sluicegate.media.file_types import matches_media_type
+from sluicegate.media.litellm_blocks import (
+    TOKEN_KEY,
+    data_url,
+    decode_text,
+    file_block,
+    result_text,
+)
+from sluicegate.media.selection import (
+    MADE_BY_ANOTHER_MODEL,
+    SENT_CHOICES,
+    SENT_EARLIER,
+    Choice,
+    FileItem,
+    FilePosition,
+    ModelProfile,
+    choose_files,
+)
+from sluicegate.media.signatures import readable_parts
 from sluicegate.media.tool_result import STATUSES
 
 if TYPE_CHECKING:
@@ -25,11 +40,11 @@ if TYPE_CHECKING:
     from sluicegate.wire.files import StoredFile
 
 
-Form: TypeAlias = Literal["bytes", "url"]
+FileForm: TypeAlias = Literal["bytes", "url"]
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedFile:
     """A file as it was read: its bytes or, for LiteLLM, a data URL; pixels, and pages."""
 
     data: bytes = b""
@@ -39,36 +54,36 @@ class Loaded:
 
 
 @dataclass(slots=True)
-class Shaped:
+class ShapedRequest:
     """What is sent; ``blocks`` are what LiteLLM is handed in place of the tokens in it."""
 
     contents: list[types.Content]
     blocks: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    left_out: list[tuple[Item, str]] = field(default_factory=list)
+    left_out: list[tuple[FileItem, str]] = field(default_factory=list)
 
     @property
     def notices(self) -> list[str]:
         """What the user is to know: files that the model lacks, but for those it has had before."""
         return [
-            labels.notice(item.media_type, item.title, reason)
+            labels.left_out_notice(item.media_type, item.title, reason)
             for item, reason in self.left_out
-            if reason not in (EARLIER, BY_ANOTHER)
+            if reason not in (SENT_EARLIER, MADE_BY_ANOTHER_MODEL)
         ]
 
 
-class Shaping:
+class RequestShaper:
     """One request on its way to one model."""
 
-    def __init__(self, contents: Sequence[types.Content], shape: Shape) -> None:
+    def __init__(self, contents: Sequence[types.Content], shape: ModelProfile) -> None:
         """Take the conversation with its references, and the model."""
         self._contents = contents
         self._shape = shape
-        self._choices = choose(contents, shape)
-        self._loaded: Mapping[tuple[str, Form], Loaded | None] = {}
-        self._shaped = Shaped([])
+        self._choices = choose_files(contents, shape)
+        self._loaded: Mapping[tuple[str, FileForm], LoadedFile | None] = {}
+        self._shaped = ShapedRequest([])
 
     @property
-    def wanted(self) -> list[tuple[StoredFile, Form]]:
+    def wanted(self) -> list[tuple[StoredFile, FileForm]]:
         """The stored files that are needed, each once, and in which form."""
         found = [
             (item.file, self._form(choice))
@@ -77,10 +92,10 @@ class Shaping:
         ]
         return list({(file.name, form): (file, form) for file, form in found}.values())
 
-    def _form(self, choice: Choice) -> Form:
+    def _form(self, choice: Choice) -> FileForm:
         return "url" if self._shape.hooked and choice == "media" else "bytes"
 
-    def shaped(self, loaded: Mapping[tuple[str, Form], Loaded | None]) -> Shaped:
+    def shaped(self, loaded: Mapping[tuple[str, FileForm], LoadedFile | None]) -> ShapedRequest:
         """Build the request from what was read, by name and form; None where nothing was."""
         self._loaded = loaded
         run: list[int] = []
@@ -110,11 +125,11 @@ class Shaping:
             if choice == "text":
                 parts.append(types.Part(text=f"{label}\n{self._text(item)}"))
                 continue
-            if choice in SENT and item.role == "user" and item.file is not None:
+            if choice in SENT_CHOICES and item.role == "user" and item.file is not None:
                 parts.append(types.Part(text=label))
             parts.append(self._part(item, choice, part))
         if content.role == "model":
-            parts = readable(parts, self._shape.row)
+            parts = readable_parts(parts, self._shape.row)
         return content.model_copy(update={"parts": parts})
 
     def _answers(self, run: Sequence[int]) -> None:
@@ -148,7 +163,7 @@ class Shaping:
             self._shaped.contents.append(types.Content(role="user", parts=following))
 
     def _answer(
-        self, place: Place, answer: types.FunctionResponse
+        self, place: FilePosition, answer: types.FunctionResponse
     ) -> tuple[types.FunctionResponse, list[tuple[str, types.Part]]]:
         """A function response, and the files that stand outside it with their labels."""
         items = [
@@ -157,7 +172,7 @@ class Shaping:
             if (place[0], place[1], position) in self._choices
         ]
         inside: list[types.FunctionResponsePart] = []
-        native: list[Item] = []
+        native: list[FileItem] = []
         outside: list[tuple[str, types.Part]] = []
         for number, (item, choice) in enumerate(items, 1):
             if choice not in ("media", "link"):
@@ -177,17 +192,17 @@ class Shaping:
         fresh = {"response": response, "parts": inside or None}
         return answer.model_copy(update=fresh), outside
 
-    def _nests(self, item: Item, choice: Choice) -> bool:
+    def _nests(self, item: FileItem, choice: Choice) -> bool:
         shape = self._shape
         if shape.results not in ("nested", "native"):
             return False
         if choice == "link":
             # Google's developer API refuses addresses in responses, Vertex takes them.
             return shape.route == "vertex"
-        return matches(item.media_type, shape.row.nested)
+        return matches_media_type(item.media_type, shape.row.nested)
 
     def _response(
-        self, answer: types.FunctionResponse, items: list[tuple[Item, Choice]], *, follows: int
+        self, answer: types.FunctionResponse, items: list[tuple[FileItem, Choice]], *, follows: int
     ) -> dict[str, Any]:
         response = dict(answer.response or {})
         if answer.name in self._shape.untrusted:
@@ -196,7 +211,7 @@ class Shaping:
         if items:
             response["attachments"] = [self._entry(item, choice) for item, choice in items]
         if follows and self._shape.results == "message":
-            response["attachments_note"] = labels.follows(follows)
+            response["attachments_note"] = labels.following_files_text(follows)
         return response
 
     def _worded(self, response: dict[str, Any], count: int) -> dict[str, Any]:
@@ -207,7 +222,7 @@ class Shaping:
                 return response
             response = {"status": "success"}
         if count and "text_result" not in response and "structured_result" not in response:
-            response["text_result"] = labels.returned(count)
+            response["text_result"] = labels.returned_files_text(count)
         if self._shape.row.payload != "output" or self._shape.route == "litellm":
             return response
         status = response.pop("status", "success")
@@ -218,7 +233,7 @@ class Shaping:
             response = {"output": text, **response}
         return response if status == "success" else {"status": status, **response}
 
-    def _entry(self, item: Item, choice: Choice) -> dict[str, Any]:
+    def _entry(self, item: FileItem, choice: Choice) -> dict[str, Any]:
         """How a result names one of its files (S4-R53)."""
         entry = {"id": item.file_id, "type": item.media_type}
         if item.title:
@@ -227,41 +242,41 @@ class Shaping:
             entry["description"] = item.description
         if choice == "text":
             entry["content"] = self._text(item)
-        elif choice not in SENT:
+        elif choice not in SENT_CHOICES:
             self._shaped.left_out.append((item, choice))
             entry["not_shown"] = choice
         return entry
 
-    def _native(self, response: dict[str, Any], native: list[Item]) -> dict[str, Any]:
+    def _native(self, response: dict[str, Any], native: list[FileItem]) -> dict[str, Any]:
         """Leave a token for the tool's own message; what it stands for goes to LiteLLM."""
-        blocks = [{"type": "text", "text": plain_text(response, STATUSES)}]
-        blocks.extend(block_of(item.media_type, self._url(item), item.title) for item in native)
+        blocks = [{"type": "text", "text": result_text(response, STATUSES)}]
+        blocks.extend(file_block(item.media_type, self._url(item), item.title) for item in native)
         return {TOKEN_KEY: self._token(blocks)}
 
-    def _part(self, item: Item, choice: Choice, part: types.Part | None) -> types.Part:
+    def _part(self, item: FileItem, choice: Choice, part: types.Part | None) -> types.Part:
         """A file as a part of its own, or the words in its place."""
-        if choice not in SENT:
+        if choice not in SENT_CHOICES:
             self._shaped.left_out.append((item, choice))
-            return types.Part(text=labels.left_out(_described(item), choice))
+            return types.Part(text=labels.left_out_label(_described(item), choice))
         whole = part if part is not None else types.Part()
         if choice == "link":
             data = types.FileData(file_uri=item.link, mime_type=item.media_type)
             return whole.model_copy(update={"file_data": data, "inline_data": None})
         if self._shape.route == "litellm" and self._shape.hooked:
-            block = block_of(item.media_type, self._url(item), item.title)
+            block = file_block(item.media_type, self._url(item), item.title)
             return types.Part(text=self._token([block]))
         # A display name is refused by one of Google's two backends (S0-R13).
         blob = types.Blob(data=self._bytes(item), mime_type=item.media_type)
         return whole.model_copy(update={"inline_data": blob, "file_data": None})
 
-    def _nested(self, item: Item, choice: Choice) -> types.FunctionResponsePart:
+    def _nested(self, item: FileItem, choice: Choice) -> types.FunctionResponsePart:
         if choice == "link":
             data = types.FunctionResponseFileData(file_uri=item.link, mime_type=item.media_type)
             return types.FunctionResponsePart(file_data=data)
         blob = types.FunctionResponseBlob(data=self._bytes(item), mime_type=item.media_type)
         return types.FunctionResponsePart(inline_data=blob)
 
-    def _judged(self, item: Item, choice: Choice) -> tuple[Item, Choice]:
+    def _judged(self, item: FileItem, choice: Choice) -> tuple[FileItem, Choice]:
         """Judge once more, by what only the bytes tell."""
         if choice not in ("media", "text") or item.file is None:
             return item, choice
@@ -280,21 +295,21 @@ class Shaping:
         self._shaped.blocks[token] = blocks
         return token
 
-    def _bytes(self, item: Item) -> bytes:
+    def _bytes(self, item: FileItem) -> bytes:
         if item.file is None:
             return item.blob or b""
         loaded = self._loaded.get((item.file.name, "bytes"))
         return loaded.data if loaded is not None else b""
 
-    def _url(self, item: Item) -> str:
+    def _url(self, item: FileItem) -> str:
         if item.file is None:
             return data_url(item.blob or b"", item.media_type)
         loaded = self._loaded.get((item.file.name, "url"))
         return loaded.url if loaded is not None else ""
 
-    def _text(self, item: Item) -> str:
-        return text_of(self._bytes(item))
+    def _text(self, item: FileItem) -> str:
+        return decode_text(self._bytes(item))
 
 
-def _described(item: Item) -> str:
-    return labels.describe(item.file_id, item.media_type, item.title, item.description)
+def _described(item: FileItem) -> str:
+    return labels.describe_file(item.file_id, item.media_type, item.title, item.description)

@@ -12,8 +12,8 @@ from google.genai import types
 from pydantic_core import PydanticSerializationError, core_schema, to_jsonable_python
 
 from sluicegate.errors import DetailError, DetailTypeError
-from sluicegate.media.file_sources import Attachment, Link, file_source_in
-from sluicegate.media.file_types import check_kind
+from sluicegate.media.file_sources import Attachment, Link, as_file_source
+from sluicegate.media.file_types import check_media_type
 from sluicegate.wire.files import StoredFile
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class ToolResult:
     @property
     def files(self) -> list[FileSource]:
         """The files, in the author's order (S0-R12)."""
-        return [file for detail in self.details if (file := file_source_in(detail)) is not None]
+        return [file for detail in self.details if (file := as_file_source(detail)) is not None]
 
     @property
     def response(self) -> dict[str, JsonValue]:
@@ -143,7 +143,7 @@ def _check(detail: object, place: str) -> None:
         _refuse_encoded(detail.text, place)
     else:
         try:
-            found = file_source_in(detail)
+            found = as_file_source(detail)
         except DetailError as error:
             raise type(error)(f"{place}: {error}") from None
         if found is None:
@@ -219,7 +219,7 @@ def _part(file: FileSource) -> types.Part:
             data = file.data if file.data is not None else _read(file)
             if len(data) > MAX_FILE_BYTES:
                 raise DetailError(f"a file may have {MAX_FILE_BYTES:,} bytes")
-            media_type = file.media_type or check_kind(data, None)
+            media_type = file.media_type or check_media_type(data, None)
             # A display name is refused by one of Google's two backends (S0-R13).
             return types.Part(inline_data=types.Blob(data=data, mime_type=media_type))
 

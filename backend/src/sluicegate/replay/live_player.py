@@ -14,7 +14,7 @@ from sluicegate.wire.live_frames import (
     ReadyFrame,
     TranscriptFrame,
     TurnFrame,
-    live_frame_of,
+    parse_live_server_frame,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _piece_of(body: Mapping[str, Any]) -> Piece | None:
         return None
     if body.get("type") == "error":
         return Ended(error_of(str(body.get("code")), str(body.get("errorText"))), FAILED)
-    frame = live_frame_of(body)
+    frame = parse_live_server_frame(body)
     return None if isinstance(frame, ReadyFrame) else frame
 
 

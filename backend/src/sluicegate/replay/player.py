@@ -16,7 +16,7 @@ from sluicegate.live.outbox import Outbox
 from sluicegate.replay.live_player import RecordedLive, cues_of
 from sluicegate.replay.recording import compact, load_recording
 from sluicegate.replay.redaction import REDACTED
-from sluicegate.wire.chunks import decode
+from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.encoding import encode_chunk
 from sluicegate.wire.reducer import reduce_chunks
 
@@ -129,7 +129,7 @@ class PlaybackPosition:
 
     def take(self, posted: UIMessage, texts: Sequence[str]) -> None:
         """Note a message that was posted, and the response to it."""
-        chunks = [decode(text) for text in texts]
+        chunks = [decode_chunk(text) for text in texts]
         if posted["role"] == "user":
             self.messages += [posted, reduce_chunks(chunks)]
         else:
@@ -137,7 +137,7 @@ class PlaybackPosition:
 
     def show(self, texts: Sequence[str]) -> None:
         """Note a message that was resumed, with its question if it was a spoken one."""
-        message = reduce_chunks([decode(text) for text in texts])
+        message = reduce_chunks([decode_chunk(text) for text in texts])
         known = [index for index, each in enumerate(self.messages) if each["id"] == message["id"]]
         question = self.questions.get(message["id"], "")
         if known:
@@ -225,7 +225,7 @@ class RecordedEngine:
         if turn.refusal is not None:
             raise error_of(str(turn.refusal.get("code")), str(turn.refusal.get("errorText")))
         texts = list(_texts(turn, client.major))
-        position.take(request.posted["message"], texts)
+        position.take(request.posted_body["message"], texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
@@ -375,7 +375,7 @@ def _texts(turn: RecordedTurn, major: Major) -> Iterator[str]:
     for chunk in turn.chunks:
         text = compact(chunk)
         if recorded == "7" and major == 6:
-            fit = encode_chunk(decode(text)).text_for(6)
+            fit = encode_chunk(decode_chunk(text)).text_for(6)
             if fit is not None:
                 yield fit
         else:
@@ -383,7 +383,7 @@ def _texts(turn: RecordedTurn, major: Major) -> Iterator[str]:
 
 
 def _compared(turn: RecordedTurn, request: ChatRequest, client: Client) -> str | None:
-    wrong = difference(turn.asked, request.posted)
+    wrong = difference(turn.asked, request.posted_body)
     return None if wrong is None else f"Turn {turn.number} differs from the recording: {wrong}."
 
 

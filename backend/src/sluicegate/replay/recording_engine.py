@@ -30,7 +30,7 @@ class RecordingEngine(LiveEngine):
         """Begin or continue an exchange; a refusal is recorded too."""
         chat = self._key(user, request.chat_id)
         tape = self._tape
-        turn = tape.request(chat, {"type": "send", **_headers(client), **request.posted})
+        turn = tape.request(chat, {"type": "send", **_headers(client), **request.posted_body})
         try:
             reader = await super().start(request, user=user, client=client, by=by)
         except RequestError as error:

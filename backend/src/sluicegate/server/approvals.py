@@ -21,7 +21,7 @@ from sluicegate.server.chats import LIMIT_SCHEMA, limit_in, text_in
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
 from sluicegate.transports.http_requests import chat_id, read_json
-from sluicegate.wire.decisions import is_handle
+from sluicegate.wire.decisions import is_call_id
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -174,7 +174,7 @@ async def _approval(request: Request, engine: Engine, user: str) -> Response:
 
 def _approval_id(request: Request) -> str:
     approval_id = str(request.path_params["approvalId"])
-    if not is_handle(approval_id):
+    if not is_call_id(approval_id):
         raise Unknown
     return approval_id
 

@@ -253,7 +253,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return int(module.audit(settings.sessions, arguments, sys.stdout))
     with logging_to_stderr(settings), _collecting_again():
         if arguments.command == "worker":
-            importlib.import_module("sluicegate.tools.worker_calls").require_mcp()
+            importlib.import_module("sluicegate.tools.worker_protocol").require_mcp()
             worker = importlib.import_module("sluicegate.server.worker")
             return int(
                 worker.work(arguments.file, worker.worker_options(arguments, settings), settings)

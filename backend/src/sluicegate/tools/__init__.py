@@ -11,27 +11,26 @@ from sluicegate.tools.declarations import (
     Schema,
     Tool,
 )
-from sluicegate.tools.functions import DeclaredFunction, declare
+from sluicegate.tools.functions import DeclaredFunction, TypedTool, declare, typed_tool
 from sluicegate.tools.gated import (
     Approval,
+    ApprovalTerms,
     GatedCall,
-    GateTerms,
     Policy,
     approval_of,
     gated,
     terms_of,
 )
-from sluicegate.tools.typed_tool import TypedTool, typed_tool
-from sluicegate.tools.worker_calls import WorkerCall, worker_call
+from sluicegate.tools.worker_protocol import WorkerCall, worker_call
 
 __all__ = [
     "Approval",
+    "ApprovalTerms",
     "ClientTool",
     "DeclaredFunction",
     "FunctionCall",
     "FunctionDeclaration",
     "FunctionResponse",
-    "GateTerms",
     "GatedCall",
     "GoogleSearch",
     "Part",

@@ -62,7 +62,7 @@ class Declared(BaseModel):
         try:
             super().__init__(**data)
         except _REFUSED as error:
-            raise DeclarationError(problem(type(self).__name__, error)) from None
+            raise DeclarationError(describe_problem(type(self).__name__, error)) from None
 
     # Pydantic calls the own __init__ of a class for every nested object unless it is marked as one
     # that adds nothing; then the place in the sentence would end at the nested object.
@@ -78,7 +78,7 @@ class Declared(BaseModel):
         try:
             return cls.model_validate(plain(value))
         except _REFUSED as error:
-            raise DeclarationError(problem(cls.__name__, error)) from None
+            raise DeclarationError(describe_problem(cls.__name__, error)) from None
 
     def to_genai(self) -> Any:
         """The same as an object of google-genai's own class, nothing added and nothing left out."""
@@ -107,7 +107,7 @@ def plain(value: object) -> object:
     return value
 
 
-def problem(what: str, error: Exception) -> str:
+def describe_problem(what: str, error: Exception) -> str:
     """What is wrong and where, as one sentence; without a place, ``what`` is."""
     if isinstance(error, RecursionError):
         return f"{what}: It is nested too deep."

@@ -1,4 +1,8 @@
-"""What a docstring says of a function and of each of its arguments."""
+"""Python functions as tools: read from their signature and docstring, called with typed arguments.
+
+`declare` describes a function; `typed_tool` makes an ADK tool of it that runs in this process. The
+worker serves declared functions to other processes.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +18,20 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined
 
+from sluicegate.adk_private import DeclaredFunctionTool
 from sluicegate.errors import DeclarationError, ToolError
-from sluicegate.tools.declarations import FunctionDeclaration, problem
+from sluicegate.tools.declarations import FunctionDeclaration, describe_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from google.adk.tools.tool_context import ToolContext
+    from google.genai import types
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core.core_schema import BytesSchema, IsSubclassSchema
+
+_STRICT: Final = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
+_BY_NAME: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 _SECTION: Final = re.compile(r"(Args|Arguments|Parameters|Params):\s*")
 _OTHER_SECTION: Final = re.compile(
@@ -32,80 +42,76 @@ _FIELD: Final = re.compile(r":param(?:\s+[^:]*?)?\s+(\w+):\s*(.*)")
 _OTHER_FIELD: Final = re.compile(r":\w+[^:]*:")
 
 
-@dataclass(slots=True)
-class Docs:
-    """``text`` is everything before the first section; ``arguments`` are described by name."""
+class TypedTool(DeclaredFunctionTool):
+    """A function tool that is declared by `declare` and validates its arguments.
 
-    text: str = ""
-    arguments: dict[str, str] = field(default_factory=dict)
+    ADK's own tool passes dates and enums as strings and accepts arguments that do not validate;
+    here a date is a ``date``, and invalid arguments are an error that the model reads (S1-R37).
 
+    Raises:
+        DeclarationError: The function cannot be a tool; the sentence names the parameter.
+    """
 
-def docs_of(function: object) -> Docs:
-    """Read a docstring in the style of Google or of reST (S1-R22)."""
-    reading = _Reading()
-    for line in inspect.cleandoc(getattr(function, "__doc__", None) or "").splitlines():
-        if not reading.turns(line):
-            reading.take(line)
-    return Docs("\n".join(reading.text).strip(), reading.arguments)
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        require_confirmation: bool | Callable[..., bool] = False,
+    ) -> None:
+        super().__init__(function, require_confirmation=require_confirmation)
+        self._declared = declare(function, name=name, without=self.context_parameters)
+        self.name = self._declared.name
+        self.description = self._declared.description
 
+    def declaration(self) -> types.FunctionDeclaration:
+        """Return the declaration that is sent to the model."""
+        return self._declared.declaration
 
-class _Reading:
-    """Where in a docstring the reader is."""
+    def read_arguments(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Convert a model's arguments to those of the function.
 
-    def __init__(self) -> None:
-        self.text: list[str] = []
-        self.arguments: dict[str, str] = {}
-        self._place: Literal["text", "arguments", "field", "elsewhere"] = "text"
-        self._current = ""
-        self._indent = 0
+        Raises:
+            ToolError: They are not valid.
+        """
+        return self._declared.validate(args)
 
-    def turns(self, line: str) -> bool:
-        """Whether the line begins another section."""
-        if line.startswith((" ", "\t")):
+    async def check_require_confirmation(
+        self, args: dict[str, Any], tool_context: ToolContext
+    ) -> bool:
+        """As declared; a call with invalid arguments fails without asking for approval."""
+        try:
+            self._declared.validate(args)
+        except ToolError:
             return False
-        if _SECTION.fullmatch(line):
-            self._place, self._current, self._indent = "arguments", "", 0
-        elif match := _FIELD.match(line):
-            self._place, self._current = "field", match[1]
-            self.arguments[self._current] = match[2]
-        elif _OTHER_SECTION.fullmatch(line) or _OTHER_FIELD.match(line):
-            self._place = "elsewhere"
-        else:
-            return False
-        return True
-
-    def take(self, line: str) -> None:
-        """Take a line where the reader is."""
-        words = line.strip()
-        if self._place == "text":
-            self.text.append(line)
-        elif self._place != "elsewhere" and words and not self._begins(line, words):
-            so_far = self.arguments.get(self._current, "")
-            self.arguments[self._current] = f"{so_far} {words}".strip()
-
-    def _begins(self, line: str, words: str) -> bool:
-        """Whether an argument begins here; what is indented more goes on with the last one."""
-        if self._place != "arguments":
-            return False
-        depth = len(line) - len(line.lstrip())
-        self._indent = self._indent or depth
-        match = _ARGUMENT.fullmatch(words) if depth <= self._indent else None
-        if match is not None:
-            self._current = match[1]
-            self.arguments[self._current] = match[2]
-        return match is not None
+        return await super().check_require_confirmation(args, tool_context)
 
 
-_STRICT: Final = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
-_NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+def typed_tool(
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    require_confirmation: bool | Callable[..., bool] = False,
+) -> TypedTool:
+    """Make a tool of a function, declared and called by its annotations (S1-R20).
+
+    Args:
+        function: With a docstring and a type hint for every parameter; see `declare`.
+        name: The name that the model calls; the function's own name by default.
+        require_confirmation: As in ADK: always, or a function of the arguments.
+
+    Raises:
+        DeclarationError: The function cannot be a tool; the sentence names the parameter.
+    """
+    return TypedTool(function, name=name, require_confirmation=require_confirmation)
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredFunction:
-    """A function as a tool.
+    """A function with the declaration that a model reads.
 
-    ``schema`` is the JSON schema of its arguments; ``names`` are its parameters by the fields of
-    the model that reads the arguments.
+    ``schema`` is the JSON schema of the arguments; ``model`` validates them, and ``names`` maps the
+    fields of ``model`` to the parameters.
     """
 
     name: str
@@ -117,22 +123,22 @@ class DeclaredFunction:
 
     @property
     def declaration(self) -> FunctionDeclaration:
-        """What a model is told of it."""
+        """The declaration that is sent to the model."""
         return FunctionDeclaration(
             name=self.name, description=self.description, parameters_json_schema=self.schema
         )
 
-    def read(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments as the function takes them (S1-R37).
+    def validate(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Convert JSON arguments to the types of the parameters (S1-R37).
 
         Raises:
-            ToolError: They do not fit; the sentence names the argument.
+            ToolError: They are not valid; the sentence names the argument.
         """
         try:
-            read = self.model.model_validate(arguments)
+            validated = self.model.model_validate(arguments)
         except (ValidationError, RecursionError) as error:
-            raise ToolError(f"Not run: {problem('arguments', error)}") from None
-        return {self.names[field]: getattr(read, field) for field in self.names}
+            raise ToolError(f"Not run: {describe_problem('arguments', error)}") from None
+        return {self.names[field]: getattr(validated, field) for field in self.names}
 
 
 def declare(
@@ -140,16 +146,18 @@ def declare(
 ) -> DeclaredFunction:
     """Describe a function as a tool (S1-R18 to S1-R22).
 
-    Every parameter has a type hint that JSON schema can say: numbers, texts, booleans, lists,
-    tuples, sets, mappings, ``Any``, unions, ``Optional``, ``Literal``, enums, dates and times,
-    pydantic models, dataclasses, typed dictionaries, and any of them in another. What the docstring
-    says of the parameters goes along. ``without`` are parameters that no model is to give.
+    Every parameter needs a type hint that JSON schema can express: ``int``, ``float``, ``str``,
+    ``bool``, ``list``, ``tuple``, ``set``, mappings, ``Any``, unions, ``Optional``, ``Literal``,
+    enums, dates and times, pydantic models, dataclasses, typed dictionaries, and combinations of
+    them. Descriptions of parameters come from the docstring. Parameters in ``without`` are not
+    declared to the model.
 
     Raises:
-        DeclarationError: It cannot be one; the sentence names the parameter as ``function.name``.
+        DeclarationError: The function cannot be a tool; the sentence names the parameter as
+            ``function.name``.
     """
     name = str(name or getattr(function, "__name__", ""))
-    docs = docs_of(function)
+    docs = parse_docstring(function)
     if not docs.text:
         raise DeclarationError(f"{name} has no docstring; say there what it does.")
     fields, names = _fields(function, name, docs, without)
@@ -160,7 +168,7 @@ def declare(
 
 
 def _fields(
-    function: Callable[..., Any], name: str, docs: Docs, without: frozenset[str]
+    function: Callable[..., Any], name: str, docs: FunctionDocs, without: frozenset[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     hints = _hints(name, function)
     fields: dict[str, Any] = {}
@@ -169,20 +177,20 @@ def _fields(
         if parameter.name in without:
             continue
         path = f"{name}.{parameter.name}"
-        if parameter.kind not in _NAMED:
+        if parameter.kind not in _BY_NAME:
             raise DeclarationError(f"{path} cannot be given by its name; a tool's arguments are.")
         hint = hints.get(parameter.name)
         if hint is None:
             raise DeclarationError(f"{path} has no type hint.")
         _check_type(hint, path)
-        missing = parameter.default is inspect.Parameter.empty
-        default = PydanticUndefined if missing else parameter.default
-        # The name of a field may not be one that pydantic has already.
+        is_required = parameter.default is inspect.Parameter.empty
+        default = PydanticUndefined if is_required else parameter.default
+        # A parameter may have a name that pydantic reserves, so the fields are numbered.
         field = f"argument{number}"
         names[field] = parameter.name
-        said = docs.arguments.get(parameter.name)
-        told: dict[str, Any] = {} if said is None else {"description": said}
-        fields[field] = (hint, Field(default, alias=parameter.name, **told))
+        description = docs.arguments.get(parameter.name)
+        documented: dict[str, Any] = {} if description is None else {"description": description}
+        fields[field] = (hint, Field(default, alias=parameter.name, **documented))
     return fields, names
 
 
@@ -195,16 +203,15 @@ def _parameters(name: str, function: Callable[..., Any]) -> list[inspect.Paramet
 
 def _hints(name: str, function: Callable[..., Any]) -> dict[str, Any]:
     try:
-        hints = typing.get_type_hints(function, include_extras=True)
+        return typing.get_type_hints(function, include_extras=True)
     except Exception as error:
         raise DeclarationError(
             f"The type hints of {name} cannot be read: {type(error).__name__}: {error}."
         ) from error
-    return hints
 
 
-class _Written(GenerateJsonSchema):
-    """Says what a model can write: neither bytes (S1-R34) nor a class."""
+class _ModelWritableSchema(GenerateJsonSchema):
+    """Refuses types that a model cannot write as JSON: bytes (S1-R34) and classes."""
 
     def bytes_schema(self, schema: BytesSchema) -> JsonSchemaValue:
         raise PydanticInvalidForJsonSchema("bytes")
@@ -217,7 +224,7 @@ def _check_type(hint: Any, path: str) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            TypeAdapter(hint).json_schema(schema_generator=_Written)
+            TypeAdapter(hint).json_schema(schema_generator=_ModelWritableSchema)
     except Exception as error:
         if isinstance(error, PydanticInvalidForJsonSchema) and error.message == "bytes":
             raise DeclarationError(
@@ -225,22 +232,83 @@ def _check_type(hint: Any, path: str) -> None:
             ) from None
         if isinstance(error, PydanticUserError) and error.code == "typed-dict-version":
             raise DeclarationError(f"{path}: {error.message}") from None
+        type_name = hint.__name__ if isinstance(hint, type) else str(hint)
         raise DeclarationError(
-            f"{path} is of the type {_shown(hint)}, which no JSON schema describes."
+            f"{path} is of the type {type_name}, which no JSON schema describes."
         ) from error
-
-
-def _shown(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) else str(hint)
 
 
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
     with warnings.catch_warnings():
         # A default that is not JSON is left out of the schema.
         warnings.simplefilter("ignore")
-        schema = model.model_json_schema(by_alias=True, schema_generator=_Written)
+        schema = model.model_json_schema(by_alias=True, schema_generator=_ModelWritableSchema)
     schema.pop("title", None)
     for described in schema.get("properties", {}).values():
         described.pop("title", None)
     schema.setdefault("properties", {})
     return schema
+
+
+@dataclass(slots=True)
+class FunctionDocs:
+    """``text`` is everything before the first section; ``arguments`` are descriptions by name."""
+
+    text: str = ""
+    arguments: dict[str, str] = field(default_factory=dict)
+
+
+def parse_docstring(function: object) -> FunctionDocs:
+    """Read a docstring in Google style or reST (S1-R22)."""
+    parser = _DocstringParser()
+    for line in inspect.cleandoc(getattr(function, "__doc__", None) or "").splitlines():
+        if not parser.enter_section(line):
+            parser.feed(line)
+    return FunctionDocs("\n".join(parser.text).strip(), parser.arguments)
+
+
+class _DocstringParser:
+    """Reads a docstring line by line and keeps the current section and argument."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.arguments: dict[str, str] = {}
+        self._section: Literal["text", "arguments", "field", "other"] = "text"
+        self._argument = ""
+        self._indent = 0
+
+    def enter_section(self, line: str) -> bool:
+        """Return whether the line begins another section, and enter it."""
+        if line.startswith((" ", "\t")):
+            return False
+        if _SECTION.fullmatch(line):
+            self._section, self._argument, self._indent = "arguments", "", 0
+        elif match := _FIELD.match(line):
+            self._section, self._argument = "field", match[1]
+            self.arguments[self._argument] = match[2]
+        elif _OTHER_SECTION.fullmatch(line) or _OTHER_FIELD.match(line):
+            self._section = "other"
+        else:
+            return False
+        return True
+
+    def feed(self, line: str) -> None:
+        """Add a line to the current section."""
+        words = line.strip()
+        if self._section == "text":
+            self.text.append(line)
+        elif self._section != "other" and words and not self._begin_argument(line, words):
+            description = self.arguments.get(self._argument, "")
+            self.arguments[self._argument] = f"{description} {words}".strip()
+
+    def _begin_argument(self, line: str, words: str) -> bool:
+        """Return whether an argument begins here; deeper indentation continues the last one."""
+        if self._section != "arguments":
+            return False
+        indent = len(line) - len(line.lstrip())
+        self._indent = self._indent or indent
+        match = _ARGUMENT.fullmatch(words) if indent <= self._indent else None
+        if match is not None:
+            self._argument = match[1]
+            self.arguments[self._argument] = match[2]
+        return match is not None

@@ -81,15 +81,15 @@ def set_approval(tool_context: ToolContext, approval: Approval) -> None:
     _APPROVALS[tool_context] = approval
 
 
-Find: TypeAlias = Callable[[str], Awaitable[Any] | Any]
+OutcomeLookup: TypeAlias = Callable[[str], Awaitable[Any] | Any]
 """Looks up what became of a call by its idempotency key; None where nothing is known of it."""
 
 TERMS_KEY: Final = "sluicegate"
-"""Where a tool's ``custom_metadata`` holds its `GateTerms`."""
+"""Where a tool's ``custom_metadata`` holds its `ApprovalTerms`."""
 
 
 @dataclass(frozen=True, slots=True)
-class GateTerms:
+class ApprovalTerms:
     """What may be done with the approvals of a tool, and with a call that a crash cut off.
 
     ``expires`` is the seconds an approval waits, None for the setting ``approval_ttl``.
@@ -98,21 +98,21 @@ class GateTerms:
     editable: bool = True
     rememberable: bool = True
     idempotent: bool = False
-    find: Find | None = None
+    find: OutcomeLookup | None = None
     expires: float | None = None
 
 
-class Terms(TypedDict, total=False):
-    """The fields of `GateTerms` as keywords."""
+class ApprovalTermOptions(TypedDict, total=False):
+    """The fields of `ApprovalTerms` as keywords."""
 
     editable: bool
     rememberable: bool
     idempotent: bool
-    find: Find | None
+    find: OutcomeLookup | None
     expires: float | None
 
 
-PLAIN_TERMS: Final = GateTerms()
+DEFAULT_TERMS: Final = ApprovalTerms()
 """What holds for a tool whose author said nothing."""
 
 
@@ -120,7 +120,7 @@ def gated(
     tool: BaseTool | Callable[..., Any],
     *,
     require_confirmation: bool | Callable[..., bool] = True,
-    **terms: Unpack[Terms],
+    **terms: Unpack[ApprovalTermOptions],
 ) -> BaseTool:
     """Make a tool that asks a person, and say what may be done with its approvals.
 
@@ -139,7 +139,7 @@ def gated(
     Raises:
         ConfigurationError: The tool runs in the browser, or the terms cannot be used.
     """
-    said = _checked(GateTerms(**terms))
+    said = _checked(ApprovalTerms(**terms))
     if isinstance(tool, ClientTool):
         raise ConfigurationError(
             f"The tool {tool.name!r} runs in the browser; "
@@ -155,21 +155,21 @@ def gated(
     return fresh
 
 
-def terms_of(tool: BaseTool) -> GateTerms:
+def terms_of(tool: BaseTool) -> ApprovalTerms:
     """Return what a tool's author said, by `gated` or in ``custom_metadata``.
 
     A tool of a toolset can say ``editable`` and ``rememberable`` in its ``custom_metadata``.
     """
     said = tool.custom_metadata or {}
     terms = said.get(TERMS_KEY)
-    if isinstance(terms, GateTerms):
+    if isinstance(terms, ApprovalTerms):
         return terms
     editable = said.get("editable", True) is not False
     rememberable = said.get("rememberable", True) is not False
-    return PLAIN_TERMS if editable and rememberable else GateTerms(editable, rememberable)
+    return DEFAULT_TERMS if editable and rememberable else ApprovalTerms(editable, rememberable)
 
 
-def _checked(terms: GateTerms) -> GateTerms:
+def _checked(terms: ApprovalTerms) -> ApprovalTerms:
     if terms.find is not None and not callable(terms.find):
         raise ConfigurationError("The look-up find of a gated tool must be a function of its key.")
     if terms.expires is not None and not (isfinite(terms.expires) and terms.expires > 0):

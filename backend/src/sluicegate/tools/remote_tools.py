@@ -18,9 +18,8 @@ from sluicegate.adk_private import append_event, invocation_of, takes_events
 from sluicegate.core.keys import CallKey, idempotency_key
 from sluicegate.errors import ConfigurationError, ToolError
 from sluicegate.tools.gated import approval_of
-from sluicegate.tools.worker_calls import WorkerCall
-from sluicegate.tools.worker_names import full_name
-from sluicegate.tools.worker_results import from_mcp, sentence_of
+from sluicegate.tools.worker_protocol import WorkerCall, full_tool_name
+from sluicegate.tools.worker_results import error_text, result_from_mcp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
     from mcp import types as mcp
 
-    from sluicegate.tools.worker_client import WorkerLink
+    from sluicegate.tools.worker_client import WorkerClient
 
 MAX_METADATA_ENTRIES: Final = 32
 MAX_METADATA_BYTES: Final = 4 * 1024
@@ -40,7 +39,7 @@ _MAX_PROGRESS_CHARACTERS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteTerms:
+class RemoteToolSettings:
     """What the server's own configuration says of remote tools; nothing else does (S1-R36).
 
     ``allowed`` are the names of tools that may be used, None for all; ``ungated`` those that ask
@@ -61,7 +60,7 @@ class RemoteTool(McpTool):
 
     requires_approval = False
 
-    def __init__(self, *, link: WorkerLink, tool: mcp.Tool, name: str, seconds: float) -> None:
+    def __init__(self, *, link: WorkerClient, tool: mcp.Tool, name: str, seconds: float) -> None:
         """Take the worker's declaration and the name that the model calls it by."""
         super().__init__(
             mcp_tool=tool.model_copy(update={"name": name}),
@@ -105,8 +104,8 @@ class RemoteTool(McpTool):
 
         result = await self._link.call(self._remote_name, args, meta, show, self._seconds)
         if result.isError:
-            raise ToolError(sentence_of(result))
-        return from_mcp(result)
+            raise ToolError(error_text(result))
+        return result_from_mcp(result)
 
 
 class GatedRemoteTool(RemoteTool):
@@ -121,7 +120,7 @@ class GatedRemoteTool(RemoteTool):
         return self.problem(args) is None
 
 
-class GoneTool(BaseTool):
+class RemovedTool(BaseTool):
     """Stands for a tool whose call waits for a person while its worker has gone (S1-R41).
 
     ADK: an answer for a tool that is not there ends the run with an error.
@@ -147,8 +146,8 @@ class GoneTool(BaseTool):
         raise ToolError(f"Not run: the tool {self.name} is no longer there.")
 
 
-def remote_tools(
-    link: WorkerLink, listed: Iterable[mcp.Tool], terms: RemoteTerms, taken: frozenset[str]
+def make_remote_tools(
+    link: WorkerClient, listed: Iterable[mcp.Tool], terms: RemoteToolSettings, taken: frozenset[str]
 ) -> list[RemoteTool]:
     """Make tools of what a worker offers: all of it or nothing (S1-R23).
 
@@ -159,7 +158,7 @@ def remote_tools(
     """
     made: dict[str, RemoteTool] = {}
     for tool in listed:
-        name = full_name(link.name, tool.name)
+        name = full_tool_name(link.name, tool.name)
         if name in made or name in taken:
             raise ConfigurationError(f"There are two tools named {name!r}.")
         _check(tool, name)

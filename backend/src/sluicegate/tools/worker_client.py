@@ -34,7 +34,7 @@ _CALL: Final = "tools/call"
 
 
 @dataclass(slots=True)
-class WorkerLink:
+class WorkerClient:
     """A worker's address and credential; connections are kept and shared by its sessions."""
 
     name: str

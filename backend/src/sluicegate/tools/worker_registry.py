@@ -11,9 +11,14 @@ from urllib.parse import urlsplit
 
 from sluicegate.adk_private import UncachedToolset
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, StoreError, ToolError
-from sluicegate.tools.remote_tools import GoneTool, RemoteTerms, RemoteTool, remote_tools
-from sluicegate.tools.worker_client import WorkerLink
-from sluicegate.tools.worker_names import is_worker_name
+from sluicegate.tools.remote_tools import (
+    RemoteTool,
+    RemoteToolSettings,
+    RemovedTool,
+    make_remote_tools,
+)
+from sluicegate.tools.worker_client import WorkerClient
+from sluicegate.tools.worker_protocol import check_worker_name, is_worker_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -84,7 +89,7 @@ class Worker:
     own configuration names.
     """
 
-    link: WorkerLink
+    link: WorkerClient
     until: float | None = None
     tools: dict[str, RemoteTool] = field(default_factory=dict)
     problem: str | None = None
@@ -97,7 +102,7 @@ class WorkerRegistry:
 
     def __init__(
         self,
-        terms: RemoteTerms,
+        terms: RemoteToolSettings,
         *,
         lease: float = 30.0,
         taken: Iterable[str] = (),
@@ -124,7 +129,7 @@ class WorkerRegistry:
         _check(name, url)
         if name in self._workers:
             raise ConfigurationError(f"Two workers are named {name!r}; name one of them NAME=URL.")
-        self._workers[name] = Worker(WorkerLink(name, url, token))
+        self._workers[name] = Worker(WorkerClient(name, url, token))
 
     async def register(self, name: str, url: str, token: str) -> list[str]:
         """Take a worker that announced itself, or renew its lease; returns its tools' names.
@@ -143,7 +148,7 @@ class WorkerRegistry:
                 await self._refuse_second(known)
             if known is None and len(self._workers) >= MAX_WORKERS:
                 raise ConfigurationError(f"There are {MAX_WORKERS} workers already.")
-            link = WorkerLink(name, url, lambda: token)
+            link = WorkerClient(name, url, lambda: token)
             tools = self._made(link, await link.tools(PATIENCE))
         except (ConfigurationError, ToolError) as error:
             raise Malformed(f"The worker was not registered. {error}") from error
@@ -239,7 +244,7 @@ class WorkerRegistry:
             if row is not None:
                 there[name] = row
         for row in there.values():
-            link = WorkerLink(row.name, row.url, lambda name=row.name: sharing.token(name))  # type: ignore[misc]
+            link = WorkerClient(row.name, row.url, lambda name=row.name: sharing.token(name))  # type: ignore[misc]
             self._workers[row.name] = Worker(link, self._clock() + row.seconds)
 
     async def _asked(self, worker: Worker) -> None:
@@ -263,8 +268,8 @@ class WorkerRegistry:
             logger.warning("worker %s offers no tools: %s", worker.link.name, problem)
         worker.problem = problem
 
-    def _made(self, link: WorkerLink, listed: list[mcp.Tool]) -> dict[str, RemoteTool]:
-        made = remote_tools(link, listed, self._terms, self._taken)
+    def _made(self, link: WorkerClient, listed: list[mcp.Tool]) -> dict[str, RemoteTool]:
+        made = make_remote_tools(link, listed, self._terms, self._taken)
         return {tool.name: tool for tool in made}
 
     async def _refuse_second(self, known: Worker) -> None:
@@ -294,7 +299,7 @@ class WorkerToolset(UncachedToolset):
         if readonly_context is not None:
             names = {tool.name for tool in offered}
             asked = set(_asked_for(readonly_context)) - names
-            offered += [GoneTool(name) for name in asked if self._registry.may_be_gone(name)]
+            offered += [RemovedTool(name) for name in asked if self._registry.may_be_gone(name)]
         return offered
 
     async def close(self) -> None:
@@ -314,10 +319,7 @@ def _asked_for(context: ReadonlyContext) -> Iterator[str]:
 
 
 def _check(name: str, url: str) -> None:
-    if not is_worker_name(name):
-        raise ConfigurationError(
-            "The name of a worker is a letter followed by at most 31 letters, digits and hyphens."
-        )
+    check_worker_name(name)
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

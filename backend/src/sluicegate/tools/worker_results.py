@@ -15,9 +15,9 @@ from pydantic_core import to_jsonable_python
 from sluicegate.errors import MediaError, ToolError
 from sluicegate.media.extraction import extract_files
 from sluicegate.media.file_sources import Attachment, FileSource, Link
-from sluicegate.media.file_types import check_kind
+from sluicegate.media.file_types import check_media_type
 from sluicegate.media.tool_result import MAX_FILE_BYTES
-from sluicegate.tools.worker_calls import TITLE_KEY
+from sluicegate.tools.worker_protocol import TITLE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _BYTES = bytes | bytearray | memoryview
 
 
-def as_mcp(value: object) -> mcp.CallToolResult:
+def result_to_mcp(value: object) -> mcp.CallToolResult:
     """What a function returned, as MCP has it: bytes never stand in JSON.
 
     Raises:
@@ -45,7 +45,7 @@ def as_mcp(value: object) -> mcp.CallToolResult:
     return mcp.CallToolResult(content=blocks, structuredContent=structured)
 
 
-def from_mcp(result: mcp.CallToolResult) -> Any:
+def result_from_mcp(result: mcp.CallToolResult) -> Any:
     """What a worker sent, as a tool of this process would have returned it: files as files."""
     files: list[FileSource] = []
     texts: list[str] = []
@@ -66,7 +66,7 @@ def from_mcp(result: mcp.CallToolResult) -> Any:
     return {**answer, "files": files} if files else answer
 
 
-def sentence_of(result: mcp.CallToolResult) -> str:
+def error_text(result: mcp.CallToolResult) -> str:
     """The public sentence of a result that is an error."""
     texts = [block.text for block in result.content if isinstance(block, mcp.TextContent)]
     return " ".join(" ".join(texts).split())[:500] or "The tool failed."
@@ -93,7 +93,7 @@ def _block(file: FileSource) -> mcp.ContentBlock:
         raise ToolError("A file of a chat cannot be returned by a worker; return its bytes.")
     data = _data(file)
     try:
-        media_type = check_kind(data, file.media_type)
+        media_type = check_media_type(data, file.media_type)
     except MediaError as error:
         raise ToolError(str(error)) from None
     encoded = base64.b64encode(data).decode("ascii")

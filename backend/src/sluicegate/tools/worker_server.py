@@ -19,12 +19,16 @@ from opentelemetry import context as trace_context
 from opentelemetry import propagate
 from pydantic_core import to_jsonable_python
 
-from sluicegate import __version__
+from sluicegate._version import __version__
 from sluicegate.errors import ConfigurationError, ToolError, new_error_id
 from sluicegate.tools.functions import DeclaredFunction, declare
-from sluicegate.tools.worker_calls import CURRENT_CALL, ERROR_KEY, call_in
-from sluicegate.tools.worker_names import checked_tool_name
-from sluicegate.tools.worker_results import as_mcp
+from sluicegate.tools.worker_protocol import (
+    CURRENT_CALL,
+    ERROR_KEY,
+    call_from_meta,
+    check_tool_name,
+)
+from sluicegate.tools.worker_results import result_to_mcp
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -47,7 +51,7 @@ def load_functions(file: str | Path) -> list[DeclaredFunction]:
     found = list(_public(module))
     if not found:
         raise ConfigurationError(f"The file {path.name} defines no public function.")
-    return [declare(function, name=checked_tool_name(name)) for name, function in found]
+    return [declare(function, name=check_tool_name(name)) for name, function in found]
 
 
 def _loaded(path: Path) -> ModuleType:
@@ -122,10 +126,10 @@ async def _answer(
     """Run a function; what it raises stays in this process's log (S1-R38)."""
     call = CURRENT_CALL.get()
     try:
-        read = function.read(arguments)
+        read = function.validate(arguments)
         async with asyncio.timeout(None if call is None else call.seconds):
             value = await _value(function, read, report)
-            return await asyncio.to_thread(as_mcp, value)
+            return await asyncio.to_thread(result_to_mcp, value)
     except ToolError as error:
         return _failed(error.message)
     except Exception as error:
@@ -176,7 +180,7 @@ def _failed(sentence: str, *, error: str | None = None) -> mcp.CallToolResult:
 @contextlib.contextmanager
 def _known(meta: dict[str, Any]) -> Iterator[None]:
     """Let the function know its call, and its spans belong to the server's trace (S1-R42)."""
-    call = CURRENT_CALL.set(call_in(meta))
+    call = CURRENT_CALL.set(call_from_meta(meta))
     carrier = {name: text for name, text in meta.items() if isinstance(text, str)}
     trace = trace_context.attach(propagate.extract(carrier))
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import Malformed, RequestTimeout, TooLarge, Unknown, UnsupportedMediaType
 from sluicegate.wire import strict_json
-from sluicegate.wire.requests import is_id
+from sluicegate.wire.requests import is_valid_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,7 +104,7 @@ def chat_id(request: Request) -> str:
         Unknown: It is not a valid chat id.
     """
     value: object = request.path_params["id"]
-    if not is_id(value):
+    if not is_valid_id(value):
         raise Unknown
     return value
 

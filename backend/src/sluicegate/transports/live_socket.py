@@ -11,7 +11,7 @@ from sluicegate.transports.live_session import NAME, LiveSession, LiveSocketOpti
 from sluicegate.transports.socket import SERVICE_RESTART, Socket
 from sluicegate.transports.socket_requests import SocketContext, SocketRequests
 from sluicegate.wire.live_frames import SUBPROTOCOL
-from sluicegate.wire.requests import is_id
+from sluicegate.wire.requests import is_valid_id
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -91,7 +91,7 @@ class LiveTransport:
 
 def _wish(websocket: WebSocket) -> LiveSocketOptions:
     chat, activity = (websocket.query_params.get(name) for name in ("chat", "activity"))
-    if not is_id(chat) or activity not in (None, "client"):
+    if not is_valid_id(chat) or activity not in (None, "client"):
         raise Malformed("Open the socket as live?chat=ID, perhaps with &activity=client.")
     return LiveSocketOptions(
         chat, SUBPROTOCOL in websocket.scope["subprotocols"], activity == "client"

@@ -14,7 +14,7 @@ from sluicegate.transports.http_requests import client_from_headers
 from sluicegate.transports.socket import UNAUTHENTICATED
 from sluicegate.wire.frames import (
     AbortFrame,
-    ChunkFrames,
+    ChunkFrameEncoder,
     EndFrame,
     ErrorFrame,
     InvalidFrame,
@@ -129,7 +129,7 @@ class SocketRequest:
         socket = self._context.socket
         if self._resumes:
             await socket.send(encode_frame(StartFrame(self._id)))
-        frames = ChunkFrames(self._id)
+        frames = ChunkFrameEncoder(self._id)
         writes = socket.monitor_writes(lambda: reader.behind)
         try:
             async for texts in reader.texts():

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from sluicegate.transports.backpressure import WriteMonitor, abort_connection
 from sluicegate.transports.http_requests import chat_id, client_from_headers, read_json
 from sluicegate.wire.requests import parse_chat_request
-from sluicegate.wire.sse import DONE, HEADERS, frames
+from sluicegate.wire.sse import DONE, HEADERS, encode_events
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -170,7 +170,7 @@ class EventStream(EventSourceResponse):
         writes = self._writes
         async for texts in self._texts:
             if texts:
-                body = frames(texts)
+                body = encode_events(texts)
                 writes.started()
                 await send({"type": "http.response.body", "body": body, "more_body": True})
                 writes.finished()

@@ -373,7 +373,7 @@ _DIFFERENT_FOR_6: Final = frozenset(
 """Types of which AI SDK 6 takes another shape, or none."""
 
 
-def decode(text: str | bytes) -> Chunk:
+def decode_chunk(text: str | bytes) -> Chunk:
     """Read one chunk from its JSON text, as recordings and tests hold it.
 
     Raises:
@@ -382,7 +382,7 @@ def decode(text: str | bytes) -> Chunk:
     return _ADAPTER.validate_json(text)
 
 
-def for_major(chunk: BaseChunk, major: Major) -> BaseChunk | None:
+def chunk_for_major(chunk: BaseChunk, major: Major) -> BaseChunk | None:
     """Return the chunk as a client of this AI SDK major may get it, or None if it may not.
 
     What a 6 client gets is valid for both majors: an unknown type or finish reason would end its

@@ -68,7 +68,7 @@ def _entry(staged: JsonValue, approval_id: str) -> JsonValue:
     return None if staged is None else staged.get(approval_id)
 
 
-NOTHING_STAGED: Final = StagedOptions()
+NO_STAGED_OPTIONS: Final = StagedOptions()
 
 
 @dataclass(frozen=True)
@@ -96,24 +96,24 @@ class PostedPart:
 
 
 @dataclass(frozen=True)
-class PostedAssistant:
+class PostedAssistantMessage:
     """The message that a request continues, its parts in order.
 
-    ``answers`` holds each approval once.
+    ``decisions`` holds each approval once.
     """
 
     id: str
     parts: tuple[PostedPart, ...]
-    answers: tuple[PostedDecision, ...]
+    decisions: tuple[PostedDecision, ...]
     outputs: tuple[ClientOutput, ...]
 
 
-def parse_assistant(
+def parse_assistant_message(
     message_id: str,
     parts: Sequence[Part],
     limits: RequestLimits,
-    staged: StagedOptions = NOTHING_STAGED,
-) -> PostedAssistant:
+    staged: StagedOptions = NO_STAGED_OPTIONS,
+) -> PostedAssistantMessage:
     """Read the parts of a continued message; each is an object with a ``type``.
 
     Raises:
@@ -134,10 +134,10 @@ def parse_assistant(
             outputs.append(output)
     if len(answers) > limits.parts:
         raise TooLarge(f"There are more than {limits.parts} answers in one request; send fewer.")
-    return PostedAssistant(
+    return PostedAssistantMessage(
         id=message_id,
         parts=tuple(_posted(part) for part in parts),
-        answers=tuple(answers.values()),
+        decisions=tuple(answers.values()),
         outputs=tuple(outputs),
     )
 
@@ -150,7 +150,7 @@ def _decision(part: Part, limits: RequestLimits, staged: StagedOptions) -> Poste
         return None
     approval_id, approved = approval.get("id"), approval.get("approved")
     reason = approval.get("reason")
-    if not is_handle(approval_id) or not isinstance(approved, bool):
+    if not is_call_id(approval_id) or not isinstance(approved, bool):
         return None
     return PostedDecision(approval_id, approved, reason if isinstance(reason, str) else None)
 
@@ -168,7 +168,7 @@ def with_staged_options(answer: PostedDecision, staged: StagedOptions) -> Posted
 
 def parse_decision(approval: object, limits: RequestLimits) -> PostedDecision:
     """Read ``{id, approved, reason?}``; raises Malformed."""
-    if not isinstance(approval, dict) or not is_handle(approval.get("id")):
+    if not isinstance(approval, dict) or not is_call_id(approval.get("id")):
         raise Malformed("An answer does not name its approval; load the chat and answer again.")
     approved, reason = approval.get("approved"), approval.get("reason")
     if not isinstance(approved, bool):
@@ -188,7 +188,7 @@ def _differs(one: PostedDecision, other: PostedDecision) -> bool:
 
 def _client_output(part: Part) -> ClientOutput | None:
     state, call_id = part.get("state"), part.get("toolCallId")
-    if state not in ("output-available", "output-error") or not is_handle(call_id):
+    if state not in ("output-available", "output-error") or not is_call_id(call_id):
         return None
     if part.get("preliminary") is True or not isinstance(part.get("toolName", ""), str):
         return None
@@ -210,12 +210,12 @@ def _posted(part: Part) -> PostedPart:
     approval_id = approval.get("id") if isinstance(approval, dict) else None
     return PostedPart(
         type=part["type"],
-        tool_call_id=call_id if is_handle(call_id) else None,
+        tool_call_id=call_id if is_call_id(call_id) else None,
         state=state if isinstance(state, str) else None,
-        approval_id=approval_id if is_handle(approval_id) else None,
+        approval_id=approval_id if is_call_id(approval_id) else None,
     )
 
 
-def is_handle(value: object) -> TypeGuard[str]:
+def is_call_id(value: object) -> TypeGuard[str]:
     """Whether this can name a call or an approval; those of workflows hold ``@`` and ``/``."""
     return isinstance(value, str) and 0 < len(value) <= _MAX_HANDLE and value.isprintable()

@@ -8,7 +8,7 @@ from json import JSONEncoder
 from json.encoder import encode_basestring as _quote
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from sluicegate.wire.chunks import for_major
+from sluicegate.wire.chunks import chunk_for_major
 
 if TYPE_CHECKING:
     from sluicegate.wire.chunks import BaseChunk, Major
@@ -20,7 +20,7 @@ _Null: TypeAlias = Literal["never", "when passed", "always"]
 """When a field that is None stands on the wire as null."""
 
 
-def encode(chunk: BaseChunk) -> str:
+def to_json(chunk: BaseChunk) -> str:
     """Return the chunk as compact JSON: ``type`` first, then what is there, in camelCase.
 
     The text can always be written as UTF-8 and the client's parser always accepts it: half of a
@@ -129,9 +129,9 @@ def encode_chunk(chunk: BaseChunk) -> EncodedChunk:
         ValueError: a number is not finite (T6), or a value contains itself.
         TypeError: a value is not JSON.
     """
-    text = encode(chunk)
+    text = to_json(chunk)
     kind: str = chunk.type  # type: ignore[attr-defined]  # `encode` has looked
-    fit = for_major(chunk, 6)
+    fit = chunk_for_major(chunk, 6)
     if fit is chunk:
         return EncodedChunk(kind, text, text)
-    return EncodedChunk(kind, text, None if fit is None else encode(fit))
+    return EncodedChunk(kind, text, None if fit is None else to_json(fit))

@@ -68,7 +68,7 @@ class StoredFile:
     ) -> StoredFile:
         """Name some bytes."""
         digest = sha256(data).hexdigest()
-        name = f"{digest[:32]}.{extension(media_type)}"
+        name = f"{digest[:32]}.{file_extension(media_type)}"
         return cls(name, media_type, len(data), digest, title, description)
 
     @property
@@ -82,7 +82,7 @@ class StoredFile:
         return f"{_SCHEME}{self.name}?{urlencode(query, errors='replace')}"
 
 
-def read_uri(uri: str, media_type: str | None) -> StoredFile | None:
+def parse_file_uri(uri: str, media_type: str | None) -> StoredFile | None:
     """Read what `StoredFile.uri` wrote; None for every other address."""
     if not uri.startswith(_SCHEME):
         return None
@@ -92,7 +92,9 @@ def read_uri(uri: str, media_type: str | None) -> StoredFile | None:
     except ValueError:
         return None
     size, digest = found.get("size", ""), found.get("sha256", "")
-    if not (is_stored_name(name) and _DIGEST.fullmatch(digest) and digest.startswith(name[:32])):
+    if not (
+        is_stored_file_name(name) and _DIGEST.fullmatch(digest) and digest.startswith(name[:32])
+    ):
         return None
     if not (size.isascii() and size.isdigit() and len(size) <= 15):
         return None
@@ -106,12 +108,12 @@ def read_uri(uri: str, media_type: str | None) -> StoredFile | None:
     )
 
 
-def is_stored_name(name: str) -> bool:
+def is_stored_file_name(name: str) -> bool:
     """Whether a file of ours can be called so."""
     return _NAME.fullmatch(name) is not None
 
 
-def extension(media_type: str) -> str:
+def file_extension(media_type: str) -> str:
     """The file extension of a media type, without a dot; ``bin`` if none is known."""
     plain = media_type.partition(";")[0].strip().lower()
     known = _EXTENSIONS.get(plain)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
 from sluicegate.errors import Malformed, RequestError, Unknown
 from sluicegate.wire import strict_json
-from sluicegate.wire.encoding import encode
-from sluicegate.wire.requests import is_id
+from sluicegate.wire.encoding import to_json
+from sluicegate.wire.requests import is_valid_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,8 +31,8 @@ MAX_REQUEST_ID: Final = 128
 HEARTBEAT_ID: Final = "-"
 """The ``requestId`` of the heartbeat; no request may have it."""
 
-NOT_JSON: Final = 1007
-NOT_A_FRAME: Final = 1008
+CLOSE_INVALID_PAYLOAD: Final = 1007
+CLOSE_POLICY_VIOLATION: Final = 1008
 
 _OF_THE_FRAME: Final = ("id", "trigger", "messageId", "messages")
 
@@ -145,13 +145,13 @@ def encode_frame(frame: ServerFrame) -> str:
         TypeError: a value in the chunk is not JSON.
     """
     if isinstance(frame, ChunkFrame):
-        return ChunkFrames(frame.request_id, frame.sequence).encode(encode(frame.chunk))
+        return ChunkFrameEncoder(frame.request_id, frame.sequence).encode(to_json(frame.chunk))
     members = {_KEYS[field.name]: getattr(frame, field.name) for field in fields(frame)}
     # In ASCII, a requestId with half of a character comes back as it was.
     return json.dumps({"type": frame.type, **members}, separators=(",", ":"))
 
 
-class ChunkFrames:
+class ChunkFrameEncoder:
     """The ``chunk`` frames of one request, in order, around chunks that are encoded already."""
 
     def __init__(self, request_id: str, sequence: int = 0) -> None:
@@ -172,10 +172,10 @@ def parse_frame(data: bytes) -> ClientFrame:
     The chat request in a ``send`` is not judged here, only that it is there to be judged; what a
     client says of itself in ``headers`` has lower-case names.
     """
-    return parse_frame_or(data, lambda _, __: None)
+    return parse_extended_frame(data, lambda _, __: None)
 
 
-def parse_frame_or(
+def parse_extended_frame(
     data: bytes, other: Callable[[dict[str, Any], str], Other | None]
 ) -> ClientFrame | Other:
     """Read one message that may be another frame: ``other`` is given it and its requestId.
@@ -185,15 +185,15 @@ def parse_frame_or(
     try:
         value = strict_json.loads(data)
     except Malformed as error:
-        return InvalidFrame(_request_id(_as_javascript(data)), error, NOT_JSON)
+        return InvalidFrame(_request_id(_as_javascript(data)), error, CLOSE_INVALID_PAYLOAD)
     request_id = _request_id(value)
     if not isinstance(value, dict) or request_id is None:
         sentence = f"A frame needs a requestId, a string of 1 to {MAX_REQUEST_ID} characters."
-        return InvalidFrame(None, Malformed(sentence), NOT_A_FRAME)
+        return InvalidFrame(None, Malformed(sentence), CLOSE_POLICY_VIOLATION)
     try:
         return other(value, request_id) or _frame(value, request_id)
     except RequestError as error:
-        return InvalidFrame(request_id, error, NOT_A_FRAME)
+        return InvalidFrame(request_id, error, CLOSE_POLICY_VIOLATION)
 
 
 def _frame(frame: dict[str, Any], request_id: str) -> ClientFrame:
@@ -205,7 +205,7 @@ def _frame(frame: dict[str, Any], request_id: str) -> ClientFrame:
         case "resume":
             _check_sequence(frame)
             named = _object(frame, "body").get("messageId")
-            message_id = named if is_id(named) else None
+            message_id = named if is_valid_id(named) else None
             return ResumeFrame(request_id, _headers(frame), _chat_id(frame), message_id)
         case "send":
             body = dict(_object(frame, "body"))
@@ -247,7 +247,7 @@ def _chat_id(frame: dict[str, Any]) -> str:
     chat_id = frame.get("id")
     if not isinstance(chat_id, str):
         raise Malformed("A resume needs the id of the chat.")
-    if not is_id(chat_id):
+    if not is_valid_id(chat_id):
         raise Unknown
     return chat_id
 

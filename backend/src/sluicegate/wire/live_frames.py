@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from sluicegate.errors import Malformed, TooLarge
-from sluicegate.wire.frames import parse_frame_or
+from sluicegate.wire.frames import parse_extended_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ BYTES_PER_SECOND: Final = 2 * INPUT_RATE
 
 IMAGE_TYPES: Final = ("image/jpeg", "image/png", "image/webp")
 
-ApprovalEnd: TypeAlias = Literal["approved", "denied", "expired", "superseded"]
+FinalApprovalState: TypeAlias = Literal["approved", "denied", "expired", "superseded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class ApprovalFrame:
 
     type: ClassVar[str] = "approval"
     approval_id: str
-    state: ApprovalEnd
+    state: FinalApprovalState
     reason: str | None = None
 
 
@@ -145,10 +145,10 @@ _KINDS_OUT: Final[dict[str, type[LiveServerFrame]]] = {
 
 def encode_live_frame(frame: LiveServerFrame) -> str:
     """Return the message that carries a frame."""
-    return json.dumps(live_members(frame), separators=(",", ":"))
+    return json.dumps(live_frame_members(frame), separators=(",", ":"))
 
 
-def live_members(frame: LiveServerFrame) -> dict[str, Any]:
+def live_frame_members(frame: LiveServerFrame) -> dict[str, Any]:
     """Return the members of a frame; what is None is left out (T6)."""
     members: dict[str, Any] = {"type": frame.type, "requestId": LIVE_ID}
     for field in fields(frame):
@@ -158,7 +158,7 @@ def live_members(frame: LiveServerFrame) -> dict[str, Any]:
     return members
 
 
-def live_frame_of(members: Mapping[str, Any]) -> LiveServerFrame | None:
+def parse_live_server_frame(members: Mapping[str, Any]) -> LiveServerFrame | None:
     """Return the frame that has these members; None if they are those of no such frame."""
     kind = _KINDS_OUT.get(str(members.get("type")))
     if kind is None:
@@ -171,7 +171,7 @@ def live_frame_of(members: Mapping[str, Any]) -> LiveServerFrame | None:
         return None
 
 
-def members_in(frame: LiveClientFrame) -> dict[str, Any]:
+def live_client_frame_members(frame: LiveClientFrame) -> dict[str, Any]:
     """Return the members of a frame that a client has sent."""
     members: dict[str, Any] = {"requestId": LIVE_ID}
     match frame:
@@ -191,7 +191,7 @@ def parse_live_frame(data: bytes, *, max_image: int) -> ClientFrame | LiveClient
     def of_live(frame: dict[str, Any], request_id: str) -> LiveClientFrame | None:
         return _live_frame(frame, max_image) if request_id == LIVE_ID else None
 
-    return parse_frame_or(data, of_live)
+    return parse_extended_frame(data, of_live)
 
 
 def _live_frame(frame: dict[str, Any], max_image: int) -> LiveClientFrame:

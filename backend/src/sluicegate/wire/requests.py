@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeGuard
 
 from sluicegate.errors import Malformed, TooLarge
 from sluicegate.wire.decisions import (
-    PostedAssistant,
+    PostedAssistantMessage,
     StagedOptions,
-    parse_assistant,
+    parse_assistant_message,
 )
 from sluicegate.wire.files import FilePart, parse_file_part
 
@@ -158,14 +158,14 @@ class ChatRequest:
     trigger: Trigger
     message_id: str | None
     user_message: UserMessage | None
-    continued: PostedAssistant | None
-    posted: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    continued: PostedAssistantMessage | None
+    posted_body: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """The body ``{id, message}`` that says the same: what of it is read, as it came."""
     tools: tuple[PageTool, ...] = ()
     """What the page brings along for the turn."""
 
 
-def is_id(value: object) -> TypeGuard[str]:
+def is_valid_id(value: object) -> TypeGuard[str]:
     """Whether this can be the id of a chat or a message: as every store and every path keeps it."""
     return isinstance(value, str) and bool(_ID.fullmatch(value)) and value not in (".", "..")
 
@@ -191,9 +191,9 @@ def parse_chat_request(
     if not isinstance(body, dict):
         raise Malformed("The body is not a JSON object; send a chat request.")
     chat_id, message_id = body.get("id"), body.get("messageId")
-    if not is_id(chat_id):
+    if not is_valid_id(chat_id):
         raise Malformed(f"The chat's id must be {_ID_RULE}; start a new chat.")
-    if message_id is not None and not is_id(message_id):
+    if message_id is not None and not is_valid_id(message_id):
         raise Malformed(f"The messageId must be {_ID_RULE}; load the chat again.")
     trigger = _trigger(body.get("trigger", "submit-message"))
     messages = _messages(body)
@@ -209,7 +209,7 @@ def parse_chat_request(
     continued = next((item for item in messages if _is_assistant(item, message_id)), last)
     _read_message(last)
     staged = StagedOptions(body.get("edits"), body.get("remember"))
-    answered = parse_assistant(*_read_message(continued), limits, staged)
+    answered = parse_assistant_message(*_read_message(continued), limits, staged)
     posted = _posted(body, continued, tools)
     return ChatRequest(chat_id, trigger, message_id, None, answered, posted, tools)
 
@@ -252,7 +252,7 @@ def _is_assistant(message: dict[str, Any], message_id: str | None) -> bool:
 def _read_message(message: dict[str, Any]) -> tuple[str, list[Part]]:
     """Return the id and the parts of a message that the server reads."""
     message_id, parts = message.get("id"), message.get("parts")
-    if not is_id(message_id):
+    if not is_valid_id(message_id):
         raise Malformed(f"The id of the last message must be {_ID_RULE}; send it again.")
     if not isinstance(parts, list) or not all(
         isinstance(part, dict) and isinstance(part.get("type"), str) for part in parts

@@ -10,7 +10,7 @@ from sluicegate.core.calls import progress_chunk
 from sluicegate.core.release.base import ApprovalStyle, ReleaseBuffer
 from sluicegate.core.signals import InputStreamed, Outcome
 from sluicegate.wire.chunks import BaseChunk, DataChunk, ResetStepChunk, TextDeltaChunk
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.encoding import to_json
 
 if TYPE_CHECKING:
     from sluicegate.core.calls import CallState
@@ -78,7 +78,7 @@ class DeferredBuffer(ReleaseBuffer):
 
     def _speech(self, chunk: BaseChunk) -> list[BaseChunk]:
         self._own_speech.append(chunk)
-        self._held += len(encode(chunk))
+        self._held += len(to_json(chunk))
         if not self.preview:
             return []
         if self._shows_speech:
@@ -94,7 +94,7 @@ class DeferredBuffer(ReleaseBuffer):
         return [*taken_back, *self._step.begin(), chunk]
 
     def _produced(self, chunk: BaseChunk) -> list[BaseChunk]:
-        self._held += len(encode(chunk))
+        self._held += len(to_json(chunk))
         self._products.append(chunk)
         return []
 

@@ -20,7 +20,7 @@ from sluicegate.engine.agents.resumable_positions import root_position
 from sluicegate.engine.agents.tool_facts import ToolNames, asking_callback
 from sluicegate.engine.agents.tree_walk import FoundTool, FoundToolset, TreeWalk, tools_of
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools.gated import PLAIN_TERMS
+from sluicegate.tools.gated import DEFAULT_TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.workflow import BaseNode
 
-    from sluicegate.tools.gated import GateTerms
+    from sluicegate.tools.gated import ApprovalTerms
 
 _FREE: Final = ToolFacts()
 _UNSEEN: Final = ToolFacts(kind="conditional")
@@ -65,13 +65,13 @@ class AgentSurvey:
     late: Callable[[str], ToolFacts | None] | None = None
     """Facts of tools that come and go while the server runs, by name."""
 
-    def terms(self, name: str) -> GateTerms:
+    def terms(self, name: str) -> ApprovalTerms:
         """What the author of a tool of that name said of its approvals."""
         all_terms = [
             tool.terms for tools in self.tools.values() for tool in tools if tool.name == name
         ]
-        said = [terms for terms in all_terms if terms != PLAIN_TERMS]
-        return said[0] if said else PLAIN_TERMS
+        said = [terms for terms in all_terms if terms != DEFAULT_TERMS]
+        return said[0] if said else DEFAULT_TERMS
 
     def facts(self, author: str, name: str) -> ToolFacts:
         """Facts of tool ``name`` as agent ``author`` sees it.

@@ -15,8 +15,8 @@ from sluicegate.adk_private import confirmation_setting, declaration_of
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_names import find_name
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
+from sluicegate.tools.functions import TypedTool
 from sluicegate.tools.gated import terms_of
-from sluicegate.tools.typed_tool import TypedTool
 
 if TYPE_CHECKING:
     from google.adk.tools.base_toolset import BaseToolset

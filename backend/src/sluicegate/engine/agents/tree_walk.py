@@ -27,7 +27,7 @@ from sluicegate.engine.agents.tool_facts import (
     judge,
     toolset_judgement,
 )
-from sluicegate.tools.gated import PLAIN_TERMS, GateTerms, terms_of
+from sluicegate.tools.gated import DEFAULT_TERMS, ApprovalTerms, terms_of
 
 if TYPE_CHECKING:
     from sluicegate.core.signals import ToolKind
@@ -51,7 +51,7 @@ class FoundTool:
     place: ResumablePosition
     node: str | None = None
     is_adks: bool = False
-    terms: GateTerms = PLAIN_TERMS
+    terms: ApprovalTerms = DEFAULT_TERMS
 
     @property
     def kind(self) -> ToolKind:

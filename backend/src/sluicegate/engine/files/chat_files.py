@@ -19,10 +19,15 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
 )
-from sluicegate.media.file_types import check_kind, longest_side, matches, pages
+from sluicegate.media.file_types import (
+    check_media_type,
+    count_pages,
+    longest_side,
+    matches_media_type,
+)
 from sluicegate.media.litellm_blocks import data_url
-from sluicegate.media.shaping import Loaded
-from sluicegate.wire.files import ACTIVE_TYPES, StoredFile, is_stored_name
+from sluicegate.media.shaping import LoadedFile
+from sluicegate.wire.files import ACTIVE_TYPES, StoredFile, is_stored_file_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from sluicegate.core.keys import ChatKey
-    from sluicegate.media.shaping import Form
+    from sluicegate.media.shaping import FileForm
 
-    Key: TypeAlias = tuple[ChatKey, str, Form]
+    Key: TypeAlias = tuple[ChatKey, str, FileForm]
 
 
 class FileCache:
@@ -49,16 +54,16 @@ class FileCache:
     def __init__(self, max_bytes: int) -> None:
         """Take how many bytes are kept; the ones used longest ago go first."""
         self._max_bytes = max_bytes
-        self._kept: OrderedDict[Key, Loaded] = OrderedDict()
+        self._kept: OrderedDict[Key, LoadedFile] = OrderedDict()
         self._size = 0
-        self._reading: dict[Key, asyncio.Future[Loaded]] = {}
+        self._reading: dict[Key, asyncio.Future[LoadedFile]] = {}
 
     @property
     def size(self) -> int:
         """Bytes that are kept now."""
         return self._size
 
-    async def get(self, key: Key, read: Callable[[], Awaitable[tuple[bytes, str]]]) -> Loaded:
+    async def get(self, key: Key, read: Callable[[], Awaitable[tuple[bytes, str]]]) -> LoadedFile:
         """A form of a file; ``read`` gives its bytes and its type when they are not here.
 
         Raises:
@@ -76,13 +81,13 @@ class FileCache:
         # A caller that is stopped does not stop what another one waits for.
         return await asyncio.shield(running)
 
-    async def _read(self, key: Key, read: Callable[[], Awaitable[tuple[bytes, str]]]) -> Loaded:
+    async def _read(self, key: Key, read: Callable[[], Awaitable[tuple[bytes, str]]]) -> LoadedFile:
         data, media_type = await read()
         loaded = await asyncio.to_thread(_formed, data, media_type, key[2])
         self._keep(key, loaded)
         return loaded
 
-    def _keep(self, key: Key, loaded: Loaded) -> None:
+    def _keep(self, key: Key, loaded: LoadedFile) -> None:
         size = _size_of(loaded)
         if size > self._max_bytes:
             return
@@ -93,15 +98,15 @@ class FileCache:
             self._size -= _size_of(oldest)
 
 
-def _size_of(loaded: Loaded) -> int:
+def _size_of(loaded: LoadedFile) -> int:
     return len(loaded.data) + len(loaded.url)
 
 
-def _formed(data: bytes, media_type: str, form: Form) -> Loaded:
-    side, count = longest_side(data, media_type), pages(data, media_type)
+def _formed(data: bytes, media_type: str, form: FileForm) -> LoadedFile:
+    side, count = longest_side(data, media_type), count_pages(data, media_type)
     if form == "bytes":
-        return Loaded(data=data, side=side, pages=count)
-    return Loaded(url=data_url(data, media_type), side=side, pages=count)
+        return LoadedFile(data=data, side=side, pages=count)
+    return LoadedFile(url=data_url(data, media_type), side=side, pages=count)
 
 
 _PLAIN_USER: Final = re.compile(r"(?!\.)[A-Za-z0-9@._|+=~-]+")
@@ -147,10 +152,10 @@ class ChatFiles:
         if len(data) > self.max_bytes:
             raise TooLarge(f"A file may have {self.max_bytes:,} bytes; attach a smaller one.")
         try:
-            kind = check_kind(data, media_type)
+            kind = check_media_type(data, media_type)
         except MediaError as error:
             raise UnsupportedMediaType(f"{error} Attach another file.") from None
-        if kind in ACTIVE_TYPES or not matches(kind, self.accepted):
+        if kind in ACTIVE_TYPES or not matches_media_type(kind, self.accepted):
             raise UnsupportedMediaType(
                 f"Files of the type {kind} are not accepted; attach another format."
             )
@@ -211,7 +216,7 @@ class ChatFiles:
         Raises:
             Unknown: the chat has no such file.
         """
-        if is_stored_name(name):
+        if is_stored_file_name(name):
             part = await self.service.load_artifact(**_place(chat), filename=name)
             blob = part.inline_data if part is not None else None
             if blob is not None and blob.data is not None:
@@ -236,7 +241,7 @@ class ChatFiles:
                 await self.service.delete_artifact(**_place(chat), filename=name)
 
     async def _version(self, chat: ChatKey, name: str) -> ArtifactVersion | None:
-        if not is_stored_name(name):
+        if not is_stored_file_name(name):
             return None
         return await self.service.get_artifact_version(**_place(chat), filename=name)
 

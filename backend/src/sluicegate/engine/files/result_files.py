@@ -17,9 +17,9 @@ from sluicegate.engine.files.notices import Notices
 from sluicegate.errors import MediaError, StoreError, Unknown
 from sluicegate.media.extraction import ExtractedResult, extract_files
 from sluicegate.media.file_sources import Attachment, FileSource, Link
-from sluicegate.media.file_types import check_kind
+from sluicegate.media.file_types import check_media_type
 from sluicegate.media.tool_result import ToolResult
-from sluicegate.wire.files import StoredFile, read_uri
+from sluicegate.wire.files import StoredFile, parse_file_uri
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +117,7 @@ class FileIntake:
         """
         match file:
             case Link(uri=uri):
-                known = read_uri(uri, file.media_type)
+                known = parse_file_uri(uri, file.media_type)
                 if known is not None:
                     return await self.keep(known)
                 if not uri.startswith(_LINKS) or not uri.isprintable():
@@ -136,7 +136,7 @@ class FileIntake:
                 return await self.store.store(
                     self.chat,
                     data,
-                    check_kind(data, file.media_type),
+                    check_media_type(data, file.media_type),
                     title=file.title,
                     description=file.description,
                 )

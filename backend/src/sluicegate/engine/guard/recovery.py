@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.stores.approvals.ledger import Ledger
-    from sluicegate.tools.gated import Find
+    from sluicegate.tools.gated import OutcomeLookup
 
 REPEATED_AFTER_DENIAL = "Not run: the user denied the same call before."
 TOO_MANY = "Not run: too many approvals were asked for at once; answer the user first."
@@ -86,7 +86,7 @@ def approval(row: ApprovalRow) -> Approval:
 
 async def look_up(
     ledger: Ledger,
-    find: Find | None,
+    find: OutcomeLookup | None,
     row: ApprovalRow,
     *,
     owner: str,
@@ -128,7 +128,7 @@ def noted_outcome(outcome: JsonValue, edits: Mapping[str, Any]) -> JsonValue:
     return with_edits(outcome, edits)
 
 
-async def _called(find: Find, key: str) -> Any:
+async def _called(find: OutcomeLookup, key: str) -> Any:
     if inspect.iscoroutinefunction(find):
         return await find(key)
     found = await asyncio.to_thread(find, key)

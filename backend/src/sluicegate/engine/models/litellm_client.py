@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.media.litellm_blocks import with_blocks
+from sluicegate.media.litellm_blocks import insert_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,12 +28,12 @@ def block_client(model: BaseLlm, handed: Mapping[str, Sequence[Mapping[str, Any]
 
     class BlockClient(type(inner)):  # type: ignore[misc]  # whoever asks for the class finds it
         async def acompletion(self, model: Any, messages: Any, tools: Any, **more: Any) -> Any:
-            fresh = with_blocks(messages, handed) if handed else messages
+            fresh = insert_blocks(messages, handed) if handed else messages
             more = _mended(more) if tools else more
             return await inner.acompletion(model=model, messages=fresh, tools=tools, **more)
 
         def completion(self, model: Any, messages: Any, tools: Any, **more: Any) -> Any:
-            fresh = with_blocks(messages, handed) if handed else messages
+            fresh = insert_blocks(messages, handed) if handed else messages
             more = _mended(more) if tools else more
             return inner.completion(model=model, messages=fresh, tools=tools, **more)
 

@@ -17,9 +17,9 @@ from sluicegate.adk_private import uses_vertex
 from sluicegate.engine.models.litellm_client import block_client
 from sluicegate.engine.models.model_turn import MODEL_TURN
 from sluicegate.errors import Unknown
-from sluicegate.media.selection import Shape
-from sluicegate.media.shaping import Shaped, Shaping
-from sluicegate.media.signatures import sign
+from sluicegate.media.selection import ModelProfile
+from sluicegate.media.shaping import RequestShaper, ShapedRequest
+from sluicegate.media.signatures import record_signer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from sluicegate.core.keys import ChatKey
     from sluicegate.engine.files.chat_files import ChatFiles, FileCache
-    from sluicegate.media.capabilities import Capabilities, Route
-    from sluicegate.media.shaping import Form, Loaded
+    from sluicegate.media.capabilities import CapabilityTable, Route
+    from sluicegate.media.shaping import FileForm, LoadedFile
     from sluicegate.wire.files import StoredFile
 
 _MARK: Final = "_sluicegate_is_served"
@@ -45,7 +45,7 @@ class ModelFiles:
     def __init__(
         self,
         files: ChatFiles,
-        table: Capabilities,
+        table: CapabilityTable,
         cache: FileCache,
         *,
         turns: int,
@@ -85,7 +85,7 @@ class ModelFiles:
                 async with aclosing(responses):
                     async for response in responses:
                         if not response.partial:
-                            sign(
+                            record_signer(
                                 response.content, self._table.row(llm_request.model or fresh.model)
                             )
                         yield response
@@ -103,12 +103,12 @@ class ModelFiles:
         name: str | None,
         *,
         hooked: bool = False,
-    ) -> Shaped:
+    ) -> ShapedRequest:
         """The contents as a model reads them; ``name`` is what the request calls it."""
         row = self._table.row(name or model.model)
-        shape = Shape(row, route_of(model), hooked, self._turns, self._untrusted)
-        shaping = Shaping(contents, shape)
-        loaded: dict[tuple[str, Form], Loaded | None] = {}
+        shape = ModelProfile(row, route_of(model), hooked, self._turns, self._untrusted)
+        shaping = RequestShaper(contents, shape)
+        loaded: dict[tuple[str, FileForm], LoadedFile | None] = {}
         turn = MODEL_TURN.get()
         for file, form in shaping.wanted:
             read = None if turn is None else await self._load(turn.chat, file, form)
@@ -118,7 +118,7 @@ class ModelFiles:
             turn.notices.tell(shaped.notices)
         return shaped
 
-    async def _load(self, chat: ChatKey, file: StoredFile, form: Form) -> Loaded | None:
+    async def _load(self, chat: ChatKey, file: StoredFile, form: FileForm) -> LoadedFile | None:
         try:
             return await self._cache.get(
                 (chat, file.name, form), lambda: self._files.read(chat, file.name)

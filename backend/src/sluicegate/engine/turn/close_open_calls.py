@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.stores.approvals.ledger import Ledger
-    from sluicegate.tools.gated import GateTerms
+    from sluicegate.tools.gated import ApprovalTerms
 
 logger = logging.getLogger("sluicegate")
 
@@ -32,7 +32,9 @@ logger = logging.getLogger("sluicegate")
 class OpenCallCloser:
     """Closes open calls in the ledger first, then in the session."""
 
-    def __init__(self, ledger: Ledger, log: SessionLog, terms: Callable[[str], GateTerms]) -> None:
+    def __init__(
+        self, ledger: Ledger, log: SessionLog, terms: Callable[[str], ApprovalTerms]
+    ) -> None:
         """Take the stores, and what the authors of tools said by the tools' names."""
         self._ledger = ledger
         self._log = log

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from sluicegate.errors import StoreError
-from sluicegate.wire.chunks import BaseChunk, decode
+from sluicegate.wire.chunks import BaseChunk, decode_chunk
 from sluicegate.wire.encoding import encode_chunk
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class TurnReader:
     async def __aiter__(self) -> AsyncIterator[BaseChunk]:
         async for texts in self.texts():
             for text in texts:
-                yield decode(text)
+                yield decode_chunk(text)
 
     async def detach(self) -> None:
         """Leave for good: the turn goes on to its end, whether anybody reads or not."""

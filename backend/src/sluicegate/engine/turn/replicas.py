@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.history import for_reader, resumable
 from sluicegate.engine.turn.reader import TurnReader
-from sluicegate.wire.chunks import StartChunk, decode
-from sluicegate.wire.encoding import encode
+from sluicegate.wire.chunks import StartChunk, decode_chunk
+from sluicegate.wire.encoding import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ class TurnDescription:
             turn.stamp.user_message,
             not turn.is_previewed,
             not turn.is_previewed and (before is None or resumable(before, major=6)),
-            tuple(encode(chunk) for chunk in turn.prefix),
+            tuple(to_json(chunk) for chunk in turn.prefix),
         )
 
     @classmethod
@@ -64,7 +64,7 @@ class TurnDescription:
 
     def head(self, major: Major) -> list[BaseChunk]:
         """The message before this turn, for a reader who holds nothing of it."""
-        chunks = [decode(text) for text in self.prefix]
+        chunks = [decode_chunk(text) for text in self.prefix]
         return [StartChunk(message_id=self.message), *for_reader(chunks, major=major)]
 
 

@@ -1,0 +1,138 @@
+"""What a server and a worker agree on: the names of tools and the metadata of a call.
+
+A call carries an object with the fields of `WorkerCall` in MCP's ``_meta`` under `CALL_KEY`, and
+beside it the trace context as W3C defines it (``traceparent``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from typing import Any, Final
+
+from sluicegate.errors import ConfigurationError
+
+CALL_KEY: Final = "sluicegate/call"
+TITLE_KEY: Final = "sluicegate/title"
+ERROR_KEY: Final = "sluicegate/error"
+
+MAX_TOOL_NAME: Final = 64
+"""Characters of a tool's full name that every model provider accepts."""
+
+_WORKER_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,31}")
+_TOOL_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
+
+
+def is_worker_name(text: str) -> bool:
+    """Whether this is a worker name: a letter, then at most 31 letters, digits and hyphens.
+
+    Underscores are not allowed, so that full names of two workers' tools cannot be equal.
+    """
+    return _WORKER_NAME.fullmatch(text) is not None and text.lower() != "adk"
+
+
+def check_worker_name(name: str) -> None:
+    """Refuse what is not a worker name.
+
+    Raises:
+        ConfigurationError: The name is not valid.
+    """
+    if not is_worker_name(name):
+        raise ConfigurationError(
+            "The name of a worker is a letter followed by at most 31 letters, digits and hyphens."
+        )
+
+
+def check_tool_name(name: str) -> str:
+    """Return a valid tool name unchanged: a letter, then letters, digits, ``_`` and ``-``.
+
+    Raises:
+        ConfigurationError: The name is not valid.
+    """
+    if not _TOOL_NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"The tool name {name[: MAX_TOOL_NAME + 1]!r} is not a letter followed by letters, "
+            "digits, _ and -."
+        )
+    return name
+
+
+def full_tool_name(worker: str, tool: str) -> str:
+    """Return the name under which a model calls a worker's tool: ``<worker>_<tool>`` (S1-R29).
+
+    Raises:
+        ConfigurationError: One of the names is not valid, or both together are too long.
+    """
+    check_worker_name(worker)
+    name = f"{worker}_{check_tool_name(tool)}"
+    if len(name) > MAX_TOOL_NAME:
+        raise ConfigurationError(
+            f"The tool name {name!r} is longer than {MAX_TOOL_NAME} characters; "
+            "shorten one of its parts."
+        )
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerCall:
+    """A call of a remote tool, as the server describes it to the worker.
+
+    ``key`` is the idempotency key: 64 hexadecimal digits, the same each time this call runs.
+    ``seconds`` is how long the server waits for the result. ``decided_by`` is the user who approved
+    the call, None if it did not require approval. ``is_repeated``: it may have taken effect before.
+    """
+
+    id: str
+    user: str
+    app: str
+    chat: str
+    key: str
+    seconds: float
+    decided_by: str | None = None
+    is_repeated: bool = False
+
+    def as_meta(self) -> dict[str, Any]:
+        """Return the entry for ``_meta``."""
+        return {CALL_KEY: asdict(self)}
+
+
+CURRENT_CALL: ContextVar[WorkerCall | None] = ContextVar("sluicegate_worker_call", default=None)
+
+
+def worker_call() -> WorkerCall | None:
+    """Return the call that a worker's function runs for; None outside of a call."""
+    return CURRENT_CALL.get()
+
+
+def call_from_meta(meta: Mapping[str, Any]) -> WorkerCall | None:
+    """Read the call from ``_meta``; None if the entry is missing or not valid."""
+    entry = meta.get(CALL_KEY)
+    if not isinstance(entry, Mapping):
+        return None
+    texts = {name: entry.get(name) for name in ("id", "user", "app", "chat", "key")}
+    seconds, decided_by = entry.get("seconds"), entry.get("decided_by")
+    if not all(isinstance(text, str) for text in texts.values()):
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+        return None
+    return WorkerCall(
+        **{name: str(text) for name, text in texts.items()},
+        seconds=float(seconds),
+        decided_by=decided_by if isinstance(decided_by, str) else None,
+        is_repeated=entry.get("is_repeated") is True,
+    )
+
+
+def require_mcp() -> None:
+    """Check that the package that speaks the protocol is installed.
+
+    Raises:
+        ConfigurationError: It is not installed.
+    """
+    if find_spec("mcp") is None:
+        raise ConfigurationError(
+            "Remote tool workers need the package mcp; install sluicegate[workers]."
+        )
