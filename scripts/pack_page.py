@@ -1,4 +1,4 @@
-"""Puts the built chat page into the wheel, so that whoever installs it needs no Node.
+"""Put the built chat page into the wheel, so that installing it needs no Node.
 
 An editable install serves the page from the checkout and skips this. A page that is there already
 is taken as it is; ``make wheel`` sees to it that it is up to date.

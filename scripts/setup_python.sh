@@ -26,5 +26,5 @@ UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" \
   echo "uv could not install the packages; trying pip, which takes about a minute." >&2
   $pip -r requirements.lock
 }
-# The project comes last: sync removes whatever the lock does not name.
+# The project is installed last: sync removes packages that the lock does not name.
 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --no-index -e .

@@ -26,7 +26,7 @@ SMALL_CACHES: Final = (
 LARGE: Final = 10 * 1024 * 1024
 """Bytes of the large attachment."""
 PEAK_MIB: Final = 60
-"""MiB above its rest that a server may take while it renders the large attachment."""
+"""MiB above its idle memory that a server may use while it renders the large attachment."""
 GROWTH_MIB: Final = 16
 """MiB that a server may grow in the second half of its turns."""
 
@@ -45,7 +45,7 @@ class Files:
     """What a server held, in MiB: resident after each tenth of ``turns``, and peaks.
 
     ``peaks`` are those of a large attachment over what was held before, by the way it took; none
-    where the system does not tell.
+    if the system does not report it.
     """
 
     turns: int
@@ -81,8 +81,8 @@ def _peaks(server: ServerProcess) -> dict[str, float]:
 
     def upload() -> None:
         nonlocal stored
-        told: dict[str, Any] = post_file(address, f"/api/chats/{chat}/files", data, "image/png")
-        stored = told["url"]
+        response: dict[str, Any] = post_file(address, f"/api/chats/{chat}/files", data, "image/png")
+        stored = response["url"]
 
     def say(message: str, url: str | None) -> None:
         body = chat_body(chat, SHORT, message=message)

@@ -1,4 +1,4 @@
-"""What sockets cost that nobody says anything on, and whether closed ones leave anything."""
+"""Memory cost of idle sockets, and what remains after they are closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What approvals cost that nobody has answered yet."""
+"""Memory cost of pending approvals."""
 
 from __future__ import annotations
 

@@ -265,8 +265,8 @@ def machine() -> dict[str, str]:
 
 def _processor() -> str:
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as told:
-            names = [line.partition(":")[2] for line in told if line.startswith("model name")]
+        with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
+            names = [line.partition(":")[2] for line in cpuinfo if line.startswith("model name")]
     except OSError:
         names = []
     return names[0].strip() if names else platform.machine()

@@ -22,7 +22,7 @@ class Samples:
     ``per_delta`` and ``whole`` come from the answer without waits; where the text is held back,
     ``per_delta`` is a share of the whole. ``first_delta`` from the model
     that awaits a millisecond before each delta. ``client`` is this process's own work per delta,
-    ``server`` that of the server's event loop over the whole answer, where the system tells it: it
+    ``server`` that of the server's event loop over the whole answer, if the system reports it: it
     counts work and no waiting, so other programs hardly disturb it.
     """
 
@@ -40,7 +40,7 @@ class Server(Protocol):
         """Where it listens."""
 
     def loop_seconds(self) -> float | None:
-        """How long its event loop has worked so far; None where nobody can tell."""
+        """CPU seconds of its event loop so far; None if unknown."""
 
 
 def measure(

@@ -42,7 +42,7 @@ class ServerProcess:
         self._command = command
         self._address: Address | None = None
         self._log = folder / "log"
-        # A file and not a pipe: nobody reads what the server says later.
+        # A file, not a pipe: later output of the server is not read.
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 command,

@@ -67,7 +67,7 @@ async def fill(request: Request) -> JSONResponse:
         for copy in range(1, body["events"] // len(first)):
             for row in first:
                 database.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?)", _again(row, copy))
-        # As ADK does it: whoever has read the session before sees that it is another one now.
+        # As ADK does: an earlier reader of the session detects the change.
         now = datetime.now(UTC).replace(tzinfo=None).isoformat(" ", timespec="microseconds")
         database.execute("UPDATE sessions SET update_time = ? WHERE id = ?", (now, body["chat"]))
     return JSONResponse({})

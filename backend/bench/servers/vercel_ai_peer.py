@@ -45,7 +45,7 @@ def build() -> ASGIApp:
     model = ai.Model(id="prepared", provider=Prepared())
     agent = ai.Agent(tools=[])
 
-    async def told(messages: list[Any]) -> AsyncGenerator[str]:
+    async def streamed(messages: list[Any]) -> AsyncGenerator[str]:
         async with agent.run(model, messages) as stream:
             async for text in ai_sdk.to_sse(stream):
                 yield text
@@ -54,6 +54,6 @@ def build() -> ASGIApp:
         body = await request.json()
         asked = [ai_sdk.UIMessage.model_validate(message) for message in body["messages"]]
         messages, _ = ai_sdk.to_messages(asked)
-        return StreamingResponse(told(messages), headers=ai_sdk.UI_MESSAGE_STREAM_HEADERS)
+        return StreamingResponse(streamed(messages), headers=ai_sdk.UI_MESSAGE_STREAM_HEADERS)
 
     return Starlette(routes=[Route("/api/chat", chat, methods=["POST"])])
