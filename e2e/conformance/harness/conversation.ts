@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Patience } from "../../../frontend/client/src/bidi/socket.ts";
-import { type Staged, StagedDecisions } from "../../../frontend/client/src/staged-decisions.ts";
+import { type StagedDecision, StagedDecisions } from "../../../frontend/client/src/approvals.ts";
+import type { ReconnectOptions } from "../../../frontend/client/src/bidi/reconnecting-socket.ts";
 import type { ChatLike, ChatOptions } from "./kit.ts";
 import { judges } from "./kit.ts";
 import { type Combination, kitOf, nameOf, predicate } from "./matrix.ts";
@@ -33,7 +33,7 @@ export interface ConversationOptions {
   readonly combination: Combination;
   /** The posts this chat will make; a second reader joins the last of them. */
   readonly posts: number;
-  readonly patience?: Partial<Patience>;
+  readonly reconnect?: Partial<ReconnectOptions>;
   readonly chatId?: string;
   readonly user?: string;
   readonly messages?: readonly Message[];
@@ -94,7 +94,7 @@ export class Conversation {
       sendAutomaticallyWhen: predicate(this.combination.rule, kit),
       onData: (part) => this.data.push(part),
       ...(options.messages && { messages: options.messages }),
-      ...(options.patience && { patience: options.patience }),
+      ...(options.reconnect && { reconnect: options.reconnect }),
     });
     this.bell.listen(() => {
       // A post that is refused never starts a turn that somebody could join.
@@ -150,7 +150,7 @@ export class Conversation {
   }
 
   /** Say yes with changed arguments, or for the rest of the chat. */
-  async approveWith(tool: string, staged: Staged): Promise<void> {
+  async approveWith(tool: string, staged: StagedDecision): Promise<void> {
     await this.asks(tool);
     this.staged.stage(this.#pendingFor(tool)?.approval?.id ?? "", staged);
     await this.answer(tool, true);

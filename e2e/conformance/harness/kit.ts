@@ -1,4 +1,4 @@
-import type { Patience } from "../../../frontend/client/src/bidi/socket.ts";
+import type { ReconnectOptions } from "../../../frontend/client/src/bidi/reconnecting-socket.ts";
 import { createChatTransport } from "../../../frontend/client/src/chat-transport.ts";
 import * as ai6 from "../clients/ai-6/client.ts";
 import * as ai6Floor from "../clients/ai-6-floor/client.ts";
@@ -52,7 +52,7 @@ export interface ChatOptions {
   /** What that opens its sockets with. */
   readonly webSocket?: typeof WebSocket;
   /** How long the client package's transport waits for what. */
-  readonly patience?: Partial<Patience>;
+  readonly reconnect?: Partial<ReconnectOptions>;
   readonly messages?: readonly Message[];
   readonly sendAutomaticallyWhen?: Predicate;
   readonly onData?: (part: { type: string; data: unknown }) => void;
@@ -107,7 +107,7 @@ function kit(version: Version, client: Client): Kit {
       fetch,
       transport: kind,
       webSocket,
-      patience,
+      reconnect,
       messages,
       ...options
     }) {
@@ -118,7 +118,7 @@ function kit(version: Version, client: Client): Kit {
         headers,
         body,
         ...(webSocket && { webSocket }),
-        ...(patience && { patience }),
+        ...(reconnect && { reconnect }),
       } as const;
       const transport = {
         http: () => new Transport({ api, headers, body, fetch }),

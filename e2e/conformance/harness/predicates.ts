@@ -5,8 +5,8 @@ export {
   s2BidiLiteral,
   s2Sse as s2Corrected,
   s2SseLiteral,
-} from "../../../frontend/client/src/s2-rules.ts";
-export { sendAutomaticallyWhen as makeSafeRule } from "../../../frontend/client/src/send-automatically.ts";
+  sendAutomaticallyWhen as makeSafeRule,
+} from "../../../frontend/client/src/send-automatically.ts";
 
 /** A `sendAutomaticallyWhen` rule. */
 export type Predicate = (state: { messages: Message[] }) => boolean | PromiseLike<boolean>;

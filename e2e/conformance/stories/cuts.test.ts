@@ -44,7 +44,7 @@ async function tell(combination: Combination, cut: Cut): Promise<void> {
     place: { ...place, url: await proxy.open() },
     combination,
     posts: CUTS,
-    patience: { firstWait: 1, longestWait: 50, silence: 250 },
+    reconnect: { initialDelay: 1, maxDelay: 50, idleTimeout: 250 },
   });
   talk.hold("lookup");
   try {

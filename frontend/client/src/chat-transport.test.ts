@@ -3,24 +3,23 @@ import * as ai6 from "../../../e2e/conformance/clients/ai-6/client.ts";
 import * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
 import { CLIENTS, VERSIONS } from "../testing/scripted-chat.ts";
 import { createChatTransport, type Major } from "./chat-transport.ts";
-import { s2Sse } from "./s2-rules.ts";
-import { sendAutomaticallyWhen } from "./send-automatically.ts";
+import { s2Sse, sendAutomaticallyWhen } from "./send-automatically.ts";
 
 interface Post {
-  readonly address: string;
+  readonly url: string;
   readonly method: string | undefined;
   readonly headers: Record<string, string>;
   readonly body: Record<string, unknown>;
 }
 
-/** A `fetch` that answers with an empty stream and keeps what it was asked for. */
-function recording(): { posts: Post[]; fetch: typeof fetch } {
+/** A `fetch` that responds with an empty stream and records its requests. */
+function recordingFetch(): { posts: Post[]; fetch: typeof fetch } {
   const posts: Post[] = [];
   return {
     posts,
-    fetch: async (address, init) => {
+    fetch: async (url, init) => {
       posts.push({
-        address: String(address),
+        url: String(url),
         method: init?.method,
         headers: Object.fromEntries(new Headers(init?.headers)),
         body: JSON.parse(typeof init?.body === "string" ? init.body : "{}"),
@@ -33,7 +32,7 @@ function recording(): { posts: Post[]; fetch: typeof fetch } {
 type Sockets = { url: string; protocols: unknown; frames: Record<string, unknown>[] }[];
 type SocketClass = new (url: string | URL, protocols?: string | string[]) => object;
 
-/** A class of sockets that open at once, end each request, and keep the frames they were sent. */
+/** A WebSocket class that opens immediately, ends each request and records its frames. */
 function recordingSockets(): { sockets: Sockets; webSocket: SocketClass } {
   const sockets: Sockets = [];
   class FakeSocket extends EventTarget {
@@ -71,7 +70,7 @@ function majorOf(version: string): Major {
   return version.startsWith("6") ? 6 : 7;
 }
 
-/** The transports of a version; the types of the majors differ. */
+/** The transports of a version, with the types of AI SDK 7. */
 function transports(version: (typeof VERSIONS)[number]): typeof ai7 {
   return CLIENTS[version] as unknown as typeof ai7;
 }
@@ -79,24 +78,24 @@ function transports(version: (typeof VERSIONS)[number]): typeof ai7 {
 const SEND = { chatId: "c1", messageId: undefined, messages: [], abortSignal: undefined };
 const SUBMIT = { ...SEND, trigger: "submit-message" } as const;
 
-describe.each(VERSIONS)("server-sent events for ai %s", (version) => {
+describe.each(VERSIONS)("the SSE transport for ai %s", (version) => {
   const major = majorOf(version);
   const ai = transports(version);
   const api = "https://example.org/api/chat";
 
-  test("are the AI SDK's own transport", () => {
+  test("is the AI SDK's own transport", () => {
     const transport = createChatTransport({ kind: "sse", ai, api, major });
     expect(transport).toBeInstanceOf(ai.DefaultChatTransport);
   });
 
-  test("name the major and the release in every request", async () => {
-    const { posts, fetch } = recording();
+  test("sends the major and the release with every request", async () => {
+    const { posts, fetch } = recordingFetch();
     const release = "progressive";
     const transport = createChatTransport({ kind: "sse", ai, api, major, release, fetch });
     await transport.sendMessages(SUBMIT);
     await transport.reconnectToStream({ chatId: "c1" });
 
-    expect(posts.map(({ address, method }) => [method, address])).toEqual([
+    expect(posts.map(({ url, method }) => [method, url])).toEqual([
       ["POST", api],
       ["GET", `${api}/c1/stream`],
     ]);
@@ -105,8 +104,8 @@ describe.each(VERSIONS)("server-sent events for ai %s", (version) => {
     }
   });
 
-  test("leave the release to the server if none is wished", async () => {
-    const { posts, fetch } = recording();
+  test("sends no release by default", async () => {
+    const { posts, fetch } = recordingFetch();
     const transport = createChatTransport({ kind: "sse", ai, api, major, fetch });
     await transport.sendMessages(SUBMIT);
 
@@ -114,8 +113,8 @@ describe.each(VERSIONS)("server-sent events for ai %s", (version) => {
     expect(posts[0]?.headers).not.toHaveProperty("x-release");
   });
 
-  test("ask for headers and body at each request, and keep the major", async () => {
-    const { posts, fetch } = recording();
+  test("resolves headers and body for each request, and keeps the major", async () => {
+    const { posts, fetch } = recordingFetch();
     let count = 0;
     const headers = async () => {
       count += 1;
@@ -132,10 +131,10 @@ describe.each(VERSIONS)("server-sent events for ai %s", (version) => {
   });
 });
 
-describe.each(["7", "7-floor"] as const)("sockets for ai %s", (version) => {
+describe.each(["7", "7-floor"] as const)("the WebSocket transport for ai %s", (version) => {
   const ai = transports(version);
 
-  test("name the major and the release in every frame, below the address of the chat", async () => {
+  test("sends the major and the release in every frame", async () => {
     const { sockets, webSocket } = recordingSockets();
     const transport = createChatTransport({
       kind: "websocket",
@@ -166,74 +165,80 @@ describe.each(["7", "7-floor"] as const)("sockets for ai %s", (version) => {
     });
   });
 
-  test("are refused to a client that says it is AI SDK 6", () => {
+  test("is not available for AI SDK 6", () => {
     const options = { kind: "websocket", ai, api: "/api/chat", major: 6 } as const;
     expect(() => createChatTransport(options)).toThrow("needs AI SDK 7.0.138 or newer");
   });
 });
 
-test.each(["6", "6-floor"] as const)("ai %s brings no sockets, and is told so", (version) => {
-  const options = { kind: "websocket", ai: transports(version), api: "/api/chat" } as const;
-  const sentence =
-    'The WebSocket transport needs AI SDK 7.0.138 or newer; use kind: "sse" or "bidi".';
-  expect(() => createChatTransport({ ...options, major: 6 })).toThrow(sentence);
-  expect(() => createChatTransport({ ...options, major: 7 })).toThrow(sentence);
-});
+test.each(["6", "6-floor"] as const)(
+  "ai %s has no WebSocket transport, which is an error",
+  (version) => {
+    const options = { kind: "websocket", ai: transports(version), api: "/api/chat" } as const;
+    const sentence =
+      'The WebSocket transport needs AI SDK 7.0.138 or newer; use kind: "sse" or "bidi".';
+    expect(() => createChatTransport({ ...options, major: 6 })).toThrow(sentence);
+    expect(() => createChatTransport({ ...options, major: 7 })).toThrow(sentence);
+  },
+);
 
-describe.each(["6", "6-floor", "7", "7-floor"] as const)("a kept socket for ai %s", (version) => {
-  const major = majorOf(version);
+describe.each(["6", "6-floor", "7", "7-floor"] as const)(
+  "the BIDI transport for ai %s",
+  (version) => {
+    const major = majorOf(version);
 
-  test.each([
-    { api: "https://example.org/api/chat?key=1", url: "wss://example.org/api/chat/ws?key=1" },
-    { api: "http://127.0.0.1:8000/chat/", url: "ws://127.0.0.1:8000/chat/ws" },
-  ])("is opened below $api and says the major and the release", async ({ api, url }) => {
-    const { sockets, webSocket } = recordingSockets();
-    const transport = createChatTransport({
-      kind: "bidi",
-      api,
-      major,
-      release: "deferred",
-      headers: { "X-Tab": "1" },
-      body: { remember: {} },
-      webSocket,
+    test.each([
+      { api: "https://example.org/api/chat?key=1", url: "wss://example.org/api/chat/ws?key=1" },
+      { api: "http://127.0.0.1:8000/chat/", url: "ws://127.0.0.1:8000/chat/ws" },
+    ])("connects below $api and sends the major and the release", async ({ api, url }) => {
+      const { sockets, webSocket } = recordingSockets();
+      const transport = createChatTransport({
+        kind: "bidi",
+        api,
+        major,
+        release: "deferred",
+        headers: { "X-Tab": "1" },
+        body: { remember: {} },
+        webSocket,
+      });
+      await transport.sendMessages(SUBMIT);
+      await transport.reconnectToStream({ chatId: "c1" });
+
+      const headers = { "x-ai-sdk": String(major), "x-release": "deferred", "x-tab": "1" };
+      const frame = { id: "c1", headers, body: { remember: {} } };
+      expect(sockets).toMatchObject([
+        {
+          url,
+          protocols: undefined,
+          frames: [
+            { ...frame, type: "send" },
+            { ...frame, type: "resume" },
+          ],
+        },
+      ]);
     });
-    await transport.sendMessages(SUBMIT);
-    await transport.reconnectToStream({ chatId: "c1" });
 
-    const headers = { "x-ai-sdk": String(major), "x-release": "deferred", "x-tab": "1" };
-    const frame = { id: "c1", headers, body: { remember: {} } };
-    expect(sockets).toMatchObject([
-      {
-        url,
-        protocols: undefined,
-        frames: [
-          { ...frame, type: "send" },
-          { ...frame, type: "resume" },
-        ],
-      },
-    ]);
-  });
+    test("connects to the live route for a live chat", async () => {
+      const { sockets, webSocket } = recordingSockets();
+      const transport = createChatTransport({
+        kind: "bidi",
+        api: "https://example.org/api/chat?key=1",
+        major,
+        live: { chatId: "a&b" },
+        params: { token: "t" },
+        webSocket,
+      });
+      await transport.sendMessages(SUBMIT);
 
-  test("is opened beside the chats when one is to speak", async () => {
-    const { sockets, webSocket } = recordingSockets();
-    const transport = createChatTransport({
-      kind: "bidi",
-      api: "https://example.org/api/chat?key=1",
-      major,
-      live: { chatId: "a&b" },
-      params: { token: "t" },
-      webSocket,
+      expect(sockets[0]).toMatchObject({
+        url: "wss://example.org/api/live?key=1&token=t&chat=a%26b",
+        protocols: ["sluicegate.live.v1"],
+      });
     });
-    await transport.sendMessages(SUBMIT);
+  },
+);
 
-    expect(sockets[0]).toMatchObject({
-      url: "wss://example.org/api/live?key=1&token=t&chat=a%26b",
-      protocols: ["sluicegate.live.v1"],
-    });
-  });
-});
-
-test("the types fit the Chat of both majors", () => {
+test("the transports are assignable to the Chat of both majors", () => {
   const api = "/api/chat";
   const rule = sendAutomaticallyWhen();
   const { DefaultChatTransport } = ai6;

@@ -1,34 +1,34 @@
 import type { UIMessage } from "ai";
 import { BidiChatTransport } from "./bidi/bidi-transport.ts";
-import type { Patience } from "./bidi/socket.ts";
+import type { ReconnectOptions } from "./bidi/reconnecting-socket.ts";
+import { type HeaderSource, loadChat, resolveHeaders, urlBelow, urlBeside } from "./chat-api.ts";
 import type { SocketClass } from "./refusals.ts";
-import { below, beside, type HeaderSource, resolveHeaders } from "./requests.ts";
-import { loadChat } from "./stored-chat.ts";
 
-/** The AI SDK's major, which decides the chunks that the server may use. */
+/** The major version of the AI SDK; it determines the chunk types that the server may send. */
 export type Major = 6 | 7;
 
 /**
- * How the server is to release texts and results while approvals wait (S2-R30): after the last one,
- * the same with a first look at plain answers (AI SDK 7), or as they come.
+ * The release policy for text and results while approvals are pending (S2-R30): `deferred` until the
+ * last decision, `preview` the same with text streamed until the first tool call (AI SDK 7), or
+ * `progressive` as they are produced.
  */
 export type Release = "deferred" | "preview" | "progressive";
 
-/** What every kind of transport takes. */
+/** The options of every kind of transport. */
 interface CommonOptions {
-  /** The address of the chat, such as `/api/chat`, for every kind. */
+  /** The URL of the chat route, such as `/api/chat`, for every kind. */
   readonly api: string;
-  /** The major of the `ai` that is handed in. */
+  /** The major version of the caller's `ai`. */
   readonly major: Major;
-  /** Left out, the server's own setting holds. */
+  /** Defaults to the server's setting. */
   readonly release?: Release;
-  /** Further headers, sent with each request; on a socket, with each frame. */
+  /** Additional headers of each request; on a socket, of each frame. */
   readonly headers?: HeaderSource;
-  /** Further properties of the body; a function is asked for each request. */
+  /** Additional properties of the body; a function is called for each request. */
   readonly body?: object | (() => object | Promise<object>);
 }
 
-/** Server-sent events over `fetch`, by the AI SDK's `DefaultChatTransport`. */
+/** Server-sent events over `fetch`, with the AI SDK's `DefaultChatTransport`. */
 export interface SseOptions<Transport> extends CommonOptions {
   readonly kind: "sse";
   /** The caller's `ai`, or an object with its transports. */
@@ -37,35 +37,34 @@ export interface SseOptions<Transport> extends CommonOptions {
   readonly credentials?: RequestCredentials;
 }
 
-/** One socket for all chats, by the `WebSocketChatTransport` of AI SDK 7. */
+/** One socket for all chats, with the `WebSocketChatTransport` of AI SDK 7. */
 export interface WebSocketOptions<Transport> extends CommonOptions {
   readonly kind: "websocket";
   /** The caller's `ai`, or an object with its transports. */
   readonly ai: { readonly WebSocketChatTransport?: new (options: WebSocketInit) => Transport };
   readonly protocols?: string | string[];
-  /** Query parameters of the handshake, asked for at each connection. */
+  /** Query parameters of the handshake; a function is called for each connection. */
   readonly params?: Record<string, string> | (() => Record<string, string>);
-  /** The class that opens sockets, where the platform's own is not to be used. */
+  /** The WebSocket class; defaults to the platform's. */
   readonly webSocket?: SocketClass;
 }
 
-/** One socket by `BidiChatTransport`, for AI SDK 6 and 7: it connects again, and it can carry voice. */
-export interface BidiChatOptions extends CommonOptions {
+/** One reconnecting socket with `BidiChatTransport`, for AI SDK 6 and 7; it can carry voice. */
+export interface BidiOptions extends CommonOptions {
   readonly kind: "bidi";
-  /** The chat to speak in, over the address `live` beside `api`; without it there is text alone. */
+  /** The chat to connect to over the `live` route beside `api`; if undefined, text only. */
   readonly live?: { readonly chatId: string };
-  /** Query parameters of the handshake, asked for at each connection. */
+  /** Query parameters of the handshake; a function is called for each connection. */
   readonly params?: Record<string, string> | (() => Record<string, string>);
-  /** The class that opens sockets, where the platform's own is not to be used. */
+  /** The WebSocket class; defaults to the platform's. */
   readonly webSocket?: SocketClass;
-  /** Loads what was answered while there was no connection. */
+  /** Loads the chat to recover responses that ended without a connection. */
   readonly fetch?: typeof fetch;
   readonly credentials?: RequestCredentials;
-  /** How long to wait for what. */
-  readonly patience?: Partial<Patience>;
+  readonly reconnect?: Partial<ReconnectOptions>;
 }
 
-/** The subprotocol with audio in binary frames. */
+/** The WebSocket subprotocol with audio in binary frames. */
 const LIVE_PROTOCOL = "sluicegate.live.v1";
 
 type Init = {
@@ -73,25 +72,25 @@ type Init = {
   body?: object | (() => object | Promise<object>);
 };
 
-/** What the AI SDK's `DefaultChatTransport` is made with. */
+/** The constructor options of the AI SDK's `DefaultChatTransport`. */
 export type SseInit = Init & {
   api: string;
   fetch?: typeof fetch;
   credentials?: RequestCredentials;
 };
 
-/** What the AI SDK's `WebSocketChatTransport` is made with. */
+/** The constructor options of the AI SDK's `WebSocketChatTransport`. */
 export type WebSocketInit = Init & {
   url: string;
   protocols?: string | string[];
   params?: Record<string, string> | (() => Record<string, string>);
-  /** The AI SDK has a type of its own for such a class; this one fits it whatever it is. */
+  /** Assignable to the AI SDK's own type of this option in every version. */
   webSocket?: new (
-    ...given: unknown[]
+    ...args: unknown[]
   ) => never;
 };
 
-function common({ major, release, headers, body }: CommonOptions): Init {
+function commonInit({ major, release, headers, body }: CommonOptions): Init {
   const own = { "x-ai-sdk": String(major), ...(release && { "x-release": release }) };
   return {
     headers: async () => ({ ...(await resolveHeaders(headers)), ...own }),
@@ -99,17 +98,17 @@ function common({ major, release, headers, body }: CommonOptions): Init {
   };
 }
 
-function overSse<Transport>(options: SseOptions<Transport>): Transport {
+function createSseTransport<Transport>(options: SseOptions<Transport>): Transport {
   const { ai, api, fetch, credentials } = options;
   return new ai.DefaultChatTransport({
-    ...common(options),
+    ...commonInit(options),
     api,
     ...(fetch && { fetch }),
     ...(credentials && { credentials }),
   });
 }
 
-function overWebSocket<Transport>(options: WebSocketOptions<Transport>): Transport {
+function createWebSocketTransport<Transport>(options: WebSocketOptions<Transport>): Transport {
   const { ai, api, major, protocols, params, webSocket } = options;
   if (major === 6 || ai.WebSocketChatTransport === undefined) {
     throw new Error(
@@ -117,52 +116,54 @@ function overWebSocket<Transport>(options: WebSocketOptions<Transport>): Transpo
     );
   }
   return new ai.WebSocketChatTransport({
-    ...common(options),
-    url: below(api, "/ws"),
+    ...commonInit(options),
+    url: urlBelow(api, "/ws"),
     ...(protocols && { protocols }),
     ...(params && { params }),
-    ...(webSocket && { webSocket: webSocket as new (...given: unknown[]) => never }),
+    ...(webSocket && { webSocket: webSocket as new (...args: unknown[]) => never }),
   });
 }
 
-function overBidi<Message extends UIMessage>(options: BidiChatOptions): BidiChatTransport<Message> {
-  const { api, major, live, params, webSocket, fetch, credentials, patience } = options;
-  const { headers, body } = common(options);
-  const apiUrl = beside(api, "");
-  const given = () => (typeof params === "function" ? params() : params);
+function createBidiTransport<Message extends UIMessage>(
+  options: BidiOptions,
+): BidiChatTransport<Message> {
+  const { api, major, live, params, webSocket, fetch, credentials, reconnect } = options;
+  const { headers, body } = commonInit(options);
+  const apiUrl = urlBeside(api, "");
+  const resolveParams = () => (typeof params === "function" ? params() : params);
   return new BidiChatTransport<Message>({
-    url: live ? beside(api, "/live") : below(api, "/ws"),
+    url: live ? urlBeside(api, "/live") : urlBelow(api, "/ws"),
     major,
     headers,
     body,
     webSocket,
-    patience,
-    stored: (chatId) => loadChat({ apiUrl, chatId, headers, credentials, fetch }),
+    reconnect,
+    loadChat: (chatId) => loadChat({ apiUrl, chatId, headers, credentials, fetch }),
     ...(live && { protocols: [LIVE_PROTOCOL] }),
-    params: () => ({ ...given(), ...(live && { chat: live.chatId }) }),
+    params: () => ({ ...resolveParams(), ...(live && { chat: live.chatId }) }),
   });
 }
 
 /**
- * A transport that tells the server which chunks and which release this client wants: the AI SDK's
- * own for `sse` and `websocket`, a `BidiChatTransport` for `bidi`.
+ * Create a transport that sends the major version and the release policy in the headers `x-ai-sdk`
+ * and `x-release`: the AI SDK's own for `sse` and `websocket`, a `BidiChatTransport` for `bidi`.
  *
- * Throws an `Error` if a WebSocket is asked for on AI SDK 6, which brings no transport for it.
+ * Throws an `Error` for kind `websocket` on AI SDK 6, which has no such transport.
  */
 export function createChatTransport<Transport>(options: SseOptions<Transport>): Transport;
 export function createChatTransport<Transport>(options: WebSocketOptions<Transport>): Transport;
 export function createChatTransport<Message extends UIMessage>(
-  options: BidiChatOptions,
+  options: BidiOptions,
 ): BidiChatTransport<Message>;
 export function createChatTransport<Transport>(
-  options: SseOptions<Transport> | WebSocketOptions<Transport> | BidiChatOptions,
+  options: SseOptions<Transport> | WebSocketOptions<Transport> | BidiOptions,
 ): Transport | BidiChatTransport {
   switch (options.kind) {
     case "sse":
-      return overSse(options);
+      return createSseTransport(options);
     case "websocket":
-      return overWebSocket(options);
+      return createWebSocketTransport(options);
     case "bidi":
-      return overBidi(options);
+      return createBidiTransport(options);
   }
 }

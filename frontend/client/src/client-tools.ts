@@ -1,54 +1,60 @@
-import { type ChatMessage, isTool, lastAnswer, type MessagePart, toolName } from "./messages.ts";
+import {
+  type ChatMessage,
+  isToolPart,
+  lastAssistantParts,
+  type MessagePart,
+  toolName,
+} from "./messages.ts";
 
-/** What a client-side tool is told about its call. */
+/** The second argument of a client-side tool. */
 export interface ClientToolCall {
   readonly toolCallId: string;
   readonly toolName: string;
-  /** Aborted when the person stops the turn or leaves the chat. */
+  /** Aborted when the user stops the turn or leaves the chat. */
   readonly signal: AbortSignal;
 }
 
-/** A tool that the page runs; what it returns is the output, what it throws the error. */
+/** A tool that the page executes: its return value is the output, an exception the error. */
 export type ClientTool = (input: never, call: ClientToolCall) => unknown;
 
 /** Client-side tools by name. */
 export type ClientTools = Readonly<Record<string, ClientTool>>;
 
-/** A call that waits for the page. */
+/** A client-side call without an output. */
 export interface OpenCall {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly input: unknown;
 }
 
-/** How a call ended. */
+/** The outcome of a client-side call, as `addToolOutput` takes it. */
 export type ClientToolOutcome =
   | { readonly state: "output-available"; readonly output: unknown }
   | { readonly state: "output-error"; readonly errorText: string };
 
-function isOpen(part: MessagePart, isDecided: (approvalId: string) => boolean): boolean {
+function isOpenCall(part: MessagePart, isAccepted: (approvalId: string) => boolean): boolean {
   const { approval, state } = part;
-  if (!isTool(part) || part.providerExecuted === true) return false;
+  if (!isToolPart(part) || part.providerExecuted === true) return false;
   if (state === "input-available") {
     return approval === undefined || approval.approved === true || approval.isAutomatic === true;
   }
-  // A stored message shows a gated call so from the yes to the output.
-  return state === "approval-responded" && approval?.approved === true && isDecided(approval.id);
+  // A stored message has this state for an approved call until its output is added.
+  return state === "approval-responded" && approval?.approved === true && isAccepted(approval.id);
 }
 
 /**
- * The calls of the last message that wait for the page.
+ * The client-side calls of the last message that have no output.
  *
- * To be asked of messages at rest alone: while a response comes in, the request for an approval of
- * a call may stand behind the call itself. `isDecided` tells whether the server knows of a yes.
+ * Call it only between responses: in a stream, the approval request for a call may follow the call
+ * itself. `isAccepted` returns whether the server has accepted the decision on an approval.
  */
 export function openCalls(
   messages: readonly ChatMessage[],
   tools: ClientTools,
-  isDecided: (approvalId: string) => boolean,
+  isAccepted: (approvalId: string) => boolean,
 ): OpenCall[] {
-  return lastAnswer(messages)
-    .filter((part) => isOpen(part, isDecided) && Object.hasOwn(tools, toolName(part)))
+  return lastAssistantParts(messages)
+    .filter((part) => isOpenCall(part, isAccepted) && Object.hasOwn(tools, toolName(part)))
     .map((part) => ({
       toolCallId: part.toolCallId ?? "",
       toolName: toolName(part),
@@ -56,32 +62,31 @@ export function openCalls(
     }));
 }
 
-/** Runs each call once. */
-export class ClientToolRuns {
+/** Executes client-side calls, each one once. */
+export class ClientToolExecutor {
   readonly #started = new Set<string>();
-  #leaving = new AbortController();
+  #abortController = new AbortController();
 
-  /**
-   * Run what has not been run yet, and tell the outcome of each unless `abort` came first.
-   */
-  run(
+  /** Execute the calls that were not started before; `onOutcome` is not called after `abort`. */
+  execute(
     calls: readonly OpenCall[],
     tools: ClientTools,
-    tell: (call: OpenCall, outcome: ClientToolOutcome) => void,
+    onOutcome: (call: OpenCall, outcome: ClientToolOutcome) => void,
   ): void {
     for (const call of calls) {
       if (this.#started.has(call.toolCallId)) continue;
       this.#started.add(call.toolCallId);
-      const { signal } = this.#leaving;
+      const { signal } = this.#abortController;
       void this.#outcome(call, tools[call.toolName], signal).then((outcome) => {
-        if (!signal.aborted) tell(call, outcome);
+        if (!signal.aborted) onOutcome(call, outcome);
       });
     }
   }
 
+  /** Abort the running calls and discard their outcomes. */
   abort(): void {
-    this.#leaving.abort();
-    this.#leaving = new AbortController();
+    this.#abortController.abort();
+    this.#abortController = new AbortController();
   }
 
   async #outcome(
@@ -91,10 +96,10 @@ export class ClientToolRuns {
   ): Promise<ClientToolOutcome> {
     try {
       const output = await tool?.(input as never, { toolCallId, toolName, signal });
-      // JSON has no undefined, and an output has to be there.
+      // JSON has no undefined, and the output is required.
       return { state: "output-available", output: output ?? null };
-    } catch (fault) {
-      const errorText = fault instanceof Error && fault.message ? fault.message : "It failed.";
+    } catch (error) {
+      const errorText = error instanceof Error && error.message ? error.message : "It failed.";
       return { state: "output-error", errorText };
     }
   }

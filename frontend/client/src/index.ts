@@ -1,3 +1,4 @@
+export { type PendingApproval, pendingApprovals } from "./approvals.ts";
 export {
   type Levels,
   type SpokenTurn,
@@ -5,11 +6,12 @@ export {
   type VoiceOptions,
   type VoiceState,
 } from "./audio/voice.ts";
-export { BidiChatTransport, type BidiOptions } from "./bidi/bidi-transport.ts";
+export { BidiChatTransport, type BidiChatTransportOptions } from "./bidi/bidi-transport.ts";
 export type { LiveEvents, LiveFrame } from "./bidi/live-events.ts";
-export type { Patience } from "./bidi/socket.ts";
+export type { ReconnectOptions } from "./bidi/reconnecting-socket.ts";
+export { type HeaderSource, type StopOptions, stopChat } from "./chat-api.ts";
 export {
-  type BidiChatOptions,
+  type BidiOptions,
   createChatTransport,
   type Major,
   type Release,
@@ -19,14 +21,14 @@ export {
   type WebSocketOptions,
 } from "./chat-transport.ts";
 export type { Approval, ChatMessage, MessagePart, SendRule } from "./messages.ts";
-export { type PendingApproval, pendingApprovals } from "./pending-approvals.ts";
 export { type PlayerOptions, PlayerTransport } from "./player-transport.ts";
-export { type StopOptions, stopChat } from "./real-stop.ts";
 export { RequestRefused } from "./refusals.ts";
-export type { HeaderSource } from "./requests.ts";
-export { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-rules.ts";
 export {
   type SafeSendRule,
   type SendAutomaticallyOptions,
+  s2Bidi,
+  s2BidiLiteral,
+  s2Sse,
+  s2SseLiteral,
   sendAutomaticallyWhen,
 } from "./send-automatically.ts";

@@ -1,20 +1,20 @@
-/** The `approval` of a tool part, as both majors of the AI SDK hold it. */
+/** The `approval` of a tool part, as both majors of the AI SDK represent it. */
 export interface Approval {
   readonly id: string;
   readonly approved?: boolean | undefined;
   readonly reason?: string | undefined;
-  /** Why the agent asks, as it puts it; AI SDK 7. */
+  /** Why the agent requests the approval; AI SDK 7. */
   readonly requestReason?: string | undefined;
-  /** What the server tells about the tool: its name, deadline, schema, what may be done. */
+  /** The server's description of the tool: name, deadline, JSON schema, permitted decisions. */
   readonly descriptor?: unknown;
-  /** The server has decided by itself; AI SDK 7. */
+  /** Whether the server decided by itself; AI SDK 7. */
   readonly isAutomatic?: boolean | undefined;
 }
 
 /**
- * What the rules read of a part of a message.
+ * The properties of a message part that this package reads.
  *
- * The `UIMessage` of AI SDK 6 and of 7 both fit this shape; their own types differ.
+ * The `UIMessage` parts of AI SDK 6 and 7 are both assignable to this type; their own types differ.
  */
 export interface MessagePart {
   readonly type: string;
@@ -27,18 +27,18 @@ export interface MessagePart {
   readonly approval?: Approval | undefined;
 }
 
-/** What the rules read of a message. */
+/** The properties of a message that this package reads. */
 export interface ChatMessage {
   readonly id: string;
   readonly role: "system" | "user" | "assistant";
   readonly parts: readonly MessagePart[];
 }
 
-/** A `sendAutomaticallyWhen` rule: whether the messages, as they are now, are to be sent. */
+/** A `sendAutomaticallyWhen` rule: returns whether the current messages are to be sent. */
 export type SendRule = (state: { readonly messages: readonly ChatMessage[] }) => boolean;
 
-/** Whether a part is a tool call, of a declared tool or of one named while the agent runs. */
-export function isTool(part: MessagePart): boolean {
+/** Whether a part is a tool call, of a static or a dynamic tool. */
+export function isToolPart(part: MessagePart): boolean {
   return part.type === "dynamic-tool" || part.type.startsWith("tool-");
 }
 
@@ -47,13 +47,15 @@ export function toolName(part: MessagePart): string {
   return part.type === "dynamic-tool" ? (part.toolName ?? "") : part.type.slice("tool-".length);
 }
 
-/** Whether a part waits for a person; one that the server decides by itself does not. */
-export function asks(part: MessagePart): boolean {
-  return isTool(part) && part.state === "approval-requested" && part.approval?.isAutomatic !== true;
+/** Whether a part waits for a person's decision; an automatic approval does not. */
+export function isPendingApproval(part: MessagePart): boolean {
+  return (
+    isToolPart(part) && part.state === "approval-requested" && part.approval?.isAutomatic !== true
+  );
 }
 
-/** The parts of the last message if it is the assistant's, else none. */
-export function lastAnswer(messages: readonly ChatMessage[]): readonly MessagePart[] {
+/** The parts of the last message if its role is `assistant`, else none. */
+export function lastAssistantParts(messages: readonly ChatMessage[]): readonly MessagePart[] {
   const message = messages.at(-1);
   return message?.role === "assistant" ? message.parts : [];
 }

@@ -4,11 +4,11 @@ type SendOptions<Message extends UIMessage> = Parameters<ChatTransport<Message>[
 type ResumeOptions = Parameters<ChatTransport<UIMessage>["reconnectToStream"]>[0];
 type Chunks = Awaited<ReturnType<ChatTransport<UIMessage>["sendMessages"]>>;
 
-/** What a `PlayerTransport` is made with. */
+/** The options of a `PlayerTransport`. */
 export interface PlayerOptions {
-  /** Leave the recorded pauses between chunks, up to 3 s each. */
+  /** Keep the recorded pauses between chunks, up to 3 s each. */
   readonly paced?: boolean | undefined;
-  /** Called when a chunk may follow, with the milliseconds to wait; instead of a timer. */
+  /** Waits for the given milliseconds before a chunk; defaults to a timer. */
   readonly pause?: ((milliseconds: number) => Promise<unknown>) | undefined;
 }
 
@@ -53,7 +53,7 @@ interface Entry {
 
 interface Turn {
   readonly number: number;
-  readonly asked: Body;
+  readonly request: Body;
   readonly chunks: Entry[];
   refusal?: string;
 }
@@ -61,15 +61,15 @@ interface Turn {
 const FORMAT = "sluicegate-recording";
 const VERSION = 1;
 const REDACTED = "[redacted]";
-const MOST_PAUSED = 3_000;
-const SHOWN = 60;
+const MAX_PAUSE = 3_000;
+const MAX_LENGTH = 60;
 
 /**
- * A transport that plays a recording, for a page or a test without a server.
+ * A transport that replays a recording, for a page or a test without a server.
  *
- * Each message that is sent is answered as it was; one that says something else than the recorded
- * one fails with an `Error` that names the first difference, and may be sent again. Every chat id
- * has a place of its own.
+ * Each request gets the recorded response. A request that differs from the recorded one rejects with
+ * an `Error` that names the first difference, and may be sent again. Each chat id is replayed from
+ * the beginning of the recording.
  */
 export class PlayerTransport<Sent extends UIMessage = UIMessage> implements ChatTransport<Sent> {
   readonly resumeStreamIsReplay = true;
@@ -77,10 +77,10 @@ export class PlayerTransport<Sent extends UIMessage = UIMessage> implements Chat
   readonly #pause: ((milliseconds: number) => Promise<unknown>) | undefined;
   readonly #played = new Map<string, number>();
 
-  /** Take the text of a recording; throws an `Error` if it is none of this version. */
+  /** `recording` is JSON Lines; throws an `Error` if it is not a recording of version 1. */
   constructor(recording: string, options: PlayerOptions = {}) {
-    this.#turns = turnsOf(recording);
-    this.#pause = options.paced ? (options.pause ?? waiting) : undefined;
+    this.#turns = parseTurns(recording);
+    this.#pause = options.paced ? (options.pause ?? delay) : undefined;
   }
 
   async sendMessages(options: SendOptions<Sent>): Promise<Chunks> {
@@ -96,13 +96,13 @@ export class PlayerTransport<Sent extends UIMessage = UIMessage> implements Chat
     const continued = messages.find(({ id, role }) => role === "assistant" && id === messageId);
     const last = messages.at(-1);
     const message = last?.role === "user" ? last : (continued ?? last);
-    const wrong = difference(turn.asked, {
+    const difference = firstDifference(turn.request, {
       trigger,
       ...(message && { message: message as Message }),
       ...(options.body as Body | undefined),
     });
-    if (wrong !== undefined) {
-      throw new Error(`Turn ${turn.number} differs from the recording: ${wrong}.`);
+    if (difference !== undefined) {
+      throw new Error(`Turn ${turn.number} differs from the recording: ${difference}.`);
     }
     this.#played.set(chatId, turn.number);
     if (turn.refusal !== undefined) throw new Error(turn.refusal);
@@ -116,27 +116,27 @@ export class PlayerTransport<Sent extends UIMessage = UIMessage> implements Chat
     return this.#stream(turn, undefined);
   }
 
-  /** The next turn of that kind; between two that are sent, others may be left out. */
+  /** The next turn of a kind; resumes and stops between two sends may be skipped. */
   #next(chatId: string, kind: string): Turn | undefined {
     const played = this.#played.get(chatId) ?? 0;
     for (const turn of this.#turns) {
       if (turn.number <= played) continue;
-      if (turn.asked.type === kind) return turn;
-      if (turn.asked.type === "send") return undefined;
+      if (turn.request.type === kind) return turn;
+      if (turn.request.type === "send") return undefined;
     }
     return undefined;
   }
 
   #stream(turn: Turn, signal: AbortSignal | undefined): Chunks {
-    const left = [...turn.chunks];
+    const remaining = [...turn.chunks];
     const stream = new ReadableStream<unknown>({
       pull: async (controller) => {
-        const entry = left.shift();
+        const entry = remaining.shift();
         if (entry === undefined) {
           controller.close();
           return;
         }
-        await this.#pause?.(Math.min(entry.delta_ms, MOST_PAUSED));
+        await this.#pause?.(Math.min(entry.delta_ms, MAX_PAUSE));
         if (signal?.aborted) controller.error(signal.reason);
         else controller.enqueue(structuredClone(entry.body));
       },
@@ -145,58 +145,59 @@ export class PlayerTransport<Sent extends UIMessage = UIMessage> implements Chat
   }
 }
 
-function waiting(milliseconds: number): Promise<void> {
-  return new Promise((passed) => setTimeout(passed, milliseconds));
+function delay(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
-function turnsOf(recording: string): Turn[] {
-  // What stands behind the last line break was cut while it was written.
+function parseTurns(recording: string): Turn[] {
+  // A last line without a line break was not written completely.
   const [first = "", ...lines] = recording.split("\n").slice(0, -1);
-  const header = parsed(first, 1) as { format?: string; version?: number };
+  const header = parseObject(first, 1) as { format?: string; version?: number };
   if (header.format !== FORMAT || header.version !== VERSION) {
     throw new Error(`This is not a ${FORMAT} of version ${VERSION}.`);
   }
   const turns = new Map<number, Turn>();
   for (const [index, line] of lines.entries()) {
-    const entry = parsed(line, index + 2) as Entry;
+    const entry = parseObject(line, index + 2) as Entry;
     const { turn: number, kind, body } = entry;
-    if (kind === "request") turns.set(number, { number, asked: body, chunks: [] });
+    if (kind === "request") turns.set(number, { number, request: body, chunks: [] });
     const turn = turns.get(number);
     if (kind === "chunk") turn?.chunks.push(entry);
-    // An error of a live run is no answer to the request before it.
-    const refuses = kind === "frame" && body.type === "error" && body.requestId !== "live";
-    if (refuses && turn) turn.refusal = body.errorText ?? "";
+    // An error frame of the live run does not belong to a request.
+    const isRefusal = kind === "frame" && body.type === "error" && body.requestId !== "live";
+    if (isRefusal && turn) turn.refusal = body.errorText ?? "";
   }
   return [...turns.values()];
 }
 
-function parsed(line: string, number: number): object {
+function parseObject(line: string, number: number): object {
   try {
     const value: unknown = JSON.parse(line);
     if (typeof value === "object" && value !== null) return value;
   } catch {
-    // The line is named below.
+    // The error below names the line.
   }
   throw new Error(`Line ${number} of the recording is not an object in JSON.`);
 }
 
-/** The first thing that a request says otherwise than the recorded one, as part of a sentence. */
-function difference(asked: Body, posted: Body): string | undefined {
-  const recorded = new Map(said(asked));
-  const given = new Map(said(posted));
-  for (const [what, words] of recorded) {
-    if (!given.has(what)) return `${what} is missing, which was ${shown(words)}`;
-    const other = given.get(what);
-    if (!isSame(words, other)) return `${what} is ${shown(other)} and was ${shown(words)}`;
+/** The first difference between a recorded and a sent request, as part of a sentence. */
+function firstDifference(recordedBody: Body, sentBody: Body): string | undefined {
+  const recorded = new Map(comparedValues(recordedBody));
+  const sent = new Map(comparedValues(sentBody));
+  for (const [name, value] of recorded) {
+    if (!sent.has(name)) return `${name} is missing, which was ${formatValue(value)}`;
+    const other = sent.get(name);
+    if (!isSame(value, other))
+      return `${name} is ${formatValue(other)} and was ${formatValue(value)}`;
   }
-  for (const [what, words] of given) {
-    if (!recorded.has(what)) return `${what} is ${shown(words)} and was not there`;
+  for (const [name, value] of sent) {
+    if (!recorded.has(name)) return `${name} is ${formatValue(value)} and was not there`;
   }
   return undefined;
 }
 
-/** What a server reads of a request. */
-function* said(body: Body): Generator<[what: string, words: unknown]> {
+/** The values of a request that the server reads, by name. */
+function* comparedValues(body: Body): Generator<[name: string, value: unknown]> {
   const parts = body.message?.parts ?? [];
   yield ["the message's role", body.message?.role];
   yield ["the trigger", body.trigger ?? "submit-message"];
@@ -207,14 +208,14 @@ function* said(body: Body): Generator<[what: string, words: unknown]> {
     for (const [index, file] of files.entries()) yield [`file ${index + 1}`, file.mediaType];
     return;
   }
-  for (const part of parts) yield* answers(part);
-  for (const what of ["edits", "remember"] as const) {
-    const staged = body[what];
-    if (staged && Object.keys(staged).length > 0) yield [`what it says under ${what}`, staged];
+  for (const part of parts) yield* decisionAndOutput(part);
+  for (const property of ["edits", "remember"] as const) {
+    const staged = body[property];
+    if (staged && Object.keys(staged).length > 0) yield [`what it says under ${property}`, staged];
   }
 }
 
-function* answers(part: Part): Generator<[what: string, words: unknown]> {
+function* decisionAndOutput(part: Part): Generator<[name: string, value: unknown]> {
   const tool = part.toolName ?? (part.type ?? "").replace(/^tool-/, "");
   const { approval, state, toolCallId } = part;
   if (approval?.approved !== undefined) {
@@ -229,25 +230,25 @@ function* answers(part: Part): Generator<[what: string, words: unknown]> {
   }
 }
 
-/** Whether two values are the same; what was redacted is anything. */
-function isSame(recorded: unknown, given: unknown): boolean {
+/** Whether two JSON values are equal; a redacted value equals any other. */
+function isSame(recorded: unknown, sent: unknown): boolean {
   if (recorded === REDACTED) return true;
-  if (typeof recorded !== "object" || typeof given !== "object" || !recorded || !given) {
-    return Object.is(recorded, given);
+  if (typeof recorded !== "object" || typeof sent !== "object" || !recorded || !sent) {
+    return Object.is(recorded, sent);
   }
   const keys = Object.keys(recorded);
   return (
-    Array.isArray(recorded) === Array.isArray(given) &&
-    keys.length === Object.keys(given).length &&
+    Array.isArray(recorded) === Array.isArray(sent) &&
+    keys.length === Object.keys(sent).length &&
     keys.every(
       (key) =>
-        Object.hasOwn(given, key) &&
-        isSame((recorded as Record<string, unknown>)[key], (given as Record<string, unknown>)[key]),
+        Object.hasOwn(sent, key) &&
+        isSame((recorded as Record<string, unknown>)[key], (sent as Record<string, unknown>)[key]),
     )
   );
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
-  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 1)}…`;
+  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH - 1)}…`;
 }

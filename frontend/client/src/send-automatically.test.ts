@@ -1,65 +1,65 @@
 import { describe, expect, test } from "vitest";
 import {
+  APPROVED,
+  DENIED,
   expected,
   KINDS,
   locate,
   lookup,
-  MARKED,
   message,
-  NO,
   pay,
   RULES,
-  YES,
-} from "../testing/kinds.ts";
+  SERVER_SIDE,
+} from "../testing/part-kinds.ts";
 import type { ChatMessage, MessagePart } from "./messages.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 
 const STEP: MessagePart = { type: "step-start" };
 
-describe.each(RULES)("the rule $name", ({ names, at }) => {
-  const rule = () => sendAutomaticallyWhen(names);
+describe.each(RULES)("the rule $name", ({ options, column }) => {
+  const rule = () => sendAutomaticallyWhen(options);
 
   describe.each(KINDS)("with $kind", ({ part, last, earlier }) => {
     test("alone in the last step", () => {
-      expect(rule()(message(STEP, part))).toBe(expected(last[at]));
+      expect(rule()(message(STEP, part))).toBe(expected(last[column]));
     });
 
-    test("alone and without steps", () => {
-      expect(rule()(message(part))).toBe(expected(last[at]));
+    test("alone without steps", () => {
+      expect(rule()(message(part))).toBe(expected(last[column]));
     });
 
     test("in a step before an empty one", () => {
-      expect(rule()(message(STEP, part, STEP))).toBe(expected(earlier[at]));
+      expect(rule()(message(STEP, part, STEP))).toBe(expected(earlier[column]));
     });
 
     test("in one step with each other kind", () => {
       for (const other of KINDS) {
-        const wanted = expected(last[at], other.last[at]);
-        expect(rule()(message(STEP, part, other.part)), other.kind).toBe(wanted);
-        expect(rule()(message(STEP, other.part, part)), other.kind).toBe(wanted);
+        const expectation = expected(last[column], other.last[column]);
+        expect(rule()(message(STEP, part, other.part)), other.kind).toBe(expectation);
+        expect(rule()(message(STEP, other.part, part)), other.kind).toBe(expectation);
       }
     });
 
     test("in a step before each other kind", () => {
       for (const other of KINDS) {
-        const wanted = expected(earlier[at], other.last[at]);
-        expect(rule()(message(STEP, part, STEP, other.part)), other.kind).toBe(wanted);
+        const expectation = expected(earlier[column], other.last[column]);
+        expect(rule()(message(STEP, part, STEP, other.part)), other.kind).toBe(expectation);
       }
     });
 
-    test("never twice as it is, and again once it is forgotten", () => {
-      const made = rule();
-      const first = made(message(STEP, part));
-      expect(made(message(STEP, part))).toBe(false);
-      made.forget("another");
-      expect(made(message(STEP, part))).toBe(false);
-      made.forget("m1");
-      expect(made(message(STEP, part))).toBe(first);
-      made.forget();
-      expect(made(message(STEP, part))).toBe(first);
+    test("once for the same message, and again after forget", () => {
+      const created = rule();
+      const first = created(message(STEP, part));
+      expect(created(message(STEP, part))).toBe(false);
+      created.forget("another");
+      expect(created(message(STEP, part))).toBe(false);
+      created.forget("m1");
+      expect(created(message(STEP, part))).toBe(first);
+      created.forget();
+      expect(created(message(STEP, part))).toBe(first);
     });
 
-    test("never behind a message of the user", () => {
+    test("never after a user message", () => {
       const { messages } = message(STEP, part);
       const user: ChatMessage = { id: "u2", role: "user", parts: [] };
       expect(rule()({ messages: [...messages, user] })).toBe(false);
@@ -70,42 +70,46 @@ describe.each(RULES)("the rule $name", ({ names, at }) => {
     expect(rule()({ messages: [] })).toBe(false);
   });
 
-  test("sends an answer, yet no output, before a text that was cut off", () => {
+  test("sends a decision but no output before unfinished text", () => {
     const cut: MessagePart = { type: "text", state: "streaming" };
-    const answered = pay("approval-responded", { approval: YES });
+    const answered = pay("approval-responded", { approval: APPROVED });
     expect(rule()(message(STEP, locate("output-available"), cut))).toBe(false);
     expect(
-      rule()(message(STEP, locate("output-available"), cut, lookup("output-available", MARKED))),
+      rule()(
+        message(STEP, locate("output-available"), cut, lookup("output-available", SERVER_SIDE)),
+      ),
     ).toBe(false);
     expect(rule()(message(STEP, cut, locate("output-available")))).toBe(true);
     expect(rule()(message(STEP, answered, cut))).toBe(true);
   });
 
-  test("sends what is new beside what was sent, and nothing when some of it is settled", () => {
-    const made = rule();
-    const one = pay("approval-responded", { approval: YES });
-    expect(made(message(STEP, one))).toBe(true);
-    expect(made(message(STEP, one, one))).toBe(true);
-    expect(made(message(STEP, pay("output-available", { approval: YES }), one))).toBe(false);
+  test("sends a new decision, and nothing when an earlier one is settled", () => {
+    const created = rule();
+    const one = pay("approval-responded", { approval: APPROVED });
+    expect(created(message(STEP, one))).toBe(true);
+    expect(created(message(STEP, one, one))).toBe(true);
+    expect(created(message(STEP, pay("output-available", { approval: APPROVED }), one))).toBe(
+      false,
+    );
   });
 
-  test("takes yes after no for another answer", () => {
-    const made = rule();
-    expect(made(message(STEP, pay("approval-responded", { approval: NO })))).toBe(true);
-    expect(made(message(STEP, pay("approval-responded", { approval: YES })))).toBe(true);
+  test("treats an approval after a denial as a new decision", () => {
+    const created = rule();
+    expect(created(message(STEP, pay("approval-responded", { approval: DENIED })))).toBe(true);
+    expect(created(message(STEP, pay("approval-responded", { approval: APPROVED })))).toBe(true);
   });
 
-  test("shares no memory with another rule, and keeps messages apart", () => {
-    const state = message(STEP, pay("approval-responded", { approval: YES }));
-    const made = rule();
-    expect([made(state), rule()(state), made(state)]).toEqual([true, true, false]);
+  test("has a separate memory per rule and per message", () => {
+    const state = message(STEP, pay("approval-responded", { approval: APPROVED }));
+    const created = rule();
+    expect([created(state), rule()(state), created(state)]).toEqual([true, true, false]);
     const other = state.messages.map((each) => ({ ...each, id: `${each.id}-other` }));
-    expect(made({ messages: other })).toBe(true);
+    expect(created({ messages: other })).toBe(true);
   });
 
-  test("sends an output of an earlier step that it saw open there", () => {
-    const made = rule();
-    expect(made(message(STEP, locate("input-available")))).toBe(false);
-    expect(made(message(STEP, locate("output-available"), STEP))).toBe(true);
+  test("sends an output of an earlier step if the call was open before", () => {
+    const created = rule();
+    expect(created(message(STEP, locate("input-available")))).toBe(false);
+    expect(created(message(STEP, locate("output-available"), STEP))).toBe(true);
   });
 });

@@ -1,50 +1,58 @@
-import { asks, type ChatMessage, isTool, type MessagePart, toolName } from "./messages.ts";
+import {
+  type ChatMessage,
+  isPendingApproval,
+  isToolPart,
+  lastAssistantParts,
+  type MessagePart,
+  type SendRule,
+  toolName,
+} from "./messages.ts";
 
 export interface SendAutomaticallyOptions {
   /**
-   * Names of the tools that the page runs itself. With names, no other tool's output is waited for
-   * or sent. Without, a call counts as the page's if the server neither marked it as its own
-   * (`providerExecuted`) nor asked for an approval of it. A page tool that asks first has to be
-   * named if its output may come after a reload.
+   * Names of the client-side tools. With names, only the outputs of these tools are awaited and
+   * sent. Without names, a call counts as client-side if the server neither marked it as its own
+   * (`providerExecuted`) nor requested an approval for it. A client-side tool that requires approval
+   * must be named if its output may be added after a reload.
    */
   readonly clientTools?: readonly string[];
 }
 
-/** The rule that `sendAutomaticallyWhen` makes; give it to `Chat` or `useChat` as it is. */
+/** The rule that `sendAutomaticallyWhen` returns; pass it to `Chat` or `useChat` unchanged. */
 export interface SafeSendRule {
   (state: { readonly messages: readonly ChatMessage[] }): boolean;
   /**
-   * Forget what was sent for a message, or for all of them.
+   * Forget what was sent for a message, or for all messages.
    *
-   * Call it after messages were replaced by what the server holds: if an answer never arrived, the
-   * same answer given again is to be sent.
+   * Call it after the messages were replaced by those that the server stores: if a decision did not
+   * reach the server, the same decision has to be sent again.
    */
   forget(messageId?: string): void;
 }
 
-/** What the rule knows of one message beyond its parts. */
-interface Memory {
-  /** The answers and outputs that were sent. */
+/** What the rule remembers about one message. */
+interface MessageMemory {
+  /** Keys of the decisions and outputs that were sent. */
   readonly sent: Set<string>;
-  /** The calls that were seen to wait for the page. */
-  readonly opened: Set<string>;
+  /** Ids of the client-side calls that were seen without an output. */
+  readonly openCalls: Set<string>;
 }
 
-/** What the parts of one message come to. */
-interface Reading {
-  waits: boolean;
-  readonly answers: string[];
+/** The state of one message, collected from its parts. */
+interface MessageState {
+  isWaiting: boolean;
+  readonly decisions: string[];
   readonly outputs: string[];
 }
 
-/** The page runs these for ADK itself; they are approvals only where they carry one. */
-const PAGE_BY_NATURE: ReadonlySet<string> = new Set([
+/** Requests of ADK itself that the client fulfils without an approval. */
+const ADK_CLIENT_TOOLS: ReadonlySet<string> = new Set([
   "adk_request_input",
   "adk_request_credential",
 ]);
 
-/** Whether the decision over a part was made by a person, if there was one to make at all. */
-function isAnsweredByPerson(part: MessagePart): boolean {
+/** Whether a person, not the server, has decided on the approval of a part. */
+function isDecidedByPerson(part: MessagePart): boolean {
   return part.state === "approval-responded" && part.approval?.isAutomatic !== true;
 }
 
@@ -60,94 +68,101 @@ function isFinished(part: MessagePart): boolean {
   return part.state === "output-available" || part.state === "output-error";
 }
 
-/** Whether a call looks like the page's: the server marks what it runs itself and asks for the rest. */
-function looksLikeThePages(part: MessagePart): boolean {
+/** Whether an unnamed call looks client-side: neither marked by the server nor awaiting approval. */
+function looksClientSide(part: MessagePart): boolean {
   if (part.approval === undefined || part.approval.isAutomatic === true) return true;
-  // A page tool that asked first is announced again once a person has said yes.
+  // A client-side call that requires approval is announced again after it was approved (T9).
   return part.state === "input-available" && part.approval.approved === true;
 }
 
-/** The messages behind the last one of the user: a server that renames an answer leaves copies. */
-function exchange(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+/** The messages after the last user message: a server that renames an answer leaves copies. */
+function currentExchange(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   return messages.slice(messages.findLastIndex((message) => message.role === "user") + 1);
 }
 
-/** A text that never ended: the response was cut off, and what the page did was not waited for. */
-function endsInOpenText(step: readonly MessagePart[]): boolean {
-  const call = step.findLastIndex((part) => isTool(part) && part.providerExecuted !== true);
+/** Whether a step ends in unfinished text: the response was cut off, so its outputs are not sent. */
+function endsInUnfinishedText(step: readonly MessagePart[]): boolean {
+  const call = step.findLastIndex((part) => isToolPart(part) && part.providerExecuted !== true);
   return step.slice(call + 1).some((part) => part.type === "text" && part.state === "streaming");
 }
 
-class Reader {
+class MessageReader {
   readonly #names: ReadonlySet<string> | undefined;
 
   constructor(clientTools: readonly string[] | undefined) {
     this.#names = clientTools && new Set(clientTools);
   }
 
-  read(parts: readonly MessagePart[], stepStart: number, memory: Memory): Reading {
-    const reading: Reading = { waits: false, answers: [], outputs: [] };
+  read(parts: readonly MessagePart[], stepStart: number, memory: MessageMemory): MessageState {
+    const state: MessageState = { isWaiting: false, decisions: [], outputs: [] };
     for (const [index, part] of parts.entries()) {
-      if (!isTool(part)) continue;
-      if (asks(part)) reading.waits = true;
-      else if (isAnsweredByPerson(part)) {
-        reading.answers.push(`${part.approval?.id}:${part.approval?.approved}`);
-      } else this.#readOutput(part, index > stepStart, memory, reading);
+      if (!isToolPart(part)) continue;
+      if (isPendingApproval(part)) state.isWaiting = true;
+      else if (isDecidedByPerson(part)) {
+        state.decisions.push(`${part.approval?.id}:${part.approval?.approved}`);
+      } else this.#readOutput(part, index > stepStart, memory, state);
     }
-    return reading;
+    return state;
   }
 
-  #readOutput(part: MessagePart, inLastStep: boolean, memory: Memory, reading: Reading): void {
+  #readOutput(
+    part: MessagePart,
+    inLastStep: boolean,
+    memory: MessageMemory,
+    state: MessageState,
+  ): void {
     const id = part.toolCallId ?? "";
-    const wasOpen = memory.opened.has(id);
-    if (part.providerExecuted === true || !(wasOpen || this.#isThePages(part, inLastStep))) return;
+    const wasOpen = memory.openCalls.has(id);
+    if (part.providerExecuted === true) return;
+    if (!wasOpen && !this.#isClientSide(part, inLastStep)) return;
     if (isUnfinished(part)) {
-      memory.opened.add(id);
-      reading.waits = true;
+      memory.openCalls.add(id);
+      state.isWaiting = true;
     } else if (isFinished(part) && (inLastStep || wasOpen)) {
-      // Finished in an earlier step and never seen open: its answer stands behind it already.
-      reading.outputs.push(id);
+      // In an earlier step, a call that was never seen open has already been answered.
+      state.outputs.push(id);
     }
   }
 
-  #isThePages(part: MessagePart, inLastStep: boolean): boolean {
+  #isClientSide(part: MessagePart, inLastStep: boolean): boolean {
     const name = toolName(part);
     if (this.#names?.has(name)) return true;
-    // In earlier steps a call that the server holds may look like one of the page's (AI SDK 6).
-    const isKnown = this.#names === undefined || PAGE_BY_NATURE.has(name);
-    return isKnown && inLastStep && looksLikeThePages(part);
+    // In earlier steps a held server-side call may look like a client-side one (AI SDK 6).
+    const isCandidate = this.#names === undefined || ADK_CLIENT_TOOLS.has(name);
+    return isCandidate && inLastStep && looksClientSide(part);
   }
 }
 
 /**
- * The AI SDK's own rules for approvals and for tool calls, made safe.
+ * A `sendAutomaticallyWhen` rule that combines the AI SDK's rules for approvals and for tool calls.
  *
- * The messages are sent when the last one is the assistant's, nothing in it waits for a person or
- * for the page, and there is an answer or an output that was not sent before. So a response that
- * settles nothing is not answered again and again (S2-R42), calls that the server runs set nothing
- * off (S2-R47), and of several approvals the last answer sends them all (S2-R34).
+ * The messages are sent when the last one is an assistant message, none of its approvals and
+ * client-side calls is open, and it has a decision or an output that was not sent before. A
+ * response that settles nothing is therefore not answered in a loop (S2-R42), server-side calls
+ * trigger no request (S2-R47), and several approvals are sent together with the last decision
+ * (S2-R34).
  *
- * Approvals are looked for in the whole message, since agents that run at once ask in steps of
- * their own. The memory belongs to the rule that is returned: make one outside of any component.
+ * Approvals are searched for in the whole message, since parallel agents request them in separate
+ * steps. The returned rule is stateful: create it once, outside of any component.
  */
 export function sendAutomaticallyWhen(options: SendAutomaticallyOptions = {}): SafeSendRule {
-  const reader = new Reader(options.clientTools);
-  const memories = new Map<string, Memory>();
+  const reader = new MessageReader(options.clientTools);
+  const memories = new Map<string, MessageMemory>();
 
   const rule = ({ messages }: { readonly messages: readonly ChatMessage[] }): boolean => {
     const message = messages.at(-1);
     if (message?.role !== "assistant") return false;
-    const memory = memories.get(message.id) ?? { sent: new Set(), opened: new Set() };
+    const memory = memories.get(message.id) ?? { sent: new Set(), openCalls: new Set() };
     memories.set(message.id, memory);
     const { parts } = message;
     const stepStart = parts.findLastIndex((part) => part.type === "step-start");
-    const { waits, answers, outputs } = reader.read(parts, stepStart, memory);
-    if (waits) return false;
-    const isNew = (item: string) =>
-      !exchange(messages).some(({ id }) => memories.get(id)?.sent.has(item));
-    const isCutOff = endsInOpenText(parts.slice(stepStart + 1));
-    if (!answers.some(isNew) && (isCutOff || !outputs.some(isNew))) return false;
-    for (const item of [...answers, ...outputs]) memory.sent.add(item);
+    const { isWaiting, decisions, outputs } = reader.read(parts, stepStart, memory);
+    if (isWaiting) return false;
+    const isNew = (key: string) =>
+      !currentExchange(messages).some(({ id }) => memories.get(id)?.sent.has(key));
+    const isCutOff = endsInUnfinishedText(parts.slice(stepStart + 1));
+    if (!decisions.some(isNew) && (isCutOff || !outputs.some(isNew))) return false;
+    for (const key of [...decisions, ...outputs]) memory.sent.add(key);
     return true;
   };
 
@@ -157,3 +172,58 @@ export function sendAutomaticallyWhen(options: SendAutomaticallyOptions = {}): S
   };
   return Object.assign(rule, { forget });
 }
+
+function isDecided(part: MessagePart): boolean {
+  return isToolPart(part) && part.state === "approval-responded";
+}
+
+function isPending(part: MessagePart): boolean {
+  return isToolPart(part) && part.state === "approval-requested";
+}
+
+function isText(part: MessagePart): boolean {
+  return part.type === "text";
+}
+
+function isCompleted(part: MessagePart): boolean {
+  return isToolPart(part) && isFinished(part);
+}
+
+function isDenied(part: MessagePart): boolean {
+  return isToolPart(part) && part.state === "output-denied";
+}
+
+/**
+ * The S2 rule for SSE as written (S2-R10 to R12, R14): a decision, no text, no completed tool.
+ *
+ * It ignores other pending approvals: when a step requests two, it sends after the first decision.
+ */
+export const s2SseLiteral: SendRule = ({ messages }) => {
+  const parts = lastAssistantParts(messages);
+  return parts.some(isDecided) && !parts.some(isText) && !parts.some(isCompleted);
+};
+
+/** The S2 rule for BIDI as written (S2-R13): as for SSE, and no pending approval. */
+export const s2BidiLiteral: SendRule = ({ messages }) => {
+  const parts = lastAssistantParts(messages);
+  return (
+    parts.some(isDecided) &&
+    !parts.some(isText) &&
+    !parts.some(isPending) &&
+    !parts.some(isCompleted)
+  );
+};
+
+/** The corrected S2 rule for SSE: no pending approval, and a denial counts as a completed tool. */
+export const s2Sse: SendRule = ({ messages }) => {
+  const parts = lastAssistantParts(messages);
+  return (
+    parts.some(isDecided) &&
+    !parts.some(isText) &&
+    !parts.some(isPending) &&
+    !parts.some((part) => isCompleted(part) || isDenied(part))
+  );
+};
+
+/** The corrected S2 rule for BIDI, which is the one for SSE: approvals do not depend on the transport. */
+export const s2Bidi: SendRule = s2Sse;

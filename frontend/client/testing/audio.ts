@@ -1,22 +1,22 @@
 import { vi } from "vitest";
-import { Port } from "./worklet.ts";
+import { FakePort } from "./worklet.ts";
 
-/** What a page did with the audio of its browser. */
-export interface Audio {
+/** A record of the audio API calls of a page. */
+export interface FakeAudio {
   readonly contexts: FakeContext[];
-  /** The loudspeaker's worklet, and the microphone's. */
+  /** The worklet nodes by processor name. */
   readonly nodes: Map<string, FakeNode>;
   readonly tracks: { stopped: boolean }[];
-  readonly asked: unknown[];
-  /** Why the microphone is not given. */
-  refusal: Error | undefined;
+  readonly constraints: unknown[];
+  /** The error of `getUserMedia`, if the microphone is not permitted. */
+  permissionError: Error | undefined;
 }
 
 export class FakeContext {
   readonly sampleRate: number;
   readonly modules: string[] = [];
   readonly audioWorklet = {
-    addModule: async (address: URL | string) => void this.modules.push(String(address)),
+    addModule: async (url: URL | string) => void this.modules.push(String(url)),
   };
   readonly destination = {};
   state = "suspended";
@@ -39,7 +39,7 @@ export class FakeContext {
 }
 
 export class FakeNode {
-  readonly port = new Port();
+  readonly port = new FakePort();
   readonly options: { processorOptions: object };
 
   constructor(options: { processorOptions: object }) {
@@ -48,20 +48,20 @@ export class FakeNode {
 
   connect(): void {}
 
-  /** Say something to the page, as the worklet would. */
-  say(data: object): void {
+  /** Emit a message of the worklet to the page. */
+  emit(data: object): void {
     this.port.onmessage?.({ data });
   }
 }
 
-/** A browser with a microphone and a loudspeaker. */
-export function audioBrowser(): Audio {
-  const audio: Audio = {
+/** Stub the audio API of the browser. */
+export function stubAudio(): FakeAudio {
+  const audio: FakeAudio = {
     contexts: [],
     nodes: new Map(),
     tracks: [],
-    asked: [],
-    refusal: undefined,
+    constraints: [],
+    permissionError: undefined,
   };
   vi.stubGlobal(
     "AudioContext",
@@ -82,8 +82,8 @@ export function audioBrowser(): Audio {
     },
   );
   const getUserMedia = async (constraints: unknown) => {
-    audio.asked.push(constraints);
-    if (audio.refusal) throw audio.refusal;
+    audio.constraints.push(constraints);
+    if (audio.permissionError) throw audio.permissionError;
     const track = {
       stopped: false,
       stop() {

@@ -3,7 +3,7 @@ export interface Chunk {
   readonly [key: string]: unknown;
 }
 
-/** The chunks of one response to a post. */
+/** The chunks of one response. */
 export type Response = readonly Chunk[];
 
 export const STEP: Chunk = { type: "start-step" };
@@ -11,7 +11,7 @@ export const STEP_END: Chunk = { type: "finish-step" };
 
 const METADATA = { model: "scripted", createdAt: "2026-01-01T00:00:00Z" };
 
-/** A response that ends with `finish`; its message is `m1` unless another `start` is given. */
+/** A response that ends with `finish`; its message id is `m1` unless it begins with a `start`. */
 export function turn(...chunks: readonly (Chunk | readonly Chunk[])[]): Response {
   const all = chunks.flat();
   return [
@@ -21,15 +21,15 @@ export function turn(...chunks: readonly (Chunk | readonly Chunk[])[]): Response
   ];
 }
 
-/** A response after which somebody has to answer. */
-export function waits(...chunks: readonly (Chunk | readonly Chunk[])[]): Response {
+/** A response that ends with an open approval or client-side call. */
+export function waitingTurn(...chunks: readonly (Chunk | readonly Chunk[])[]): Response {
   return turn(...chunks).map((chunk) =>
     chunk.type === "finish" ? { ...chunk, finishReason: "tool-calls" } : chunk,
   );
 }
 
 /** A response that ends with an `error` chunk. */
-export function failed(...chunks: readonly Chunk[]): Response {
+export function failedTurn(...chunks: readonly Chunk[]): Response {
   return [
     { type: "start", messageId: "m1" },
     ...chunks,
@@ -45,21 +45,21 @@ export function call(toolCallId: string, toolName = "pay", more: object = {}): C
   return { type: "tool-input-available", toolCallId, toolName, input: {}, ...more };
 }
 
-/** A call that the server runs without asking, marked as such (T7). */
+/** A server-side call without an approval, marked as `providerExecuted` (T7). */
 export function serverCall(toolCallId: string, toolName = "lookup"): Chunk {
   return call(toolCallId, toolName, { providerExecuted: true });
 }
 
-export function request(toolCallId: string): Chunk {
+export function approvalRequest(toolCallId: string): Chunk {
   return { type: "tool-approval-request", approvalId: `approval-${toolCallId}`, toolCallId };
 }
 
-export function gate(toolCallId: string, toolName = "pay"): Chunk[] {
-  return [call(toolCallId, toolName), request(toolCallId)];
+export function gatedCall(toolCallId: string, toolName = "pay"): Chunk[] {
+  return [call(toolCallId, toolName), approvalRequest(toolCallId)];
 }
 
-/** The card of the style `confirmation` for a call of `pay`. */
-export function card(toolCallId: string): Chunk[] {
+/** The approval request of the style `confirmation` for a call of `pay`. */
+export function confirmation(toolCallId: string): Chunk[] {
   const input = {
     originalFunctionCall: { id: `original-${toolCallId}`, name: "pay", args: { amount: 5 } },
     toolConfirmation: { hint: "Over the limit.", payload: null },
@@ -90,5 +90,5 @@ export function text(words: string, id = "t1"): Chunk[] {
   ];
 }
 
-/** A last step of one text. */
+/** A final step with one text. */
 export const ANSWER: readonly Chunk[] = step(text("Done."));

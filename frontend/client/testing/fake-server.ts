@@ -1,7 +1,7 @@
 import type { Chunk } from "./chunks.ts";
 
-/** A request as the server gets it. */
-export interface Asked {
+/** A request that the server has received. */
+export interface ServerRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: Record<string, string>;
@@ -9,11 +9,11 @@ export interface Asked {
   readonly signal: AbortSignal | undefined;
 }
 
-/** What the server says to one request. */
-export type Say = (asked: Asked) => Response | Promise<Response>;
+/** Creates the response to one request. */
+export type Responder = (request: ServerRequest) => Response | Promise<Response>;
 
-/** A stream that a test feeds; until it ends, the response is open. */
-export class Feed {
+/** A response stream that a test writes to; the response is open until `end` or `fail`. */
+export class ControlledStream {
   readonly #encoder = new TextEncoder();
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   readonly #body = new ReadableStream<Uint8Array>({
@@ -22,7 +22,7 @@ export class Feed {
     },
   });
 
-  readonly say: Say = () => new Response(this.#body);
+  readonly respond: Responder = () => new Response(this.#body);
 
   write(chunks: readonly Chunk[]): void {
     for (const chunk of chunks) {
@@ -35,70 +35,73 @@ export class Feed {
     this.#controller?.close();
   }
 
-  /** Break the connection, as the browsers tell it. */
-  cut(): void {
+  /** Break the connection with the error that browsers report. */
+  fail(): void {
     this.#controller?.error(new TypeError("network error"));
   }
 }
 
-/** A whole stream. */
-export function streams(chunks: readonly Chunk[]): Say {
+/** Responds with a complete stream. */
+export function streamOf(chunks: readonly Chunk[]): Responder {
   return () => {
     const data = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("");
     return new Response(`${data}data: [DONE]\n\n`);
   };
 }
 
-export function refuses(status: number, code: string, sentence: string): Say {
+/** Responds with a refusal. */
+export function refusal(status: number, code: string, sentence: string): Responder {
   return () => new Response(sentence, { status, headers: { "x-error-code": code } });
 }
 
-const NOTHING: Say = () => new Response(null, { status: 204 });
+const NO_CONTENT: Responder = () => new Response(null, { status: 204 });
 
-/** A server as `fetch` sees it: what it says next to each kind of request. */
+/** A server behind `fetch`, with a responder for each kind of request. */
 export class FakeServer {
-  readonly asked: Asked[] = [];
-  /** Answers to posts, in order. */
-  readonly posts: Say[] = [];
-  /** What a resume gets. */
-  resumed: Say = NOTHING;
-  stopped: Say = NOTHING;
-  /** What `GET /chats/{id}` gives. */
-  stored: Say = refuses(404, "unknown", "There is no such chat.");
+  readonly requests: ServerRequest[] = [];
+  /** The responders of `POST /chat`, in order. */
+  readonly postResponders: Responder[] = [];
+  /** The responder of a resume. */
+  onResume: Responder = NO_CONTENT;
+  /** The responder of a stop. */
+  onStop: Responder = NO_CONTENT;
+  /** The responder of `GET /chats/{id}`. */
+  onLoad: Responder = refusal(404, "unknown", "There is no such chat.");
 
   readonly fetch: typeof fetch = async (input, init) => {
     const { pathname } = new URL(String(input), "http://page");
-    const asked: Asked = {
+    const request: ServerRequest = {
       method: init?.method ?? "GET",
       path: pathname,
       headers: Object.fromEntries(new Headers(init?.headers)),
       body: typeof init?.body === "string" ? JSON.parse(init.body) : {},
       signal: init?.signal ?? undefined,
     };
-    this.asked.push(asked);
-    return this.#say(asked)(asked);
+    this.requests.push(request);
+    return this.#responder(request)(request);
   };
 
-  /** The requests to send something, in order. */
-  get sent(): Asked[] {
-    return this.asked.filter(({ method, path }) => method === "POST" && path === "/api/chat");
+  /** The requests of `POST /chat`, in order. */
+  get posts(): ServerRequest[] {
+    return this.requests.filter(({ method, path }) => method === "POST" && path === "/api/chat");
   }
 
-  /** What was asked for, each as `METHOD path`. */
+  /** All requests, each as `METHOD path`. */
   get log(): string[] {
-    return this.asked.map(({ method, path }) => `${method} ${path}`);
+    return this.requests.map(({ method, path }) => `${method} ${path}`);
   }
 
-  #say({ method, path }: Asked): Say {
-    if (path.endsWith("/stop")) return this.stopped;
-    if (path.endsWith("/stream")) return this.resumed;
-    if (path.startsWith("/api/chats/")) return this.stored;
-    if (method === "POST") return this.posts.shift() ?? refuses(500, "internal", "Not expected.");
-    return refuses(404, "unknown", "There is no such place.");
+  #responder({ method, path }: ServerRequest): Responder {
+    if (path.endsWith("/stop")) return this.onStop;
+    if (path.endsWith("/stream")) return this.onResume;
+    if (path.startsWith("/api/chats/")) return this.onLoad;
+    if (method === "POST")
+      return this.postResponders.shift() ?? refusal(500, "internal", "Not expected.");
+    return refusal(404, "unknown", "There is no such place.");
   }
 }
 
-/** A chat as the server stores it. */
-export function storedAs(status: string, messages: readonly object[]): Say {
+/** Responds with a stored chat. */
+export function storedChat(status: string, messages: readonly object[]): Responder {
   return () => Response.json({ id: "chat", title: "A chat", messages, status });
 }

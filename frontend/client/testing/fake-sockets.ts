@@ -1,14 +1,14 @@
 import type { SocketClass } from "../src/refusals.ts";
 import type { Chunk } from "./chunks.ts";
 
-/** A frame of either side. */
+/** A frame of the client or of the server. */
 export interface Frame {
   readonly type: string;
   readonly requestId: string;
   readonly [key: string]: unknown;
 }
 
-/** One socket, seen from the server's end; it opens when the test says so. */
+/** A WebSocket whose server side is controlled by a test. */
 export class FakeSocket extends EventTarget {
   readonly url: string;
   readonly protocols: unknown;
@@ -17,19 +17,23 @@ export class FakeSocket extends EventTarget {
   readonly bufferedAmount = 0;
   binaryType = "blob";
   readyState = 0;
-  /** The code with which the client has closed it. */
-  closedWith: number | undefined;
+  /** The close code of the client. */
+  closeCode: number | undefined;
   onopen: (() => void) | null = null;
   onmessage: ((event: { data: unknown }) => void) | null = null;
   onerror: (() => void) | null = null;
   onclose: ((event: { code: number; reason: string }) => void) | null = null;
-  readonly #heard: (socket: FakeSocket, frame: Frame) => void;
+  readonly #onFrame: (socket: FakeSocket, frame: Frame) => void;
 
-  constructor(url: string, protocols: unknown, heard: (socket: FakeSocket, frame: Frame) => void) {
+  constructor(
+    url: string,
+    protocols: unknown,
+    onFrame: (socket: FakeSocket, frame: Frame) => void,
+  ) {
     super();
     this.url = url;
     this.protocols = protocols;
-    this.#heard = heard;
+    this.#onFrame = onFrame;
   }
 
   accept(): void {
@@ -37,28 +41,28 @@ export class FakeSocket extends EventTarget {
     this.onopen?.();
   }
 
-  say(frame: Frame): void {
-    this.text(JSON.stringify(frame));
+  emitFrame(frame: Frame): void {
+    this.emitText(JSON.stringify(frame));
   }
 
-  text(data: string): void {
+  emitText(data: string): void {
     this.dispatchEvent(new MessageEvent("message", { data }));
     this.onmessage?.({ data });
   }
 
-  /** Say the chunks of a request from its beginning. */
-  chunks(requestId: string, chunks: readonly Chunk[], from = 0): void {
+  /** Emit the chunks of a request, numbered from `from`. */
+  emitChunks(requestId: string, chunks: readonly Chunk[], from = 0): void {
     for (const [index, chunk] of chunks.entries()) {
-      this.say({ type: "chunk", requestId, sequence: from + index, chunk });
+      this.emitFrame({ type: "chunk", requestId, sequence: from + index, chunk });
     }
   }
 
-  bytes(data: ArrayBuffer): void {
+  emitBinary(data: ArrayBuffer): void {
     this.onmessage?.({ data });
   }
 
-  /** The connection ends, by the server or on the way. */
-  end(code = 1006): void {
+  /** Close the connection from the server, or lose it. */
+  emitClose(code = 1006): void {
     this.readyState = 3;
     this.onclose?.({ code, reason: "" });
   }
@@ -70,30 +74,30 @@ export class FakeSocket extends EventTarget {
     }
     const frame = JSON.parse(data) as Frame;
     this.sent.push(frame);
-    this.#heard(this, frame);
+    this.#onFrame(this, frame);
   }
 
   close(code: number): void {
     this.readyState = 3;
-    this.closedWith = code;
+    this.closeCode = code;
   }
 }
 
-/** Sockets in the order in which a client opens them. */
+/** The sockets that a client has opened, in order. */
 export class FakeSockets {
   readonly all: FakeSocket[] = [];
-  /** What the server does when a socket is opened; it accepts unless told otherwise. */
-  opened: (socket: FakeSocket, count: number) => void = (socket) => socket.accept();
-  /** What the server does when a frame comes. */
-  heard: (socket: FakeSocket, frame: Frame) => void = () => {};
+  /** Called when the client opens a socket; accepts it by default. */
+  onConnect: (socket: FakeSocket, count: number) => void = (socket) => socket.accept();
+  /** Called with each frame of the client. */
+  onFrame: (socket: FakeSocket, frame: Frame) => void = () => {};
   readonly webSocket: SocketClass;
 
   constructor() {
     const open = (url: string | URL, protocols?: string | string[]): FakeSocket => {
-      const socket = new FakeSocket(String(url), protocols, (...told) => this.heard(...told));
+      const socket = new FakeSocket(String(url), protocols, (...args) => this.onFrame(...args));
       this.all.push(socket);
       const count = this.all.length;
-      queueMicrotask(() => this.opened(socket, count));
+      queueMicrotask(() => this.onConnect(socket, count));
       return socket;
     };
     this.webSocket = new Proxy(Object as unknown as SocketClass, {
@@ -107,7 +111,7 @@ export class FakeSockets {
     return last;
   }
 
-  /** All frames of the client, over all sockets. */
+  /** The frames of the client on all sockets. */
   get frames(): Frame[] {
     return this.all.flatMap(({ sent }) => sent);
   }

@@ -6,19 +6,19 @@ import type { MessagePart } from "../src/messages.ts";
 import { type SluiceChat, type SluiceChatOptions, useSluiceChat } from "../src/react/index.ts";
 import type { FakeServer } from "./fake-server.ts";
 
-// The projects of vitest.config.ts say which major `ai` is.
+// Set by the projects of vitest.config.ts, which resolve `ai` to one version each.
 export const MAJOR: Major = process.env.AI_SDK_MAJOR === "7" ? 7 : 6;
 
-/** The hook in a page, in the strict way that runs every effect twice. */
+/** A rendered `useSluiceChat`, in strict mode, which runs every effect twice. */
 export class Page {
   readonly rendered: RenderHookResult<SluiceChat, Partial<SluiceChatOptions>>;
 
   constructor(server: FakeServer, options: Partial<SluiceChatOptions> = {}) {
     const { fetch } = server;
-    const given = { ai, major: MAJOR, id: "chat", fetch, apiUrl: "http://page/api" };
+    const defaults = { ai, major: MAJOR, id: "chat", fetch, apiUrl: "http://page/api" };
     this.rendered = renderHook(
       (changed: Partial<SluiceChatOptions>) =>
-        useSluiceChat({ ...given, ...options, ...changed } as SluiceChatOptions),
+        useSluiceChat({ ...defaults, ...options, ...changed } as SluiceChatOptions),
       { wrapper: StrictMode, initialProps: {} },
     );
   }
@@ -36,7 +36,7 @@ export class Page {
     return this.parts.filter((part) => part.toolCallId !== undefined).map((part) => part.state);
   }
 
-  /** What the assistant says. */
+  /** The text of all assistant messages. */
   get text(): string {
     return this.chat.messages
       .filter(({ role }) => role === "assistant")
@@ -44,16 +44,16 @@ export class Page {
       .join("");
   }
 
-  async does(deed: (chat: SluiceChat) => unknown): Promise<void> {
-    await act(async () => void (await deed(this.chat)));
+  async act(action: (chat: SluiceChat) => unknown): Promise<void> {
+    await act(async () => void (await action(this.chat)));
   }
 
-  /** Wait until the page looks so. */
-  async shows(look: (page: Page) => void): Promise<void> {
-    await waitFor(() => look(this));
+  /** Wait until the assertions of the callback hold. */
+  async waitFor(assertions: (page: Page) => void): Promise<void> {
+    await waitFor(() => assertions(this));
   }
 
-  async rests(status: "ready" | "error" = "ready"): Promise<void> {
+  async waitForStatus(status: "ready" | "error" = "ready"): Promise<void> {
     await waitFor(() => {
       if (this.chat.status !== status) throw new Error(`the chat is ${this.chat.status}`);
     });

@@ -6,16 +6,17 @@ import { createChatTransport } from "../src/chat-transport.ts";
 import type { ChatMessage, MessagePart } from "../src/messages.ts";
 import type { Response } from "./chunks.ts";
 import { FakeSockets } from "./fake-sockets.ts";
+import { whenIdle } from "./idle.ts";
 
-/** Any rule, the AI SDK's own included; their types differ between the majors. */
+/** Any rule, including those of the AI SDK, whose types differ between the majors. */
 export type Rule = (state: { messages: ChatMessage[] }) => boolean | PromiseLike<boolean>;
 
-/** What the tests use of the AI SDK's `Chat`; its real types differ between the majors. */
-interface ChatLike {
+/** The members of the AI SDK's `Chat` that the tests use; its types differ between the majors. */
+export interface ChatLike {
   messages: ChatMessage[];
   readonly status: string;
   sendMessage(message?: { text: string }): Promise<void>;
-  addToolApprovalResponse(answer: { id: string; approved: boolean }): PromiseLike<void> | void;
+  addToolApprovalResponse(response: { id: string; approved: boolean }): PromiseLike<void> | void;
   addToolOutput(output: { tool: string; toolCallId: string; output: unknown }): Promise<void>;
   resumeStream(): Promise<void>;
   stop(): Promise<void>;
@@ -25,16 +26,16 @@ export const CLIENTS = { "6": ai6, "6-floor": ai6Floor, "7": ai7, "7-floor": ai7
 export type Version = keyof typeof CLIENTS;
 export const VERSIONS = Object.keys(CLIENTS) as Version[];
 
-/** The transports there are; AI SDK 6 brings none for sockets. */
+/** The kinds of transport; AI SDK 6 has no `WebSocketChatTransport`. */
 export type Over = "sse" | "websocket" | "bidi";
 
-/** One version over one of its transports. */
-export interface Way {
+/** One version with one of its transports. */
+export interface ClientVariant {
   readonly version: Version;
   readonly over: Over;
 }
 
-export const WAYS: readonly Way[] = VERSIONS.flatMap((version) =>
+export const CLIENT_VARIANTS: readonly ClientVariant[] = VERSIONS.flatMap((version) =>
   (["sse", "websocket", "bidi"] as const)
     .filter((over) => over !== "websocket" || version.startsWith("7"))
     .map((over) => ({ version, over })),
@@ -51,58 +52,58 @@ export function stockRules(version: Version): { stock: Rule; toolCalls: Rule } {
   };
 }
 
-/** Posts after which a client is said to loop; the next one is refused, which stops it. */
-export const MOST_POSTS = 12;
+/** The number of posts after which a client counts as looping; further posts are refused. */
+export const MAX_POSTS = 12;
 
 export interface Script {
   readonly version: Version;
-  /** `sse` unless given. */
+  /** Default: `sse`. */
   readonly over?: Over;
   readonly rule: Rule;
-  /** One per post, in order; further posts get the last one again. */
+  /** One per post, in order; the last one is repeated for further posts. */
   readonly responses: readonly Response[];
-  /** What `resumeStream` gets; nothing runs unless given. */
+  /** The response to `resumeStream`; without one, no turn is running. */
   readonly resumed?: Response;
-  /** The history that the page has loaded. */
+  /** The messages that the page has loaded. */
   readonly messages?: readonly ChatMessage[];
-  /** Outputs of page tools, given as soon as they are called. */
-  readonly pageTools?: Readonly<Record<string, unknown>>;
+  /** Outputs of client-side tools, added as soon as they are called. */
+  readonly clientToolOutputs?: Readonly<Record<string, unknown>>;
 }
 
-const REFUSED = "the client posts again and again";
+const REFUSED = "the client loops";
 
-/** The AI SDK's own transports, or the package's, and a server that plays a script. */
-function transportOf(
+/** A transport of the AI SDK or of this package, connected to a scripted server. */
+function createTransport(
   { version, over = "sse", resumed }: Script,
-  next: () => Response | undefined,
+  nextResponse: () => Response | undefined,
 ): unknown {
   const ai = CLIENTS[version] as unknown as typeof ai7;
   const common = { api: "https://page/api/chat", major: version.startsWith("6") ? 6 : 7 } as const;
   if (over === "sse") {
-    const answer = (chunks: Response): globalThis.Response => {
+    const createResponse = (chunks: Response): globalThis.Response => {
       const data = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("");
       return new globalThis.Response(`${data}data: [DONE]\n\n`);
     };
     const fetch = async (_: unknown, init?: RequestInit): Promise<globalThis.Response> => {
-      const chunks = init?.method === "POST" ? next() : resumed;
-      if (chunks !== undefined) return answer(chunks);
+      const chunks = init?.method === "POST" ? nextResponse() : resumed;
+      if (chunks !== undefined) return createResponse(chunks);
       const status = init?.method === "POST" ? 429 : 204;
       return new globalThis.Response(status === 204 ? null : REFUSED, { status });
     };
     return createChatTransport({ ...common, kind: "sse", ai, fetch });
   }
   const sockets = new FakeSockets();
-  sockets.heard = (socket, { type, requestId }) => {
+  sockets.onFrame = (socket, { type, requestId }) => {
     if (type === "abort") return;
-    const chunks = type === "send" ? next() : resumed;
+    const chunks = type === "send" ? nextResponse() : resumed;
     if (chunks === undefined) {
-      const refused = { type: "error", requestId, errorText: REFUSED };
-      socket.say(type === "send" ? refused : { type: "no-active", requestId });
+      const refusal = { type: "error", requestId, errorText: REFUSED };
+      socket.emitFrame(type === "send" ? refusal : { type: "no-active", requestId });
       return;
     }
-    if (type === "resume") socket.say({ type: "start", requestId });
-    socket.chunks(requestId, chunks);
-    socket.say({ type: "end", requestId });
+    if (type === "resume") socket.emitFrame({ type: "start", requestId });
+    socket.emitChunks(requestId, chunks);
+    socket.emitFrame({ type: "end", requestId });
   };
   const { webSocket } = sockets;
   return over === "bidi"
@@ -110,7 +111,7 @@ function transportOf(
     : createChatTransport({ ...common, kind: "websocket", ai, webSocket });
 }
 
-/** The AI SDK's `Chat` over a real transport, to a server that plays a script. */
+/** The AI SDK's `Chat` with a real transport, connected to a scripted server. */
 export class ScriptedChat {
   readonly chat: ChatLike;
   readonly #script: Script;
@@ -121,19 +122,19 @@ export class ScriptedChat {
     const Chat = CLIENTS[script.version].Chat as unknown as new (options: object) => ChatLike;
     this.chat = new Chat({
       id: "chat",
-      transport: transportOf(script, () => this.#post()),
+      transport: createTransport(script, () => this.#post()),
       sendAutomaticallyWhen: script.rule,
       onToolCall: ({ toolCall }: { toolCall: { toolName: string; toolCallId: string } }) => {
         const { toolName: tool, toolCallId } = toolCall;
-        const output = script.pageTools?.[tool];
-        // Not awaited: the chat would wait for itself.
+        const output = script.clientToolOutputs?.[tool];
+        // Not awaited: the chat waits for this callback.
         if (output !== undefined) void this.chat.addToolOutput({ tool, toolCallId, output });
       },
       ...(script.messages && { messages: structuredClone([...script.messages]) }),
     });
   }
 
-  /** Posts so far, those of the user included. */
+  /** The number of posts, including those of user messages. */
   get posts(): number {
     return this.#posts;
   }
@@ -147,57 +148,46 @@ export class ScriptedChat {
     return this.parts.filter((part) => part.toolCallId !== undefined).map((part) => part.state);
   }
 
-  async say(text: string): Promise<void> {
+  async send(text: string): Promise<void> {
     await this.chat.sendMessage({ text });
-    await this.rest();
+    await whenIdle(this.chat);
   }
 
-  /** Post the messages as they are. */
-  async goOn(): Promise<void> {
+  /** Post the messages unchanged. */
+  async resend(): Promise<void> {
     await this.chat.sendMessage();
-    await this.rest();
+    await whenIdle(this.chat);
   }
 
-  async answer(id: string, approved = true): Promise<void> {
+  async decide(id: string, approved = true): Promise<void> {
     await this.chat.addToolApprovalResponse({ id, approved });
-    await this.rest();
+    await whenIdle(this.chat);
   }
 
-  async give(toolCallId: string, output: unknown, tool = "locate"): Promise<void> {
+  async addOutput(toolCallId: string, output: unknown, tool = "locate"): Promise<void> {
     await this.chat.addToolOutput({ tool, toolCallId, output });
-    await this.rest();
+    await whenIdle(this.chat);
   }
 
   async resume(): Promise<void> {
     await this.chat.resumeStream();
-    await this.rest();
+    await whenIdle(this.chat);
   }
 
-  /** Answer what is asked, the first first, until nothing is asked or nothing comes of it. */
-  async answerAll(approved = true): Promise<void> {
-    for (let left = MOST_POSTS; left > 0; left -= 1) {
-      const asking = this.parts.find((part) => part.state === "approval-requested");
-      if (asking?.approval === undefined) return;
-      await this.answer(asking.approval.id, approved);
+  /** Decide on the pending approvals in order, until there is none or the limit is reached. */
+  async decideAll(approved = true): Promise<void> {
+    for (let left = MAX_POSTS; left > 0; left -= 1) {
+      const pending = this.parts.find((part) => part.state === "approval-requested");
+      if (pending?.approval === undefined) return;
+      await this.decide(pending.approval.id, approved);
     }
   }
 
-  /** Wait until the chat is idle and stays so for as long as a response from memory can take. */
-  async rest(): Promise<void> {
-    let quiet = 0;
-    for (let turns = 0; turns < 10_000; turns += 1) {
-      await new Promise((resolve) => setImmediate(resolve));
-      quiet = this.chat.status === "ready" || this.chat.status === "error" ? quiet + 1 : 0;
-      if (quiet === 3) return;
-    }
-    throw new Error(`the chat never came to rest, its status is ${this.chat.status}`);
-  }
-
-  /** The response to the next post; none to one too many. */
+  /** The response to the next post; undefined beyond the limit. */
   #post(): Response | undefined {
     const { responses } = this.#script;
     const response = responses[Math.min(this.#posts, responses.length - 1)];
     this.#posts += 1;
-    return this.#posts > MOST_POSTS ? undefined : (response ?? []);
+    return this.#posts > MAX_POSTS ? undefined : (response ?? []);
   }
 }

@@ -1,18 +1,18 @@
-// Runs where audio is made, as a file of its own that imports nothing: a page with
-// `script-src 'self'` may load it, from the sources as from the package.
+// Runs in the AudioWorkletGlobalScope. It is a file of its own without imports, so that a page with
+// `script-src 'self'` may load it, from the sources and from the package.
 
 /**
- * @typedef {import("./worklet-messages.ts").CaptureOptions} CaptureOptions
- * @typedef {import("./worklet-messages.ts").Captured} Captured
+ * @typedef {import("./devices.ts").CaptureOptions} CaptureOptions
+ * @typedef {import("./devices.ts").Captured} Captured
  */
 
-/** Turns what the microphone gives into blocks of PCM16 at the wanted rate, mono. */
+/** Converts the microphone's signal into blocks of PCM16, mono, at a given rate. */
 export class Capture extends AudioWorkletProcessor {
   #step;
   #block;
   #filled = 0;
   #squares = 0;
-  // Of the sample that is being made: what came of it so far.
+  // The input samples that are averaged into the next output sample.
   #sum = 0;
   #count = 0;
   #phase = 0;
@@ -30,33 +30,33 @@ export class Capture extends AudioWorkletProcessor {
    */
   process([input]) {
     const [first, ...others] = input ?? [];
-    for (let at = 0; at < (first?.length ?? 0); at += 1) {
-      let sample = first?.[at] ?? 0;
-      for (const other of others) sample += other[at] ?? 0;
-      this.#take(sample / (1 + others.length));
+    for (let index = 0; index < (first?.length ?? 0); index += 1) {
+      let sample = first?.[index] ?? 0;
+      for (const other of others) sample += other[index] ?? 0;
+      this.#resample(sample / (1 + others.length));
     }
     return true;
   }
 
   /**
-   * Average as many samples as make one of the wanted rate.
+   * Average the input samples that fall into one output sample.
    *
    * @param {number} sample
    */
-  #take(sample) {
+  #resample(sample) {
     this.#sum += sample;
     this.#count += 1;
     this.#phase += 1;
     while (this.#phase >= this.#step) {
       this.#phase -= this.#step;
-      this.#keep(this.#count > 0 ? this.#sum / this.#count : sample);
+      this.#append(this.#count > 0 ? this.#sum / this.#count : sample);
       this.#sum = 0;
       this.#count = 0;
     }
   }
 
   /** @param {number} sample */
-  #keep(sample) {
+  #append(sample) {
     const value = Math.max(-1, Math.min(1, sample));
     const { length } = this.#block;
     this.#squares += value * value;

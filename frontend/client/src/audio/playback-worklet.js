@@ -1,25 +1,25 @@
-// Runs where audio is made, as a file of its own that imports nothing: a page with
-// `script-src 'self'` may load it, from the sources as from the package.
+// Runs in the AudioWorkletGlobalScope. It is a file of its own without imports, so that a page with
+// `script-src 'self'` may load it, from the sources and from the package.
 
 /**
- * @typedef {import("./worklet-messages.ts").PlaybackOptions} PlaybackOptions
- * @typedef {import("./worklet-messages.ts").PlaybackOrder} PlaybackOrder
- * @typedef {import("./worklet-messages.ts").Played} Played
+ * @typedef {import("./devices.ts").PlaybackOptions} PlaybackOptions
+ * @typedef {import("./devices.ts").PlaybackCommand} PlaybackCommand
+ * @typedef {import("./devices.ts").PlaybackProgress} PlaybackProgress
  */
 
-/** Seconds between two reports. */
-const REPORT_EVERY = 0.04;
+/** Seconds between two progress messages. */
+const REPORT_INTERVAL = 0.04;
 
-/** Plays PCM16 in the order in which it comes. */
+/** Plays a queue of PCM16 blocks. */
 export class Playback extends AudioWorkletProcessor {
   #rate;
   #step;
   /** @type {Int16Array[]} */
   #queue = [];
-  // Where in the first of the queue the next sample is, between two of its own perhaps.
-  #at = 0;
+  // The fractional position of the next sample in the first block of the queue.
+  #position = 0;
   #squares = 0;
-  #made = 0;
+  #frames = 0;
   #isIdle = true;
 
   /** @param {PlaybackOptions} options */
@@ -27,12 +27,12 @@ export class Playback extends AudioWorkletProcessor {
     super();
     this.#rate = rate;
     this.#step = rate / sampleRate;
-    /** @param {MessageEvent<PlaybackOrder>} order */
+    /** @param {MessageEvent<PlaybackCommand>} event */
     this.port.onmessage = ({ data }) => {
       if ("samples" in data) {
         this.#queue.push(new Int16Array(data.samples));
         this.#isIdle = false;
-      } else this.#silence();
+      } else this.#clear();
     };
   }
 
@@ -44,57 +44,57 @@ export class Playback extends AudioWorkletProcessor {
   process(_, [output]) {
     const [first, ...others] = output ?? [];
     if (first === undefined) return true;
-    for (let at = 0; at < first.length; at += 1) {
+    for (let index = 0; index < first.length; index += 1) {
       const sample = this.#next();
-      first[at] = sample;
+      first[index] = sample;
       this.#squares += sample * sample;
     }
     for (const other of others) other.set(first);
-    this.#made += first.length;
-    if (!this.#isIdle && this.#made >= REPORT_EVERY * sampleRate) this.#report();
+    this.#frames += first.length;
+    if (!this.#isIdle && this.#frames >= REPORT_INTERVAL * sampleRate) this.#report();
     return true;
   }
 
   /**
-   * The sample at the next moment of the output, between two of what is played.
+   * The next output sample, interpolated between two samples of the queue.
    *
    * @returns {number}
    */
   #next() {
     let [block] = this.#queue;
-    while (block !== undefined && this.#at >= block.length) {
-      this.#at -= block.length;
+    while (block !== undefined && this.#position >= block.length) {
+      this.#position -= block.length;
       this.#queue.shift();
       [block] = this.#queue;
     }
     if (block === undefined) {
-      this.#at = 0;
+      this.#position = 0;
       return 0;
     }
-    const whole = Math.floor(this.#at);
+    const whole = Math.floor(this.#position);
     const before = block[whole] ?? 0;
     const after = block[whole + 1] ?? this.#queue[1]?.[0] ?? before;
-    const sample = before + (after - before) * (this.#at - whole);
-    this.#at += this.#step;
+    const sample = before + (after - before) * (this.#position - whole);
+    this.#position += this.#step;
     return sample / 0x8000;
   }
 
-  #silence() {
+  #clear() {
     this.#queue = [];
-    this.#at = 0;
+    this.#position = 0;
     this.#report();
   }
 
   #report() {
-    const level = this.#made > 0 ? Math.sqrt(this.#squares / this.#made) : 0;
-    const left = this.#queue.reduce((sum, block) => sum + block.length, 0) - this.#at;
-    const waiting = Math.max(0, left) / this.#rate;
-    this.#isIdle = waiting === 0;
-    /** @type {Played} */
-    const played = { level: this.#isIdle ? 0 : level, waiting };
-    this.port.postMessage(played);
+    const level = this.#frames > 0 ? Math.sqrt(this.#squares / this.#frames) : 0;
+    const remaining = this.#queue.reduce((sum, block) => sum + block.length, 0) - this.#position;
+    const queued = Math.max(0, remaining) / this.#rate;
+    this.#isIdle = queued === 0;
+    /** @type {PlaybackProgress} */
+    const progress = { level: this.#isIdle ? 0 : level, queued };
+    this.port.postMessage(progress);
     this.#squares = 0;
-    this.#made = 0;
+    this.#frames = 0;
   }
 }
 

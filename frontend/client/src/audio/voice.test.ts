@@ -1,60 +1,63 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { type Audio, audioBrowser, type FakeNode } from "../../testing/audio.ts";
+import { type FakeAudio, type FakeNode, stubAudio } from "../../testing/audio.ts";
 import { FakeSockets } from "../../testing/fake-sockets.ts";
 import { createChatTransport } from "../chat-transport.ts";
 import { Voice, type VoiceOptions } from "./voice.ts";
 
 const READY = { type: "ready", requestId: "live", inputRate: 16_000, outputRate: 24_000 };
 
-let audio: Audio;
+let audio: FakeAudio;
 beforeEach(() => {
-  audio = audioBrowser();
+  audio = stubAudio();
 });
 afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-interface Spoken {
+const waitFor = (assertions: () => void) => vi.waitFor(assertions, { timeout: 30_000 });
+
+interface Started {
   readonly voice: Voice;
   readonly sockets: FakeSockets;
   readonly microphone: FakeNode;
   readonly speaker: FakeNode;
-  /** What the loudspeaker was told, as the numbers of buffers or `silence`. */
-  told(): (number | string)[];
+  /** The commands to the loudspeaker: the byte length of a block, or `clear`. */
+  commands(): (number | string)[];
 }
 
-function live(sockets: FakeSockets, options: Partial<VoiceOptions> = {}): Voice {
+function createVoice(sockets: FakeSockets, options: Partial<VoiceOptions> = {}): Voice {
   const transport = createChatTransport({
     kind: "bidi",
     api: "https://page/api/chat?key=1",
     major: 7,
     live: { chatId: "a chat" },
     webSocket: sockets.webSocket,
+    reconnect: { initialDelay: 0 },
   });
   return new Voice({ transport, ...options });
 }
 
-/** A voice that is on. */
-async function on(options: Partial<VoiceOptions> = {}): Promise<Spoken> {
+/** A voice with the status `on`. */
+async function startVoice(options: Partial<VoiceOptions> = {}): Promise<Started> {
   const sockets = new FakeSockets();
-  const voice = live(sockets, options);
-  sockets.opened = (socket) => {
+  const voice = createVoice(sockets, options);
+  sockets.onConnect = (socket) => {
     socket.accept();
-    socket.say(READY);
+    socket.emitFrame(READY);
   };
   await voice.start();
   const speaker = audio.nodes.get("sluicegate-playback");
   const microphone = audio.nodes.get("sluicegate-capture");
   if (speaker === undefined || microphone === undefined) throw new Error("no worklets");
-  const told = () =>
+  const commands = () =>
     speaker.port.posted.map(({ samples }) =>
-      samples === undefined ? "silence" : (samples as ArrayBuffer).byteLength,
+      samples === undefined ? "clear" : (samples as ArrayBuffer).byteLength,
     );
-  return { voice, sockets, microphone, speaker, told };
+  return { voice, sockets, microphone, speaker, commands };
 }
 
-test("a voice opens the live socket of its chat, the loudspeaker and the microphone", async () => {
-  const { voice, sockets, microphone, speaker } = await on();
+test("start opens the live socket, the loudspeaker and the microphone", async () => {
+  const { voice, sockets, microphone, speaker } = await startVoice();
 
   expect(voice.state()).toMatchObject({ status: "on", isMuted: false, isSpeaking: false });
   expect(sockets.last.url).toBe("wss://page/api/live?key=1&chat=a+chat");
@@ -68,145 +71,154 @@ test("a voice opens the live socket of its chat, the loudspeaker and the microph
   ]);
   expect(speaker.options.processorOptions).toEqual({ rate: 24_000 });
   expect(microphone.options.processorOptions).toEqual({ rate: 16_000, block: 640 });
-  expect(audio.asked).toEqual([
+  expect(audio.constraints).toEqual([
     { audio: { channelCount: 1, echoCancellation: true, noiseSuppression: true } },
   ]);
 });
 
-test("where worklets and microphone are can be said", async () => {
-  await on({
+test("the worklet URLs and the microphone constraints can be configured", async () => {
+  await startVoice({
     worklets: { capture: "/c.js", playback: "/p.js" },
     constraints: { deviceId: "d1", noiseSuppression: false },
   });
 
   expect(audio.contexts.flatMap(({ modules }) => modules)).toEqual(["/p.js", "/c.js"]);
-  expect(audio.asked).toEqual([
+  expect(audio.constraints).toEqual([
     { audio: { channelCount: 1, echoCancellation: true, noiseSuppression: false, deviceId: "d1" } },
   ]);
 });
 
-test("what the microphone hears goes out, and nothing while it is muted", async () => {
-  const { voice, sockets, microphone } = await on();
-  const hear = (bytes: number, level: number) =>
-    microphone.say({ samples: new ArrayBuffer(bytes), level });
-  hear(2, 0.5);
+test("captured audio is sent unless muted", async () => {
+  const { voice, sockets, microphone } = await startVoice();
+  const capture = (bytes: number, level: number) =>
+    microphone.emit({ samples: new ArrayBuffer(bytes), level });
+  capture(2, 0.5);
   expect(voice.levels).toEqual({ input: 0.5, output: 0 });
   voice.mute();
   expect([voice.levels.input, voice.state().isMuted]).toEqual([0, true]);
-  hear(4, 0.5);
+  capture(4, 0.5);
   voice.mute(false);
-  hear(6, 0.25);
+  capture(6, 0.25);
 
   expect(sockets.last.audio.map(({ byteLength }) => byteLength)).toEqual([2, 6]);
   expect(voice.levels.input).toBe(0.25);
 });
 
-test("what comes in is played, and a meter can follow", async () => {
-  const { voice, sockets, speaker, told } = await on();
-  const heard = vi.fn();
-  voice.subscribe(heard);
-  sockets.last.bytes(new ArrayBuffer(2));
-  sockets.last.bytes(new ArrayBuffer(4));
-  speaker.say({ level: 0.4, waiting: 1 });
+test("received audio is played, and its level is reported", async () => {
+  const { voice, sockets, speaker, commands } = await startVoice();
+  const listener = vi.fn();
+  voice.subscribe(listener);
+  sockets.last.emitBinary(new ArrayBuffer(2));
+  sockets.last.emitBinary(new ArrayBuffer(4));
+  speaker.emit({ level: 0.4, queued: 1 });
 
-  expect(told()).toEqual([2, 4]);
+  expect(commands()).toEqual([2, 4]);
   expect([voice.levels.output, voice.state().isSpeaking]).toEqual([0.4, true]);
-  speaker.say({ level: 0.3, waiting: 0.5 });
-  speaker.say({ level: 0, waiting: 0 });
+  speaker.emit({ level: 0.3, queued: 0.5 });
+  speaker.emit({ level: 0, queued: 0 });
   expect([voice.levels.output, voice.state().isSpeaking]).toEqual([0, false]);
-  expect(heard).toHaveBeenCalledTimes(2);
+  expect(listener).toHaveBeenCalledTimes(2);
 });
 
-test("an interruption is silent at once, and so is what still comes of that answer", async () => {
-  const { voice, sockets, told } = await on();
-  sockets.last.bytes(new ArrayBuffer(2));
+test("an interruption clears the queue and discards the rest of the answer", async () => {
+  const { voice, sockets, commands } = await startVoice();
+  sockets.last.emitBinary(new ArrayBuffer(2));
   voice.interrupt();
-  sockets.last.bytes(new ArrayBuffer(4));
+  sockets.last.emitBinary(new ArrayBuffer(4));
   expect(sockets.frames).toEqual([{ type: "interrupt", requestId: "live" }]);
-  expect(told()).toEqual([2, "silence"]);
-  sockets.last.say({ type: "interrupted", requestId: "live" });
-  sockets.last.bytes(new ArrayBuffer(6));
+  expect(commands()).toEqual([2, "clear"]);
+  sockets.last.emitFrame({ type: "interrupted", requestId: "live" });
+  sockets.last.emitBinary(new ArrayBuffer(6));
 
-  expect(told()).toEqual([2, "silence", "silence", 6]);
+  expect(commands()).toEqual([2, "clear", "clear", 6]);
 });
 
 test.each([
-  { title: "the answer had come whole", before: true },
-  { title: "the answer ends without a word about it", before: false },
-])("the next answer is heard after an interruption where $title", async ({ before }) => {
-  const { voice, sockets, told } = await on();
+  { title: "the answer was received completely", before: true },
+  { title: "the answer ends without an interrupted event", before: false },
+])("the next answer is played after an interruption where $title", async ({ before }) => {
+  const { voice, sockets, commands } = await startVoice();
   const complete = { type: "turn-complete", requestId: "live" };
-  sockets.last.bytes(new ArrayBuffer(2));
-  if (before) sockets.last.say(complete);
+  sockets.last.emitBinary(new ArrayBuffer(2));
+  if (before) sockets.last.emitFrame(complete);
   voice.interrupt();
-  if (!before) sockets.last.say(complete);
-  sockets.last.bytes(new ArrayBuffer(6));
+  if (!before) sockets.last.emitFrame(complete);
+  sockets.last.emitBinary(new ArrayBuffer(6));
 
-  expect(told()).toEqual([2, "silence", 6]);
+  expect(commands()).toEqual([2, "clear", 6]);
 });
 
-test("speaking over the agent silences it", async () => {
-  const { sockets, told } = await on();
-  sockets.last.bytes(new ArrayBuffer(2));
-  sockets.last.say({ type: "interrupted", requestId: "live" });
+test("an interrupted event clears the queue", async () => {
+  const { sockets, commands } = await startVoice();
+  sockets.last.emitBinary(new ArrayBuffer(2));
+  sockets.last.emitFrame({ type: "interrupted", requestId: "live" });
 
-  expect(told()).toEqual([2, "silence"]);
+  expect(commands()).toEqual([2, "clear"]);
 });
 
-test("transcripts and turns are told, with what the user has said", async () => {
+test("transcripts and turns are reported with the text of the user", async () => {
   const onTranscript = vi.fn();
   const onTurn = vi.fn();
-  const { sockets } = await on({ onTranscript, onTurn });
-  const said = { messageId: "u1", role: "user", text: "Pay", final: false };
-  sockets.last.say({ type: "transcript", requestId: "live", ...said });
-  sockets.last.say({ type: "transcript", requestId: "live", ...said, text: "Pay 5.", final: true });
-  sockets.last.say({ type: "turn", requestId: "live", messageId: "m1", userMessageId: "u1" });
-  sockets.last.say({ type: "turn", requestId: "live", messageId: "m2", userMessageId: "u2" });
+  const { sockets } = await startVoice({ onTranscript, onTurn });
+  const transcript = { messageId: "u1", role: "user", text: "Pay", final: false };
+  sockets.last.emitFrame({ type: "transcript", requestId: "live", ...transcript });
+  sockets.last.emitFrame({
+    type: "transcript",
+    requestId: "live",
+    ...transcript,
+    text: "Pay 5.",
+    final: true,
+  });
+  sockets.last.emitFrame({ type: "turn", requestId: "live", messageId: "m1", userMessageId: "u1" });
+  sockets.last.emitFrame({ type: "turn", requestId: "live", messageId: "m2", userMessageId: "u2" });
 
-  expect(onTranscript.mock.calls).toEqual([[said], [{ ...said, text: "Pay 5.", final: true }]]);
+  expect(onTranscript.mock.calls).toEqual([
+    [transcript],
+    [{ ...transcript, text: "Pay 5.", final: true }],
+  ]);
   expect(onTurn.mock.calls).toEqual([
     [{ messageId: "m1", userMessageId: "u1", text: "Pay 5." }],
     [{ messageId: "m2", userMessageId: "u2", text: "" }],
   ]);
 });
 
-test("a voice that stops lets go of everything", async () => {
-  const { voice, sockets, told } = await on();
+test("stop closes the socket, the loudspeaker and the microphone", async () => {
+  const { voice, sockets, commands } = await startVoice();
   const [socket] = sockets.all;
   await voice.stop();
 
   expect(voice.state()).toMatchObject({ status: "off", error: undefined });
-  expect(socket?.closedWith).toBe(1000);
+  expect(socket?.closeCode).toBe(1000);
   expect(audio.contexts.map(({ state }) => state)).toEqual(["closed", "closed"]);
   expect(audio.tracks.map(({ stopped }) => stopped)).toEqual([true]);
-  socket?.bytes(new ArrayBuffer(2));
+  socket?.emitBinary(new ArrayBuffer(2));
   voice.interrupt();
-  expect(told()).toEqual([]);
+  expect(commands()).toEqual([]);
   await voice.start();
   expect([voice.state().status, sockets.all.length]).toEqual(["on", 2]);
 });
 
-test("a second start changes nothing", async () => {
-  const { voice, sockets } = await on();
+test("a second start has no effect", async () => {
+  const { voice, sockets } = await startVoice();
   await voice.start();
   expect([sockets.all.length, audio.contexts.length]).toEqual([1, 2]);
 });
 
-describe("a voice that cannot begin says why and lets go", () => {
-  test("where the microphone is not allowed", async () => {
-    audio.refusal = new DOMException("Permission denied", "NotAllowedError");
-    await expect(on()).rejects.toThrow("Permission denied");
+describe("a failed start reports the error and closes everything", () => {
+  test("when the microphone is not permitted", async () => {
+    audio.permissionError = new DOMException("Permission denied", "NotAllowedError");
+    await expect(startVoice()).rejects.toThrow("Permission denied");
     expect(audio.contexts.map(({ state }) => state)).toEqual(["closed"]);
   });
 
-  test("where the chat is open elsewhere", async () => {
+  test("when the chat is open elsewhere", async () => {
     const sockets = new FakeSockets();
-    const voice = live(sockets);
+    const voice = createVoice(sockets);
     const refused = { errorText: "This chat is open elsewhere.", code: "held_elsewhere" };
-    sockets.opened = (socket) => {
+    sockets.onConnect = (socket) => {
       socket.accept();
-      socket.say({ type: "error", requestId: "live", ...refused });
-      socket.end(4409);
+      socket.emitFrame({ type: "error", requestId: "live", ...refused });
+      socket.emitClose(4409);
     };
 
     await expect(voice.start()).rejects.toThrow("This chat is open elsewhere.");
@@ -214,27 +226,27 @@ describe("a voice that cannot begin says why and lets go", () => {
     expect(sockets.all).toHaveLength(1);
   });
 
-  test("where the live run fails at once", async () => {
+  test("when the live run fails immediately", async () => {
     const sockets = new FakeSockets();
-    const voice = live(sockets);
+    const voice = createVoice(sockets);
     const failed = { errorText: "The model failed; id 1.", code: "internal" };
-    sockets.opened = (socket) => {
+    sockets.onConnect = (socket) => {
       socket.accept();
-      socket.say({ type: "error", requestId: "live", ...failed });
-      socket.end(1011);
+      socket.emitFrame({ type: "error", requestId: "live", ...failed });
+      socket.emitClose(1011);
     };
 
     await expect(voice.start()).rejects.toThrow("The model failed; id 1.");
     expect(voice.state()).toMatchObject({ status: "off", error: { code: "internal" } });
   });
 
-  test("where it was stopped meanwhile", async () => {
+  test("when it is stopped while starting", async () => {
     const sockets = new FakeSockets();
-    const voice = live(sockets);
+    const voice = createVoice(sockets);
     const starting = voice.start();
-    await vi.waitFor(() => expect(sockets.all).toHaveLength(1));
+    await waitFor(() => expect(sockets.all).toHaveLength(1));
     const stopped = voice.stop();
-    sockets.last.say(READY);
+    sockets.last.emitFrame(READY);
     await Promise.all([stopped, starting]);
 
     expect(voice.state().status).toBe("off");
@@ -242,24 +254,24 @@ describe("a voice that cannot begin says why and lets go", () => {
   });
 });
 
-test("a voice goes on when a frame of it was refused, and says so until it is well again", async () => {
-  const { voice, sockets } = await on();
+test("a refused frame is reported until the next ready event", async () => {
+  const { voice, sockets } = await startVoice();
   const refused = { errorText: "That is no picture.", code: "malformed" };
-  sockets.last.say({ type: "error", requestId: "live", ...refused });
+  sockets.last.emitFrame({ type: "error", requestId: "live", ...refused });
   expect(voice.state()).toMatchObject({ status: "on", error: { message: "That is no picture." } });
-  sockets.last.say(READY);
+  sockets.last.emitFrame(READY);
   expect(voice.state()).toMatchObject({ status: "on", error: undefined });
 });
 
-test("a voice goes on when its connection breaks, and ends when the server refuses", async () => {
-  const { voice, sockets, microphone } = await on();
-  sockets.last.end(1006);
-  await vi.waitFor(() => expect(sockets.all).toHaveLength(2), { timeout: 3_000 });
-  await vi.waitFor(() => expect(sockets.last.readyState).toBe(1));
-  microphone.say({ samples: new ArrayBuffer(2), level: 0.5 });
+test("a voice survives a lost connection and ends when the server refuses it", async () => {
+  const { voice, sockets, microphone } = await startVoice();
+  sockets.last.emitClose(1006);
+  await waitFor(() => expect(sockets.all).toHaveLength(2));
+  await waitFor(() => expect(sockets.last.readyState).toBe(1));
+  microphone.emit({ samples: new ArrayBuffer(2), level: 0.5 });
   expect(sockets.last.audio).toHaveLength(1);
-  sockets.last.end(4401);
+  sockets.last.emitClose(4401);
 
-  await vi.waitFor(() => expect(voice.state().status).toBe("off"));
+  await waitFor(() => expect(voice.state().status).toBe("off"));
   expect(voice.state().error?.message).toContain("sign in again");
 });

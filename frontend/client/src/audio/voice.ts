@@ -1,78 +1,78 @@
 import type { BidiChatTransport } from "../bidi/bidi-transport.ts";
 import type { LiveEvents } from "../bidi/live-events.ts";
-import { CAPTURE_WORKLET, Microphone } from "./microphone.ts";
-import { PLAYBACK_WORKLET, Speaker } from "./speaker.ts";
+import { CAPTURE_WORKLET, Microphone, PLAYBACK_WORKLET, Speaker } from "./devices.ts";
 
-/** Where a conversation by voice stands. */
+/** The state of a `Voice`. */
 export interface VoiceState {
   readonly status: "off" | "starting" | "on";
   readonly isMuted: boolean;
-  /** Whether the agent is to be heard. */
+  /** Whether audio of the agent is being played. */
   readonly isSpeaking: boolean;
-  /** What went wrong last: why it ended or could not begin, or what the server complains of. */
+  /** The error that ended the session or prevented its start, or the last error of the server. */
   readonly error: Error | undefined;
 }
 
-/** How loud it is, from 0 to 1; changes many times a second and is told to nobody. */
+/** The audio levels (RMS), from 0 to 1; subscribers are not notified of their changes. */
 export interface Levels {
   readonly input: number;
   readonly output: number;
 }
 
-/** A spoken message of the user that is being answered. */
+/** A spoken user message that is being answered. */
 export interface SpokenTurn {
-  /** The answer's; a resume of this message brings it. */
+  /** The id of the answer; a resume of this message streams it. */
   readonly messageId: string;
   readonly userMessageId: string;
-  /** What the user said, as far as it is known by now; transcripts may tell more. */
+  /** The transcript so far; it may be empty or incomplete until the final `transcript` event. */
   readonly text: string;
 }
 
-/** The part of a `BidiChatTransport` that a voice needs. */
-export type LiveLine = Pick<
+/** The methods of a `BidiChatTransport` that a `Voice` uses. */
+export type LiveTransport = Pick<
   BidiChatTransport,
-  "connect" | "disconnect" | "on" | "sendAudio" | "tell"
+  "connect" | "disconnect" | "on" | "sendAudio" | "sendFrame"
 >;
 
-/** Where the worklets are, if the page's build has moved them. */
+/** The URLs of the worklets, if the build of the page has moved them. */
 export interface Worklets {
   readonly capture?: URL | string;
   readonly playback?: URL | string;
 }
 
 export interface VoiceOptions {
-  /** A transport to `/live`; asked for at each start. */
-  readonly transport: LiveLine | (() => LiveLine);
+  /** A transport for `/live`; a function is called on each start. */
+  readonly transport: LiveTransport | (() => LiveTransport);
   readonly worklets?: Worklets | (() => Worklets | undefined) | undefined;
-  /** What is asked of the microphone, beside one channel without echo. */
+  /** Constraints in addition to one channel with echo cancellation and noise suppression. */
   readonly constraints?: MediaTrackConstraints | (() => MediaTrackConstraints | undefined);
   readonly onTranscript?: ((transcript: LiveEvents["transcript"]) => void) | undefined;
   readonly onTurn?: ((turn: SpokenTurn) => void) | undefined;
 }
 
-function asked<Thing>(given: Thing | (() => Thing)): Thing {
-  return typeof given === "function" ? (given as () => Thing)() : given;
+function resolve<Value>(source: Value | (() => Value)): Value {
+  return typeof source === "function" ? (source as () => Value)() : source;
 }
 
 const OFF: VoiceState = { status: "off", isMuted: false, isSpeaking: false, error: undefined };
 
-/** A conversation by voice over a live connection: microphone, loudspeaker and what is told. */
+/** A voice session over a live connection: microphone, loudspeaker and transcripts. */
 export class Voice {
   readonly #options: VoiceOptions;
   readonly #listeners = new Set<() => void>();
-  readonly #said = new Map<string, string>();
-  readonly #ears: (() => void)[] = [];
+  readonly #transcripts = new Map<string, string>();
+  /** Removes the listeners of the transport and rejects a pending start. */
+  readonly #cleanups: (() => void)[] = [];
   #state = OFF;
   #levels: Levels = { input: 0, output: 0 };
-  #line: LiveLine | undefined;
+  #transport: LiveTransport | undefined;
   #microphone: Microphone | undefined;
   #speaker: Speaker | undefined;
-  /** Whether audio of one answer is coming in. */
-  #isComing = false;
-  /** What still comes of it was interrupted here, before the server heard of it. */
-  #isCutOff = false;
-  /** Counts the beginnings, so that one that was ended meanwhile does not go on. */
-  #begun = 0;
+  /** Whether audio of an answer is being received. */
+  #isReceiving = false;
+  /** Whether the rest of that audio is discarded after a local interruption. */
+  #isDiscarding = false;
+  /** Incremented on each start and stop, so that a cancelled start does not continue. */
+  #generation = 0;
 
   constructor(options: VoiceOptions) {
     this.#options = options;
@@ -90,138 +90,139 @@ export class Voice {
   }
 
   /**
-   * Open connection, loudspeaker and microphone; to be called when the person asks for it, since
-   * browsers let no page be heard before.
+   * Open the connection, the loudspeaker and the microphone. Call it in response to a user gesture:
+   * browsers block audio before the first one.
    *
-   * Rejects if the microphone is not allowed or the server refuses.
+   * Rejects if the microphone is not permitted or the server refuses the connection.
    */
   readonly start = async (): Promise<void> => {
     if (this.#state.status !== "off") return;
-    this.#begun += 1;
-    const begun = this.#begun;
+    this.#generation += 1;
+    const generation = this.#generation;
     this.#set({ ...OFF, status: "starting" });
     try {
-      const { inputRate, outputRate } = await this.#ready();
-      await this.#open(inputRate, outputRate, begun);
+      const { inputRate, outputRate } = await this.#connect();
+      await this.#openDevices(inputRate, outputRate, generation);
     } catch (error) {
-      if (begun !== this.#begun) return;
+      if (generation !== this.#generation) return;
       const failure = error instanceof Error ? error : new Error(String(error));
       await this.#end(failure);
       throw failure;
     }
   };
 
+  /** Close the connection and the devices. */
   readonly stop = (): Promise<void> => this.#end(undefined);
 
-  /** Send nothing of what the microphone hears, or send it again. */
+  /** Stop sending the microphone's audio, or resume sending it. */
   readonly mute = (isMuted = true): void => {
     this.#set({ isMuted });
     if (isMuted) this.#levels = { ...this.#levels, input: 0 };
   };
 
-  /** Cut the agent short: it is silent at once, and the model is told. */
+  /** Interrupt the agent: silence it immediately and notify the model. */
   readonly interrupt = (): void => {
-    this.#isCutOff = this.#isComing;
-    this.#speaker?.silence();
-    this.#line?.tell({ type: "interrupt" });
+    this.#isDiscarding = this.#isReceiving;
+    this.#speaker?.clear();
+    this.#transport?.sendFrame({ type: "interrupt" });
   };
 
-  /** Listen to the connection, and wait until audio may flow. */
-  #ready(): Promise<LiveEvents["ready"]> {
-    const line = asked(this.#options.transport);
-    this.#line = line;
-    return new Promise((resolve, reject) => {
-      this.#ears.push(
+  /** Add the listeners, connect and wait for `ready`. */
+  #connect(): Promise<LiveEvents["ready"]> {
+    const transport = resolve(this.#options.transport);
+    this.#transport = transport;
+    return new Promise((onReady, reject) => {
+      this.#cleanups.push(
         () => reject(new Error("The voice was stopped.")),
-        line.on("ready", (rates) => {
-          resolve(rates);
+        transport.on("ready", (rates) => {
+          onReady(rates);
           this.#set({ error: undefined });
         }),
-        line.on("error", (error) => {
+        transport.on("error", (error) => {
           reject(error);
           this.#set({ error });
         }),
-        line.on("refused", (error) => {
+        transport.on("refused", (error) => {
           reject(error);
           if (this.#state.status === "on") void this.#end(error);
         }),
-        line.on("audio", (samples) => this.#play(samples)),
-        line.on("interrupted", () => this.#interrupted()),
-        line.on("turn-complete", () => this.#saidAll()),
-        line.on("connection", () => this.#saidAll()),
-        line.on("transcript", (transcript) => this.#transcript(transcript)),
-        line.on("turn", (turn) => this.#turn(turn)),
+        transport.on("audio", (samples) => this.#play(samples)),
+        transport.on("interrupted", () => this.#onInterrupted()),
+        transport.on("turn-complete", () => this.#endOfAudio()),
+        transport.on("connection", () => this.#endOfAudio()),
+        transport.on("transcript", (transcript) => this.#onTranscript(transcript)),
+        transport.on("turn", (turn) => this.#onTurn(turn)),
       );
-      line.connect();
+      transport.connect();
     });
   }
 
-  async #open(inputRate: number, outputRate: number, begun: number): Promise<void> {
-    const worklets = asked(this.#options.worklets);
-    const constraints = asked(this.#options.constraints);
+  async #openDevices(inputRate: number, outputRate: number, generation: number): Promise<void> {
+    const worklets = resolve(this.#options.worklets);
+    const constraints = resolve(this.#options.constraints);
     const speaker = await Speaker.open({
       rate: outputRate,
       worklet: worklets?.playback ?? PLAYBACK_WORKLET,
-      played: ({ level, waiting }) => {
+      onProgress: ({ level, queued }) => {
         this.#levels = { ...this.#levels, output: level };
-        this.#set({ isSpeaking: waiting > 0 });
+        this.#set({ isSpeaking: queued > 0 });
       },
     });
-    if (begun !== this.#begun) return speaker.close();
+    if (generation !== this.#generation) return speaker.close();
     this.#speaker = speaker;
     const microphone = await Microphone.open({
       rate: inputRate,
       worklet: worklets?.capture ?? CAPTURE_WORKLET,
       constraints,
-      captured: ({ samples, level }) => {
+      onCapture: ({ samples, level }) => {
         if (this.#state.isMuted) return;
         this.#levels = { ...this.#levels, input: level };
-        this.#line?.sendAudio(samples);
+        this.#transport?.sendAudio(samples);
       },
     });
-    if (begun !== this.#begun) return microphone.close();
+    if (generation !== this.#generation) return microphone.close();
     this.#microphone = microphone;
     this.#set({ status: "on" });
   }
 
   #play(samples: ArrayBuffer): void {
-    this.#isComing = true;
-    if (!this.#isCutOff) this.#speaker?.play(samples);
+    this.#isReceiving = true;
+    if (!this.#isDiscarding) this.#speaker?.play(samples);
   }
 
-  #interrupted(): void {
-    this.#saidAll();
-    this.#speaker?.silence();
+  #onInterrupted(): void {
+    this.#endOfAudio();
+    this.#speaker?.clear();
   }
 
-  #saidAll(): void {
-    this.#isComing = false;
-    this.#isCutOff = false;
+  #endOfAudio(): void {
+    this.#isReceiving = false;
+    this.#isDiscarding = false;
   }
 
-  #transcript(transcript: LiveEvents["transcript"]): void {
-    if (transcript.role === "user") this.#said.set(transcript.messageId, transcript.text);
+  #onTranscript(transcript: LiveEvents["transcript"]): void {
+    if (transcript.role === "user") this.#transcripts.set(transcript.messageId, transcript.text);
     this.#options.onTranscript?.(transcript);
   }
 
-  #turn({ messageId, userMessageId }: LiveEvents["turn"]): void {
-    const text = this.#said.get(userMessageId) ?? "";
-    this.#said.delete(userMessageId);
+  #onTurn({ messageId, userMessageId }: LiveEvents["turn"]): void {
+    const text = this.#transcripts.get(userMessageId) ?? "";
+    this.#transcripts.delete(userMessageId);
     this.#options.onTurn?.({ messageId, userMessageId, text });
   }
 
   async #end(error: Error | undefined): Promise<void> {
     if (this.#state.status === "off") return;
-    this.#begun += 1;
-    for (const silence of this.#ears.splice(0)) silence();
+    this.#generation += 1;
+    for (const cleanup of this.#cleanups.splice(0)) cleanup();
     const [microphone, speaker] = [this.#microphone, this.#speaker];
     this.#microphone = undefined;
     this.#speaker = undefined;
-    this.#saidAll();
-    this.#said.clear();
+    this.#endOfAudio();
+    this.#transcripts.clear();
     this.#levels = { input: 0, output: 0 };
-    this.#line?.disconnect();
-    this.#line = undefined;
+    this.#transport?.disconnect();
+    this.#transport = undefined;
     this.#set({ ...OFF, error });
     await Promise.all([microphone?.close(), speaker?.close()]);
   }

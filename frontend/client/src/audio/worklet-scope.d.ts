@@ -1,4 +1,4 @@
-// What there is where worklets run, as far as the worklets here use it.
+// The globals of the AudioWorkletGlobalScope that the worklets use.
 
 declare const sampleRate: number;
 declare function registerProcessor(name: string, processor: new (options: never) => object): void;

@@ -1,31 +1,37 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { audioScope, hertzOf, type Port, pcm16, tone } from "../../testing/worklet.ts";
+import {
+  type FakePort,
+  frequencyOf,
+  pcm16,
+  stubWorkletScope,
+  tone,
+} from "../../testing/worklet.ts";
 import type { Capture } from "./capture-worklet.js";
 import type { Playback } from "./playback-worklet.js";
 
 const QUANTUM = 128;
-const WANTED = 16_000;
+const CAPTURED = 16_000;
 const PLAYED = 24_000;
 
 afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-async function capture(deviceRate: number): Promise<{ node: Capture; port: Port }> {
-  audioScope(deviceRate);
+async function capture(deviceRate: number): Promise<{ node: Capture; port: FakePort }> {
+  stubWorkletScope(deviceRate);
   const { Capture } = await import("./capture-worklet.js");
-  const node = new Capture({ processorOptions: { rate: WANTED, block: 640 } });
-  return { node, port: node.port as unknown as Port };
+  const node = new Capture({ processorOptions: { rate: CAPTURED, block: 640 } });
+  return { node, port: node.port as unknown as FakePort };
 }
 
-async function playback(deviceRate: number): Promise<{ node: Playback; port: Port }> {
-  audioScope(deviceRate);
+async function playback(deviceRate: number): Promise<{ node: Playback; port: FakePort }> {
+  stubWorkletScope(deviceRate);
   const { Playback } = await import("./playback-worklet.js");
   const node = new Playback({ processorOptions: { rate: PLAYED } });
-  return { node, port: node.port as unknown as Port };
+  return { node, port: node.port as unknown as FakePort };
 }
 
-function hear(node: Capture, ...channels: readonly Float32Array[]): void {
+function process(node: Capture, ...channels: readonly Float32Array[]): void {
   for (let at = 0; at < (channels[0]?.length ?? 0); at += QUANTUM) {
     node.process([channels.map((channel) => channel.subarray(at, at + QUANTUM))]);
   }
@@ -41,59 +47,59 @@ function play(node: Playback, seconds: number, rate: number, channels = 1): Floa
   return made;
 }
 
-function blocksOf(port: Port): Int16Array[] {
+function blocksOf(port: FakePort): Int16Array[] {
   return port.posted.map(({ samples }) => new Int16Array(samples as ArrayBuffer));
 }
 
-function together(blocks: readonly Int16Array[]): number[] {
+function concatenate(blocks: readonly Int16Array[]): number[] {
   return blocks.flatMap((block) => [...block]);
 }
 
 describe.each([16_000, 44_100, 48_000])("a microphone of %i hertz", (rate) => {
-  test("is heard at 16,000, in blocks of 40 milliseconds", async () => {
+  test("is captured at 16,000 hertz, in blocks of 40 milliseconds", async () => {
     const { node, port } = await capture(rate);
-    hear(node, tone(1_000, 1.01, rate));
+    process(node, tone(1_000, 1.01, rate));
     const blocks = blocksOf(port);
 
     expect(blocks.length).toBe(25);
     expect(blocks.every((block) => block.length === 640)).toBe(true);
-    expect(hertzOf(together(blocks), WANTED)).toBeCloseTo(1_000, 0);
+    expect(frequencyOf(concatenate(blocks), CAPTURED)).toBeCloseTo(1_000, 0);
     const levels = port.posted.map(({ level }) => level as number);
     expect(Math.min(...levels)).toBeGreaterThan(0.33);
     expect(Math.max(...levels)).toBeLessThan(0.37);
   });
 
-  test("is heard as one channel", async () => {
+  test("is mixed down to one channel", async () => {
     const { node, port } = await capture(rate);
     const one = tone(1_000, 0.2, rate);
-    hear(
+    process(
       node,
       one,
       one.map((sample) => -sample),
     );
 
-    expect(together(blocksOf(port)).every((sample) => sample === 0)).toBe(true);
+    expect(concatenate(blocksOf(port)).every((sample) => sample === 0)).toBe(true);
     expect(port.posted.every(({ level }) => level === 0)).toBe(true);
   });
 });
 
-test("what is too loud is cut, not turned over", async () => {
-  const { node, port } = await capture(WANTED);
-  hear(node, tone(100, 0.2, WANTED, 3));
-  const samples = together(blocksOf(port));
+test("samples out of range are clipped", async () => {
+  const { node, port } = await capture(CAPTURED);
+  process(node, tone(100, 0.2, CAPTURED, 3));
+  const samples = concatenate(blocksOf(port));
 
   expect([Math.max(...samples), Math.min(...samples)]).toEqual([0x7fff, -0x8000]);
 });
 
-test("a microphone that gives nothing is waited for", async () => {
-  const { node, port } = await capture(WANTED);
+test("a microphone without input posts nothing", async () => {
+  const { node, port } = await capture(CAPTURED);
   expect(node.process([[]])).toBe(true);
   expect(node.process([])).toBe(true);
   expect(port.posted).toEqual([]);
 });
 
 describe.each([24_000, 44_100, 48_000])("a loudspeaker of %i hertz", (rate) => {
-  test("plays what comes, one after the other, and is silent after", async () => {
+  test("plays the queue in order, then silence", async () => {
     const { node, port } = await playback(rate);
     for (let block = 0; block < 10; block += 1) {
       const samples = tone(440, 1, PLAYED).subarray(block * 2_400, (block + 1) * 2_400);
@@ -102,51 +108,51 @@ describe.each([24_000, 44_100, 48_000])("a loudspeaker of %i hertz", (rate) => {
     const [made] = play(node, 1, rate);
     const [after] = play(node, 0.1, rate);
 
-    expect(hertzOf(made ?? [], rate)).toBeCloseTo(440, 0);
+    expect(frequencyOf(made ?? [], rate)).toBeCloseTo(440, 0);
     const jumps = made?.map((sample, at) => Math.abs(sample - (made[at - 1] ?? 0))) ?? [];
     expect(Math.max(...jumps)).toBeLessThan(0.07);
     expect(after?.subarray(QUANTUM).every((sample) => sample === 0)).toBe(true);
   });
 
-  test("plays as long as it was given", async () => {
+  test("plays the duration of its queue", async () => {
     const { node, port } = await playback(rate);
     const ones = new Float32Array(12_000).fill(0.5);
     port.onmessage?.({ data: { samples: pcm16(ones) } });
     const [made] = play(node, 1, rate);
 
-    const heard = (made?.filter((sample) => sample !== 0).length ?? 0) / rate;
-    expect(heard).toBeCloseTo(0.5, 2);
+    const played = (made?.filter((sample) => sample !== 0).length ?? 0) / rate;
+    expect(played).toBeCloseTo(0.5, 2);
   });
 
-  test("is silent at once when it is told to", async () => {
+  test("is silent immediately after clear", async () => {
     const { node, port } = await playback(rate);
     port.onmessage?.({ data: { samples: pcm16(tone(440, 5, PLAYED)) } });
     play(node, 0.1, rate);
-    port.onmessage?.({ data: { silence: true } });
+    port.onmessage?.({ data: { clear: true } });
     const [made] = play(node, 0.1, rate);
 
     expect(made?.every((sample) => sample === 0)).toBe(true);
-    expect(port.posted.at(-1)).toEqual({ level: 0, waiting: 0 });
+    expect(port.posted.at(-1)).toEqual({ level: 0, queued: 0 });
     port.onmessage?.({ data: { samples: pcm16(tone(440, 1, PLAYED)) } });
     const [again] = play(node, 0.1, rate);
-    expect(hertzOf(again ?? [], rate)).toBeCloseTo(440, -1);
+    expect(frequencyOf(again ?? [], rate)).toBeCloseTo(440, -1);
   });
 });
 
-test("a loudspeaker says how loud it is and what waits, until nothing does", async () => {
+test("a loudspeaker reports its level and queue until the queue is empty", async () => {
   const { node, port } = await playback(PLAYED);
   port.onmessage?.({ data: { samples: pcm16(tone(440, 0.2, PLAYED)) } });
   play(node, 1, PLAYED, 2);
-  const told = port.posted as unknown as { level: number; waiting: number }[];
+  const reports = port.posted as unknown as { level: number; queued: number }[];
 
-  expect(told.length).toBeGreaterThanOrEqual(4);
-  expect(told.length).toBeLessThanOrEqual(6);
-  expect(told[0]?.level).toBeCloseTo(0.35, 1);
-  expect(told[0]?.waiting).toBeCloseTo(0.16, 2);
-  expect(told.at(-1)).toEqual({ level: 0, waiting: 0 });
+  expect(reports.length).toBeGreaterThanOrEqual(4);
+  expect(reports.length).toBeLessThanOrEqual(6);
+  expect(reports[0]?.level).toBeCloseTo(0.35, 1);
+  expect(reports[0]?.queued).toBeCloseTo(0.16, 2);
+  expect(reports.at(-1)).toEqual({ level: 0, queued: 0 });
 });
 
-test("every channel of a loudspeaker plays the same", async () => {
+test("every channel of a loudspeaker plays the same signal", async () => {
   const { node, port } = await playback(PLAYED);
   port.onmessage?.({ data: { samples: pcm16(tone(440, 0.1, PLAYED)) } });
   const [left, right] = play(node, 0.1, PLAYED, 2);

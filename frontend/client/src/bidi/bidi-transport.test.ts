@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { assistantText, createBidiChat, majorOf } from "../../testing/bidi-chat.ts";
 import { ANSWER, step, text, turn } from "../../testing/chunks.ts";
 import { FakeSockets } from "../../testing/fake-sockets.ts";
 import { VERSIONS } from "../../testing/scripted-chat.ts";
-import { chatOver, majorOf, texts } from "../../testing/told-chat.ts";
 import { RequestRefused } from "../refusals.ts";
-import type { BidiOptions } from "./bidi-transport.ts";
+import type { BidiChatTransportOptions } from "./bidi-transport.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** Let everything happen that no time has to pass for. */
+/** Run everything that does not wait for a timer. */
 async function settled(): Promise<void> {
   await vi.advanceTimersByTimeAsync(0);
 }
@@ -21,30 +21,30 @@ async function settled(): Promise<void> {
 const HALF = turn(step(text("Half"))).slice(0, 4);
 
 describe.each(VERSIONS)("a client of ai %s", (version) => {
-  const make = (
+  const createChat = (
     sockets: FakeSockets,
-    options: Partial<BidiOptions> & Record<string, unknown> = {},
-  ) => chatOver(sockets, version, options);
+    options: Partial<BidiChatTransportOptions> & Record<string, unknown> = {},
+  ) => createBidiChat(sockets, version, options);
 
   test("sends the stock frames over one socket", async () => {
     const sockets = new FakeSockets();
     let count = 0;
-    const { chat } = make(sockets, {
+    const { chat } = createChat(sockets, {
       headers: async () => ({ "X-Tab": String(++count), "x-ai-sdk": String(majorOf(version)) }),
       body: () => ({ remember: { a: "chat" } }),
     });
-    sockets.heard = (socket, { type, requestId }) => {
-      if (type === "resume") socket.say({ type: "no-active", requestId });
+    sockets.onFrame = (socket, { type, requestId }) => {
+      if (type === "resume") socket.emitFrame({ type: "no-active", requestId });
       if (type !== "send") return;
-      socket.chunks(requestId, turn(ANSWER));
-      socket.say({ type: "end", requestId });
+      socket.emitChunks(requestId, turn(ANSWER));
+      socket.emitFrame({ type: "end", requestId });
     };
     void chat.sendMessage({ text: "Go." });
     await settled();
     void chat.resumeStream();
     await settled();
 
-    expect([chat.status, texts(chat)]).toEqual(["ready", "Done."]);
+    expect([chat.status, assistantText(chat)]).toEqual(["ready", "Done."]);
     expect(sockets.all).toHaveLength(1);
     expect(sockets.last.url).toBe("wss://page/api/chat/ws");
     const [send, resume] = sockets.frames;
@@ -57,64 +57,64 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
     expect(new Set(sockets.frames.map(({ requestId }) => requestId)).size).toBe(2);
   });
 
-  test("says with an abort that its reader leaves", async () => {
+  test("sends an abort when its reader stops", async () => {
     const sockets = new FakeSockets();
-    const { chat } = make(sockets);
+    const { chat } = createChat(sockets);
     void chat.sendMessage({ text: "Go." });
     await settled();
     const [send] = sockets.frames;
-    sockets.last.chunks(send?.requestId ?? "", HALF);
+    sockets.last.emitChunks(send?.requestId ?? "", HALF);
     await settled();
     void chat.stop();
     await settled();
 
     expect(chat.status).toBe("ready");
     expect(sockets.frames[1]).toEqual({ type: "abort", requestId: send?.requestId });
-    sockets.last.chunks(send?.requestId ?? "", turn(ANSWER).slice(4), 4);
+    sockets.last.emitChunks(send?.requestId ?? "", turn(ANSWER).slice(4), 4);
     await settled();
-    expect(texts(chat)).toBe("Half");
+    expect(assistantText(chat)).toBe("Half");
   });
 
-  test("shows a refusal with its code", async () => {
+  test("fails with the code of a refusal", async () => {
     const sockets = new FakeSockets();
-    const { chat } = make(sockets);
-    sockets.heard = (socket, { requestId }) =>
-      socket.say({ type: "error", requestId, errorText: "It is over.", code: "superseded" });
+    const { chat } = createChat(sockets);
+    sockets.onFrame = (socket, { requestId }) =>
+      socket.emitFrame({ type: "error", requestId, errorText: "It is over.", code: "superseded" });
     void chat.sendMessage({ text: "Go." });
     await settled();
 
     const { error } = chat as unknown as { error: RequestRefused };
     expect(error).toBeInstanceOf(RequestRefused);
     expect(error).toMatchObject({ message: "It is over.", code: "superseded", status: 409 });
-    expect(sockets.last.closedWith).toBeUndefined();
+    expect(sockets.last.closeCode).toBeUndefined();
   });
 
-  test("sends once more what may never have arrived", async () => {
+  test("sends a request again that may not have arrived", async () => {
     const sockets = new FakeSockets();
-    const { chat } = make(sockets);
-    const seen: string[] = [];
-    sockets.heard = (socket, { type, requestId }) => {
-      seen.push(type);
-      if (seen.length === 1) socket.end();
-      else if (type === "resume") socket.say({ type: "no-active", requestId });
+    const { chat } = createChat(sockets);
+    const types: string[] = [];
+    sockets.onFrame = (socket, { type, requestId }) => {
+      types.push(type);
+      if (types.length === 1) socket.emitClose();
+      else if (type === "resume") socket.emitFrame({ type: "no-active", requestId });
       else {
-        socket.chunks(requestId, turn(ANSWER));
-        socket.say({ type: "end", requestId });
+        socket.emitChunks(requestId, turn(ANSWER));
+        socket.emitFrame({ type: "end", requestId });
       }
     };
     void chat.sendMessage({ text: "Go." });
     await vi.advanceTimersByTimeAsync(1_000);
 
-    expect(seen).toEqual(["send", "resume", "send"]);
+    expect(types).toEqual(["send", "resume", "send"]);
     const [one, , other] = sockets.frames;
     expect(other).toEqual({ ...one, requestId: other?.requestId });
-    expect([chat.status, texts(chat)]).toEqual(["ready", "Done."]);
+    expect([chat.status, assistantText(chat)]).toEqual(["ready", "Done."]);
   });
 
-  test("asks again later while it runs and cannot be joined", async () => {
+  test("retries a running turn that cannot be resumed", async () => {
     const sockets = new FakeSockets();
     let runs = 3;
-    const stored = async () => {
+    const loadChat = async () => {
       runs -= 1;
       const parts = [
         { type: "step-start" },
@@ -123,12 +123,12 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
       const messages = [{ id: "m1", role: "assistant", parts }];
       return { id: "chat", title: "", status: runs > 0 ? "running" : "ready", messages } as const;
     };
-    const { chat } = make(sockets, { stored: stored as never });
-    sockets.heard = (socket, { type, requestId }) => {
-      if (type === "resume") socket.say({ type: "no-active", requestId });
+    const { chat } = createChat(sockets, { loadChat: loadChat as never });
+    sockets.onFrame = (socket, { type, requestId }) => {
+      if (type === "resume") socket.emitFrame({ type: "no-active", requestId });
       else {
-        socket.chunks(requestId, HALF);
-        socket.end();
+        socket.emitChunks(requestId, HALF);
+        socket.emitClose();
       }
     };
     void chat.sendMessage({ text: "Go." });
@@ -136,20 +136,20 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
     expect([runs, chat.status]).toEqual([1, "streaming"]);
     await vi.advanceTimersByTimeAsync(1_000);
 
-    expect([runs, chat.status, texts(chat)]).toEqual([0, "ready", "Half done."]);
+    expect([runs, chat.status, assistantText(chat)]).toEqual([0, "ready", "Half done."]);
   });
 
   test.each([
-    { title: "nothing can be asked", stored: undefined },
-    { title: "there is no such chat", stored: async () => undefined },
-  ])("tells a lost answer as a lost connection where $title", async ({ stored }) => {
+    { title: "loadChat is not given", loadChat: undefined },
+    { title: "the chat does not exist", loadChat: async () => undefined },
+  ])("fails with a network error if $title", async ({ loadChat }) => {
     const sockets = new FakeSockets();
-    const { chat } = make(sockets, { ...(stored && { stored: stored as never }) });
-    sockets.heard = (socket, { type, requestId }) => {
-      if (type === "resume") socket.say({ type: "no-active", requestId });
+    const { chat } = createChat(sockets, { ...(loadChat && { loadChat: loadChat as never }) });
+    sockets.onFrame = (socket, { type, requestId }) => {
+      if (type === "resume") socket.emitFrame({ type: "no-active", requestId });
       else if (type === "send") {
-        socket.chunks(requestId, HALF);
-        socket.end();
+        socket.emitChunks(requestId, HALF);
+        socket.emitClose();
       }
     };
     void chat.sendMessage({ text: "Go." });
@@ -158,60 +158,60 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
     const { error } = chat as unknown as { error: Error };
     expect(error).toBeInstanceOf(TypeError);
     expect(error.message).toContain("network");
-    expect(texts(chat)).toBe("Half");
+    expect(assistantText(chat)).toBe("Half");
   });
 
   test.each([
     { title: "before its first chunk", begun: 0, text: "" },
     { title: "in the middle", begun: HALF.length, text: "Half done." },
-  ])("ends with what the server said when the live run failed $title", async (row) => {
+  ])("fails with the error of the live run $title", async (row) => {
     const sockets = new FakeSockets();
     const parts = [{ type: "step-start" }, { type: "text", text: "Half done.", state: "done" }];
-    const stored = async () => ({ status: "ready", messages: [{ id: "m1", parts }] });
-    const { chat } = make(sockets, { stored: stored as never });
+    const loadChat = async () => ({ status: "ready", messages: [{ id: "m1", parts }] });
+    const { chat } = createChat(sockets, { loadChat: loadChat as never });
     const failed = { errorText: "The model failed; id 1.", code: "internal" };
-    sockets.heard = (socket, { type, requestId }) => {
-      if (type === "resume") socket.say({ type: "no-active", requestId });
+    sockets.onFrame = (socket, { type, requestId }) => {
+      if (type === "resume") socket.emitFrame({ type: "no-active", requestId });
       if (type !== "send") return;
-      socket.chunks(requestId, HALF.slice(0, row.begun));
-      socket.say({ type: "error", requestId: "live", ...failed });
-      socket.end(1011);
+      socket.emitChunks(requestId, HALF.slice(0, row.begun));
+      socket.emitFrame({ type: "error", requestId: "live", ...failed });
+      socket.emitClose(1011);
     };
     void chat.sendMessage({ text: "Go." });
     await vi.advanceTimersByTimeAsync(1_000);
 
     const { error } = chat as unknown as { error: Error };
     expect([chat.status, error.message]).toEqual(["error", "The model failed; id 1."]);
-    expect(texts(chat)).toBe(row.text);
+    expect(assistantText(chat)).toBe(row.text);
     expect(sockets.frames.filter(({ type }) => type === "send")).toHaveLength(1);
   });
 
-  test("takes back what the stored message does not hold, where the major can", async () => {
+  test("resets text that is not in the stored message, if the major supports it", async () => {
     const sockets = new FakeSockets();
     const parts = [
       { type: "step-start" },
       { type: "text", text: "Something else.", state: "done" },
     ];
-    const stored = async () => ({ status: "ready", messages: [{ id: "m1", parts }] });
-    const { chat } = make(sockets, { stored: stored as never });
-    sockets.heard = (socket, { type, requestId }) => {
-      if (type === "resume") socket.say({ type: "no-active", requestId });
+    const loadChat = async () => ({ status: "ready", messages: [{ id: "m1", parts }] });
+    const { chat } = createChat(sockets, { loadChat: loadChat as never });
+    sockets.onFrame = (socket, { type, requestId }) => {
+      if (type === "resume") socket.emitFrame({ type: "no-active", requestId });
       else if (type === "send") {
-        socket.chunks(requestId, HALF);
-        socket.end();
+        socket.emitChunks(requestId, HALF);
+        socket.emitClose();
       }
     };
     void chat.sendMessage({ text: "Go." });
     await vi.advanceTimersByTimeAsync(1_000);
 
     const ended = majorOf(version) === 7 ? ["ready", "Something else."] : ["error", "Half"];
-    expect([chat.status, texts(chat)]).toEqual(ended);
+    expect([chat.status, assistantText(chat)]).toEqual(ended);
   });
 
-  test("keeps two chats on one socket apart when it breaks", async () => {
+  test("resumes two chats on one socket independently", async () => {
     const sockets = new FakeSockets();
-    const { transport } = make(sockets);
-    const ask = async (chatId: string) => {
+    const { transport } = createChat(sockets);
+    const send = async (chatId: string) => {
       const message = { id: `u-${chatId}`, role: "user", parts: [{ type: "text", text: chatId }] };
       const stream = await transport.sendMessages({
         trigger: "submit-message",
@@ -227,16 +227,16 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
       return deltas.join("");
     };
     const resumed = (id: unknown, requestId: string) => {
-      sockets.last.chunks(requestId, turn(step(text(`Half of ${id}`))));
-      sockets.last.say({ type: "end", requestId });
+      sockets.last.emitChunks(requestId, turn(step(text(`Half of ${id}`))));
+      sockets.last.emitFrame({ type: "end", requestId });
     };
-    sockets.heard = (socket, { type, id, requestId }) => {
+    sockets.onFrame = (socket, { type, id, requestId }) => {
       if (type === "resume") resumed(id, requestId);
-      else socket.chunks(requestId, HALF);
+      else socket.emitChunks(requestId, HALF);
     };
-    const both = Promise.all([ask("a"), ask("b")]);
+    const both = Promise.all([send("a"), send("b")]);
     await settled();
-    sockets.last.end();
+    sockets.last.emitClose();
     await vi.advanceTimersByTimeAsync(1_000);
 
     expect(await both).toEqual(["Half of a", "Half of b"]);

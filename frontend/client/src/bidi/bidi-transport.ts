@@ -1,81 +1,79 @@
 import type { ChatTransport, UIMessage } from "ai";
+import { type HeaderSource, resolveHeaders, type StoredChat } from "../chat-api.ts";
 import type { SocketClass } from "../refusals.ts";
-import { type HeaderSource, resolveHeaders } from "../requests.ts";
-import type { StoredChat } from "../stored-chat.ts";
-import { isLiveEvent, Listeners, type LiveEvents, type LiveFrame } from "./live-events.ts";
-import { OpenRequest } from "./open-request.ts";
-import { piecesOf } from "./parts.ts";
-import { type Part, Pieces } from "./pieces.ts";
-import { errorOf, type Frame, Requests } from "./requests.ts";
-import { LastingSocket, type Patience } from "./socket.ts";
+import { isServerEvent, LiveEventEmitter, type LiveEvents, type LiveFrame } from "./live-events.ts";
+import { errorOfFrame, type Frame, OpenRequest, OpenRequests } from "./open-requests.ts";
+import { type Part, ReceivedMessage } from "./received-message.ts";
+import { ReconnectingSocket, type ReconnectOptions } from "./reconnecting-socket.ts";
 
-/** What a `BidiChatTransport` is made with. */
-export interface BidiOptions {
-  /** The address of the socket; `http` becomes `ws`, and a path is below the page's own origin. */
+/** The options of a `BidiChatTransport`. */
+export interface BidiChatTransportOptions {
+  /** The URL of the socket, absolute or relative to the page; `http` is replaced by `ws`. */
   readonly url: string;
-  /** The AI SDK's major, which decides the chunks that a client may get. */
+  /** The major version of the AI SDK; it determines the chunk types that the client supports. */
   readonly major: 6 | 7;
   readonly protocols?: string | string[] | undefined;
-  /** Query parameters of the handshake, asked for at each connection. */
+  /** Query parameters of the handshake; a function is called for each connection. */
   readonly params?: Record<string, string> | (() => Record<string, string>) | undefined;
-  /** Sent with each frame, since pages cannot set headers of a handshake. */
+  /** Sent in each frame, since a page cannot set the headers of a handshake. */
   readonly headers?: HeaderSource | undefined;
-  /** Further properties of the body; a function is asked for each request. */
+  /** Additional properties of the body; a function is called for each request. */
   readonly body?: object | (() => object | Promise<object>) | undefined;
-  /** The class that opens sockets, where the platform's own is not to be used. */
+  /** The WebSocket class; defaults to the platform's. */
   readonly webSocket?: SocketClass | undefined;
-  /** Loads the chat, for answers that were completed while there was no connection. */
-  readonly stored?: ((chatId: string) => Promise<StoredChat<unknown> | undefined>) | undefined;
-  readonly patience?: Partial<Patience> | undefined;
+  /** Loads the chat to recover responses that ended without a connection. */
+  readonly loadChat?: ((chatId: string) => Promise<StoredChat<unknown> | undefined>) | undefined;
+  readonly reconnect?: Partial<ReconnectOptions> | undefined;
 }
 
 type SendOptions<Message extends UIMessage> = Parameters<ChatTransport<Message>["sendMessages"]>[0];
 type ResumeOptions = Parameters<ChatTransport<UIMessage>["reconnectToStream"]>[0];
 type Chunks = Awaited<ReturnType<ChatTransport<UIMessage>["sendMessages"]>>;
 
+/** The `requestId` of the frames that belong to no request. */
 const LIVE = "live";
 
 /**
- * A transport of chats over one socket, in the frames of the AI SDK's `WebSocketChatTransport`.
+ * A chat transport over one socket, with the frames of the AI SDK's `WebSocketChatTransport`.
  *
- * It works with AI SDK 6 too, and it keeps the connection: a socket that breaks or falls silent is
- * opened again, and the open requests go on by `resume`, so that their streams end with the message
- * of an unbroken connection. On `/live` it also carries audio and what the live events tell.
+ * Unlike the stock transport it supports AI SDK 6 and reconnects: a broken or idle socket is
+ * reopened, and the open requests are resumed, so that their streams end with the same message as on
+ * an uninterrupted connection. On `/live` it also carries audio and the live events.
  */
 export class BidiChatTransport<Message extends UIMessage = UIMessage>
   implements ChatTransport<Message>
 {
   readonly resumeStreamIsReplay = true;
-  readonly #options: BidiOptions;
-  readonly #socket: LastingSocket;
-  readonly #requests: Requests;
-  readonly #listeners = new Listeners();
+  readonly #options: BidiChatTransportOptions;
+  readonly #socket: ReconnectingSocket;
+  readonly #requests: OpenRequests;
+  readonly #events = new LiveEventEmitter();
   #isLive = false;
-  /** What the server has said of the live run last, on the present connection. */
-  #complaint: Error | undefined;
-  /** The rates of the present connection, once it is known. */
+  /** The last error of the live run on the current connection. */
+  #liveError: Error | undefined;
+  /** The `ready` event of the current connection, once it was received. */
   #ready: LiveEvents["ready"] | undefined;
 
-  constructor(options: BidiOptions) {
+  constructor(options: BidiChatTransportOptions) {
     this.#options = options;
-    const { protocols, webSocket, patience, stored, major } = options;
-    this.#requests = new Requests({
+    const { protocols, webSocket, reconnect, loadChat, major } = options;
+    this.#requests = new OpenRequests({
       send: (frame) => this.#socket.send(JSON.stringify(frame)),
-      broken: (error) => this.#broken(error),
-      stored,
+      protocolError: (error) => this.#onProtocolError(error),
+      loadChat,
       major,
     });
-    this.#socket = new LastingSocket(
+    this.#socket = new ReconnectingSocket(
       { url: () => this.#url(), protocols, webSocket },
       {
-        opened: () => this.#opened(),
-        text: (data) => this.#text(data),
-        bytes: (data) => this.#listeners.tell("audio", data),
-        lost: () => this.#lost(),
-        failed: (error) => this.#failed(error),
+        onOpen: () => this.#onOpen(),
+        onText: (data) => this.#onText(data),
+        onBinary: (data) => this.#events.emit("audio", data),
+        onLost: () => this.#onLost(),
+        onFailed: (error) => this.#onFailed(error),
         isNeeded: () => this.#isLive || !this.#requests.isEmpty,
       },
-      patience,
+      reconnect,
     );
   }
 
@@ -83,9 +81,10 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
     const { chatId, messages, trigger, messageId } = options;
     options.abortSignal?.throwIfAborted();
     const continued = trigger === "submit-message" && messages.find(({ id }) => id === messageId);
-    const isAnswer = continued && continued.role === "assistant";
+    const isContinuation = continued && continued.role === "assistant";
+    const message = isContinuation ? (continued as { id: string; parts: Part[] }) : undefined;
     const request = this.#request("send", options, {
-      have: piecesOf(isAnswer ? (continued as { id: string; parts: Part[] }) : undefined),
+      received: ReceivedMessage.from(message),
       frame: { id: chatId, trigger, messageId, messages },
     });
     return request.chunks as unknown as Chunks;
@@ -94,47 +93,53 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
   async reconnectToStream(options: ResumeOptions): Promise<Chunks | null> {
     options.abortSignal?.throwIfAborted();
     const frame = { id: options.chatId };
-    const request = this.#request("resume", options, { have: new Pieces(), frame });
+    const request = this.#request("resume", options, {
+      received: new ReceivedMessage(),
+      frame,
+    });
     return (await request.response) as Chunks | null;
   }
 
-  /** Keep a live connection from now on. */
+  /** Open the live connection and keep it open. */
   connect(): void {
     this.#isLive = true;
     this.#socket.open();
   }
 
-  /** Let the connection go once no request needs it. */
+  /** Stop keeping the live connection open; it is closed unless a request uses it. */
   disconnect(): void {
     this.#isLive = false;
     if (this.#requests.isEmpty) this.#socket.close();
   }
 
   /**
-   * Listen to a live event until the returned function is called. Who listens to `ready` only when
-   * the connection is there already, because a request has needed it, is told at once.
+   * Add a listener for a live event; returns a function that removes it. A listener for `ready` is
+   * called immediately if a request has already opened the connection.
    */
   on<Name extends keyof LiveEvents>(
     name: Name,
-    listener: (told: LiveEvents[Name]) => void,
+    listener: (event: LiveEvents[Name]) => void,
   ): () => void {
     if (name === "ready" && this.#ready !== undefined && this.#socket.isOpen) {
       listener(this.#ready as LiveEvents[Name]);
     }
-    return this.#listeners.on(name, listener);
+    return this.#events.on(name, listener);
   }
 
-  /** Say something that belongs to no request; false if there is no connection. */
-  tell(frame: LiveFrame): boolean {
+  /** Send a frame that belongs to no request; returns false without a connection. */
+  sendFrame(frame: LiveFrame): boolean {
     return this.#socket.send(JSON.stringify({ ...frame, requestId: LIVE }));
   }
 
-  /** Send PCM16, little-endian, mono, at the `inputRate` of `ready`; false if it cannot go. */
+  /**
+   * Send audio: PCM16, little-endian, mono, at the `inputRate` of `ready`; returns false without a
+   * connection.
+   */
   sendAudio(samples: ArrayBuffer): boolean {
     return this.#socket.send(samples);
   }
 
-  /** Close the connection; open streams fail. A later request opens one again. */
+  /** Close the connection and fail open streams. A later request opens a new connection. */
   close(): void {
     this.#isLive = false;
     this.#socket.close();
@@ -143,24 +148,24 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
 
   #request(
     kind: "send" | "resume",
-    given: SendOptions<Message> | ResumeOptions,
-    { have, frame }: { have: Pieces; frame: { id: string; [key: string]: unknown } },
+    options: SendOptions<Message> | ResumeOptions,
+    init: { received: ReceivedMessage; frame: { id: string; [key: string]: unknown } },
   ): OpenRequest {
-    const { metadata } = given;
+    const { metadata } = options;
     const request = new OpenRequest({
       kind,
-      chatId: given.chatId,
-      have,
-      abortSignal: given.abortSignal,
-      left: (left) => this.#requests.left(left),
-      ask: async (type) => ({
+      chatId: options.chatId,
+      received: init.received,
+      abortSignal: options.abortSignal,
+      onCancel: (cancelled) => this.#requests.cancelled(cancelled),
+      createFrame: async (type) => ({
         type,
-        ...(type === "send" ? frame : { id: given.chatId }),
+        ...(type === "send" ? init.frame : { id: options.chatId }),
         headers: {
           ...(await resolveHeaders(this.#options.headers)),
-          ...(await resolveHeaders(given.headers)),
+          ...(await resolveHeaders(options.headers)),
         },
-        body: { ...(await this.#body()), ...given.body },
+        body: { ...(await this.#body()), ...options.body },
         metadata,
       }),
     });
@@ -176,58 +181,58 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
 
   async #url(): Promise<URL> {
     const { url, params } = this.#options;
-    const address = new URL(url, globalThis.location?.href);
-    address.protocol = address.protocol.replace(/^http/, "ws");
+    const resolved = new URL(url, globalThis.location?.href);
+    resolved.protocol = resolved.protocol.replace(/^http/, "ws");
     for (const [key, value] of Object.entries(
       typeof params === "function" ? params() : (params ?? {}),
     )) {
-      address.searchParams.set(key, value);
+      resolved.searchParams.set(key, value);
     }
-    return address;
+    return resolved;
   }
 
-  #opened(): void {
-    this.#complaint = undefined;
+  #onOpen(): void {
+    this.#liveError = undefined;
     this.#ready = undefined;
-    this.#listeners.tell("connection", "open");
+    this.#events.emit("connection", "open");
     this.#requests.connected();
   }
 
-  #lost(): void {
-    this.#requests.lost(this.#complaint);
-    this.#listeners.tell("connection", "lost");
+  #onLost(): void {
+    this.#requests.disconnected(this.#liveError);
+    this.#events.emit("connection", "lost");
   }
 
-  #failed(failure: Error): void {
-    const error = this.#complaint ?? failure;
+  #onFailed(failure: Error): void {
+    const error = this.#liveError ?? failure;
     this.#isLive = false;
     this.#requests.fail(error);
-    this.#listeners.tell("refused", error);
+    this.#events.emit("refused", error);
   }
 
-  #broken(error: Error): void {
+  #onProtocolError(error: Error): void {
     this.#requests.fail(error);
-    this.#socket.cut("a frame that makes no sense");
+    this.#socket.reconnect("protocol error");
   }
 
-  #text(data: string): void {
+  #onText(data: string): void {
     let frame: Frame;
     try {
       frame = JSON.parse(data) as Frame;
     } catch {
-      this.#broken(new Error("The server sent a frame that cannot be read."));
+      this.#onProtocolError(new Error("The server sent a frame that cannot be read."));
       return;
     }
-    if (frame.requestId === LIVE) this.#live(frame);
-    else this.#requests.take(frame);
+    if (frame.requestId === LIVE) this.#onLiveFrame(frame);
+    else this.#requests.receive(frame);
   }
 
-  #live(frame: Frame): void {
-    const { type, requestId: _, ...told } = frame;
-    if (type === "ready") this.#ready = told as unknown as LiveEvents["ready"];
-    if (isLiveEvent(type)) this.#listeners.tell(type, told as never);
+  #onLiveFrame(frame: Frame): void {
+    const { type, requestId: _, ...event } = frame;
+    if (type === "ready") this.#ready = event as unknown as LiveEvents["ready"];
+    if (isServerEvent(type)) this.#events.emit(type, event as never);
     if (type !== "error") return;
-    this.#complaint = errorOf(frame);
-    this.#listeners.tell("error", this.#complaint);
+    this.#liveError = errorOfFrame(frame);
+    this.#events.emit("error", this.#liveError);
   }
 }

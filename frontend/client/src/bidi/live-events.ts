@@ -3,41 +3,41 @@ export type LiveFrame =
   | { readonly type: "activity-start" }
   | { readonly type: "activity-end" }
   | { readonly type: "interrupt" }
-  /** A picture for the model; `data` is base64. */
+  /** An image for the model; `data` is base64. */
   | { readonly type: "image"; readonly mediaType: string; readonly data: string };
 
-/** What a live connection tells, by the name of its frame. */
+/** The events of a live connection, by name. */
 export interface LiveEvents {
-  /** Audio may flow; rates in hertz. */
+  /** Audio may be sent and received; sample rates in hertz. */
   ready: { readonly inputRate: number; readonly outputRate: number };
-  /** What was said, by whom; not final, it is told again with more. */
+  /** A transcript of speech; one that is not `final` is replaced by the next one. */
   transcript: {
     readonly messageId: string;
     readonly role: "user" | "assistant";
     readonly text: string;
     readonly final: boolean;
   };
-  /** A spoken message of the user is answered; a resume brings the answer. */
+  /** A spoken user message is being answered; a resume with `messageId` streams the answer. */
   turn: { readonly messageId: string; readonly userMessageId: string };
-  /** The state of an approval has changed, wherever it was answered. */
+  /** The state of an approval has changed, in any client. */
   approval: { readonly approvalId: string; readonly state: string; readonly reason?: string };
-  /** The agent was interrupted: what it has still to say is not to be heard. */
+  /** The agent was interrupted; audio that is still queued is not to be played. */
   interrupted: object;
-  /** The agent has said what it had to say. */
+  /** The agent has finished speaking. */
   "turn-complete": object;
-  /** The server will end the connection soon; it is made again by itself. */
+  /** The server will close the connection soon; the transport reconnects. */
   "go-away": object;
   /** PCM16, little-endian, mono, at the `outputRate` of `ready`. */
   audio: ArrayBuffer;
-  /** A frame was refused, or the live run has ended; the connection is sought again if it goes. */
+  /** A frame was refused, or the live run has ended; a lost connection is still reopened. */
   error: Error;
-  /** Whether the connection is there. */
+  /** The state of the connection. */
   connection: "open" | "lost";
-  /** The connection is refused or cannot be made, and is not sought any more. */
+  /** The connection was refused or could not be opened, and the transport does not reconnect. */
   refused: Error;
 }
 
-const NAMES: ReadonlySet<string> = new Set<keyof LiveEvents>([
+const SERVER_EVENTS: ReadonlySet<string> = new Set<keyof LiveEvents>([
   "ready",
   "transcript",
   "turn",
@@ -47,25 +47,25 @@ const NAMES: ReadonlySet<string> = new Set<keyof LiveEvents>([
   "go-away",
 ]);
 
-/** Whether a live frame is one of those that are told as they came. */
-export function isLiveEvent(type: unknown): type is keyof LiveEvents {
-  return typeof type === "string" && NAMES.has(type);
+/** Whether a live frame is emitted as an event of the same name. */
+export function isServerEvent(type: unknown): type is keyof LiveEvents {
+  return typeof type === "string" && SERVER_EVENTS.has(type);
 }
 
-type Listener<Told> = (told: Told) => void;
+type Listener<Event> = (event: Event) => void;
 
-/** Who listens to what. */
-export class Listeners {
+/** A typed event emitter for `LiveEvents`. */
+export class LiveEventEmitter {
   readonly #listeners = new Map<string, Set<Listener<never>>>();
 
-  /** Listen until the returned function is called. */
+  /** Add a listener; returns a function that removes it. */
   on<Name extends keyof LiveEvents>(name: Name, listener: Listener<LiveEvents[Name]>): () => void {
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners.add(listener as Listener<never>));
     return () => listeners.delete(listener as Listener<never>);
   }
 
-  tell<Name extends keyof LiveEvents>(name: Name, told: LiveEvents[Name]): void {
-    for (const listener of this.#listeners.get(name) ?? []) listener(told as never);
+  emit<Name extends keyof LiveEvents>(name: Name, event: LiveEvents[Name]): void {
+    for (const listener of this.#listeners.get(name) ?? []) listener(event as never);
   }
 }

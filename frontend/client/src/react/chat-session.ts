@@ -1,59 +1,63 @@
 import { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
+import {
+  closedApproval,
+  pendingApprovals,
+  type StagedDecision,
+  StagedDecisions,
+  withClosedApproval,
+  withDecidedApproval,
+} from "../approvals.ts";
 import { Voice } from "../audio/voice.ts";
-import { ClientToolRuns, openCalls } from "../client-tools.ts";
-import { closedApproval, withClosedApproval, withDecidedApproval } from "../closed-cards.ts";
+import { loadChat, type StoredChat, stopChat } from "../chat-api.ts";
+import { ClientToolExecutor, openCalls } from "../client-tools.ts";
 import type { ChatMessage } from "../messages.ts";
-import { pendingApprovals } from "../pending-approvals.ts";
-import { stopChat } from "../real-stop.ts";
 import { RequestRefused } from "../refusals.ts";
 import { type SafeSendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
-import { type Staged, StagedDecisions } from "../staged-decisions.ts";
-import { loadChat, type StoredChat } from "../stored-chat.ts";
 import { Connection } from "./connection.ts";
 import type { SluiceChatOptions } from "./options.ts";
-import { SpokenTurns } from "./spoken.ts";
+import { SpokenTurns } from "./spoken-turns.ts";
 
-/** A request that the server refused, after which the chat was loaded anew. */
+/** A refused request, after which the chat was reloaded. */
 export interface Refusal<Message> {
   readonly error: RequestRefused;
-  /** The message of the user that was not taken; the chat does not hold it any more. */
+  /** The user message that the server did not accept; it was removed from the chat. */
   readonly unsent?: Message;
 }
 
-/** What a session knows beside its chat. */
+/** The state of a session in addition to that of its chat. */
 export interface SessionState<Message> {
   readonly isStopping: boolean;
-  /** The last request's, undefined once another request was taken. */
+  /** The refusal of the last request; undefined once another request was accepted. */
   readonly refusal: Refusal<Message> | undefined;
 }
 
-/** What goes with a yes. */
-export interface ApproveOptions extends Staged {
+/** The options of `approve`. */
+export interface ApproveOptions extends StagedDecision {
   readonly reason?: string;
 }
 
-type Answer = Parameters<Chat<UIMessage>["addToolApprovalResponse"]>[0];
+type ApprovalResponse = Parameters<Chat<UIMessage>["addToolApprovalResponse"]>[0];
 type OnFinish = NonNullable<SluiceChatOptions["onFinish"]>;
-type Finished = Parameters<OnFinish>[0];
+type FinishEvent = Parameters<OnFinish>[0];
 
 const STOP_TIMEOUT = 10_000;
 
-/** One chat of one page: the AI SDK's `Chat` and what it does not know of the server. */
+/** The AI SDK's `Chat` of one page, extended by the features of a sluicegate server. */
 export class ChatSession<Message extends UIMessage> {
   readonly chat: Chat<Message>;
-  /** The conversation by voice, over a live connection. */
+  /** The voice session, over a live connection. */
   readonly voice: Voice;
   readonly #connection: Connection<Message>;
   readonly #staged = new StagedDecisions();
-  readonly #runs = new ClientToolRuns();
+  readonly #toolExecutor = new ClientToolExecutor();
   readonly #safeRule: SafeSendRule;
-  /** Approvals answered in this page, which the server may not know yet. */
-  readonly #answeredHere = new Set<string>();
+  /** Approvals decided in this page, which the server may not have accepted yet. */
+  readonly #decidedLocally = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #options: SluiceChatOptions<Message>;
-  /** What was begun before the chat was left has come to its end. */
-  #left: Promise<void> = Promise.resolve();
+  /** Resolves when the last disconnect has ended its request. */
+  #disconnected: Promise<void> = Promise.resolve();
   #state: SessionState<Message> = { isStopping: false, refusal: undefined };
 
   constructor(options: SluiceChatOptions<Message>) {
@@ -64,40 +68,41 @@ export class ChatSession<Message extends UIMessage> {
       clientTools === undefined ? {} : { clientTools: Object.keys(clientTools) },
     );
     this.#connection = new Connection(options, () => this.chat.id, {
-      decided: (approval) => this.#change((shown) => withDecidedApproval(shown, approval)),
-      body: this.#staged.body,
-      taken: (sent) => this.#taken(sent as readonly ChatMessage[]),
-      idle: () => this.#runOpenCalls(),
+      onApproval: (approval) =>
+        this.#setMessages((messages) => withDecidedApproval(messages, approval)),
+      requestBody: this.#staged.body,
+      onAccepted: (sent) => this.#onAccepted(sent as readonly ChatMessage[]),
+      onNoActiveTurn: () => this.#executeOpenCalls(),
     });
-    const spoken = new SpokenTurns<Message>({
-      change: (change) => this.#change(change),
-      rest: () => this.#rest(),
+    const spokenTurns = new SpokenTurns<Message>({
+      setMessages: (update) => this.#setMessages(update),
+      whenIdle: () => this.#whenIdle(),
       resume: (messageId) => this.chat.resumeStream({ body: { messageId } }),
     });
     this.voice = new Voice({
-      transport: () => this.#connection.live(),
+      transport: () => this.#connection.liveTransport(),
       worklets: () => this.#options.worklets,
       constraints: () => this.#options.microphone,
-      onTurn: (turn) => void spoken.answer(turn),
+      onTurn: (turn) => void spokenTurns.addTurn(turn),
       onTranscript: (transcript) => {
-        spoken.hear(transcript);
+        spokenTurns.addTranscript(transcript);
         this.#options.onTranscript?.(transcript);
       },
     });
     this.chat = new Chat<Message>({
       transport: this.#connection,
-      sendAutomaticallyWhen: ({ messages }) => this.#sends(messages),
+      sendAutomaticallyWhen: ({ messages }) => this.#shouldSend(messages),
       onData: (part) => {
-        this.#patch(part);
+        this.#onDataPart(part);
         this.#options.onData?.(part);
       },
       onError: (error) => {
-        this.#failed(error);
+        this.#onRequestError(error);
         this.#options.onError?.(error);
       },
-      onFinish: (finished) => {
-        this.#finished(finished as Finished);
-        this.#options.onFinish?.(finished);
+      onFinish: (event) => {
+        this.#onResponseEnd(event as FinishEvent);
+        this.#options.onFinish?.(event);
       },
       onToolCall: (call) => this.#options.onToolCall?.(call),
       ...(id !== undefined && { id }),
@@ -108,57 +113,64 @@ export class ChatSession<Message extends UIMessage> {
     });
   }
 
-  /** Take the options of the last rendering; those of the chat itself stay as they were. */
+  /** Apply the options of the last rendering; those of the `Chat` itself do not change. */
   update(options: SluiceChatOptions<Message>): void {
     this.#options = options;
     this.#connection.options = options;
-    const canSpeak = options.kind === "bidi" && options.live === true;
-    if (!canSpeak) void this.voice.stop();
-    if (!this.#isBusy) this.#connection.settle();
+    const isLive = options.kind === "bidi" && options.live === true;
+    if (!isLive) void this.voice.stop();
+    if (!this.#isBusy) this.#connection.closeUnused();
   }
 
-  readonly state = (): SessionState<Message> => this.#state;
+  readonly getSnapshot = (): SessionState<Message> => this.#state;
 
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   };
 
-  /** Answer an approval and stage what goes with it. */
+  /** Approve a call; the edit and the grant are sent with the same request. */
   readonly approve = async (
     approvalId: string,
-    { reason, ...staged }: ApproveOptions = {},
+    { reason, ...decision }: ApproveOptions = {},
   ): Promise<void> => {
-    this.#staged.stage(approvalId, staged);
-    await this.answer({ id: approvalId, approved: true, ...(reason && { reason }) });
+    this.#staged.stage(approvalId, decision);
+    await this.addToolApprovalResponse({
+      id: approvalId,
+      approved: true,
+      ...(reason && { reason }),
+    });
   };
 
   readonly deny = async (approvalId: string, reason?: string): Promise<void> => {
     this.#staged.clear([approvalId]);
-    await this.answer({ id: approvalId, approved: false, ...(reason && { reason }) });
+    await this.addToolApprovalResponse({
+      id: approvalId,
+      approved: false,
+      ...(reason && { reason }),
+    });
   };
 
-  /** The chat's own way to answer. */
-  readonly answer = async (answer: Answer): Promise<void> => {
-    this.#answeredHere.add(answer.id);
-    await this.chat.addToolApprovalResponse(answer);
+  readonly addToolApprovalResponse = async (response: ApprovalResponse): Promise<void> => {
+    this.#decidedLocally.add(response.id);
+    await this.chat.addToolApprovalResponse(response);
   };
 
   /**
-   * Stop the turn on the server and wait for the stream to end, which brings what was held; where
-   * nothing comes in, the chat is loaded anew, since a stop closes the cards that wait.
+   * Stop the turn on the server and wait for the end of the stream, which releases held output. If
+   * no response is streaming, the chat is reloaded, since a stop closes its pending approvals.
    *
-   * Throws what `stopChat` throws; the stream is left then all the same.
+   * Rejects with the errors of `stopChat`; the stream is disconnected in that case too.
    */
   readonly stop = async (): Promise<void> => {
-    this.#runs.abort();
+    this.#toolExecutor.abort();
     this.#set({ isStopping: true });
     const { chatUrl: api, headers, fetch } = this.#connection;
     const { credentials } = this.#options;
-    const given = { api, chatId: this.chat.id, headers, fetch };
+    const request = { api, chatId: this.chat.id, headers, fetch };
     try {
-      await stopChat({ ...given, ...(credentials && { credentials }) });
-      if (this.#isBusy) await this.#end();
+      await stopChat({ ...request, ...(credentials && { credentials }) });
+      if (this.#isBusy) await this.#waitForEnd();
       else await this.reload();
     } catch (error) {
       await this.chat.stop();
@@ -169,9 +181,9 @@ export class ChatSession<Message extends UIMessage> {
   };
 
   /**
-   * Show the chat as the server holds it, and join the turn that runs.
+   * Replace the messages by those that the server stores, and resume the running turn.
    *
-   * Nothing changes while a response comes in, or if the server holds no such chat.
+   * Nothing changes while a response is streaming, or if the server does not store the chat.
    */
   readonly reload = async (): Promise<StoredChat<Message> | undefined> => {
     const { apiUrl, headers, fetch } = this.#connection;
@@ -181,54 +193,54 @@ export class ChatSession<Message extends UIMessage> {
     if (stored === undefined || this.#isBusy) return stored;
     this.chat.messages = stored.messages;
     this.#safeRule.forget();
-    this.#answeredHere.clear();
+    this.#decidedLocally.clear();
     const open = new Set(pendingApprovals(stored.messages).map(({ approvalId }) => approvalId));
-    this.#staged.clear(this.#staged.ids.filter((id) => !open.has(id)));
+    this.#staged.clear(this.#staged.approvalIds.filter((id) => !open.has(id)));
     if (stored.status === "running") void this.chat.resumeStream();
-    if (stored.status === "waiting") this.#runOpenCalls();
+    if (stored.status === "waiting") this.#executeOpenCalls();
     return stored;
   };
 
-  /** Leave as a reader: the turn goes on, or ends as the server's settings say. */
-  leave(): void {
-    this.#runs.abort();
+  /** Disconnect as a reader: the turn continues, or ends as the server's settings say. */
+  disconnect(): void {
+    this.#toolExecutor.abort();
     void this.voice.stop();
-    this.#connection.leave();
-    this.#left = this.chat.stop();
+    this.#connection.disconnect();
+    this.#disconnected = this.chat.stop();
   }
 
   get #isBusy(): boolean {
     return this.chat.status === "submitted" || this.chat.status === "streaming";
   }
 
-  #sends(messages: readonly Message[]): boolean {
+  #shouldSend(messages: readonly Message[]): boolean {
     const rule = this.#options.sendAutomaticallyWhen ?? this.#safeRule;
     return rule({ messages: messages as readonly ChatMessage[] });
   }
 
-  #taken(sent: readonly ChatMessage[]): void {
-    const answered = sent
+  #onAccepted(sent: readonly ChatMessage[]): void {
+    const decided = sent
       .flatMap((message) => message.parts)
       .filter((part) => part.state === "approval-responded")
       .map((part) => part.approval?.id ?? "");
-    this.#staged.clear(answered);
+    this.#staged.clear(decided);
     this.#set({ refusal: undefined });
   }
 
-  #patch(part: { type: string; data?: unknown }): void {
-    const news = closedApproval(part);
-    if (news === undefined) return;
-    this.#staged.clear([news.approvalId]);
-    this.#change((shown) => withClosedApproval(shown, news));
+  #onDataPart(part: { type: string; data?: unknown }): void {
+    const closed = closedApproval(part);
+    if (closed === undefined) return;
+    this.#staged.clear([closed.approvalId]);
+    this.#setMessages((messages) => withClosedApproval(messages, closed));
   }
 
-  #change(change: (messages: Message[]) => Message[]): void {
+  #setMessages(update: (messages: Message[]) => Message[]): void {
     const { messages } = this.chat;
-    const changed = change(messages);
-    if (changed !== messages) this.chat.messages = changed;
+    const updated = update(messages);
+    if (updated !== messages) this.chat.messages = updated;
   }
 
-  #failed(error: Error): void {
+  #onRequestError(error: Error): void {
     if (!(error instanceof RequestRefused) || (error.status !== 404 && error.status !== 409))
       return;
     const last = this.chat.messages.at(-1);
@@ -236,53 +248,53 @@ export class ChatSession<Message extends UIMessage> {
     this.reload().then(
       (stored) => {
         const isStored = stored?.messages.some(({ id }) => id === last?.id) ?? true;
-        const isOurs = this.#state.refusal?.error === error && last?.role === "user";
-        if (isOurs && !isStored) this.#set({ refusal: { error, unsent: last } });
+        const isCurrent = this.#state.refusal?.error === error && last?.role === "user";
+        if (isCurrent && !isStored) this.#set({ refusal: { error, unsent: last } });
       },
-      // What cannot be loaded either leaves the chat as it is, with the error it has.
+      // If the reload fails too, the chat keeps its messages and the first error.
       () => {},
     );
   }
 
-  #finished({ isAbort, isDisconnect, isError, finishReason }: Finished): void {
-    // Only a whole response shows which of its calls ask first.
-    const isWhole = !isAbort && !isDisconnect && !isError && finishReason === "tool-calls";
-    if (isWhole) this.#runOpenCalls();
+  #onResponseEnd({ isAbort, isDisconnect, isError, finishReason }: FinishEvent): void {
+    // Only a complete response shows which of its calls require approval.
+    const isComplete = !isAbort && !isDisconnect && !isError && finishReason === "tool-calls";
+    if (isComplete) this.#executeOpenCalls();
   }
 
-  #runOpenCalls(): void {
-    // A chat that is being stopped sends no output.
-    void this.#left.then(() => {
+  #executeOpenCalls(): void {
+    // A chat sends no output while it is being stopped.
+    void this.#disconnected.then(() => {
       const { clientTools = {} } = this.#options;
-      const isDecided = (approvalId: string) => !this.#answeredHere.has(approvalId);
+      const isAccepted = (approvalId: string) => !this.#decidedLocally.has(approvalId);
       const messages = this.chat.messages as readonly ChatMessage[];
-      const calls = openCalls(messages, clientTools, isDecided);
-      this.#runs.run(calls, clientTools, ({ toolName, toolCallId }, outcome) => {
+      const calls = openCalls(messages, clientTools, isAccepted);
+      this.#toolExecutor.execute(calls, clientTools, ({ toolName, toolCallId }, outcome) => {
         void this.chat.addToolOutput({ tool: toolName, toolCallId, ...outcome } as never);
       });
     });
   }
 
-  /** Wait until the response has ended, or leave it when that takes too long. */
-  async #end(): Promise<void> {
+  /** Wait for the end of the response; disconnect from it after `stopTimeout`. */
+  async #waitForEnd(): Promise<void> {
     const { stopTimeout = STOP_TIMEOUT } = this.#options;
-    await this.#rest(stopTimeout);
+    await this.#whenIdle(stopTimeout);
     if (this.#isBusy) await this.chat.stop();
   }
 
-  /** Wait until no response comes in, at most for so many milliseconds. */
-  async #rest(most?: number): Promise<void> {
+  /** Resolves when no response is streaming, or after `timeout` milliseconds. */
+  async #whenIdle(timeout?: number): Promise<void> {
     if (!this.#isBusy) return;
     await new Promise<void>((resolve) => {
       const end = () => {
         clearTimeout(timer);
-        silence();
+        unsubscribe();
         resolve();
       };
-      const silence = this.chat["~registerStatusCallback"](() => {
+      const unsubscribe = this.chat["~registerStatusCallback"](() => {
         if (!this.#isBusy) end();
       });
-      const timer = most === undefined ? undefined : setTimeout(end, most);
+      const timer = timeout === undefined ? undefined : setTimeout(end, timeout);
     });
   }
 

@@ -1,38 +1,44 @@
 import { expect, test } from "vitest";
 import {
   ANSWER,
+  approvalRequest,
   call,
-  gate,
+  gatedCall,
   output,
-  request,
   step,
   text,
   turn,
-  waits,
+  waitingTurn,
 } from "../../testing/chunks.ts";
-import { FakeServer, Feed, refuses, storedAs, streams } from "../../testing/fake-server.ts";
+import {
+  ControlledStream,
+  FakeServer,
+  refusal,
+  storedChat,
+  streamOf,
+} from "../../testing/fake-server.ts";
 import { Page } from "../../testing/hook.ts";
 import type { ClientToolCall, ClientTools } from "../client-tools.ts";
 
-interface Ran {
+interface Execution {
   readonly input: unknown;
   readonly call: ClientToolCall;
 }
 
-/** A page tool `locate` that notes its calls. */
-function locating(found: (ran: Ran) => unknown = () => ({ city: "Ulm" })): {
-  ran: Ran[];
+/** A client-side tool `locate` that records its executions. */
+function locateTool(run: (execution: Execution) => unknown = () => ({ city: "Ulm" })): {
+  executions: Execution[];
   clientTools: ClientTools;
 } {
-  const ran: Ran[] = [];
-  const locate = (input: unknown, made: ClientToolCall): unknown => {
-    ran.push({ input, call: made });
-    return found({ input, call: made });
+  const executions: Execution[] = [];
+  const locate = (input: unknown, call: ClientToolCall): unknown => {
+    executions.push({ input, call: call });
+    return run({ input, call: call });
   };
-  return { ran, clientTools: { locate } };
+  return { executions, clientTools: { locate } };
 }
 
-const CALLED = streams(waits(step(call("c1", "locate", { input: { exact: true } }))));
+const CALLED = streamOf(waitingTurn(step(call("c1", "locate", { input: { exact: true } }))));
 const USER = { id: "u1", role: "user", parts: [{ type: "text", text: "Where?" }] };
 
 function loaded(state: string, more: object = {}): object {
@@ -40,201 +46,211 @@ function loaded(state: string, more: object = {}): object {
   return { id: "m1", role: "assistant", parts: [{ type: "step-start" }, part] };
 }
 
-test("a call of the page is run once, and its output is sent", async () => {
+test("a client-side call is executed once, and its output is sent", async () => {
   const server = new FakeServer();
-  server.posts.push(CALLED, streams(turn(ANSWER)));
-  const { ran, clientTools } = locating();
+  server.postResponders.push(CALLED, streamOf(turn(ANSWER)));
+  const { executions, clientTools } = locateTool();
   const page = new Page(server, { clientTools });
-  await page.does((chat) => chat.sendMessage({ text: "Where?" }));
-  await page.shows(() => expect(page.text).toBe("Done."));
+  await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+  await page.waitFor(() => expect(page.text).toBe("Done."));
 
-  expect(ran).toHaveLength(1);
-  expect(ran[0]).toMatchObject({
+  expect(executions).toHaveLength(1);
+  expect(executions[0]).toMatchObject({
     input: { exact: true },
     call: { toolCallId: "c1", toolName: "locate" },
   });
-  expect(JSON.stringify(server.sent[1]?.body)).toContain('"output":{"city":"Ulm"}');
-  expect(server.sent).toHaveLength(2);
+  expect(JSON.stringify(server.posts[1]?.body)).toContain('"output":{"city":"Ulm"}');
+  expect(server.posts).toHaveLength(2);
 });
 
 test.each([
-  { title: "an Error", thrown: new Error("No signal."), told: "No signal." },
-  { title: "anything else", thrown: "no", told: "It failed." },
-])("$title that a tool of the page throws is told", async ({ thrown, told }) => {
-  const server = new FakeServer();
-  server.posts.push(CALLED, streams(turn(ANSWER)));
-  const { clientTools } = locating(() => Promise.reject(thrown));
-  const page = new Page(server, { clientTools });
-  await page.does((chat) => chat.sendMessage({ text: "Where?" }));
-  await page.shows(() => expect(page.text).toBe("Done."));
+  { title: "an Error", thrown: new Error("No signal."), errorText: "No signal." },
+  { title: "any other value", thrown: "no", errorText: "It failed." },
+])(
+  "$title thrown by a client-side tool becomes the error of its call",
+  async ({ thrown, errorText }) => {
+    const server = new FakeServer();
+    server.postResponders.push(CALLED, streamOf(turn(ANSWER)));
+    const { clientTools } = locateTool(() => Promise.reject(thrown));
+    const page = new Page(server, { clientTools });
+    await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+    await page.waitFor(() => expect(page.text).toBe("Done."));
 
-  expect(page.parts.find((part) => part.toolCallId === "c1")).toMatchObject({
-    state: "output-error",
-    errorText: told,
-  });
+    expect(page.parts.find((part) => part.toolCallId === "c1")).toMatchObject({
+      state: "output-error",
+      errorText,
+    });
+  },
+);
+
+test("a client-side tool that returns undefined has the output null", async () => {
+  const server = new FakeServer();
+  server.postResponders.push(CALLED, streamOf(turn(ANSWER)));
+  const { clientTools } = locateTool(() => undefined);
+  const page = new Page(server, { clientTools });
+  await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+  await page.waitFor(() => expect(server.posts).toHaveLength(2));
+
+  expect(JSON.stringify(server.posts[1]?.body)).toContain('"output":null');
 });
 
-test("a tool of the page that gives nothing gives null", async () => {
-  const server = new FakeServer();
-  server.posts.push(CALLED, streams(turn(ANSWER)));
-  const { clientTools } = locating(() => undefined);
-  const page = new Page(server, { clientTools });
-  await page.does((chat) => chat.sendMessage({ text: "Where?" }));
-  await page.shows(() => expect(server.sent).toHaveLength(2));
-
-  expect(JSON.stringify(server.sent[1]?.body)).toContain('"output":null');
-});
-
-test("a call that asks is run after the yes, when the server has taken it", async () => {
+test("a gated call is executed after the server has accepted its approval", async () => {
   const server = new FakeServer();
   const again = { type: "tool-input-available", toolCallId: "c1", toolName: "locate", input: {} };
-  server.posts.push(
-    streams(waits(step(gate("c1", "locate")))),
-    streams(waits(again)),
-    streams(turn(ANSWER)),
+  server.postResponders.push(
+    streamOf(waitingTurn(step(gatedCall("c1", "locate")))),
+    streamOf(waitingTurn(again)),
+    streamOf(turn(ANSWER)),
   );
-  const { ran, clientTools } = locating();
+  const { executions, clientTools } = locateTool();
   const page = new Page(server, { clientTools });
-  await page.does((chat) => chat.sendMessage({ text: "Where?" }));
-  await page.rests();
-  expect(ran).toEqual([]);
-  await page.does((chat) => chat.approve("approval-c1"));
-  await page.shows(() => expect(page.text).toBe("Done."));
+  await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+  await page.waitForStatus();
+  expect(executions).toEqual([]);
+  await page.act((chat) => chat.approve("approval-c1"));
+  await page.waitFor(() => expect(page.text).toBe("Done."));
 
-  expect(ran).toHaveLength(1);
-  expect(server.sent).toHaveLength(3);
+  expect(executions).toHaveLength(1);
+  expect(server.posts).toHaveLength(3);
 });
 
-test("a call that asks is not run after a no", async () => {
+test("a gated call is not executed after a denial", async () => {
   const server = new FakeServer();
   const denial = { type: "tool-output-denied", toolCallId: "c1" };
-  server.posts.push(streams(waits(step(gate("c1", "locate")))), streams(turn(denial, ANSWER)));
-  const { ran, clientTools } = locating();
+  server.postResponders.push(
+    streamOf(waitingTurn(step(gatedCall("c1", "locate")))),
+    streamOf(turn(denial, ANSWER)),
+  );
+  const { executions, clientTools } = locateTool();
   const page = new Page(server, { clientTools });
-  await page.does((chat) => chat.sendMessage({ text: "Where?" }));
-  await page.rests();
-  await page.does((chat) => chat.deny("approval-c1"));
-  await page.shows(() => expect(page.text).toBe("Done."));
+  await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+  await page.waitForStatus();
+  await page.act((chat) => chat.deny("approval-c1"));
+  await page.waitFor(() => expect(page.text).toBe("Done."));
 
-  expect(ran).toEqual([]);
+  expect(executions).toEqual([]);
 });
 
-test("nothing is run before the end of a response, where a request may still come", async () => {
+test("no call is executed before the end of the response", async () => {
   const server = new FakeServer();
-  const feed = new Feed();
-  server.posts.push(feed.say);
-  const { ran, clientTools } = locating();
+  const stream = new ControlledStream();
+  server.postResponders.push(stream.respond);
+  const { executions, clientTools } = locateTool();
   const page = new Page(server, { clientTools });
-  await page.does((chat) => void chat.sendMessage({ text: "Where?" }));
-  feed.write(turn(step(call("c1", "locate"))).slice(0, 3));
-  await page.shows(() => expect(page.states).toEqual(["input-available"]));
-  await page.does((chat) => chat.leave());
+  await page.act((chat) => void chat.sendMessage({ text: "Where?" }));
+  stream.write(turn(step(call("c1", "locate"))).slice(0, 3));
+  await page.waitFor(() => expect(page.states).toEqual(["input-available"]));
+  await page.act((chat) => chat.disconnect());
 
   expect(page.chat.status).toBe("ready");
-  expect(ran).toEqual([]);
+  expect(executions).toEqual([]);
 });
 
-test("a call beside a request is run at once and sent with the answer", async () => {
+test("a call beside an approval request is executed immediately and sent with the decision", async () => {
   const server = new FakeServer();
-  server.posts.push(
-    streams(waits(step(call("c1", "locate"), call("c2"), request("c2")))),
-    streams(turn(output("c2"), ANSWER)),
+  server.postResponders.push(
+    streamOf(waitingTurn(step(call("c1", "locate"), call("c2"), approvalRequest("c2")))),
+    streamOf(turn(output("c2"), ANSWER)),
   );
-  const { ran, clientTools } = locating();
+  const { executions, clientTools } = locateTool();
   const page = new Page(server, { clientTools });
-  await page.does((chat) => chat.sendMessage({ text: "Where?" }));
-  await page.shows(() => expect(page.states).toEqual(["output-available", "approval-requested"]));
-  expect([ran.length, server.sent.length]).toEqual([1, 1]);
-  await page.does((chat) => chat.approve("approval-c2"));
-  await page.shows(() => expect(page.text).toBe("Done."));
+  await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+  await page.waitFor(() => expect(page.states).toEqual(["output-available", "approval-requested"]));
+  expect([executions.length, server.posts.length]).toEqual([1, 1]);
+  await page.act((chat) => chat.approve("approval-c2"));
+  await page.waitFor(() => expect(page.text).toBe("Done."));
 
-  expect(server.sent).toHaveLength(2);
+  expect(server.posts).toHaveLength(2);
 });
 
-test("a stop lets a tool of the page know and drops its output", async () => {
+test("stop aborts a client-side tool and discards its output", async () => {
   const server = new FakeServer();
-  server.posts.push(CALLED);
+  server.postResponders.push(CALLED);
   const sealed = loaded("output-error", { errorText: "Stopped." });
-  server.stored = storedAs("ready", [USER, sealed]);
+  server.onLoad = storedChat("ready", [USER, sealed]);
   let finish: (found: unknown) => void = () => {};
-  const { ran, clientTools } = locating(() => new Promise((resolve) => (finish = resolve)));
+  const { executions, clientTools } = locateTool(
+    () => new Promise((resolve) => (finish = resolve)),
+  );
   const page = new Page(server, { clientTools });
-  await page.does((chat) => chat.sendMessage({ text: "Where?" }));
-  await page.shows(() => expect(ran).toHaveLength(1));
-  await page.does((chat) => chat.stop());
-  await page.does(() => finish({ city: "Ulm" }));
+  await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+  await page.waitFor(() => expect(executions).toHaveLength(1));
+  await page.act((chat) => chat.stop());
+  await page.act(() => finish({ city: "Ulm" }));
 
-  expect(ran[0]?.call.signal.aborted).toBe(true);
+  expect(executions[0]?.call.signal.aborted).toBe(true);
   expect(page.chat.messages).toEqual([USER, sealed]);
-  expect(server.sent).toHaveLength(1);
+  expect(server.posts).toHaveLength(1);
 });
 
 test.each([
   { title: "an open call", state: "input-available", more: {} },
   {
-    title: "a call that was approved",
+    title: "an approved call",
     state: "approval-responded",
     more: { approval: { id: "a1", approved: true } },
   },
-])("$title of a chat that was loaded is run when nothing runs on the server", async (row) => {
+])("$title of a loaded chat is executed if no turn is running", async (row) => {
   const server = new FakeServer();
-  server.posts.push(streams(turn(ANSWER)));
-  const { ran, clientTools } = locating();
+  server.postResponders.push(streamOf(turn(ANSWER)));
+  const { executions, clientTools } = locateTool();
   const messages = [USER, loaded(row.state, row.more)];
   const page = new Page(server, { clientTools, messages: messages as never });
-  await page.shows(() => expect(page.text).toBe("Done."));
+  await page.waitFor(() => expect(page.text).toBe("Done."));
 
-  expect([ran.length, server.sent.length]).toEqual([1, 1]);
+  expect([executions.length, server.posts.length]).toEqual([1, 1]);
 });
 
-test("nothing is run for a page that has gone", async () => {
+test("no call is executed after unmount", async () => {
   const server = new FakeServer();
   let answer: (response: Response) => void = () => {};
-  server.resumed = () => new Promise((resolve) => (answer = resolve));
-  const { ran, clientTools } = locating();
+  server.onResume = () => new Promise((resolve) => (answer = resolve));
+  const { executions, clientTools } = locateTool();
   const messages = [USER, loaded("input-available")];
   const page = new Page(server, { clientTools, messages: messages as never });
-  await page.shows(() => expect(server.log).toHaveLength(2));
+  await page.waitFor(() => expect(server.log).toHaveLength(2));
   page.rendered.unmount();
-  await page.does(() => answer(new Response(null, { status: 204 })));
+  await page.act(() => answer(new Response(null, { status: 204 })));
 
-  expect(ran).toEqual([]);
+  expect(executions).toEqual([]);
 });
 
-test("a call that is decided here and not yet sent is not run", async () => {
+test("an approved call is not executed before its decision is sent", async () => {
   const server = new FakeServer();
-  server.posts.push(streams(waits(step(gate("c1", "locate"), gate("c2")))));
-  const { ran, clientTools } = locating();
+  server.postResponders.push(
+    streamOf(waitingTurn(step(gatedCall("c1", "locate"), gatedCall("c2")))),
+  );
+  const { executions, clientTools } = locateTool();
   const page = new Page(server, { clientTools });
-  await page.does((chat) => chat.sendMessage({ text: "Where?" }));
-  await page.rests();
-  await page.does((chat) => chat.approve("approval-c1"));
-  await page.does((chat) => chat.resumeStream());
+  await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+  await page.waitForStatus();
+  await page.act((chat) => chat.approve("approval-c1"));
+  await page.act((chat) => chat.resumeStream());
 
   expect(page.states).toEqual(["approval-responded", "approval-requested"]);
-  expect(ran).toEqual([]);
+  expect(executions).toEqual([]);
 });
 
-test("an output that is refused is not made and sent again and again", async () => {
+test("a refused output is not produced and sent again", async () => {
   const server = new FakeServer();
-  server.posts.push(CALLED, refuses(409, "superseded", "It is over."));
-  server.stored = storedAs("waiting", [USER, loaded("input-available")]);
-  const { ran, clientTools } = locating();
+  server.postResponders.push(CALLED, refusal(409, "superseded", "It is over."));
+  server.onLoad = storedChat("waiting", [USER, loaded("input-available")]);
+  const { executions, clientTools } = locateTool();
   const page = new Page(server, { clientTools });
-  await page.does((chat) => chat.sendMessage({ text: "Where?" }));
-  await page.shows(() => expect(page.chat.refusal).toBeDefined());
-  await page.shows(() => expect(page.states).toEqual(["input-available"]));
+  await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+  await page.waitFor(() => expect(page.chat.refusal).toBeDefined());
+  await page.waitFor(() => expect(page.states).toEqual(["input-available"]));
 
-  expect([ran.length, server.sent.length]).toEqual([1, 2]);
+  expect([executions.length, server.posts.length]).toEqual([1, 2]);
 });
 
-test("a tool that has no name here is left alone", async () => {
+test("a tool that is not in clientTools is not executed", async () => {
   const server = new FakeServer();
-  server.posts.push(streams(waits(step(call("c1", "toString"), text("So.")))));
-  const { clientTools } = locating();
+  server.postResponders.push(streamOf(waitingTurn(step(call("c1", "toString"), text("So.")))));
+  const { clientTools } = locateTool();
   const page = new Page(server, { clientTools });
-  await page.does((chat) => chat.sendMessage({ text: "Where?" }));
-  await page.rests();
+  await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+  await page.waitForStatus();
 
   expect(page.states).toEqual(["input-available"]);
 });

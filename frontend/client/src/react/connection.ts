@@ -1,70 +1,69 @@
 import type { ChatTransport, UIMessage } from "ai";
 import type { BidiChatTransport } from "../bidi/bidi-transport.ts";
 import type { LiveEvents } from "../bidi/live-events.ts";
-import { type BidiChatOptions, createChatTransport } from "../chat-transport.ts";
-import { refusingFetch, SocketRefusals } from "../refusals.ts";
-import { below, resolveHeaders } from "../requests.ts";
+import { resolveHeaders, urlBelow } from "../chat-api.ts";
+import { type BidiOptions, createChatTransport } from "../chat-transport.ts";
+import { rejectRefusals, SocketRefusals } from "../refusals.ts";
 import type { ConnectionOptions, TransportKind } from "./options.ts";
 
 type Chunks = Awaited<ReturnType<ChatTransport<UIMessage>["sendMessages"]>>;
 type SendOptions<Message extends UIMessage> = Parameters<ChatTransport<Message>["sendMessages"]>[0];
 type ResumeOptions = Parameters<ChatTransport<UIMessage>["reconnectToStream"]>[0];
 
-/** What a connection asks for and tells while it is used. */
-export interface ConnectionEvents<Message extends UIMessage> {
-  /** Properties of the body of each request, beside those of the options. */
-  body(): object;
-  /** The server has taken a request. */
-  taken(messages: readonly Message[]): void;
-  /** A resume found nothing that runs. */
-  idle(): void;
-  /** An approval was decided, as a live connection tells. */
-  decided(approval: LiveEvents["approval"]): void;
+/** The callbacks of a `Connection`. */
+export interface ConnectionCallbacks<Message extends UIMessage> {
+  /** Additional properties of the body of each request. */
+  requestBody(): object;
+  /** The server has accepted a request. */
+  onAccepted(messages: readonly Message[]): void;
+  /** A resume found no running turn. */
+  onNoActiveTurn(): void;
+  /** A live connection reported the state of an approval. */
+  onApproval(approval: LiveEvents["approval"]): void;
 }
 
-function closed(transport: unknown): void {
+function closeTransport(transport: unknown): void {
   (transport as { close?: () => void }).close?.();
 }
 
 /**
- * One chat's way to the server: a transport for `Chat` that may change its kind between requests,
- * and that throws a `RequestRefused` where the server refuses.
+ * The transport of one chat. It delegates to a transport of the kind in the current options, which
+ * may change between requests, and rejects with `RequestRefused` if the server refuses a request.
  */
 export class Connection<Message extends UIMessage> implements ChatTransport<Message> {
-  /** A resume brings the message from its beginning. */
   readonly resumeStreamIsReplay = true;
   options: ConnectionOptions<Message>;
   readonly #chatId: () => string;
-  readonly #events: ConnectionEvents<Message>;
-  readonly #open = new Map<string, ChatTransport<Message>>();
+  readonly #callbacks: ConnectionCallbacks<Message>;
+  readonly #transports = new Map<string, ChatTransport<Message>>();
   readonly #refusals = new SocketRefusals();
-  /** How often the chat was left. */
-  #left = 0;
+  /** The number of disconnects; the result of an earlier resume is ignored. */
+  #disconnects = 0;
 
   constructor(
     options: ConnectionOptions<Message>,
     chatId: () => string,
-    events: ConnectionEvents<Message>,
+    callbacks: ConnectionCallbacks<Message>,
   ) {
     this.options = options;
     this.#chatId = chatId;
-    this.#events = events;
+    this.#callbacks = callbacks;
   }
 
   get apiUrl(): string {
     return this.options.apiUrl ?? "/api";
   }
 
-  /** The address of chats, below which a chat is stopped and resumed. */
+  /** The URL of the chat route. */
   get chatUrl(): string {
-    return below(this.apiUrl, "/chat");
+    return urlBelow(this.apiUrl, "/chat");
   }
 
   get fetch(): typeof fetch {
     return this.options.fetch ?? ((...request) => globalThis.fetch(...request));
   }
 
-  /** The headers of every request: the caller's, the major and the release. */
+  /** The headers of every request: those of the options, `x-ai-sdk` and `x-release`. */
   readonly headers = async (): Promise<Record<string, string>> => {
     const { headers, major, release } = this.options;
     return {
@@ -75,30 +74,29 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   };
 
   async sendMessages(request: SendOptions<Message>): Promise<Chunks> {
-    const told = (error: unknown) => this.#refusals.named(error);
-    const taken = () => this.#events.taken(request.messages);
+    const onAccepted = () => this.#callbacks.onAccepted(request.messages);
     try {
-      return passedOn(await this.#transport().sendMessages(request), told, taken);
+      const chunks = await this.#transport().sendMessages(request);
+      return this.#observe(chunks, onAccepted);
     } catch (error) {
-      throw told(error);
+      throw this.#refusals.toRefusal(error);
     }
   }
 
   async reconnectToStream(request: ResumeOptions): Promise<Chunks | null> {
-    const told = (error: unknown) => this.#refusals.named(error);
-    const left = this.#left;
+    const disconnects = this.#disconnects;
     try {
       const chunks = await this.#transport().reconnectToStream(request);
-      if (chunks !== null) return passedOn(chunks, told, () => {});
-      if (left === this.#left) this.#events.idle();
+      if (chunks !== null) return this.#observe(chunks, () => {});
+      if (disconnects === this.#disconnects) this.#callbacks.onNoActiveTurn();
       return null;
     } catch (error) {
-      throw told(error);
+      throw this.#refusals.toRefusal(error);
     }
   }
 
-  /** The connection over which one can speak; throws if the options name another kind. */
-  live(): BidiChatTransport<Message> {
+  /** The live transport; throws an `Error` if the options name another kind. */
+  liveTransport(): BidiChatTransport<Message> {
     const { kind, live } = this.options;
     if (kind !== "bidi" || live !== true) {
       throw new Error('To speak, set the options kind: "bidi" and live: true.');
@@ -106,26 +104,25 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
     return this.#transport() as BidiChatTransport<Message>;
   }
 
-  /** Close what other kinds than the present one have left open. */
-  settle(): void {
+  /** Close the transports that the current options no longer use. */
+  closeUnused(): void {
     const key = this.#key();
-    for (const [other, transport] of this.#open) {
+    for (const [other, transport] of this.#transports) {
       if (other === key) continue;
-      this.#open.delete(other);
-      closed(transport);
+      this.#transports.delete(other);
+      closeTransport(transport);
     }
   }
 
   /**
-   * Let go of every socket; the next request opens one again. The chat is to be stopped after.
-   *
-   * For the server a socket that closes is a reader that may come back. An `abort`, which a chat
-   * that is stopped sends, would end the turn soon.
+   * Close every socket; the next request opens a new one. Stop the chat afterwards: for the server,
+   * a closed socket is a reader that may resume, whereas the `abort` frame of a stopped chat ends
+   * the turn after a grace period.
    */
-  leave(): void {
-    this.#left += 1;
-    for (const transport of this.#open.values()) closed(transport);
-    this.#open.clear();
+  disconnect(): void {
+    this.#disconnects += 1;
+    for (const transport of this.#transports.values()) closeTransport(transport);
+    this.#transports.clear();
   }
 
   #key(): string {
@@ -134,20 +131,20 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   #transport(): ChatTransport<Message> {
-    this.settle();
+    this.closeUnused();
     const key = this.#key();
-    const transport = this.#open.get(key) ?? this.#made(this.options.kind ?? "sse");
-    this.#open.set(key, transport);
+    const transport = this.#transports.get(key) ?? this.#create(this.options.kind ?? "sse");
+    this.#transports.set(key, transport);
     return transport;
   }
 
-  #made(kind: TransportKind): ChatTransport<Message> {
-    const { ai, major, credentials, webSocket, protocols, params, patience } = this.options;
+  #create(kind: TransportKind): ChatTransport<Message> {
+    const { ai, major, credentials, webSocket, protocols, params, reconnect } = this.options;
     const common = {
       api: this.chatUrl,
       major,
       headers: this.headers,
-      body: async () => ({ ...(await this.#ownBody()), ...this.#events.body() }),
+      body: async () => ({ ...(await this.#optionsBody()), ...this.#callbacks.requestBody() }),
     };
     const socket = { ...(params && { params }) };
     const fetch: typeof globalThis.fetch = (...request) => this.fetch(...request);
@@ -156,14 +153,14 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
       case "sse": {
         const { DefaultChatTransport } = ai;
         if (DefaultChatTransport === undefined) {
-          throw new Error('For kind "sse", hand in DefaultChatTransport with the option ai.');
+          throw new Error('Kind "sse" requires DefaultChatTransport in the option ai.');
         }
         return createChatTransport<ChatTransport<Message>>({
           ...common,
           ...request,
           kind,
           ai: { DefaultChatTransport },
-          fetch: refusingFetch(fetch),
+          fetch: rejectRefusals(fetch),
         });
       }
       case "websocket":
@@ -172,51 +169,51 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
           ...socket,
           kind,
           ai,
-          webSocket: this.#refusals.seenBy(webSocket),
+          webSocket: this.#refusals.observe(webSocket),
           ...(protocols && { protocols }),
         });
       case "bidi":
-        return this.#bidi({
+        return this.#createBidi({
           ...common,
           ...socket,
           ...request,
           kind,
           ...(webSocket && { webSocket }),
-          ...(patience && { patience }),
+          ...(reconnect && { reconnect }),
         });
     }
   }
 
-  #bidi(options: BidiChatOptions): BidiChatTransport<Message> {
+  #createBidi(options: BidiOptions): BidiChatTransport<Message> {
     if (this.options.live !== true) return createChatTransport<Message>(options);
     const live = { chatId: this.#chatId() };
     const transport = createChatTransport<Message>({ ...options, live });
-    transport.on("approval", (approval) => this.#events.decided(approval));
+    transport.on("approval", (approval) => this.#callbacks.onApproval(approval));
     return transport;
   }
 
-  async #ownBody(): Promise<object> {
+  async #optionsBody(): Promise<object> {
     const { body } = this.options;
     return (typeof body === "function" ? await body() : body) ?? {};
   }
-}
 
-/** The same chunks; the first one says that the request was taken. */
-function passedOn(chunks: Chunks, told: (error: unknown) => unknown, taken: () => void): Chunks {
-  const reader = chunks.getReader();
-  let isTaken = false;
-  return new ReadableStream({
-    pull: async (controller) => {
-      try {
-        const { done, value } = await reader.read();
-        if (done) return controller.close();
-        if (!isTaken) taken();
-        isTaken = true;
-        controller.enqueue(value);
-      } catch (error) {
-        controller.error(told(error));
-      }
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
+  /** The same chunks; calls `onAccepted` on the first one and converts errors to refusals. */
+  #observe(chunks: Chunks, onAccepted: () => void): Chunks {
+    const reader = chunks.getReader();
+    let isAccepted = false;
+    return new ReadableStream({
+      pull: async (controller) => {
+        try {
+          const { done, value } = await reader.read();
+          if (done) return controller.close();
+          if (!isAccepted) onAccepted();
+          isAccepted = true;
+          controller.enqueue(value);
+        } catch (error) {
+          controller.error(this.#refusals.toRefusal(error));
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    });
+  }
 }

@@ -1,19 +1,16 @@
 import type { ChatInit, ChatTransport, UIMessage } from "ai";
 import type { VoiceOptions, Worklets } from "../audio/voice.ts";
-import type { Patience } from "../bidi/socket.ts";
+import type { ReconnectOptions } from "../bidi/reconnecting-socket.ts";
+import type { HeaderSource } from "../chat-api.ts";
 import type { Major, Release, SseInit, WebSocketInit } from "../chat-transport.ts";
 import type { ClientTools } from "../client-tools.ts";
 import type { SendRule } from "../messages.ts";
 import type { SocketClass } from "../refusals.ts";
-import type { HeaderSource } from "../requests.ts";
 
-/** How the chat reaches the server. */
+/** The kind of transport. */
 export type TransportKind = "sse" | "websocket" | "bidi";
 
-/**
- * The AI SDK's transports: the caller's own `ai`, or an object with those that are used; `bidi`
- * needs none.
- */
+/** The AI SDK's transports: the caller's `ai`, or an object with those in use; `bidi` needs none. */
 export interface Transports<Message extends UIMessage> {
   readonly DefaultChatTransport?: new (options: SseInit) => ChatTransport<Message>;
   /** AI SDK 7. */
@@ -22,34 +19,34 @@ export interface Transports<Message extends UIMessage> {
   ) => ChatTransport<Message>;
 }
 
-/** How the server is reached; all but `id` may change while the chat goes on. */
+/** The connection to the server; these options may change between renderings. */
 export interface ConnectionOptions<Message extends UIMessage> {
   readonly ai: Transports<Message>;
-  /** The major of the `ai` that is handed in. */
+  /** The major version of `ai`. */
   readonly major: Major;
-  /** `sse` unless given. Another kind takes effect with the next request. */
+  /** Default: `sse`. A change takes effect with the next request. */
   readonly kind?: TransportKind | undefined;
-  /** What the server's addresses begin with; `/api` unless given. */
+  /** The URL prefix of the server's routes. Default: `/api`. */
   readonly apiUrl?: string | undefined;
-  /** Left out, the server's own setting holds. */
+  /** Defaults to the server's setting. */
   readonly release?: Release | undefined;
   readonly headers?: HeaderSource | undefined;
-  /** Further properties of the body; a function is asked for each request. */
+  /** Additional properties of the body; a function is called for each request. */
   readonly body?: object | (() => object | Promise<object>) | undefined;
   readonly credentials?: RequestCredentials | undefined;
   readonly fetch?: typeof fetch | undefined;
-  /** The class that opens sockets, where the platform's own is not to be used. */
+  /** The WebSocket class; defaults to the platform's. */
   readonly webSocket?: SocketClass | undefined;
   readonly protocols?: string | string[] | undefined;
-  /** Whether a `bidi` connection is a live one, over which one can speak; no unless given. */
+  /** Whether a `bidi` connection is live, which `voice` requires. Default: false. */
   readonly live?: boolean | undefined;
-  /** How long a `bidi` connection waits for what. */
-  readonly patience?: Partial<Patience> | undefined;
-  /** Query parameters of a socket's handshake. */
+  /** Timeouts and retry delays of a `bidi` connection. */
+  readonly reconnect?: Partial<ReconnectOptions> | undefined;
+  /** Query parameters of a socket's handshake; a function is called for each connection. */
   readonly params?: Record<string, string> | (() => Record<string, string>) | undefined;
 }
 
-/** What `useSluiceChat` takes. */
+/** The options of `useSluiceChat`. */
 export interface SluiceChatOptions<Message extends UIMessage = UIMessage>
   extends ConnectionOptions<Message>,
     Pick<
@@ -64,20 +61,20 @@ export interface SluiceChatOptions<Message extends UIMessage = UIMessage>
       | "onFinish"
       | "onToolCall"
     > {
-  /** The tools that the page runs, by name; each call is run once, after its approval if it asks. */
+  /** Client-side tools by name; each call is executed once, after its approval if it requires one. */
   readonly clientTools?: ClientTools | undefined;
-  /** In place of the safe rule, which knows the names of `clientTools`. */
+  /** Replaces the default rule, `sendAutomaticallyWhen` with the names of `clientTools`. */
   readonly sendAutomaticallyWhen?: SendRule | undefined;
-  /** Where the worklets of audio are, if the page's build has moved them. */
+  /** The URLs of the audio worklets, if the build of the page has moved them. */
   readonly worklets?: Worklets | undefined;
-  /** What is asked of the microphone, beside one channel without echo. */
+  /** Constraints in addition to one channel with echo cancellation and noise suppression. */
   readonly microphone?: MediaTrackConstraints | undefined;
-  /** What is said by voice, as it is said. */
+  /** Called with each transcript of speech. */
   readonly onTranscript?: VoiceOptions["onTranscript"];
-  /** Join the turn that runs when the page opens; yes unless given. */
+  /** Resume the running turn on mount. Default: true. */
   readonly resume?: boolean | undefined;
-  /** Milliseconds between two renderings of messages that come in. */
+  /** Milliseconds between two renderings of a streaming message. */
   readonly throttle?: number | undefined;
-  /** Milliseconds that `stop` waits for the server to end the stream; 10,000 unless given. */
+  /** Milliseconds that `stop` waits for the server to end the stream. Default: 10,000. */
   readonly stopTimeout?: number | undefined;
 }

@@ -1,13 +1,19 @@
 import { expect, test } from "vitest";
-import { ANSWER, denial, gate, output, step, text, turn } from "../../testing/chunks.ts";
-import { FakeServer, Feed, refuses, storedAs, streams } from "../../testing/fake-server.ts";
+import { ANSWER, denial, gatedCall, output, step, text, turn } from "../../testing/chunks.ts";
+import {
+  ControlledStream,
+  FakeServer,
+  refusal,
+  storedChat,
+  streamOf,
+} from "../../testing/fake-server.ts";
 import { MAJOR, Page } from "../../testing/hook.ts";
 
 const USER = { id: "u1", role: "user", parts: [{ type: "text", text: "Pay." }] };
-const GATES = streams(turn(step(gate("c1"), gate("c2"))));
+const GATED = streamOf(turn(step(gatedCall("c1"), gatedCall("c2"))));
 const SETTLED = turn(output("c1"), output("c2"), ANSWER);
 
-function card(state: string, approval: object): object {
+function approvalMessage(state: string, approval: object): object {
   const part = { type: "tool-pay", toolCallId: "c1", state, input: {} };
   return {
     id: "m1",
@@ -16,12 +22,12 @@ function card(state: string, approval: object): object {
   };
 }
 
-/** A page on which two approvals wait. */
-async function asked(server: FakeServer): Promise<Page> {
-  server.posts.push(GATES);
+/** A page with two pending approvals. */
+async function pageWithApprovals(server: FakeServer): Promise<Page> {
+  server.postResponders.push(GATED);
   const page = new Page(server);
-  await page.does((chat) => chat.sendMessage({ text: "Pay." }));
-  await page.rests();
+  await page.act((chat) => chat.sendMessage({ text: "Pay." }));
+  await page.waitForStatus();
   expect(page.chat.pending.map(({ approvalId }) => approvalId)).toEqual([
     "approval-c1",
     "approval-c2",
@@ -29,131 +35,133 @@ async function asked(server: FakeServer): Promise<Page> {
   return page;
 }
 
-test("two approvals are one post, which names the major", async () => {
+test("two decisions are sent in one post with the major", async () => {
   const server = new FakeServer();
-  const page = await asked(server);
-  server.posts.push(streams(turn(output("c1"), denial("c2"), ANSWER)));
-  await page.does((chat) => chat.approve("approval-c1"));
-  expect(server.sent).toHaveLength(1);
-  await page.does((chat) => chat.deny("approval-c2", "too dear"));
-  await page.shows(() => expect(page.text).toBe("Done."));
+  const page = await pageWithApprovals(server);
+  server.postResponders.push(streamOf(turn(output("c1"), denial("c2"), ANSWER)));
+  await page.act((chat) => chat.approve("approval-c1"));
+  expect(server.posts).toHaveLength(1);
+  await page.act((chat) => chat.deny("approval-c2", "too expensive"));
+  await page.waitFor(() => expect(page.text).toBe("Done."));
 
-  expect(server.sent).toHaveLength(2);
-  expect(server.sent[1]?.headers["x-ai-sdk"]).toBe(String(MAJOR));
-  expect(JSON.stringify(server.sent[1]?.body)).toContain('"reason":"too dear"');
+  expect(server.posts).toHaveLength(2);
+  expect(server.posts[1]?.headers["x-ai-sdk"]).toBe(String(MAJOR));
+  expect(JSON.stringify(server.posts[1]?.body)).toContain('"reason":"too expensive"');
   expect(page.states).toEqual(["output-available", "output-denied"]);
   expect(page.chat.pending).toEqual([]);
 });
 
-test("what goes with a yes travels once, with the request that sends it", async () => {
+test("edits and grants are sent once, with their decisions", async () => {
   const server = new FakeServer();
-  const page = await asked(server);
-  server.posts.push(streams(SETTLED), streams(turn(ANSWER)));
-  await page.does((chat) => chat.approve("approval-c1", { edit: { amount: 7 } }));
-  await page.does((chat) => chat.approve("approval-c2", { remember: "chat" }));
-  await page.shows(() => expect(page.text).toBe("Done."));
-  await page.does((chat) => chat.sendMessage({ text: "Thanks." }));
-  await page.rests();
+  const page = await pageWithApprovals(server);
+  server.postResponders.push(streamOf(SETTLED), streamOf(turn(ANSWER)));
+  await page.act((chat) => chat.approve("approval-c1", { edit: { amount: 7 } }));
+  await page.act((chat) => chat.approve("approval-c2", { remember: "chat" }));
+  await page.waitFor(() => expect(page.text).toBe("Done."));
+  await page.act((chat) => chat.sendMessage({ text: "Thanks." }));
+  await page.waitForStatus();
 
-  const [, answered, after] = server.sent;
-  expect(answered?.body.edits).toEqual({ "approval-c1": { amount: 7 } });
-  expect(answered?.body.remember).toEqual({ "approval-c2": "chat" });
+  const [, decisions, after] = server.posts;
+  expect(decisions?.body.edits).toEqual({ "approval-c1": { amount: 7 } });
+  expect(decisions?.body.remember).toEqual({ "approval-c2": "chat" });
   expect(after?.body).not.toHaveProperty("edits");
   expect(after?.body).not.toHaveProperty("remember");
 });
 
-test("what goes with a yes travels again when the request did not arrive", async () => {
+test("an edit is sent again if the request failed", async () => {
   const server = new FakeServer();
-  const page = await asked(server);
-  server.posts.push(
+  const page = await pageWithApprovals(server);
+  server.postResponders.push(
     () => Promise.reject(new TypeError("Failed to fetch")),
-    streams(turn(output("c1"), denial("c2"), ANSWER)),
+    streamOf(turn(output("c1"), denial("c2"), ANSWER)),
   );
-  await page.does((chat) => chat.deny("approval-c2"));
-  await page.does((chat) => chat.approve("approval-c1", { edit: { amount: 7 } }));
-  await page.rests("error");
-  await page.does((chat) => chat.sendMessage());
-  await page.rests();
+  await page.act((chat) => chat.deny("approval-c2"));
+  await page.act((chat) => chat.approve("approval-c1", { edit: { amount: 7 } }));
+  await page.waitForStatus("error");
+  await page.act((chat) => chat.sendMessage());
+  await page.waitForStatus();
 
-  expect(server.sent.map(({ body }) => body.edits)).toEqual([
+  expect(server.posts.map(({ body }) => body.edits)).toEqual([
     undefined,
     { "approval-c1": { amount: 7 } },
     { "approval-c1": { amount: 7 } },
   ]);
 });
 
-test("a stop stops the server and shows what it still sends", async () => {
+test("stop stops the turn and shows the rest of the stream", async () => {
   const server = new FakeServer();
-  const feed = new Feed();
-  server.posts.push(feed.say);
+  const stream = new ControlledStream();
+  server.postResponders.push(stream.respond);
   const page = new Page(server);
-  await page.does((chat) => void chat.sendMessage({ text: "Go." }));
-  feed.write(turn(text("Half")).slice(0, 3));
-  await page.shows(() => expect(page.text).toBe("Half"));
-  await page.does((chat) => void chat.stop());
-  await page.shows(() => expect(page.chat.isStopping).toBe(true));
+  await page.act((chat) => void chat.sendMessage({ text: "Go." }));
+  stream.write(turn(text("Half")).slice(0, 3));
+  await page.waitFor(() => expect(page.text).toBe("Half"));
+  await page.act((chat) => void chat.stop());
+  await page.waitFor(() => expect(page.chat.isStopping).toBe(true));
   expect(server.log).toContain("POST /api/chat/chat/stop");
-  feed.write([
+  stream.write([
     { type: "text-end", id: "t1" },
     { type: "finish", finishReason: "other" },
   ]);
-  feed.end();
-  await page.shows(() => expect(page.chat.isStopping).toBe(false));
+  stream.end();
+  await page.waitFor(() => expect(page.chat.isStopping).toBe(false));
 
   expect(page.chat.status).toBe("ready");
   expect(page.parts.at(-1)).toMatchObject({ type: "text", text: "Half", state: "done" });
 });
 
-test("a stop that the server does not finish in time leaves the stream", async () => {
+test("stop disconnects from the stream after its timeout", async () => {
   const server = new FakeServer();
-  const feed = new Feed();
-  server.posts.push(feed.say);
+  const stream = new ControlledStream();
+  server.postResponders.push(stream.respond);
   const page = new Page(server, { stopTimeout: 1 });
-  await page.does((chat) => void chat.sendMessage({ text: "Go." }));
-  feed.write(turn(text("Half")).slice(0, 3));
-  await page.shows(() => expect(page.text).toBe("Half"));
-  await page.does((chat) => chat.stop());
+  await page.act((chat) => void chat.sendMessage({ text: "Go." }));
+  stream.write(turn(text("Half")).slice(0, 3));
+  await page.waitFor(() => expect(page.text).toBe("Half"));
+  await page.act((chat) => chat.stop());
 
   expect([page.chat.status, page.chat.isStopping]).toEqual(["ready", false]);
 });
 
-test("a stop that cannot reach the server leaves the stream and says so", async () => {
+test("a refused stop disconnects from the stream and rejects", async () => {
   const server = new FakeServer();
-  const feed = new Feed();
-  server.posts.push(feed.say);
-  server.stopped = refuses(503, "unavailable", "Come back later.");
+  const stream = new ControlledStream();
+  server.postResponders.push(stream.respond);
+  server.onStop = refusal(503, "unavailable", "Come back later.");
   const page = new Page(server);
-  await page.does((chat) => void chat.sendMessage({ text: "Go." }));
-  await page.does((chat) => expect(chat.stop()).rejects.toThrow("Come back later."));
+  await page.act((chat) => void chat.sendMessage({ text: "Go." }));
+  await page.act((chat) => expect(chat.stop()).rejects.toThrow("Come back later."));
 
   expect([page.chat.status, page.chat.isStopping]).toEqual(["ready", false]);
 });
 
-test("a stop while approvals wait shows them closed", async () => {
+test("stop closes pending approvals", async () => {
   const server = new FakeServer();
-  const page = await asked(server);
-  const closed = card("output-denied", { approved: false, reason: "Stopped." });
-  server.stored = storedAs("ready", [USER, closed]);
-  await page.does((chat) => chat.stop());
+  const page = await pageWithApprovals(server);
+  const closed = approvalMessage("output-denied", { approved: false, reason: "Stopped." });
+  server.onLoad = storedChat("ready", [USER, closed]);
+  await page.act((chat) => chat.stop());
 
   expect(page.states).toEqual(["output-denied"]);
   expect(page.chat.pending).toEqual([]);
 });
 
-test("cards that new text has closed are shown closed", async () => {
+test("approvals that new text has superseded are closed", async () => {
   const server = new FakeServer();
-  const page = await asked(server);
-  const news = (approvalId: string) => ({
+  const page = await pageWithApprovals(server);
+  const closedPart = (approvalId: string) => ({
     type: "data-approval",
     data: { approvalId, messageId: "m1", state: "superseded", reason: "You went on." },
     transient: true,
   });
   const [, ...rest] = turn(ANSWER);
   const start = { type: "start", messageId: "m2" };
-  server.posts.push(streams([start, news("approval-c1"), news("approval-c2"), ...rest]));
-  await page.does((chat) => chat.approve("approval-c1"));
-  await page.does((chat) => chat.sendMessage({ text: "No, wait." }));
-  await page.rests();
+  server.postResponders.push(
+    streamOf([start, closedPart("approval-c1"), closedPart("approval-c2"), ...rest]),
+  );
+  await page.act((chat) => chat.approve("approval-c1"));
+  await page.act((chat) => chat.sendMessage({ text: "No, wait." }));
+  await page.waitForStatus();
 
   expect(page.states).toEqual(["output-error", "output-denied"]);
   const [yes, no] = page.parts.filter((part) => part.toolCallId !== undefined);
@@ -165,91 +173,97 @@ test.each([
   { status: 404, code: "unknown" },
   { status: 409, code: "already_decided" },
   { status: 409, code: "superseded" },
-])("a refusal with $status $code loads the chat anew", async ({ status, code }) => {
+])("a refusal with $status $code reloads the chat", async ({ status, code }) => {
   const server = new FakeServer();
-  const page = await asked(server);
-  const denied = card("output-denied", { approved: false });
-  server.stored = storedAs("ready", [USER, denied]);
-  server.posts.push(refuses(status, code, "Somebody was first."));
-  await page.does((chat) => chat.approve("approval-c1"));
-  await page.does((chat) => chat.approve("approval-c2"));
-  await page.shows(() => expect(page.states).toEqual(["output-denied"]));
+  const page = await pageWithApprovals(server);
+  const denied = approvalMessage("output-denied", { approved: false });
+  server.onLoad = storedChat("ready", [USER, denied]);
+  server.postResponders.push(refusal(status, code, "Somebody was first."));
+  await page.act((chat) => chat.approve("approval-c1"));
+  await page.act((chat) => chat.approve("approval-c2"));
+  await page.waitFor(() => expect(page.states).toEqual(["output-denied"]));
 
   expect(page.chat.error).toMatchObject({ message: "Somebody was first.", status, code });
   expect(page.chat.refusal).toEqual({ error: page.chat.error });
-  expect(server.sent).toHaveLength(2);
+  expect(server.posts).toHaveLength(2);
 });
 
-test("an answer that was refused and shows as open again is sent again", async () => {
+test("a refused decision is sent again if its approval is still pending", async () => {
   const server = new FakeServer();
-  server.posts.push(streams(turn(step(gate("c1")))));
-  server.posts.push(refuses(409, "turn_running", "Wait."), streams(turn(output("c1"), ANSWER)));
-  server.stored = storedAs("waiting", [USER, card("approval-requested", {})]);
+  server.postResponders.push(streamOf(turn(step(gatedCall("c1")))));
+  server.postResponders.push(
+    refusal(409, "turn_running", "Wait."),
+    streamOf(turn(output("c1"), ANSWER)),
+  );
+  server.onLoad = storedChat("waiting", [USER, approvalMessage("approval-requested", {})]);
   const page = new Page(server);
-  await page.does((chat) => chat.sendMessage({ text: "Pay." }));
-  await page.rests();
-  await page.does((chat) => chat.approve("approval-c1"));
-  await page.shows(() => expect(page.chat.pending).toHaveLength(1));
-  await page.does((chat) => chat.approve("approval-c1"));
-  await page.shows(() => expect(page.text).toBe("Done."));
+  await page.act((chat) => chat.sendMessage({ text: "Pay." }));
+  await page.waitForStatus();
+  await page.act((chat) => chat.approve("approval-c1"));
+  await page.waitFor(() => expect(page.chat.pending).toHaveLength(1));
+  await page.act((chat) => chat.approve("approval-c1"));
+  await page.waitFor(() => expect(page.text).toBe("Done."));
 
-  expect(server.sent).toHaveLength(3);
+  expect(server.posts).toHaveLength(3);
 });
 
-test("text that was refused is handed back", async () => {
+test("a refused message is returned as unsent", async () => {
   const server = new FakeServer();
-  server.posts.push(refuses(409, "turn_running", "Wait for the answer."), streams(turn(ANSWER)));
-  server.stored = storedAs("ready", [USER]);
+  server.postResponders.push(
+    refusal(409, "turn_running", "Wait for the answer."),
+    streamOf(turn(ANSWER)),
+  );
+  server.onLoad = storedChat("ready", [USER]);
   const page = new Page(server);
-  await page.does((chat) => chat.sendMessage({ text: "And then?" }));
-  await page.shows(() => expect(page.chat.refusal?.unsent).toBeDefined());
+  await page.act((chat) => chat.sendMessage({ text: "And then?" }));
+  await page.waitFor(() => expect(page.chat.refusal?.unsent).toBeDefined());
 
   expect(page.chat.refusal?.unsent?.parts).toEqual([{ type: "text", text: "And then?" }]);
   expect(page.chat.messages).toEqual([USER]);
-  await page.does((chat) => chat.sendMessage({ text: "And then?" }));
-  await page.shows(() => expect(page.chat.refusal).toBeUndefined());
+  await page.act((chat) => chat.sendMessage({ text: "And then?" }));
+  await page.waitFor(() => expect(page.chat.refusal).toBeUndefined());
 });
 
-test("another refusal loads nothing", async () => {
+test("any other refusal reloads nothing", async () => {
   const server = new FakeServer();
-  server.posts.push(refuses(429, "too_many_requests", "Slow down."));
+  server.postResponders.push(refusal(429, "too_many_requests", "Slow down."));
   const page = new Page(server);
-  await page.does((chat) => chat.sendMessage({ text: "Go." }));
-  await page.rests("error");
+  await page.act((chat) => chat.sendMessage({ text: "Go." }));
+  await page.waitForStatus("error");
 
   expect(page.chat.error?.message).toBe("Slow down.");
   expect(server.log.filter((line) => line.startsWith("GET /api/chats/"))).toEqual([]);
   expect(page.chat.messages).toHaveLength(1);
 });
 
-test("a page that opens joins the turn that runs, and nothing is doubled", async () => {
+test("a page resumes the running turn on mount without duplicates", async () => {
   const server = new FakeServer();
   const loaded = {
     id: "m1",
     role: "assistant",
     parts: [{ type: "step-start" }, { type: "text", text: "Do", state: "streaming" }],
   };
-  server.resumed = streams(turn(ANSWER));
+  server.onResume = streamOf(turn(ANSWER));
   const page = new Page(server, { messages: [USER, loaded] as never });
-  await page.shows(() => expect(page.text).toBe("Done."));
-  await page.rests();
+  await page.waitFor(() => expect(page.text).toBe("Done."));
+  await page.waitForStatus();
 
   expect(page.chat.messages.map(({ id }) => id)).toEqual(["u1", "m1"]);
-  expect(server.sent).toEqual([]);
+  expect(server.posts).toEqual([]);
 });
 
-test("an answer after a cut goes on where the server is, and nothing is doubled", async () => {
+test("a resume after a lost connection has no duplicates", async () => {
   const server = new FakeServer();
-  const feed = new Feed();
-  server.posts.push(feed.say);
+  const stream = new ControlledStream();
+  server.postResponders.push(stream.respond);
   const page = new Page(server);
-  await page.does((chat) => void chat.sendMessage({ text: "Go." }));
-  feed.write([...turn(step(text("Do"))).slice(0, 4)]);
-  await page.shows(() => expect(page.text).toBe("Do"));
-  feed.cut();
-  await page.rests("error");
-  server.resumed = streams(turn(ANSWER));
-  await page.does((chat) => chat.resumeStream());
+  await page.act((chat) => void chat.sendMessage({ text: "Go." }));
+  stream.write([...turn(step(text("Do"))).slice(0, 4)]);
+  await page.waitFor(() => expect(page.text).toBe("Do"));
+  stream.fail();
+  await page.waitForStatus("error");
+  server.onResume = streamOf(turn(ANSWER));
+  await page.act((chat) => chat.resumeStream());
 
   expect(page.text).toBe("Done.");
 });

@@ -1,96 +1,96 @@
 import { type UseChatHelpers, type UseChatOptions, useChat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
+import { type PendingApproval, pendingApprovals } from "../approvals.ts";
 import type { Levels, Voice, VoiceState } from "../audio/voice.ts";
+import type { StoredChat } from "../chat-api.ts";
 import type { ChatMessage } from "../messages.ts";
-import { type PendingApproval, pendingApprovals } from "../pending-approvals.ts";
-import type { StoredChat } from "../stored-chat.ts";
 import { type ApproveOptions, ChatSession, type Refusal } from "./chat-session.ts";
 import type { SluiceChatOptions } from "./options.ts";
 
-/** What can be done with a voice, and how it is with it. */
+/** The state and the methods of the chat's `Voice`. */
 export interface VoiceControls
   extends VoiceState,
     Pick<Voice, "start" | "stop" | "mute" | "interrupt"> {
-  /** How loud it is; to be asked for at each frame of a meter. */
+  /** The current audio levels; call it in each animation frame of a level meter. */
   readonly levels: () => Levels;
 }
 
-/** What `useSluiceChat` gives: all of `useChat`, with a `stop` that stops, and more. */
+/** The helpers of `useChat`, with a `stop` that stops the turn on the server, and more. */
 export type SluiceChat<Message extends UIMessage = UIMessage> = Omit<
   UseChatHelpers<Message>,
   "stop"
 > & {
-  /** What waits for a person, in order. */
+  /** The pending approvals, in order. */
   readonly pending: PendingApproval[];
-  /** Say yes; `edit` and `remember` travel with the request that sends the answer. */
+  /** Approve a call; `edit` and `remember` are sent with the same request. */
   readonly approve: (approvalId: string, options?: ApproveOptions) => Promise<void>;
-  /** Say no; the reason reaches the model. */
+  /** Deny a call; the model receives the reason. */
   readonly deny: (approvalId: string, reason?: string) => Promise<void>;
-  /** Stop the turn on the server; rejects if the server cannot be reached or refuses. */
+  /** Stop the turn on the server; rejects if the server refuses or cannot be reached. */
   readonly stop: () => Promise<void>;
-  /** Whether a stop is under way. */
+  /** Whether `stop` is in progress. */
   readonly isStopping: boolean;
-  /** The `stop` of `useChat`: leave the stream, and the agent goes on. */
-  readonly leave: () => Promise<void>;
-  /** Show the chat as the server holds it. */
+  /** The `stop` of `useChat`: disconnect from the stream while the agent continues. */
+  readonly disconnect: () => Promise<void>;
+  /** Replace the messages by those that the server stores, and resume the running turn. */
   readonly reload: () => Promise<StoredChat<Message> | undefined>;
-  /** The conversation by voice; needs the options `kind: "bidi"` and `live: true`. */
+  /** The voice session; requires the options `kind: "bidi"` and `live: true`. */
   readonly voice: VoiceControls;
-  /** Why the last request was refused, if the chat was loaded anew because of it. */
+  /** The refusal of the last request, if the chat was reloaded because of it. */
   readonly refusal: Refusal<Message> | undefined;
 };
 
 /**
  * `useChat` for a sluicegate server.
  *
- * The chat is a `Chat` of its own for each `id`, so that a resume replaces what it repeats in AI
- * SDK 6 too. Cards that new text has closed are patched (D7), and after a 404 or a 409 the chat is
- * loaded anew (A4).
+ * Each `id` has its own `Chat`, so that a resumed stream replaces the message it replays in AI SDK 6
+ * too. Approvals that a newer message has superseded are closed (D7), and the chat is reloaded after
+ * a refusal with status 404 or 409 (A4).
  */
 export function useSluiceChat<Message extends UIMessage = UIMessage>(
   options: SluiceChatOptions<Message>,
 ): SluiceChat<Message> {
   const { id, resume = true, throttle } = options;
   const [session, setSession] = useState(() => new ChatSession(options));
-  const isOther = id !== undefined && session.chat.id !== id;
-  if (isOther) setSession(new ChatSession(options));
+  const isOtherChat = id !== undefined && session.chat.id !== id;
+  if (isOtherChat) setSession(new ChatSession(options));
 
-  // Before the effects of `useChat`, which may send or resume.
+  // Must run before the effects of `useChat`, which may send or resume.
   useEffect(() => session.update(options));
-  useEffect(() => () => session.leave(), [session]);
+  useEffect(() => () => session.disconnect(), [session]);
 
-  const own: UseChatOptions<Message> = { chat: session.chat, resume };
-  // The two majors name it differently.
-  const throttled = throttle === undefined ? {} : { throttle, experimental_throttle: throttle };
-  const helpers = useChat<Message>({ ...own, ...throttled });
+  const chatOptions: UseChatOptions<Message> = { chat: session.chat, resume };
+  // The option has a different name in each major.
+  const throttling = throttle === undefined ? {} : { throttle, experimental_throttle: throttle };
+  const helpers = useChat<Message>({ ...chatOptions, ...throttling });
   const { isStopping, refusal } = useSyncExternalStore(
     session.subscribe,
-    session.state,
-    session.state,
+    session.getSnapshot,
+    session.getSnapshot,
   );
   const { voice } = session;
-  const spoken = useSyncExternalStore(voice.subscribe, voice.state, voice.state);
+  const voiceState = useSyncExternalStore(voice.subscribe, voice.state, voice.state);
   const controls = useMemo(
     () => ({
-      ...spoken,
+      ...voiceState,
       start: voice.start,
       stop: voice.stop,
       mute: voice.mute,
       interrupt: voice.interrupt,
       levels: () => voice.levels,
     }),
-    [spoken, voice],
+    [voiceState, voice],
   );
-  const { messages, stop: leave } = helpers;
+  const { messages, stop: disconnect } = helpers;
   const pending = useMemo(() => pendingApprovals(messages as readonly ChatMessage[]), [messages]);
   return {
     ...helpers,
-    addToolApprovalResponse: session.answer,
+    addToolApprovalResponse: session.addToolApprovalResponse,
     approve: session.approve,
     deny: session.deny,
     isStopping,
-    leave,
+    disconnect,
     pending,
     refusal,
     reload: session.reload,

@@ -3,21 +3,21 @@ import type { Chunk, Response } from "../testing/chunks.ts";
 import {
   ANSWER,
   call,
-  failed,
-  gate,
+  failedTurn,
+  gatedCall,
   output,
   serverCall,
   step,
   text,
   turn,
 } from "../testing/chunks.ts";
-import { MOST_POSTS, ScriptedChat, VERSIONS } from "../testing/scripted-chat.ts";
+import { whenIdle } from "../testing/idle.ts";
+import { MAX_POSTS, ScriptedChat, VERSIONS } from "../testing/scripted-chat.ts";
 import type { ChatMessage, MessagePart } from "./messages.ts";
-import { s2Bidi, s2Sse } from "./s2-rules.ts";
-import { sendAutomaticallyWhen } from "./send-automatically.ts";
+import { s2Bidi, s2Sse, sendAutomaticallyWhen } from "./send-automatically.ts";
 
-const GATE = turn(step(gate("c1")));
-const ENDS = turn(output("c1"), ANSWER);
+const GATED = turn(step(gatedCall("c1")));
+const FINAL = turn(output("c1"), ANSWER);
 const NAMED = { clientTools: ["locate"] };
 
 function loaded(...parts: readonly MessagePart[]): ChatMessage[] {
@@ -27,7 +27,7 @@ function loaded(...parts: readonly MessagePart[]): ChatMessage[] {
   ];
 }
 
-const ASKED: MessagePart = {
+const PENDING: MessagePart = {
   type: "tool-pay",
   toolCallId: "c1",
   state: "approval-requested",
@@ -35,10 +35,10 @@ const ASKED: MessagePart = {
   approval: { id: "approval-c1" },
 };
 
-function inSequence(gates: number): Response[] {
-  const ids = Array.from({ length: gates }, (_, index) => `c${index}`);
+function inSequence(count: number): Response[] {
+  const ids = Array.from({ length: count }, (_, index) => `c${index}`);
   return [
-    ...ids.map((id) => turn(step(gate(id)))),
+    ...ids.map((id) => turn(step(gatedCall(id)))),
     turn(
       step(
         text("Done."),
@@ -48,8 +48,8 @@ function inSequence(gates: number): Response[] {
   ];
 }
 
-/** Numbers from 0 to below 1 that are the same in every run. */
-function chance(seed: number): () => number {
+/** A deterministic random number generator, from 0 to below 1. */
+function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -57,14 +57,14 @@ function chance(seed: number): () => number {
   };
 }
 
-/** A server that says anything at all: results or none, steps or none, gates and page tools. */
-function anything(random: () => number): Response[] {
+/** Random responses: with and without results and steps, gated and client-side calls. */
+function randomResponses(random: () => number): Response[] {
   let calls = 0;
-  const asked: string[] = [];
+  const requested: string[] = [];
   const pick = (): readonly Chunk[] => {
     calls += 1;
     const id = `c${calls}`;
-    const settled = random() < 0.5 ? asked.shift() : undefined;
+    const settled = random() < 0.5 ? requested.shift() : undefined;
     const kinds: (readonly Chunk[])[] = [
       [serverCall(id), output(id)],
       [serverCall(id)],
@@ -74,14 +74,14 @@ function anything(random: () => number): Response[] {
       [{ type: "start-step" }],
     ];
     if (random() < 0.4) {
-      asked.push(id);
-      return gate(id);
+      requested.push(id);
+      return gatedCall(id);
     }
     return kinds[Math.floor(random() * kinds.length)] ?? [];
   };
   return Array.from({ length: 6 }, () => {
     const chunks = Array.from({ length: Math.floor(random() * 4) }, pick).flat();
-    return random() < 0.1 ? failed(...chunks) : turn(chunks);
+    return random() < 0.1 ? failedTurn(...chunks) : turn(chunks);
   });
 }
 
@@ -90,38 +90,35 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
     { name: "safe", rule: () => sendAutomaticallyWhen() },
     { name: "s2Sse", rule: () => s2Sse },
     { name: "s2Bidi", rule: () => s2Bidi },
-  ])("posts once more than there are gates in sequence under $name", async ({ rule }) => {
-    for (let gates = 1; gates <= 10; gates += 1) {
-      const scripted = new ScriptedChat({ version, rule: rule(), responses: inSequence(gates) });
-      await scripted.say("Go.");
-      await scripted.answerAll();
-      await scripted.rest();
+  ])("posts once more than there are gated calls in sequence under $name", async ({ rule }) => {
+    for (let count = 1; count <= 10; count += 1) {
+      const scripted = new ScriptedChat({ version, rule: rule(), responses: inSequence(count) });
+      await scripted.send("Go.");
+      await scripted.decideAll();
+      await whenIdle(scripted.chat);
 
-      expect(scripted.posts).toBe(gates + 1);
-      expect(scripted.states).toEqual(Array(gates).fill("output-available"));
+      expect(scripted.posts).toBe(count + 1);
+      expect(scripted.states).toEqual(Array(count).fill("output-available"));
     }
   });
 
-  test.each([{}, NAMED])(
-    "sends an output that the page gave while it was called",
-    async (names) => {
-      const scripted = new ScriptedChat({
-        version,
-        rule: sendAutomaticallyWhen(names),
-        responses: [turn(step(call("c1", "locate"))), turn(ANSWER)],
-        pageTools: { locate: { latitude: 48.1 } },
-      });
-      await scripted.say("Go.");
+  test.each([{}, NAMED])("sends an output that is added in onToolCall", async (names) => {
+    const scripted = new ScriptedChat({
+      version,
+      rule: sendAutomaticallyWhen(names),
+      responses: [turn(step(call("c1", "locate"))), turn(ANSWER)],
+      clientToolOutputs: { locate: { latitude: 48.1 } },
+    });
+    await scripted.send("Go.");
 
-      expect(scripted.posts).toBe(2);
-    },
-  );
+    expect(scripted.posts).toBe(2);
+  });
 
-  test("sends the answer to a card that was loaded with the page", async () => {
+  test("sends the decision on an approval that was loaded with the page", async () => {
     const rule = sendAutomaticallyWhen();
-    const messages = loaded(ASKED);
-    const scripted = new ScriptedChat({ version, rule, responses: [ENDS], messages });
-    await scripted.answerAll();
+    const messages = loaded(PENDING);
+    const scripted = new ScriptedChat({ version, rule, responses: [FINAL], messages });
+    await scripted.decideAll();
 
     expect(scripted.posts).toBe(1);
     expect(scripted.states).toEqual(["output-available"]);
@@ -134,24 +131,24 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
       const rule = sendAutomaticallyWhen(names);
       const messages = loaded(part);
       const scripted = new ScriptedChat({ version, rule, responses: [turn(ANSWER)], messages });
-      await scripted.give("c1", {});
+      await scripted.addOutput("c1", {});
 
       expect(scripted.posts).toBe(1);
     },
   );
 
-  test("sends the output of a named call that had been approved before the page was loaded", async () => {
+  test("sends the output of a named call that was approved before the page was loaded", async () => {
     const approval = { id: "approval-c1", approved: true };
-    const part = { ...ASKED, type: "tool-locate", state: "approval-responded", approval };
+    const part = { ...PENDING, type: "tool-locate", state: "approval-responded", approval };
     const rule = sendAutomaticallyWhen(NAMED);
     const messages = loaded(part);
     const scripted = new ScriptedChat({ version, rule, responses: [turn(ANSWER)], messages });
-    await scripted.give("c1", {});
+    await scripted.addOutput("c1", {});
 
     expect(scripted.posts).toBe(1);
   });
 
-  test.each([{}, NAMED])("sends nothing when a resumed answer has ended", async (names) => {
+  test.each([{}, NAMED])("sends nothing at the end of a resumed response", async (names) => {
     const resumed = turn(
       step(call("c1", "locate"), output("c1")),
       step(call("c2"), output("c2")),
@@ -165,70 +162,70 @@ describe.each(VERSIONS)("a client of ai %s", (version) => {
     expect(scripted.states).toEqual(["output-available", "output-available"]);
   });
 
-  test("sends an answer that follows a stop", async () => {
+  test("sends a decision after a stop", async () => {
     const rule = sendAutomaticallyWhen();
-    const scripted = new ScriptedChat({ version, rule, responses: [GATE, ENDS] });
-    await scripted.say("Go.");
+    const scripted = new ScriptedChat({ version, rule, responses: [GATED, FINAL] });
+    await scripted.send("Go.");
     await scripted.chat.stop();
-    await scripted.answerAll();
+    await scripted.decideAll();
 
     expect(scripted.posts).toBe(2);
   });
 
-  test("sends the same answer again after the page has loaded the card anew", async () => {
+  test("sends the same decision again after the approval was reloaded and forgotten", async () => {
     const rule = sendAutomaticallyWhen();
-    const responses = [GATE, failed(), failed(), ENDS];
+    const responses = [GATED, failedTurn(), failedTurn(), FINAL];
     const scripted = new ScriptedChat({ version, rule, responses });
-    await scripted.say("Go.");
+    await scripted.send("Go.");
     const before = structuredClone(scripted.chat.messages);
-    await scripted.answerAll();
+    await scripted.decideAll();
     expect([scripted.posts, scripted.chat.status]).toEqual([2, "error"]);
 
     scripted.chat.messages = structuredClone(before);
-    await scripted.answerAll();
+    await scripted.decideAll();
     expect(scripted.posts).toBe(2);
 
     scripted.chat.messages = structuredClone(before);
     rule.forget("m1");
-    await scripted.answerAll();
+    await scripted.decideAll();
     expect(scripted.posts).toBe(3);
   });
 
-  test("lets two chats share one rule", async () => {
+  test("can be shared by two chats", async () => {
     const rule = sendAutomaticallyWhen();
     for (const id of ["m-one", "m-two"]) {
       const start = { type: "start", messageId: id };
-      const responses = [turn(start, step(gate("c1"))), turn(start, output("c1"), ANSWER)];
+      const responses = [turn(start, step(gatedCall("c1"))), turn(start, output("c1"), ANSWER)];
       const scripted = new ScriptedChat({ version, rule, responses });
-      await scripted.say("Go.");
-      await scripted.answerAll();
+      await scripted.send("Go.");
+      await scripted.decideAll();
 
       expect(scripted.posts).toBe(2);
     }
   });
 
   test.each([{}, NAMED])(
-    "posts at most once for each thing it was given, whatever comes",
+    "posts at most once for each decision and output, for any response",
     async (names) => {
       for (let seed = 1; seed <= 60; seed += 1) {
-        const random = chance(seed);
+        const random = randomNumbers(seed);
         const rule = sendAutomaticallyWhen(names);
-        const scripted = new ScriptedChat({ version, rule, responses: anything(random) });
-        await scripted.say("Go.");
-        let given = 0;
-        for (; given < MOST_POSTS; given += 1) {
+        const scripted = new ScriptedChat({ version, rule, responses: randomResponses(random) });
+        await scripted.send("Go.");
+        let actions = 0;
+        for (; actions < MAX_POSTS; actions += 1) {
           const { parts } = scripted;
-          const asking = parts.find((part) => part.state === "approval-requested");
+          const pending = parts.find((part) => part.state === "approval-requested");
           const open = parts.find(
             (part) => part.type === "tool-locate" && part.state === "input-available",
           );
-          if (asking?.approval !== undefined) {
-            await scripted.answer(asking.approval.id, random() < 0.5);
-          } else if (open?.toolCallId !== undefined) await scripted.give(open.toolCallId, {});
+          if (pending?.approval !== undefined) {
+            await scripted.decide(pending.approval.id, random() < 0.5);
+          } else if (open?.toolCallId !== undefined) await scripted.addOutput(open.toolCallId, {});
           else break;
         }
 
-        expect(scripted.posts, `seed ${seed}`).toBeLessThanOrEqual(given + 1);
+        expect(scripted.posts, `seed ${seed}`).toBeLessThanOrEqual(actions + 1);
       }
     },
   );

@@ -1,0 +1,119 @@
+import { expect, test } from "vitest";
+import { pendingApprovals } from "./approvals.ts";
+import type { ChatMessage, MessagePart } from "./messages.ts";
+
+function pendingPart(more: object = {}): MessagePart {
+  return {
+    type: "tool-pay",
+    toolCallId: "c1",
+    state: "approval-requested",
+    input: { amount: 5 },
+    approval: { id: "a1" },
+    ...more,
+  };
+}
+
+function assistantMessage(id: string, ...parts: readonly MessagePart[]): ChatMessage {
+  return { id, role: "assistant", parts };
+}
+
+const USER: ChatMessage = { id: "u1", role: "user", parts: [{ type: "text" }] };
+const PENDING = {
+  approvalId: "a1",
+  messageId: "m1",
+  toolCallId: "c1",
+  toolName: "pay",
+  input: { amount: 5 },
+};
+
+function confirmation(input: unknown, approval: object = {}): MessagePart {
+  return {
+    type: "tool-adk_request_confirmation",
+    toolCallId: "a1",
+    state: "approval-requested",
+    input,
+    approval: { id: "a1", ...approval },
+  };
+}
+
+const CALL = { id: "c1", name: "pay", args: { amount: 5 } };
+
+test.each([
+  { title: "a call", part: pendingPart(), expected: PENDING },
+  {
+    title: "a call with a reason and a descriptor",
+    part: pendingPart({
+      approval: { id: "a1", requestReason: "Much.", descriptor: { editable: true } },
+    }),
+    expected: { ...PENDING, reason: "Much.", descriptor: { editable: true } },
+  },
+  {
+    title: "a call of a dynamic tool",
+    part: pendingPart({ type: "dynamic-tool", toolName: "transfer" }),
+    expected: { ...PENDING, toolName: "transfer" },
+  },
+  {
+    title: "a confirmation",
+    part: confirmation({
+      originalFunctionCall: CALL,
+      toolConfirmation: { hint: "Much.", payload: null },
+    }),
+    expected: { ...PENDING, reason: "Much." },
+  },
+  {
+    title: "a confirmation with a request reason",
+    part: confirmation(
+      { originalFunctionCall: CALL, toolConfirmation: { hint: "Much." } },
+      { requestReason: "Too much." },
+    ),
+    expected: { ...PENDING, reason: "Too much." },
+  },
+  {
+    title: "a confirmation without a hint and arguments",
+    part: confirmation({
+      originalFunctionCall: { id: "c1", name: "pay" },
+      toolConfirmation: { hint: "" },
+    }),
+    expected: { ...PENDING, input: {} },
+  },
+  ...[undefined, null, "text", [], {}, { originalFunctionCall: { name: 1 } }].map((input) => ({
+    title: `a confirmation without a call: ${JSON.stringify(input)}`,
+    part: confirmation(input),
+    expected: { ...PENDING, toolCallId: "a1", toolName: "adk_request_confirmation", input },
+  })),
+])("includes $title", ({ part, expected }) => {
+  expect(pendingApprovals([USER, assistantMessage("m1", part)])).toEqual([expected]);
+});
+
+test.each([
+  "input-streaming",
+  "input-available",
+  "approval-responded",
+  "output-available",
+  "output-error",
+  "output-denied",
+])("excludes a call with the state %s", (state) => {
+  expect(pendingApprovals([USER, assistantMessage("m1", pendingPart({ state }))])).toEqual([]);
+});
+
+test("excludes automatic approvals", () => {
+  const part = pendingPart({ approval: { id: "a1", isAutomatic: true } });
+  expect(pendingApprovals([USER, assistantMessage("m1", part)])).toEqual([]);
+});
+
+test("excludes approvals that a later user message has superseded", () => {
+  const messages = [USER, assistantMessage("m1", pendingPart()), { ...USER, id: "u2" }];
+  expect(pendingApprovals(messages)).toEqual([]);
+  const next = assistantMessage("m2", pendingPart({ approval: { id: "a2" } }));
+  expect(pendingApprovals([...messages, next]).map((expected) => expected.approvalId)).toEqual([
+    "a2",
+  ]);
+});
+
+test("includes all pending approvals in order", () => {
+  const ids = ["a1", "a2", "a3"];
+  const parts = ids.map((id) => pendingPart({ toolCallId: `c-${id}`, approval: { id } }));
+  const messages = [USER, assistantMessage("m1", { type: "step-start" }, ...parts)];
+  expect(pendingApprovals(messages).map((expected) => expected.approvalId)).toEqual(ids);
+  expect(pendingApprovals([])).toEqual([]);
+});
