@@ -3,7 +3,6 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from sluicegate.engine.agents.agent_copy import build_app
 from sluicegate.engine.agents.tree_walk import children_of
 from sluicegate.errors import ConfigurationError
 from tests.engine.adk_story import Story, call
+from tests.engine.stage import says, scripted
 from tests.engine.tool_samples import Director, agent, gated, pay
 
 pytestmark = pytest.mark.filterwarnings(
@@ -294,7 +294,18 @@ async def test_a_copy_runs_on_the_given_model_in_every_corner(tmp_path: Path) ->
     assert vars(root) == before
 
 
-@pytest.mark.skipif(find_spec("a2a") is not None, reason="a2a is installed")
-def test_an_import_that_cannot_succeed_fails_at_once() -> None:
-    build_app(agent(), [], model=None)
-    assert sys.modules.get("google.adk.agents.remote_a2a_agent", "not tried") is None
+async def test_the_modules_of_the_process_stay_as_the_import_system_made_them() -> None:
+    before = dict(sys.modules)
+
+    app = build_app(scripted([says("Done.")]), [], model=None)
+    async with Runner(
+        app=app, session_service=InMemorySessionService(), auto_create_session=True
+    ) as runner:
+        message = types.Content(role="user", parts=[types.Part(text="go")])
+        events = [
+            e async for e in runner.run_async(user_id="u", session_id="s", new_message=message)
+        ]
+
+    assert events
+    assert {name: sys.modules.get(name) for name in before} == before
+    assert None not in [sys.modules[name] for name in sys.modules.keys() - before.keys()]

@@ -218,3 +218,14 @@ def test_a_folder_whose_package_name_is_taken_is_refused() -> None:
     write("pytest/__init__.py", "")
     write("pytest/agent.py", AGENT.format(name="found"))
     assert "rename the folder" in problem("pytest")
+
+
+def test_files_of_one_name_are_modules_of_their_own() -> None:
+    loaded = {}
+    for place in ("one", "two", "three"):
+        write(f"{place}/json.py", AGENT.format(name=place) + f"here = {place!r}\n")
+        loaded[place] = load_target(f"{place}/json.py")
+
+    modules = [module for module in sys.modules.values() if getattr(module, "here", None) in loaded]
+    assert {module.here for module in modules} == set(loaded)
+    assert all(module.root_agent is loaded[module.here] for module in modules)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import sys
 import warnings
-from importlib.util import find_spec
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -203,9 +201,6 @@ def _inherited_model(agent: BaseAgent | None) -> str | BaseLlm:
     return ""
 
 
-_A2A_AGENT: Final = "google.adk.agents.remote_a2a_agent"
-
-
 def build_app(
     target: BaseAgent | BaseNode | App,
     plugins_first: Sequence[BasePlugin],
@@ -232,7 +227,6 @@ def build_app(
         ConfigurationError: The root's name cannot be the name of an App, or two plugins have the
             same name.
     """
-    _remember_missing_a2a()
     copies = TreeCopy(model=model, client_tools=client_tools, wrap_model=wrap_model)
     root = copies.tree(root_of(target))
     resumable = _resumable()
@@ -257,16 +251,6 @@ def build_app(
             "App(name=..., root_agent=...) with a name of letters, digits, _ and -."
         )
         raise ConfigurationError(message) from error
-
-
-def _remember_missing_a2a() -> None:
-    """Let an import that cannot succeed fail at once.
-
-    ADK: every run of a node tries to import ``RemoteA2aAgent``; without the a2a package Python
-    executes the same modules each time until one fails, for up to 8 ms.
-    """
-    if find_spec("a2a") is None:
-        sys.modules.setdefault(_A2A_AGENT, None)  # type: ignore[arg-type]  # None is import's "no"
 
 
 def _resumable() -> ResumabilityConfig:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import re
 import sys
@@ -150,9 +151,8 @@ def _taken(file: Path, name: str, by: ModuleType) -> str:
 
 
 def _execute(file: Path) -> ModuleType:
-    """Run a file that belongs to no package, as a module of its own name where that is free."""
-    is_taken = file.stem in sys.modules or file.stem in sys.stdlib_module_names
-    name = f"sluicegate_target_{file.stem}" if is_taken else file.stem
+    """Import a file that belongs to no package, under its own name if that is free."""
+    name = _free_module_name(file.stem)
     spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{file} is not a Python file.")
@@ -161,9 +161,18 @@ def _execute(file: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except BaseException:
-        del sys.modules[name]
+        sys.modules.pop(name, None)
         raise
     return module
+
+
+def _free_module_name(stem: str) -> str:
+    """Return a name under which no other module is registered."""
+    if stem not in sys.modules and stem not in sys.stdlib_module_names:
+        return stem
+    name = f"sluicegate_target_{stem}"
+    numbered = (f"{name}_{number}" for number in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if each not in sys.modules)
 
 
 def _guarded(load: Callable[[], ModuleType], place: str, names: set[str]) -> ModuleType:
