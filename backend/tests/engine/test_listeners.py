@@ -22,8 +22,7 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.workflow import BaseNode, Workflow
 from google.genai import types
 
-from sluicegate.engine.agents.partial_listeners import unheard_agents
-from sluicegate.engine.guard.plugin import ApprovalPlugin
+from sluicegate.engine.agents.partial_listeners import unobserved_agents
 
 
 class Orchestrator(BaseAgent):
@@ -141,28 +140,24 @@ TREES: dict[str, tuple[BaseNode, set[str]]] = {
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_an_agent_is_unheard_where_nothing_of_the_users_sees_its_pieces(tree: str) -> None:
+def test_an_agent_is_unobserved_where_no_code_of_the_user_sees_its_partial_text(tree: str) -> None:
     root, expected = TREES[tree]
-    own = ApprovalPlugin()
-    app = App(name="app", root_agent=root, plugins=[own])
-    assert unheard_agents(app, own) == expected
+    assert unobserved_agents(root) == expected
+    assert unobserved_agents(App(name="app", root_agent=root)) == expected
 
 
 @pytest.mark.parametrize(
     ("plugin", "expected"),
     [(SeesEvents, set()), (SeesResponses, set()), (SeesTools, {"a"})],
 )
-def test_a_plugin_that_sees_events_or_responses_hears_everybody(
+def test_a_plugin_that_receives_events_or_responses_observes_every_agent(
     plugin: type[BasePlugin], expected: set[str]
 ) -> None:
-    own = ApprovalPlugin()
-    app = App(name="app", root_agent=agent("a"), plugins=[own, plugin(name="other")])
-    assert unheard_agents(app, own) == expected
+    app = App(name="app", root_agent=agent("a"), plugins=[plugin(name="other")])
+    assert unobserved_agents(app) == expected
 
 
-def test_of_two_agents_of_one_name_both_must_be_unheard() -> None:
+def test_of_two_agents_with_one_name_both_must_be_unobserved() -> None:
     inner = Workflow(name="inner", edges=[("START", agent("a", after_model_callback=listen))])
     root = Workflow(name="root", edges=[("START", agent("a"), inner)])
-    own = ApprovalPlugin()
-    app = App(name="app", root_agent=root, plugins=[own])
-    assert unheard_agents(app, own) == set()
+    assert unobserved_agents(root) == set()

@@ -15,8 +15,9 @@ from google.genai import types
 from sluicegate.core.keys import ChatKey
 from sluicegate.engine.files.chat_files import ChatFiles, FileCache
 from sluicegate.engine.files.result_files import ResultFiles, ResultLimits
+from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.engine.models.model_files import ModelFiles
-from sluicegate.engine.models.model_turn import MODEL_TURN, ModelTurn
+from sluicegate.engine.turn_context import CURRENT_TURN, Notices
 from sluicegate.media.capabilities import CapabilityTable
 from tests.media.making import made
 
@@ -43,11 +44,12 @@ class Server:
             untrusted=self.untrusted,
         )
         self.results = ResultFiles(self.files, CHAT, LIMITS)
+        self.notices = Notices()
 
     @property
-    def turn(self) -> ModelTurn:
+    def turn(self) -> ApprovalGuard:
         """What of a turn concerns files."""
-        return cast("ModelTurn", SimpleNamespace(chat=CHAT, notices=self.results.notices))
+        return cast("ApprovalGuard", SimpleNamespace(chat=CHAT, notices=self.notices))
 
     def restarted(self) -> Server:
         """Another process on the same store."""
@@ -55,7 +57,7 @@ class Server:
 
     async def ask(self, model: BaseLlm, contents: list[types.Content]) -> str:
         """Ask a model to go on; its words."""
-        token = MODEL_TURN.set(self.turn)
+        token = CURRENT_TURN.set(self.turn)
         request = LlmRequest(model=model.model, contents=contents)
         words = ""
         try:
@@ -63,7 +65,7 @@ class Server:
                 content = response.content or types.Content()
                 words += "".join(part.text or "" for part in content.parts or [])
         finally:
-            MODEL_TURN.reset(token)
+            CURRENT_TURN.reset(token)
         return words
 
     async def answered(self, steps: list[list[str]]) -> list[types.Content]:

@@ -15,7 +15,7 @@ from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.adk_private import UncachedToolset
 from sluicegate.core.signals import ToolFacts
-from sluicegate.engine.guard.current_turn import CURRENT
+from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import ConfigurationError, Malformed
 from sluicegate.tools.client_tools import ClientTool, client_tool
 
@@ -40,7 +40,7 @@ class PageToolset(UncachedToolset):
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """The tools of the turn's request."""
-        turn = CURRENT.get()
+        turn = CURRENT_TURN.get()
         return [] if turn is None else [*turn.page_tools]
 
 

@@ -17,7 +17,7 @@ from sluicegate.core.exchanges import Exchange, TurnStamp, exchanges, in_view
 from sluicegate.core.history import RebuiltExchange, rebuild
 from sluicegate.core.plan import ChatLog
 from sluicegate.engine.agents.agent_copy import build_app
-from sluicegate.engine.agents.partial_listeners import unheard_agents
+from sluicegate.engine.agents.partial_listeners import unobserved_agents
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.files.chat_files import ChatFiles, FileCache
@@ -290,7 +290,9 @@ async def open_resources(
         turns=options.file_turns,
         untrusted=frozenset(options.page_tools),
     )
-    plugin = ApprovalPlugin()
+    # A recorder stores every event as ADK emits it, partial ones too.
+    uses_fast_lane = options.fast_lane == "auto" and tape is None
+    plugin = ApprovalPlugin(unobserved_agents(target) if uses_fast_lane else ())
     app = build_app(
         target,
         plugins_first=[plugin],
@@ -302,9 +304,6 @@ async def open_resources(
         found = attach(app, workers, found, options)
     if options.page_tools:
         found = attach_page_tools(app, options.page_tools, found)
-    # A tape holds every event as ADK told it, partial ones too.
-    if options.fast_lane == "auto" and tape is None:
-        plugin.unheard = unheard_agents(app, plugin)
     streams, database, sessions = await open_stores(options, tape, clock_offset)
     if workers is not None:
         if not database.is_exclusive:

@@ -15,9 +15,9 @@ from google.genai import types
 from sluicegate.adk_private import append_event, background_tasks
 from sluicegate.core.exchanges import ASIDE, METADATA_KEY
 from sluicegate.core.release.base import NOT_FINISHED
-from sluicegate.engine.guard.current_turn import enter
 from sluicegate.engine.turn.runner import TELEMETRY
 from sluicegate.engine.turn.session_log import SessionLog
+from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError
 from sluicegate.wire.live_frames import INPUT_RATE
 
@@ -94,7 +94,7 @@ class LiveRun:
 
     async def drive(self, deliver: Callable[[Event], None]) -> None:
         """Run until the model or whoever cancels this ends it; never raises what ADK raised."""
-        enter(self.gate)
+        CURRENT_TURN.set(self.gate)
         try:
             events = self._runner.run_live(
                 user_id=self._chat.user,

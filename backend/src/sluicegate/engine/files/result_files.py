@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from google.genai import types
 
 from sluicegate.core.json_values import json_safe, storable_json
-from sluicegate.engine.files.notices import Notices
 from sluicegate.errors import MediaError, StoreError, Unknown
 from sluicegate.media.extraction import ExtractedResult, extract_files
 from sluicegate.media.file_sources import Attachment, FileSource, Link
@@ -215,7 +214,6 @@ class ResultFiles:
     store: ChatFiles
     chat: ChatKey
     limits: ResultLimits
-    notices: Notices = field(default_factory=Notices)
 
     async def after(
         self, result: object, *, is_claimed: bool

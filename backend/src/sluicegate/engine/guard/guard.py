@@ -25,6 +25,7 @@ from sluicegate.engine.guard.recovery import (
     Outcomes,
 )
 from sluicegate.engine.models.fast_lane import FastLanes
+from sluicegate.engine.turn_context import Notices
 from sluicegate.errors import ToolError
 from sluicegate.tools.gated import terms_of
 
@@ -96,7 +97,6 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.engine.files.notices import Notices
     from sluicegate.engine.files.result_files import ResultFiles
     from sluicegate.engine.guard.guard import ApprovalLimits
     from sluicegate.engine.models.model_files import ModelFiles
@@ -140,6 +140,7 @@ class ApprovalGuard:
     call_ids: CallIds = field(default_factory=CallIds)
     lanes: FastLanes = field(default_factory=FastLanes)
     asks: ApprovalRequests = field(default_factory=ApprovalRequests)
+    notices: Notices = field(default_factory=Notices)
     approved: ApprovedCalls = field(init=False)
     _asked: set[str] = field(default_factory=set)
 
@@ -154,11 +155,6 @@ class ApprovalGuard:
             policy=self.policy,
             report=self._reported,
         )
-
-    @property
-    def notices(self) -> Notices:
-        """What the user is told that belongs to no call."""
-        return self.files.notices
 
     def begin(self, run: InvocationContext) -> None:
         """The run begins in which the turn's calls are made."""

@@ -19,11 +19,11 @@ from sluicegate.adk_private import invocation_of
 from sluicegate.core.events import ABORTED, NODE_CONFIRMATION
 from sluicegate.core.exchanges import METADATA_KEY
 from sluicegate.core.ledger_overlay import UNKNOWN, closing_words
-from sluicegate.engine.guard.current_turn import CURRENT
 from sluicegate.engine.guard.recovery import STOPPED
-from sluicegate.engine.models.fast_lane import UNHEARD
+from sluicegate.engine.models.fast_lane import UNOBSERVED
 from sluicegate.engine.models.model_files import is_served
 from sluicegate.engine.models.redact_errors import make_storable
+from sluicegate.engine.turn_context import CURRENT_TURN
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -107,18 +107,24 @@ PUBLIC_FAILURE = "The agent could not finish its answer."
 class ApprovalPlugin(BasePlugin):
     """Hands tool calls to the gate of the turn that runs, and notes on events how calls ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, unobserved: Container[str] = ()) -> None:
+        """``unobserved`` are the names of agents whose partial text takes the fast lane."""
         super().__init__(name="sluicegate")
-        self.unheard: Container[str] = ()
-        """Agents whose partial text takes the fast lane."""
+        self._unobserved = unobserved
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> None:
         """Let the turn know the run, and the run know earlier ones as its own."""
         # ADK: it quotes every event of an earlier live run to the model as another agent's words,
-        # so that a call of that agent is lost and its result is dropped.
-        for event in invocation_context.session.events:
-            event.live_session_id = None
-        turn = CURRENT.get()
+        # so that a call of that agent is lost and its result is dropped. The events are shared
+        # with other readers of the chat, so this run gets copies.
+        events = invocation_context.session.events
+        events[:] = [
+            event
+            if event.live_session_id is None
+            else event.model_copy(update={"live_session_id": None})
+            for event in events
+        ]
+        turn = CURRENT_TURN.get()
         if turn is not None:
             turn.begin(invocation_context)
 
@@ -130,10 +136,10 @@ class ApprovalPlugin(BasePlugin):
         Give files to a model that has nobody around it to do so: one that a function builds, and
         each one that is talked to live.
         """
-        turn = CURRENT.get()
+        turn = CURRENT_TURN.get()
         if turn is not None:
             turn.call_ids.begin(callback_context)
-            UNHEARD.set(callback_context.agent_name in self.unheard)
+            UNOBSERVED.set(callback_context.agent_name in self._unobserved)
             invocation = invocation_of(callback_context)
             model = getattr(invocation.agent, "canonical_model", None)
             is_live = invocation.live_request_queue is not None
@@ -147,7 +153,7 @@ class ApprovalPlugin(BasePlugin):
     ) -> LlmResponse | None:
         """Let no two calls of a chat have the same id, and no live model say what is not stored."""
         make_storable(llm_response)
-        turn = CURRENT.get()
+        turn = CURRENT_TURN.get()
         if turn is not None:
             turn.call_ids.rename(callback_context, llm_response)
         return None
@@ -156,7 +162,7 @@ class ApprovalPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """Claim an approved call immediately before its effect, or answer it (A1)."""
-        turn = CURRENT.get()
+        turn = CURRENT_TURN.get()
         return None if turn is None else await turn.before(tool, tool_args, tool_context)
 
     async def after_tool_callback(
@@ -168,7 +174,7 @@ class ApprovalPlugin(BasePlugin):
         result: dict[str, Any],
     ) -> dict[str, Any] | None:
         """Store the outcome of a claimed call."""
-        turn = CURRENT.get()
+        turn = CURRENT_TURN.get()
         return None if turn is None else await turn.after(tool, tool_args, tool_context, result)
 
     async def on_tool_error_callback(
@@ -180,14 +186,14 @@ class ApprovalPlugin(BasePlugin):
         error: Exception,
     ) -> dict[str, Any] | None:
         """Answer a failed call with a safe sentence; the turn goes on (T8)."""
-        turn = CURRENT.get()
+        turn = CURRENT_TURN.get()
         return None if turn is None else await turn.failed(tool_context, error)
 
     async def on_event_callback(
         self, *, invocation_context: InvocationContext, event: Event
     ) -> Event | None:
         """Note how calls ended, and keep a failure's own words out of the session (T8, T10)."""
-        turn = CURRENT.get()
+        turn = CURRENT_TURN.get()
         if turn is None:
             return None
         turn.meet(event)

@@ -74,8 +74,8 @@ class ReaderBackpressure:
         )
 
 
-UNHEARD: Final[ContextVar[bool]] = ContextVar("sluicegate_unheard", default=False)
-"""Whether nobody but the turn listens to the partial responses of the agent that speaks here."""
+UNOBSERVED: Final[ContextVar[bool]] = ContextVar("sluicegate_unobserved", default=False)
+"""Whether no plugin or callback of the user sees partial responses of the agent in this context."""
 
 Say = Callable[["LaneCall", "LlmResponse"], Awaitable[None]]
 """Takes a partial response of a model call whose first piece has come out of the Runner."""
@@ -131,7 +131,7 @@ class LaneCall:
         self.first: Event | None = None
         """The event of the first piece, once it has come out of the Runner."""
         self.lane: Lane = (None, "")
-        self._may_skip = UNHEARD.get()
+        self._may_skip = UNOBSERVED.get()
         self._mark: types.Content | None = None
         self._under_way = 0
         self._room: asyncio.Event | None = None

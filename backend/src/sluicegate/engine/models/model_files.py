@@ -15,7 +15,7 @@ from google.adk.models.registry import LLMRegistry
 
 from sluicegate.adk_private import uses_vertex
 from sluicegate.engine.models.litellm_client import block_client
-from sluicegate.engine.models.model_turn import MODEL_TURN
+from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import Unknown
 from sluicegate.media.selection import ModelProfile
 from sluicegate.media.shaping import RequestShaper, ShapedRequest
@@ -109,13 +109,13 @@ class ModelFiles:
         shape = ModelProfile(row, route_of(model), hooked, self._turns, self._untrusted)
         shaping = RequestShaper(contents, shape)
         loaded: dict[tuple[str, FileForm], LoadedFile | None] = {}
-        turn = MODEL_TURN.get()
+        turn = CURRENT_TURN.get()
         for file, form in shaping.wanted:
             read = None if turn is None else await self._load(turn.chat, file, form)
             loaded[file.name, form] = read
         shaped = shaping.shaped(loaded)
         if turn is not None and shaped.left_out:
-            turn.notices.tell(shaped.notices)
+            turn.notices.add(shaped.notices)
         return shaped
 
     async def _load(self, chat: ChatKey, file: StoredFile, form: FileForm) -> LoadedFile | None:

@@ -9,7 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.json_values import storable_json, storable_text
-from sluicegate.engine.models.model_turn import MODEL_TURN
+from sluicegate.engine.turn_context import CURRENT_TURN
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -43,7 +43,7 @@ def redact_errors(model: BaseLlm) -> BaseLlm:
         llm_request: LlmRequest,
         stream: bool = False,  # noqa: FBT001, FBT002 - ADK's signature
     ) -> AsyncGenerator[LlmResponse, None]:
-        turn = MODEL_TURN.get()
+        turn = CURRENT_TURN.get()
         call = None if turn is None else turn.lanes.enter()
         responses: AsyncGenerator[LlmResponse, Any] = original(llm_request, stream)
         try:
@@ -71,7 +71,7 @@ def redact_errors(model: BaseLlm) -> BaseLlm:
 
     @asynccontextmanager
     async def connect(llm_request: LlmRequest) -> AsyncGenerator[BaseLlmConnection, None]:
-        turn = MODEL_TURN.get()
+        turn = CURRENT_TURN.get()
         opened = connected(llm_request) if turn is None else turn.connect(connected, llm_request)
         async with opened as connection:
             yield connection

@@ -21,7 +21,7 @@ from sluicegate.core.plan import new_approval
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled, Signal
 from sluicegate.engine.failures import describe
-from sluicegate.engine.guard.current_turn import enter
+from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError
 from sluicegate.stores.streams.base import StreamFull
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk, FinishReason, StartChunk
@@ -130,7 +130,7 @@ class RunningTurn:
 
         Returns how it ended; `finish` writes that end. Never raises what ADK or a tool raised.
         """
-        enter(self.turn_gate)
+        CURRENT_TURN.set(self.turn_gate)
         await self.emit([StartChunk(message_id=self.stamp.message), *self.opening])
         if events is None:
             return "finished"

@@ -1,0 +1,25 @@
+"""The plugin's own callbacks; what becomes of gated calls stands in test_approvals and others."""
+
+from __future__ import annotations
+
+from google.adk.agents.invocation_context import InvocationContext
+from google.adk.events.event import Event
+from google.adk.sessions import InMemorySessionService
+
+from sluicegate.engine.guard.plugin import ApprovalPlugin
+
+
+async def test_a_run_reads_events_of_earlier_live_runs_as_its_own_and_changes_none_of_them() -> (
+    None
+):
+    service = InMemorySessionService()
+    session = await service.create_session(app_name="app", user_id="u")
+    shared = [Event(author="agent", live_session_id="live"), Event(author="user")]
+    session.events = list(shared)
+    run = InvocationContext(session_service=service, invocation_id="i", session=session)
+
+    await ApprovalPlugin().before_run_callback(invocation_context=run)
+
+    assert [event.live_session_id for event in run.session.events] == [None, None]
+    assert [event.id for event in run.session.events] == [event.id for event in shared]
+    assert [event.live_session_id for event in shared] == ["live", None]
