@@ -248,7 +248,7 @@ async def test_without_a_stand_in_adk_ends_the_run_when_a_tool_has_gone(
     await talk.say("pay")
     worker.kill()
     assert talk.engine.parts.workers is not None
-    monkeypatch.setattr(talk.engine.parts.workers, "may_be_gone", lambda name: False)
+    monkeypatch.setattr(talk.engine.parts.workers, "may_be_removed", lambda name: False)
     assert (await talk.approve()).failed
 
 

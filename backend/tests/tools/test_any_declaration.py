@@ -26,7 +26,7 @@ from sluicegate.tools.remote_tools import RemoteToolSettings, make_remote_tools
 from sluicegate.tools.worker_client import WorkerClient
 from sluicegate.wire.requests import PageTool
 
-LINK = WorkerClient("shop", "http://shop/mcp", lambda: None)
+CLIENT = WorkerClient("shop", "http://shop/mcp", lambda: None)
 EXAMPLES = settings(
     max_examples=500,
     derandomize=True,
@@ -122,9 +122,10 @@ def test_any_schema_of_a_page_or_a_worker_is_taken_or_refused(schema: Any, name:
     or_refused(lambda: offered([PageTool(name, "b", lower)]))
     tool = mcp.Tool(name="a", description="b", inputSchema=lower)
     for made in (
-        or_refused(lambda: make_remote_tools(LINK, [tool], RemoteToolSettings(), frozenset())) or []
+        or_refused(lambda: make_remote_tools(CLIENT, [tool], RemoteToolSettings(), frozenset()))
+        or []
     ):
-        made.problem({"a": 1})
+        made.argument_error({"a": 1})
 
 
 @pytest.mark.filterwarnings("ignore:.* is not a valid ")

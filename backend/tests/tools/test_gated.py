@@ -1,4 +1,4 @@
-"""What an author says of a gated tool."""
+"""Tools that require approval, and the terms of their approvals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ def pay(n: int) -> dict[str, int]:
     return {"paid": n}
 
 
-def dear(n: int) -> bool:
+def is_expensive(n: int) -> bool:
+    return n > 10
+
+
+async def is_expensive_elsewhere(n: int) -> bool:
     return n > 10
 
 
@@ -45,31 +49,32 @@ class Picky(Own):
 
 
 @pytest.mark.parametrize(
-    ("tool", "kind", "says"),
+    ("tool", "kind", "expected"),
     [
         (gated(pay), "gated", [True, True]),
         (gated(FunctionTool(pay)), "gated", [True, True]),
         (gated(FunctionTool(pay, require_confirmation=True)), "gated", [True, True]),
-        (gated(pay, require_confirmation=dear), "conditional", [False, True]),
-        (gated(FunctionTool(pay, require_confirmation=dear)), "conditional", [False, True]),
-        (gated(FunctionTool(pay), require_confirmation=dear), "conditional", [False, True]),
+        (gated(pay, require_confirmation=is_expensive), "conditional", [False, True]),
+        (gated(FunctionTool(pay, require_confirmation=is_expensive)), "conditional", [False, True]),
+        (gated(FunctionTool(pay), require_confirmation=is_expensive), "conditional", [False, True]),
         (gated(ask, require_confirmation=False), "conditional", [False, False]),
         (gated(pay, require_confirmation=False), "free", [False, False]),
         (gated(Own()), "gated", [True, True]),
-        (gated(Own(), require_confirmation=dear), "conditional", [False, True]),
+        (gated(Own(), require_confirmation=is_expensive), "conditional", [False, True]),
+        (gated(Own(), require_confirmation=is_expensive_elsewhere), "conditional", [False, True]),  # type: ignore[arg-type]
         (gated(Picky()), "conditional", [False, False]),
     ],
 )
-async def test_a_gated_tool_asks_as_its_author_said(
-    tool: BaseTool, kind: str, says: list[bool]
+async def test_a_gated_tool_requires_approval_as_declared(
+    tool: BaseTool, kind: str, expected: list[bool]
 ) -> None:
     assert judge(tool, ToolNames()).kind == kind
     context: Any = None
-    asked = [await tool.check_require_confirmation({"n": n}, context) for n in (5, 50)]
-    assert asked == says
+    required = [await tool.check_require_confirmation({"n": n}, context) for n in (5, 50)]
+    assert required == expected
 
 
-def test_a_tool_that_is_given_stays_as_it_was() -> None:
+def test_the_given_tool_stays_unchanged() -> None:
     plain = FunctionTool(pay)
     plain.custom_metadata = {"title": "Pay"}
     tool = gated(plain, editable=False)
@@ -78,7 +83,7 @@ def test_a_tool_that_is_given_stays_as_it_was() -> None:
     assert facts_of(tool, "gated").title == "Pay"
 
 
-def test_what_is_said_reaches_the_page_and_the_clock() -> None:
+def test_the_terms_reach_the_facts_of_the_tool() -> None:
     async def find(key: str) -> None:
         return None
 
@@ -88,7 +93,7 @@ def test_what_is_said_reaches_the_page_and_the_clock() -> None:
     assert (facts.editable, facts.rememberable, facts.expires) == (False, True, 60.0)
 
 
-def test_a_tool_of_a_toolset_says_it_in_its_metadata() -> None:
+def test_a_tool_of_a_toolset_declares_its_terms_in_its_metadata() -> None:
     tool = FunctionTool(pay)
     assert terms_of(tool) == ApprovalTerms()
     tool.custom_metadata = {"editable": False, "rememberable": "no"}
@@ -96,13 +101,13 @@ def test_a_tool_of_a_toolset_says_it_in_its_metadata() -> None:
 
 
 @pytest.mark.parametrize("kind", ["client", "gated-client"])
-def test_what_runs_in_the_browser_is_neither_edited_nor_remembered(kind: Any) -> None:
+def test_client_side_calls_are_neither_edited_nor_remembered(kind: Any) -> None:
     facts = facts_of(client_tool("look", "Look.", {"type": "object"}), kind)
     assert (facts.editable, facts.rememberable) == (False, False)
 
 
 @pytest.mark.parametrize(
-    ("terms", "said"),
+    ("terms", "sentence"),
     [
         ({"expires": 0}, "seconds above 0"),
         ({"expires": -1.0}, "seconds above 0"),
@@ -110,11 +115,11 @@ def test_what_runs_in_the_browser_is_neither_edited_nor_remembered(kind: Any) ->
         ({"find": "look"}, "a function of its key"),
     ],
 )
-def test_terms_that_cannot_be_used_are_refused(terms: Any, said: str) -> None:
-    with pytest.raises(ConfigurationError, match=said):
+def test_invalid_terms_are_refused(terms: Any, sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=sentence):
         gated(pay, **terms)
 
 
-def test_a_tool_of_the_browser_is_declared_otherwise() -> None:
+def test_a_client_side_tool_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="client_tool"):
         gated(client_tool("look", "Look.", {"type": "object"}))

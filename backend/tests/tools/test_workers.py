@@ -24,7 +24,7 @@ from sluicegate.tools.worker_results import result_from_mcp, result_to_mcp
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 TOKEN = "a-token-of-some-length"
-LINK = WorkerClient("shop", "http://shop/mcp", lambda: None)
+CLIENT = WorkerClient("shop", "http://shop/mcp", lambda: None)
 
 
 def tool(name: str = "pay", **more: Any) -> mcp.Tool:
@@ -32,62 +32,73 @@ def tool(name: str = "pay", **more: Any) -> mcp.Tool:
 
 
 @dataclass
-class Shop:
-    """What stands in for the network: what is listed at which address."""
+class Network:
+    """The tools that are listed at each URL, and the time."""
 
     listed: dict[str, list[mcp.Tool]] = field(default_factory=dict)
     now: float = 100.0
 
-    async def tools(self, link: WorkerClient, seconds: float) -> list[mcp.Tool]:
-        if link.url not in self.listed:
-            raise ToolError(f"The worker {link.name} cannot be reached; nothing ran.")
-        return self.listed[link.url]
+    def registry(self, *reserved_names: str) -> WorkerRegistry:
+        """A registry whose workers are reached over this network."""
+        return WorkerRegistry(
+            RemoteToolSettings(),
+            lease=30,
+            reserved_names=reserved_names,
+            clock=lambda: self.now,
+            connect=lambda name, url, token: ListedClient(name, url, token, network=self),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class ListedClient(WorkerClient):
+    """A client that lists tools from a `Network`."""
+
+    network: Network
+
+    async def tools(self, seconds: float) -> list[mcp.Tool]:
+        if self.url not in self.network.listed:
+            raise ToolError(f"The worker {self.name} cannot be reached; nothing ran.")
+        return self.network.listed[self.url]
 
 
 @pytest.fixture
-def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
-    made = Shop({"http://one/mcp": [tool()], "http://two/mcp": [tool()]})
-
-    async def tools(link: WorkerClient, seconds: float) -> list[mcp.Tool]:
-        return await made.tools(link, seconds)
-
-    monkeypatch.setattr(WorkerClient, "tools", tools)
-    return made
+def network() -> Network:
+    return Network({"http://one/mcp": [tool()], "http://two/mcp": [tool()]})
 
 
 @pytest.fixture
-def registry(shop: Shop) -> WorkerRegistry:
-    return WorkerRegistry(RemoteToolSettings(), lease=30, taken=["own"], clock=lambda: shop.now)
+def registry(network: Network) -> WorkerRegistry:
+    return network.registry("own")
 
 
-async def test_a_lease_is_renewed_or_runs_out(shop: Shop, registry: WorkerRegistry) -> None:
+async def test_a_lease_is_renewed_or_runs_out(network: Network, registry: WorkerRegistry) -> None:
     for _ in range(2):
         assert await registry.register("shop", "http://one/mcp", TOKEN) == ["shop_pay"]
-        shop.now += 29
+        network.now += 29
         assert [each.name for each in registry.tools()] == ["shop_pay"]
-    shop.now += 1
+    network.now += 1
     assert registry.tools() == []
     assert registry.find("shop_pay") is None
     assert not await registry.remove("shop")
 
 
-async def test_a_worker_that_leaves_takes_its_tools_along(registry: WorkerRegistry) -> None:
+async def test_the_tools_of_a_removed_worker_are_removed(registry: WorkerRegistry) -> None:
     await registry.register("shop", "http://one/mcp", TOKEN)
     assert await registry.remove("shop")
     assert registry.tools() == []
 
 
-async def test_a_second_worker_of_a_name_waits_until_the_first_is_dead(
-    shop: Shop, registry: WorkerRegistry
+async def test_a_second_worker_of_a_name_is_refused_while_the_first_answers(
+    network: Network, registry: WorkerRegistry
 ) -> None:
     await registry.register("shop", "http://one/mcp", TOKEN)
     with pytest.raises(HeldElsewhere, match="at another address and answers"):
         await registry.register("shop", "http://two/mcp", TOKEN)
-    del shop.listed["http://one/mcp"]
+    del network.listed["http://one/mcp"]
     assert await registry.register("shop", "http://two/mcp", TOKEN) == ["shop_pay"]
 
 
-async def test_nobody_registers_under_a_name_of_the_configuration(
+async def test_a_configured_name_cannot_be_registered(
     registry: WorkerRegistry,
 ) -> None:
     registry.add("shop", "http://two/mcp", lambda: None)
@@ -110,10 +121,10 @@ async def test_nobody_registers_under_a_name_of_the_configuration(
         ([tool(_meta={"k": "v" * 4096})], "4096 bytes"),
     ],
 )
-async def test_a_batch_is_taken_as_a_whole_or_not_at_all(
-    shop: Shop, registry: WorkerRegistry, listed: list[mcp.Tool], sentence: str
+async def test_the_tools_of_a_worker_are_accepted_all_or_none(
+    network: Network, registry: WorkerRegistry, listed: list[mcp.Tool], sentence: str
 ) -> None:
-    shop.listed["http://one/mcp"] = [tool("good"), *listed]
+    network.listed["http://one/mcp"] = [tool("good"), *listed]
     with pytest.raises(Malformed, match=sentence):
         await registry.register("shop", "http://one/mcp", TOKEN)
     assert registry.tools() == []
@@ -125,24 +136,24 @@ async def test_a_batch_is_taken_as_a_whole_or_not_at_all(
 @pytest.mark.parametrize(
     "url", ["ftp://x/", "http://", "http://u:p@x/", "http://x:99999/", "javascript:1", "\x00", ""]
 )
-async def test_an_address_that_is_none_is_refused(registry: WorkerRegistry, url: str) -> None:
+async def test_an_invalid_url_is_refused(registry: WorkerRegistry, url: str) -> None:
     with pytest.raises(Malformed, match="no http or https URL"):
         await registry.register("shop", url, TOKEN)
 
 
-def test_nothing_that_a_worker_declares_makes_a_tool_free() -> None:
+def test_a_worker_cannot_declare_its_tool_free_of_approval() -> None:
     safe = mcp.ToolAnnotations(readOnlyHint=True, destructiveHint=False, idempotentHint=True)
     meta = {"require_confirmation": False, "gated": False, "sluicegate": {"ungated": True}}
     for names, gated in ((frozenset[str](), True), (frozenset({"shop_pay"}), False)):
         terms = RemoteToolSettings(ungated=names)
         declared = tool(annotations=safe, title="Only looks", _meta=meta)
-        [made] = make_remote_tools(LINK, [declared], terms, frozenset())
+        [made] = make_remote_tools(CLIENT, [declared], terms, frozenset())
         assert isinstance(made, GatedRemoteTool) is gated
         assert made.custom_metadata == {"toolMetadata": {"worker": "shop"}}
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
-def test_any_names_are_put_together_or_refused(worker: str, name: str) -> None:
+def test_any_names_are_joined_or_refused(worker: str, name: str) -> None:
     try:
         full = full_tool_name(worker, name)
     except ConfigurationError:
@@ -157,11 +168,11 @@ def test_any_names_are_put_together_or_refused(worker: str, name: str) -> None:
         st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
     )
 )
-def test_any_metadata_of_a_call_is_read_or_nothing(said: Any) -> None:
-    assert call_from_meta({"sluicegate/call": said}) is None
+def test_invalid_metadata_of_a_call_is_ignored(entry: Any) -> None:
+    assert call_from_meta({"sluicegate/call": entry}) is None
 
 
-def test_a_call_is_read_as_it_was_said() -> None:
+def test_a_call_survives_the_metadata() -> None:
     call = WorkerCall("c1", "ann", "app", "chat", "k" * 64, 2.5, "bob", is_repeated=True)
     assert call_from_meta(call.as_meta()) == call
 
@@ -173,7 +184,7 @@ def test_a_call_is_read_as_it_was_said() -> None:
         max_leaves=10,
     )
 )
-def test_any_result_is_sent_and_read_or_refused_in_one_sentence(value: Any) -> None:
+def test_any_result_is_converted_or_refused_in_one_sentence(value: Any) -> None:
     try:
         result = result_to_mcp(value)
     except ToolError:

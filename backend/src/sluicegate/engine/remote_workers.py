@@ -71,7 +71,9 @@ def open_workers(options: EngineOptions, found: AgentSurvey) -> WorkerRegistry |
     )
     taken = {tool.name for tools in found.tools.values() for tool in tools}
     taken |= set(options.page_tools)
-    registry: WorkerRegistry = room.WorkerRegistry(terms, lease=options.worker_lease, taken=taken)
+    registry: WorkerRegistry = room.WorkerRegistry(
+        terms, lease=options.worker_lease, reserved_names=taken
+    )
     tokens = TokenFile(options.worker_tokens)
     for entry in options.workers:
         head, equals, rest = entry.partition("=")

@@ -180,7 +180,7 @@ class EngineResources:
     async def chat_log(self, chat: ChatKey, place: ChatLocation = UNSEEN) -> ChatLog:
         """The stored conversation as it is now; ``place`` was looked up before."""
         if self.workers is not None:
-            await self.workers.keep_up()
+            await self.workers.refresh_new()
         session = await self.log.load(chat)
         found = exchanges(session.events) if session is not None else []
         rows = {row.approval_id: row for row in await self.ledger.rows(chat)}

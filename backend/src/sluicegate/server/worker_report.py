@@ -43,10 +43,10 @@ def _lines(registry: WorkerRegistry, settings: Settings) -> Iterator[str]:
     yield "workers:"
     ungated = frozenset(settings.ungated_worker_tools)
     for worker in registry.workers():
-        known = "offers nothing now" if worker.problem else f"{len(worker.tools)} tools"
-        yield f"  {worker.link.name} at {worker.link.url}: {known}"
-        if worker.problem:
-            yield f"    {worker.problem}"
+        known = "offers nothing now" if worker.error else f"{len(worker.tools)} tools"
+        yield f"  {worker.client.name} at {worker.client.url}: {known}"
+        if worker.error:
+            yield f"    {worker.error}"
         for name in sorted(worker.tools):
             how = "asks nobody, as ungated_worker_tools says" if name in ungated else "asks"
             yield f"    {name}: {how}"

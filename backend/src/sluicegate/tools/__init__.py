@@ -1,4 +1,4 @@
-"""Tools that an agent declares: those that somebody else runs, and those that ask a person."""
+"""Tools of an agent: client-side tools, tools that require approval, typed functions, workers."""
 
 from google.genai.types import GoogleSearch
 

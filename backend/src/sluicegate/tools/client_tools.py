@@ -1,7 +1,7 @@
-"""Tools that run in the browser: declared to the model here, answered by the page.
+"""Client-side tools: declared to the model here, run by the page in the browser.
 
-The call goes to the page as a tool part; the page answers it with ``addToolOutput``, and the output
-is the function response the model reads.
+The page receives the call as a tool part and answers it with ``addToolOutput``; the model reads the
+output as the function response.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
 class ClientTool(DeclaredTool):
-    """A tool without a body: ADK leaves its call open until a function response arrives.
+    """A tool without a body: ADK keeps its call open until a function response arrives.
 
-    ``schema`` is the JSON schema of the arguments, as the model sees it.
+    ``schema`` is the JSON schema of the arguments. `client_tool` checks what this class does not.
     """
 
     def __init__(self, *, name: str, description: str, schema: Mapping[str, Any]) -> None:
-        """Declare the tool; ``client_tool`` checks what it is given."""
         super().__init__(name=name, description=description, is_long_running=True)
         self.schema: dict[str, Any] = dict(schema)
 
@@ -44,12 +43,12 @@ class ClientTool(DeclaredTool):
 
 
 class GatedClientTool(ClientTool):
-    """A client-side tool that asks a person before its call goes to the page."""
+    """A client-side tool whose calls require approval before they are sent to the page."""
 
     async def check_require_confirmation(
         self, args: dict[str, Any], tool_context: ToolContext
     ) -> bool:
-        """Always ask; ADK's gate calls this before every run of the tool."""
+        """Always; ADK calls this before every run of the tool."""
         return True
 
 
@@ -63,14 +62,14 @@ def client_tool(
     """Make a tool that the page runs.
 
     Args:
-        name: What model and page call it: a letter or underscore, then letters, digits and
-            ``_.-``, at most 64; never starting with ``adk_``, which is ADK's own.
-        description: For the model, and for the person who is asked.
+        name: The name for model and page: a letter or underscore, then letters, digits and
+            ``_.-``, at most 64; not starting with ``adk_``, which is reserved for ADK.
+        description: For the model and for the approver.
         schema: JSON schema of the arguments; its type is ``object``.
-        require_confirmation: Whether a person is asked first.
+        require_confirmation: Whether each call requires approval.
 
     Raises:
-        ConfigurationError: The name or the schema cannot be used.
+        ConfigurationError: The name or the schema is not valid.
     """
     if not _NAME.fullmatch(name):
         message = f"The client-side tool name {name!r} is not a valid function name."

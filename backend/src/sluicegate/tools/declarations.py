@@ -1,7 +1,7 @@
-"""What all typed declarations share: google-genai's own models, held to what providers accept.
+"""Typed declarations: google-genai's own models, restricted to what providers accept.
 
-A class here *is* one of google-genai: it has its fields and its JSON, and can be handed to ADK. It
-differs in what it refuses, and in how: with one sentence that names the place.
+Each class is a subclass of google-genai's, with the same fields and the same JSON, so ADK accepts
+it. It refuses more, with one sentence that names the path of the field.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
 
 _Enum = TypeVar("_Enum", bound=str)
 
-_AS_THEY_ARE: Final = frozenset({"additional_properties", "default", "example"})
+_ANY_JSON_FIELDS: Final = frozenset({"additional_properties", "default", "example"})
 """Fields of a schema that hold any JSON."""
-# The enums of google-genai look for words alone, and fail at anything else.
-_REFUSED: Final = (ValidationError, RecursionError, AttributeError)
 
-_LONGEST: Final = 300
-"""Characters of a place in a sentence."""
+# google-genai's enums raise AttributeError for values that are not strings.
+_INVALID: Final = (ValidationError, RecursionError, AttributeError)
 
-_CONVERTED: Final = (
+_MAX_PATH: Final = 300
+"""Characters of a path in a sentence."""
+
+_GENAI_CLASSES: Final = (
     types.FunctionCall,
     types.FunctionDeclaration,
     types.FunctionResponse,
@@ -51,52 +52,53 @@ _CONVERTED: Final = (
 
 
 class Declared(BaseModel):
-    """Reads, refuses and converts; the class of google-genai stands beside it as a base.
+    """Base of the declarations, beside the class of google-genai.
+
+    Fields are accepted under both names, ``any_of`` and ``anyOf``.
 
     Raises:
-        DeclarationError: what it is made of cannot be used; the sentence begins with the place.
+        DeclarationError: A field is not valid; the sentence begins with its path.
     """
 
     def __init__(self, **data: Any) -> None:
-        """Check the fields, by either of their names: ``any_of`` or ``anyOf``."""
         try:
             super().__init__(**data)
-        except _REFUSED as error:
+        except _INVALID as error:
             raise DeclarationError(describe_problem(type(self).__name__, error)) from None
 
-    # Pydantic calls the own __init__ of a class for every nested object unless it is marked as one
-    # that adds nothing; then the place in the sentence would end at the nested object.
+    # Without the mark pydantic calls __init__ for every nested object, and the path in the sentence
+    # begins at the nested object.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """Read JSON, or an object of google-genai.
+        """Validate JSON, or an object of google-genai.
 
         Raises:
-            DeclarationError: it cannot be used.
+            DeclarationError: It is not valid.
         """
         try:
             return cls.model_validate(plain(value))
-        except _REFUSED as error:
+        except _INVALID as error:
             raise DeclarationError(describe_problem(cls.__name__, error)) from None
 
     def to_genai(self) -> Any:
-        """The same as an object of google-genai's own class, nothing added and nothing left out."""
-        (base,) = (each for each in type(self).__bases__ if each in _CONVERTED)
+        """Convert to google-genai's own class; no field is added or left out."""
+        (base,) = (each for each in type(self).__bases__ if each in _GENAI_CLASSES)
         return base.model_validate(plain(self))
 
     def to_json(self) -> dict[str, Any]:
-        """As the API has it: its own names in camelCase, those of properties as they are."""
+        """Convert to the JSON of the API: camelCase, but the names of properties stay unchanged."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_unset=True)
 
 
 def plain(value: object) -> object:
-    """The fields of an object of google-genai that are set, all the way down; JSON as it is."""
-    if isinstance(value, _CONVERTED):
-        # What others leave open stays open; only who writes JSON has to say it.
+    """Convert objects of google-genai to their set fields, recursively; JSON stays unchanged."""
+    if isinstance(value, _GENAI_CLASSES):
+        # Objects of google-genai may leave the type open; JSON has to declare it.
         open_type = {"type": None} if isinstance(value, types.Schema) else {}
         return open_type | {
-            name: each if name in _AS_THEY_ARE else plain(each)
+            name: each if name in _ANY_JSON_FIELDS else plain(each)
             for name, each in {**dict(value), **(value.model_extra or {})}.items()
             if name in value.model_fields_set and each is not None
         }
@@ -107,27 +109,27 @@ def plain(value: object) -> object:
     return value
 
 
-def describe_problem(what: str, error: Exception) -> str:
-    """What is wrong and where, as one sentence; without a place, ``what`` is."""
+def describe_problem(root: str, error: Exception) -> str:
+    """Return one sentence with the path and message of an error; ``root`` is the empty path."""
     if isinstance(error, RecursionError):
-        return f"{what}: It is nested too deep."
+        return f"{root}: It is nested too deep."
     if not isinstance(error, ValidationError):
-        return f"{what}: One of its words is none that is known."
+        return f"{root}: One of its words is none that is known."
     first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(step) for step in first["loc"]) or what
-    # Names in it come from anywhere.
-    place = "".join(c if c.isprintable() else " " for c in place[:_LONGEST])
-    return f"{place}: {first['msg'].removeprefix('Value error, ')}."
+    path = ".".join(str(step) for step in first["loc"]) or root
+    # The path may hold keys that a model or a worker has chosen.
+    path = "".join(c if c.isprintable() else " " for c in path[:_MAX_PATH])
+    return f"{path}: {first['msg'].removeprefix('Value error, ')}."
 
 
-def one_of(value: object, known: Collection[_Enum]) -> object:
-    """Refuse a word that google-genai would take with a warning and pass on.
+def one_of(value: object, members: Collection[_Enum]) -> object:
+    """Refuse an unknown enum member, which google-genai would accept with a warning.
 
     Raises:
-        ValueError: it is none of the known ones.
+        ValueError: The value is not a member.
     """
-    if value is not None and not (isinstance(value, str) and value in known):
-        raise ValueError(f"Input should be one of {', '.join(sorted(known))}")
+    if value is not None and not (isinstance(value, str) and value in members):
+        raise ValueError(f"Input should be one of {', '.join(sorted(members))}")
     return value
 
 
@@ -139,17 +141,18 @@ _Type = Annotated[types.Type | None, BeforeValidator(lambda value: one_of(value,
 
 
 class Schema(Declared, types.Schema):
-    """What a value may be.
+    """The schema of a value.
 
-    ``type`` is said, unless ``any_of`` or ``ref`` says it; None leaves it open. The keys of
-    ``properties`` are names of the tool's and never change their case (S1-R13).
+    ``type`` is required unless ``any_of`` or ``ref`` is set; None leaves it open. The keys of
+    ``properties`` are names of the tool and never change their case (S1-R13).
 
     Raises:
-        DeclarationError: no type, an array without ``items``, a required property that is none.
+        DeclarationError: The type is missing, an array has no ``items``, or a required property is
+            not declared.
     """
 
     type: _Type
-    # Lists and mappings of google-genai's own schemas are what the base has.
+    # The base declares lists and mappings of google-genai's own schemas.
     properties: dict[str, Schema] | None = None  # type: ignore[assignment]
     items: Schema | None = None
     any_of: list[Schema] | None = None  # type: ignore[assignment]
@@ -157,7 +160,7 @@ class Schema(Declared, types.Schema):
 
     @model_validator(mode="before")
     @classmethod
-    def _type_may_be_elsewhere(cls, value: Any) -> Any:
+    def _allow_missing_type(cls, value: Any) -> Any:
         if isinstance(value, dict) and any(
             value.get(name) is not None for name in ("any_of", "anyOf", "ref")
         ):
@@ -165,11 +168,11 @@ class Schema(Declared, types.Schema):
         return value
 
     @model_validator(mode="after")
-    def _fits_together(self) -> Self:
+    def _check_items_and_required(self) -> Self:
         if self.type == types.Type.ARRAY and self.items is None:
             raise ValueError("An array needs items")
-        known = set(self.properties or ())
-        missing = next((name for name in self.required or () if name not in known), None)
+        declared = set(self.properties or ())
+        missing = next((name for name in self.required or () if name not in declared), None)
         if self.properties is not None and missing is not None:
             raise ValueError(f"The required {missing!r} is not among the properties")
         return self
@@ -184,12 +187,12 @@ _Scheduling = Annotated[
 
 
 class FunctionCall(Declared, types.FunctionCall):
-    """What a model asks for; ``id`` tells calls of the same tool apart (S1-R40).
+    """A call by a model; ``id`` distinguishes calls of the same tool (S1-R40).
 
-    Arguments that are missing are none, and those in a string are read (S1-R14).
+    Missing arguments are an empty object, and arguments in a string are parsed (S1-R14).
 
     Raises:
-        DeclarationError: no name, or arguments that are no object.
+        DeclarationError: The name is missing, or the arguments are not an object.
     """
 
     name: _Name
@@ -197,7 +200,7 @@ class FunctionCall(Declared, types.FunctionCall):
 
     @field_validator("args", mode="before")
     @classmethod
-    def _may_be_a_string(cls, value: Any) -> Any:
+    def _parse_string(cls, value: Any) -> Any:
         if value is None:
             return {}
         if isinstance(value, str):
@@ -209,10 +212,10 @@ class FunctionCall(Declared, types.FunctionCall):
 
 
 class FunctionResponse(Declared, types.FunctionResponse):
-    """The answer to a call, under its name and id (S1-R09).
+    """The response to a call, under its name and id (S1-R09).
 
     Raises:
-        DeclarationError: no name, or a response that is no object.
+        DeclarationError: The name is missing, or the response is not an object.
     """
 
     name: _Name
@@ -221,10 +224,10 @@ class FunctionResponse(Declared, types.FunctionResponse):
 
     @classmethod
     def to(cls, call: types.FunctionCall, result: object) -> Self:
-        """Answer a call; what is no mapping stands under ``result``, as in ADK (S1-R27).
+        """Respond to a call; a result that is not a mapping becomes ``result``, as in ADK (S1-R27).
 
         Raises:
-            DeclarationError: the result is not JSON.
+            DeclarationError: The result is not JSON.
         """
         try:
             value = to_jsonable_python(result, inf_nan_mode="null")
@@ -235,13 +238,13 @@ class FunctionResponse(Declared, types.FunctionResponse):
 
     @classmethod
     def failed(cls, call: types.FunctionCall, sentence: str) -> Self:
-        """Tell the model why a call brought nothing."""
+        """Respond with an error, which the model reads."""
         return cls._for(call, {"error": sentence})
 
     @classmethod
     def _for(cls, call: types.FunctionCall, response: dict[str, Any]) -> Self:
-        own = {} if call.id is None else {"id": call.id}
-        return cls.read({**own, "name": call.name, "response": response})
+        call_id = {} if call.id is None else {"id": call.id}
+        return cls.read({**call_id, "name": call.name, "response": response})
 
 
 _PAYLOADS: Final = (
@@ -258,12 +261,12 @@ _PAYLOADS: Final = (
 
 
 class Part(Declared, types.Part):
-    """A piece of a message with one payload, and its thought signature where there is one.
+    """A part of a message with one payload, and optionally a thought signature.
 
-    A kind that is not known stays as it is, instead of becoming an empty text (S1-R15).
+    An unknown kind of part stays unchanged instead of becoming an empty text (S1-R15).
 
     Raises:
-        DeclarationError: it has no payload, or two, or one that cannot be used.
+        DeclarationError: It has no payload, several payloads, or one that is not valid.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -272,19 +275,19 @@ class Part(Declared, types.Part):
     function_response: FunctionResponse | None = None
 
     @model_validator(mode="after")
-    def _has_one_payload(self) -> Self:
-        found = [name for name in _PAYLOADS if getattr(self, name) is not None]
-        if len(found) > 1:
-            raise ValueError(f"A part holds one thing, not {' and '.join(found)}")
+    def _check_payload(self) -> Self:
+        payloads = [name for name in _PAYLOADS if getattr(self, name) is not None]
+        if len(payloads) > 1:
+            raise ValueError(f"A part holds one thing, not {' and '.join(payloads)}")
         if not self.model_fields_set:
             raise ValueError("A part holds something")
         return self
 
     def to_genai(self) -> types.Part:
-        """The same as google-genai's own.
+        """Convert to google-genai's own class.
 
         Raises:
-            DeclarationError: google-genai does not know this kind.
+            DeclarationError: google-genai has no such kind of part.
         """
         if self.model_extra:
             raise DeclarationError(
@@ -294,7 +297,7 @@ class Part(Declared, types.Part):
 
 
 FUNCTION_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-"""What model and page may call a tool (S1-R29)."""
+"""A valid name of a tool, for model and page (S1-R29)."""
 
 _BEHAVIORS: Final = frozenset({"BLOCKING", "NON_BLOCKING", "UNSPECIFIED"})
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -304,13 +307,14 @@ _Behavior = Annotated[
 
 
 class FunctionDeclaration(Declared, types.FunctionDeclaration):
-    """A function as a model sees it (S1-R07).
+    """The declaration of a function for a model (S1-R07).
 
-    Arguments are described by ``parameters`` or by ``parameters_json_schema``; without either there
-    are none. Both describe an object.
+    The arguments are described by ``parameters`` or by ``parameters_json_schema``, each of which
+    describes an object; without either the function has no arguments.
 
     Raises:
-        DeclarationError: no usable name, no description, or arguments that are no object.
+        DeclarationError: The name is not valid, the description is missing, or the arguments are
+            not an object.
     """
 
     name: str
@@ -321,7 +325,7 @@ class FunctionDeclaration(Declared, types.FunctionDeclaration):
 
     @field_validator("name")
     @classmethod
-    def _is_a_name(cls, value: str) -> str:
+    def _check_name(cls, value: str) -> str:
         if not FUNCTION_NAME.fullmatch(value):
             raise ValueError(
                 "A name is a letter or _ followed by at most 63 letters, digits and _ . -"
@@ -330,41 +334,41 @@ class FunctionDeclaration(Declared, types.FunctionDeclaration):
 
     @field_validator("parameters")
     @classmethod
-    def _is_an_object(cls, value: Schema | None) -> Schema | None:
+    def _check_parameters(cls, value: Schema | None) -> Schema | None:
         if value is not None and value.type != types.Type.OBJECT:
             raise ValueError("The arguments of a function are an OBJECT")
         return value
 
     @field_validator("parameters_json_schema")
     @classmethod
-    def _is_a_json_object(cls, value: Any) -> Any:
+    def _check_json_schema(cls, value: Any) -> Any:
         if value is not None and not (isinstance(value, dict) and value.get("type") == "object"):
             raise ValueError("The arguments of a function are an object")
         return value
 
     @model_validator(mode="after")
-    def _says_it_once(self) -> Self:
+    def _check_single_schema(self) -> Self:
         if self.parameters is not None and self.parameters_json_schema is not None:
             raise ValueError("parameters and parametersJsonSchema exclude each other")
         return self
 
 
 class Tool(Declared, types.Tool):
-    """What a request offers the model (S1-R04): functions, a marker such as `GoogleSearch`.
+    """The tools of a request (S1-R04): functions, or a built-in tool such as `GoogleSearch`.
 
-    Kinds that only the provider knows are fields of google-genai's and pass unchanged (S1-R03).
+    Tools that the provider runs are fields of google-genai's class and pass unchanged (S1-R03).
 
     Raises:
-        DeclarationError: two functions have the same name, or one cannot be used.
+        DeclarationError: Two functions have the same name, or one is not valid.
     """
 
     function_declarations: list[FunctionDeclaration] = []  # type: ignore[assignment]
 
     @field_validator("function_declarations")
     @classmethod
-    def _have_own_names(cls, value: list[FunctionDeclaration]) -> list[FunctionDeclaration]:
+    def _check_unique_names(cls, value: list[FunctionDeclaration]) -> list[FunctionDeclaration]:
         names = [declaration.name for declaration in value]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"There are two functions named {twice!r}")
+        duplicate = next((name for name in names if names.count(name) > 1), None)
+        if duplicate is not None:
+            raise ValueError(f"There are two functions named {duplicate!r}")
         return value

@@ -1,8 +1,9 @@
-"""What a tool may know of the approval it runs under, and who may forbid it after all (A9)."""
+"""Tools that require approval: their terms, the policy, and the approval a tool runs under (A9)."""
 
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import isfinite
@@ -32,8 +33,8 @@ class Approval:
 
     ``key`` is the call's idempotency key: 64 hexadecimal digits, the same each time this call
     runs, another for every other call of any chat. ``decided_at`` is seconds since the epoch.
-    ``is_edited``: the person changed the arguments. ``is_automatic``: an earlier approval was
-    remembered. ``is_repeated``: the call may have taken effect before a crash.
+    ``is_edited``: the approver changed the arguments. ``is_automatic``: a grant approved the call.
+    ``is_repeated``: the call may have taken effect before a crash.
     """
 
     key: str
@@ -45,12 +46,25 @@ class Approval:
     is_repeated: bool = False
 
 
+_APPROVALS: Final[WeakKeyDictionary[object, Approval]] = WeakKeyDictionary()
+
+
+def approval_of(tool_context: ToolContext) -> Approval | None:
+    """Return the approval under which a tool runs; None for a call that required none."""
+    return _APPROVALS.get(tool_context)
+
+
+def set_approval(tool_context: ToolContext, approval: Approval) -> None:
+    """Set the approval under which a tool is about to run."""
+    _APPROVALS[tool_context] = approval
+
+
 @dataclass(frozen=True, slots=True)
 class GatedCall:
-    """A call that a policy is asked about.
+    """A call that a policy judges.
 
-    ``arguments`` are those it would run with. ``approval`` is None while the person has not been
-    asked yet.
+    ``arguments`` are those it would run with. ``approval`` is None before the approval is
+    requested.
     """
 
     app: str
@@ -62,37 +76,24 @@ class GatedCall:
 
 
 Policy: TypeAlias = Callable[[GatedCall, str], Awaitable[bool | str]]
-"""Whether a call may run under a user: True, or False, or one public sentence that says why not.
+"""Whether a call may run for a user: True, or False, or one public sentence with the reason.
 
-It is asked before a person is, with the chat's user, and again right before the call begins, with
-whoever approved it. Anything but True refuses, and so does an exception.
+It is called with the chat's user before the approval is requested, and with the approver
+immediately before the call runs. Any other value refuses the call, and so does an exception.
 """
 
-_APPROVALS: Final[WeakKeyDictionary[object, Approval]] = WeakKeyDictionary()
-
-
-def approval_of(tool_context: ToolContext) -> Approval | None:
-    """Return the approval under which a tool runs; None for a call that asked nobody."""
-    return _APPROVALS.get(tool_context)
-
-
-def set_approval(tool_context: ToolContext, approval: Approval) -> None:
-    """Let a tool see the approval under which it is about to run."""
-    _APPROVALS[tool_context] = approval
-
-
 OutcomeLookup: TypeAlias = Callable[[str], Awaitable[Any] | Any]
-"""Looks up what became of a call by its idempotency key; None where nothing is known of it."""
+"""Returns the outcome of a call by its idempotency key; None if none is known."""
 
 TERMS_KEY: Final = "sluicegate"
-"""Where a tool's ``custom_metadata`` holds its `ApprovalTerms`."""
+"""The key of a tool's ``custom_metadata`` that holds its `ApprovalTerms`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalTerms:
-    """What may be done with the approvals of a tool, and with a call that a crash cut off.
+    """How the approvals of a tool, and calls that a crash interrupted, may be treated.
 
-    ``expires`` is the seconds an approval waits, None for the setting ``approval_ttl``.
+    ``expires`` is the seconds an approval stays open, None for the setting ``approval_ttl``.
     """
 
     editable: bool = True
@@ -113,7 +114,7 @@ class ApprovalTermOptions(TypedDict, total=False):
 
 
 DEFAULT_TERMS: Final = ApprovalTerms()
-"""What holds for a tool whose author said nothing."""
+"""The terms of a tool that declares none."""
 
 
 def gated(
@@ -122,50 +123,50 @@ def gated(
     require_confirmation: bool | Callable[..., bool] = True,
     **terms: Unpack[ApprovalTermOptions],
 ) -> BaseTool:
-    """Make a tool that asks a person, and say what may be done with its approvals.
+    """Make a tool that requires approval, and declare the terms of its approvals.
 
-    A tool is copied and stays as it was; a function becomes a function tool. A tool that decides
-    for itself whether it asks goes on to do so.
+    A tool is copied and stays unchanged; a function becomes a function tool. A tool that decides
+    by itself when it requires approval continues to do so.
 
     Args:
-        tool: A tool, or a function as ADK takes it.
+        tool: A tool, or a function as ADK accepts it.
         require_confirmation: As in ADK: always, or a function of the arguments. False leaves it to
-            the tool, which asks in its own code.
-        **terms: ``editable``: a person may change the arguments (A7). ``rememberable``: a person
-            may have later calls in the chat approved (A8). ``idempotent``: the tool may run again
-            with the same key after a crash. ``find``: what became of a call, by its key (A9).
-            ``expires``: seconds an approval waits (A5).
+            the tool, which requests approval in its own code.
+        **terms: ``editable``: the approver may change the arguments (A7). ``rememberable``: the
+            approver may grant later calls in the chat (A8). ``idempotent``: the tool may run again
+            with the same key after a crash. ``find``: looks up the outcome of a call by its key
+            (A9). ``expires``: seconds an approval stays open (A5).
 
     Raises:
-        ConfigurationError: The tool runs in the browser, or the terms cannot be used.
+        ConfigurationError: The tool runs in the browser, or the terms are not valid.
     """
-    said = _checked(ApprovalTerms(**terms))
+    checked = _checked(ApprovalTerms(**terms))
     if isinstance(tool, ClientTool):
         raise ConfigurationError(
             f"The tool {tool.name!r} runs in the browser; "
             "declare its approval with client_tool(..., require_confirmation=True)."
         )
     if isinstance(tool, BaseTool):
-        fresh = copy.copy(tool)
+        result = copy.copy(tool)
         if require_confirmation:
-            _ask(fresh, when=require_confirmation)
+            _require_confirmation(result, when=require_confirmation)
     else:
-        fresh = FunctionTool(tool, require_confirmation=require_confirmation)
-    fresh.custom_metadata = {**(fresh.custom_metadata or {}), TERMS_KEY: said}
-    return fresh
+        result = FunctionTool(tool, require_confirmation=require_confirmation)
+    result.custom_metadata = {**(result.custom_metadata or {}), TERMS_KEY: checked}
+    return result
 
 
 def terms_of(tool: BaseTool) -> ApprovalTerms:
-    """Return what a tool's author said, by `gated` or in ``custom_metadata``.
+    """Return the terms that `gated` or ``custom_metadata`` declares for a tool.
 
-    A tool of a toolset can say ``editable`` and ``rememberable`` in its ``custom_metadata``.
+    Tools of a toolset can set ``editable`` and ``rememberable`` in their ``custom_metadata``.
     """
-    said = tool.custom_metadata or {}
-    terms = said.get(TERMS_KEY)
+    metadata = tool.custom_metadata or {}
+    terms = metadata.get(TERMS_KEY)
     if isinstance(terms, ApprovalTerms):
         return terms
-    editable = said.get("editable", True) is not False
-    rememberable = said.get("rememberable", True) is not False
+    editable = metadata.get("editable", True) is not False
+    rememberable = metadata.get("rememberable", True) is not False
     return DEFAULT_TERMS if editable and rememberable else ApprovalTerms(editable, rememberable)
 
 
@@ -177,8 +178,8 @@ def _checked(terms: ApprovalTerms) -> ApprovalTerms:
     return terms
 
 
-def _ask(tool: BaseTool, *, when: bool | Callable[..., bool]) -> None:
-    """Let a tool ask by ADK's gate, unless its author has said already when it asks."""
+def _require_confirmation(tool: BaseTool, *, when: bool | Callable[..., bool]) -> None:
+    """Make ADK request confirmation for a tool, unless its author has set the condition already."""
     if keeps_confirmation_setting(tool):
         set_confirmation(tool, when=confirmation_setting(tool) or when)
         return
@@ -186,7 +187,9 @@ def _ask(tool: BaseTool, *, when: bool | Callable[..., bool]) -> None:
         return
 
     async def check(args: dict[str, Any], tool_context: ToolContext) -> bool:
-        return when(**args) if callable(when) else when
+        required: Any = when(**args) if callable(when) else when
+        # ADK: it runs the call without confirmation for every value other than True.
+        return bool(await required if inspect.isawaitable(required) else required)
 
     vars(tool)["check_require_confirmation"] = check
     set_confirmation(tool, when=when)

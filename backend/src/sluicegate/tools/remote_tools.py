@@ -1,4 +1,4 @@
-"""Tools of remote workers as ADK sees them: gated, checked, with identity and deadline."""
+"""The tools of remote workers as ADK tools, with approval, validation, identity and deadline."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _MAX_PROGRESS_CHARACTERS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class RemoteToolSettings:
-    """What the server's own configuration says of remote tools; nothing else does (S1-R36).
+    """The server's own configuration of remote tools; workers cannot change it (S1-R36).
 
-    ``allowed`` are the names of tools that may be used, None for all; ``ungated`` those that ask
-    nobody. Names are whole: ``<worker>_<tool>``. ``seconds`` is the deadline of a call.
+    ``allowed`` are the tools that may be used, None for all; ``ungated`` those that require no
+    approval. Both hold full names: ``<worker>_<tool>``. ``seconds`` is the deadline of a call.
     """
 
     allowed: frozenset[str] | None = None
@@ -52,126 +52,128 @@ class RemoteToolSettings:
 
 
 class RemoteTool(McpTool):
-    """A tool of a worker that asks nobody.
+    """A worker's tool that requires no approval.
 
-    ADK: its ``McpTool`` waits for as long as a read may take when the stream of a call breaks, so
-    only what it tells the model is used of it.
+    ADK: when the stream of a call breaks, ``McpTool`` waits until the read timeout, so only its
+    declaration is used here.
     """
 
     requires_approval = False
 
-    def __init__(self, *, link: WorkerClient, tool: mcp.Tool, name: str, seconds: float) -> None:
-        """Take the worker's declaration and the name that the model calls it by."""
+    def __init__(self, *, client: WorkerClient, tool: mcp.Tool, name: str, seconds: float) -> None:
         super().__init__(
             mcp_tool=tool.model_copy(update={"name": name}),
             mcp_session_manager=cast("Any", None),
             require_confirmation=self.requires_approval,
         )
-        self._link = link
+        self._client = client
         self._remote_name = tool.name
         self._seconds = seconds
-        self.custom_metadata = {"toolMetadata": {"worker": link.name}}
+        self.custom_metadata = {"toolMetadata": {"worker": client.name}}
 
-    def problem(self, args: dict[str, Any]) -> str | None:
-        """Why the arguments do not fit the worker's schema; None if they do (S1-R37)."""
+    def argument_error(self, args: dict[str, Any]) -> str | None:
+        """Return why the arguments do not match the worker's schema, None if they do (S1-R37)."""
         try:
-            found = next(_validator(self.raw_mcp_tool.inputSchema).iter_errors(args), None)
-        except Exception:  # noqa: BLE001 - a schema may refer to what is not there
+            error = next(_validator(self.raw_mcp_tool.inputSchema).iter_errors(args), None)
+        except Exception:  # noqa: BLE001 - a schema may have references that cannot be resolved
             return "the worker's schema cannot be read"
-        if found is None:
+        if error is None:
             return None
-        place = ".".join(str(step) for step in found.absolute_path) or "arguments"
-        return f"{place}: {found.message[:200]}"
+        path = ".".join(str(step) for step in error.absolute_path) or "arguments"
+        return f"{path}: {error.message[:200]}"
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Run the tool at its worker.
 
         Raises:
-            ToolError: It did not, or failed; the sentence is public.
+            ToolError: The call was not made or failed; the sentence is public.
         """
-        problem = self.problem(args)
-        if problem is not None:
-            raise ToolError(f"Not run: the arguments do not fit: {problem}.")
-        meta: dict[str, Any] = _call(tool_context, self._seconds).as_meta()
+        argument_error = self.argument_error(args)
+        if argument_error is not None:
+            raise ToolError(f"Not run: the arguments do not fit: {argument_error}.")
+        meta: dict[str, Any] = _worker_call(tool_context, self._seconds).as_meta()
         propagate.inject(meta)
-        told = 0
+        reports = 0
 
-        async def show(progress: float, total: float | None, message: str | None) -> None:
-            nonlocal told
-            told += 1
-            if message and told <= _MAX_PROGRESS:
-                await _show(self.name, message[:_MAX_PROGRESS_CHARACTERS], tool_context)
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            nonlocal reports
+            reports += 1
+            if message and reports <= _MAX_PROGRESS:
+                await _emit_progress(self.name, message[:_MAX_PROGRESS_CHARACTERS], tool_context)
 
-        result = await self._link.call(self._remote_name, args, meta, show, self._seconds)
+        result = await self._client.call(self._remote_name, args, meta, on_progress, self._seconds)
         if result.isError:
             raise ToolError(error_text(result))
         return result_from_mcp(result)
 
 
 class GatedRemoteTool(RemoteTool):
-    """A tool of a worker that asks a person each time."""
+    """A worker's tool that requires approval for each call."""
 
     requires_approval = True
 
     async def check_require_confirmation(
         self, args: dict[str, Any], tool_context: ToolContext
     ) -> bool:
-        """Ask for every call that could be run; nobody is asked for one that is refused anyway."""
-        return self.problem(args) is None
+        """Request approval for valid calls; one with invalid arguments fails without it."""
+        return self.argument_error(args) is None
 
 
 class RemovedTool(BaseTool):
-    """Stands for a tool whose call waits for a person while its worker has gone (S1-R41).
+    """Stands in for a tool whose call awaits approval although its worker is gone (S1-R41).
 
-    ADK: an answer for a tool that is not there ends the run with an error.
+    ADK: a confirmation for a tool that does not exist ends the run with an error.
     """
 
     def __init__(self, name: str) -> None:
-        """Stand for the tool of that name."""
         super().__init__(name=name, description="")
 
     async def process_llm_request(
         self, *, tool_context: ToolContext, llm_request: LlmRequest
     ) -> None:
-        """Tell the model nothing of it."""
+        """Leave the request unchanged: the tool is not declared to the model."""
 
     async def check_require_confirmation(
         self, args: dict[str, Any], tool_context: ToolContext
     ) -> bool:
-        """It asked."""
+        """Always, as the removed tool did."""
         return True
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        """Answer the call; nothing runs."""
+        """Fail: there is nothing to run."""
         raise ToolError(f"Not run: the tool {self.name} is no longer there.")
 
 
 def make_remote_tools(
-    link: WorkerClient, listed: Iterable[mcp.Tool], terms: RemoteToolSettings, taken: frozenset[str]
+    client: WorkerClient,
+    listed: Iterable[mcp.Tool],
+    settings: RemoteToolSettings,
+    reserved_names: frozenset[str],
 ) -> list[RemoteTool]:
-    """Make tools of what a worker offers: all of it or nothing (S1-R23).
+    """Make tools of all that a worker offers, or of nothing (S1-R23).
 
-    ``taken`` are names of other tools. Tools that are not allowed are left out.
+    ``reserved_names`` are the names of other tools. Tools that are not allowed are left out.
 
     Raises:
-        ConfigurationError: One of them cannot be used; the sentence names it.
+        ConfigurationError: A tool is not valid; the sentence names it.
     """
-    made: dict[str, RemoteTool] = {}
+    tools: dict[str, RemoteTool] = {}
     for tool in listed:
-        name = full_tool_name(link.name, tool.name)
-        if name in made or name in taken:
+        name = full_tool_name(client.name, tool.name)
+        if name in tools or name in reserved_names:
             raise ConfigurationError(f"There are two tools named {name!r}.")
-        _check(tool, name)
-        kind = RemoteTool if name in terms.ungated else GatedRemoteTool
-        made[name] = kind(link=link, tool=tool, name=name, seconds=terms.seconds)
-    return [tool for name, tool in made.items() if terms.allowed is None or name in terms.allowed]
+        _check_declaration(tool, name)
+        kind = RemoteTool if name in settings.ungated else GatedRemoteTool
+        tools[name] = kind(client=client, tool=tool, name=name, seconds=settings.seconds)
+    allowed = settings.allowed
+    return [tool for name, tool in tools.items() if allowed is None or name in allowed]
 
 
-def _check(tool: mcp.Tool, name: str) -> None:
-    """Hold what a worker declares within bounds (S1-R30)."""
+def _check_declaration(tool: mcp.Tool, name: str) -> None:
+    """Enforce limits on what a worker declares (S1-R30)."""
     annotations = tool.annotations.model_dump(exclude_none=True) if tool.annotations else {}
     metadata = {**annotations, **(tool.meta or {})}
-    if len(metadata) > MAX_METADATA_ENTRIES or _size(metadata) > MAX_METADATA_BYTES:
+    if len(metadata) > MAX_METADATA_ENTRIES or _json_size(metadata) > MAX_METADATA_BYTES:
         raise ConfigurationError(
             f"The metadata of the tool {name!r} has more than {MAX_METADATA_ENTRIES} entries or "
             f"{MAX_METADATA_BYTES} bytes."
@@ -179,7 +181,7 @@ def _check(tool: mcp.Tool, name: str) -> None:
     if not tool.description or len(tool.description) > _MAX_DESCRIPTION:
         raise ConfigurationError(f"The tool {name!r} has no description, or a very long one.")
     schema = tool.inputSchema
-    if schema.get("type") != "object" or _size(schema) > _MAX_SCHEMA_BYTES:
+    if schema.get("type") != "object" or _json_size(schema) > _MAX_SCHEMA_BYTES:
         raise ConfigurationError(f"The schema of the tool {name!r} is no object, or very long.")
     try:
         _validator(schema).check_schema(schema)
@@ -187,46 +189,46 @@ def _check(tool: mcp.Tool, name: str) -> None:
         raise ConfigurationError(f"The schema of the tool {name!r} is no JSON schema.") from error
 
 
-def _size(value: object) -> int:
+def _json_size(value: object) -> int:
     return len(json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace"))
 
 
 def _validator(schema: dict[str, Any]) -> Any:
     kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-    # A schema that refers elsewhere must not make this process fetch anything.
+    # The empty registry keeps a schema with remote references from making this process fetch them.
     return kind(schema, registry=Registry())
 
 
-def _call(context: ToolContext, seconds: float) -> WorkerCall:
+def _worker_call(context: ToolContext, seconds: float) -> WorkerCall:
     run = invocation_of(context)
     session = run.session
     call_id = context.function_call_id or ""
     approval = approval_of(context)
-    own = CallKey(session.app_name, session.user_id, session.id, run.invocation_id, call_id)
+    call_key = CallKey(session.app_name, session.user_id, session.id, run.invocation_id, call_id)
     return WorkerCall(
         id=call_id,
         user=session.user_id,
         app=session.app_name,
         chat=session.id,
-        key=idempotency_key(own) if approval is None else approval.key,
+        key=idempotency_key(call_key) if approval is None else approval.key,
         seconds=seconds,
         decided_by=None if approval is None else approval.decided_by,
         is_repeated=approval is not None and approval.is_repeated,
     )
 
 
-async def _show(tool: str, text: str, context: ToolContext) -> None:
-    """Show what a tool that still runs has to say, as ADK's generator tools do (S1-R33)."""
+async def _emit_progress(tool: str, text: str, context: ToolContext) -> None:
+    """Emit a partial event of a running tool, as ADK's generator tools do (S1-R33)."""
     run = invocation_of(context)
     if not takes_events(run):
         return
-    own = f"{tool}@{context.function_call_id}"
+    branch = f"{tool}@{context.function_call_id}"
     event = Event(
         author=tool,
         invocation_id=run.invocation_id,
-        branch=f"{run.branch}.{own}" if run.branch else own,
+        branch=f"{run.branch}.{branch}" if run.branch else branch,
         partial=True,
         content=types.Content(role="model", parts=[types.Part(text=text)]),
-        node_info=NodeInfo(path=own),
+        node_info=NodeInfo(path=branch),
     )
     await append_event(run, event)

@@ -1,4 +1,4 @@
-"""The server's side of MCP: one short session per call, so that calls live and die alone."""
+"""The server's side of MCP: one session per call, so that no call depends on another one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import httpx
 from mcp import types as mcp
@@ -21,51 +21,52 @@ if TYPE_CHECKING:
 
     from mcp.shared.session import ProgressFnT
 
+_Result = TypeVar("_Result")
+
 MAX_TOOLS: Final = 200
 """Tools that one worker may offer."""
 
-_CONNECT: Final = 5.0
-_LAST_WORDS: Final = 0.5
-"""Seconds in which an answer that has arrived is handed on, after its connection ended."""
+_CONNECT_TIMEOUT: Final = 5.0
+_RESULT_GRACE: Final = 0.5
+"""Seconds in which a result that has arrived is read, after its connection ended."""
 
-_FAREWELL: Final = 2.0
+_END_TIMEOUT: Final = 2.0
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _CALL: Final = "tools/call"
 
 
 @dataclass(slots=True)
 class WorkerClient:
-    """A worker's address and credential; connections are kept and shared by its sessions."""
+    """A worker's name, URL and credential; its sessions share a pool of connections."""
 
     name: str
     url: str
     token: Callable[[], str | None]
-    _http: httpx.AsyncHTTPTransport | None = None
-    _farewells: set[asyncio.Task[None]] = field(default_factory=set)
+    _pool: httpx.AsyncHTTPTransport | None = None
+    _ending: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def tools(self, seconds: float) -> list[mcp.Tool]:
-        """What the worker offers now.
+        """List the tools that the worker offers.
 
         Raises:
-            ToolError: It does not answer, or not as it should.
+            ToolError: The worker does not answer, or its answer is not valid.
         """
-        line = _Line(self._transport())
+        transport = _SessionTransport(self._connections())
 
-        async def ask(session: ClientSession) -> list[mcp.Tool]:
-            found: list[mcp.Tool] = []
+        async def list_pages(session: ClientSession) -> list[mcp.Tool]:
+            tools: list[mcp.Tool] = []
             cursor: str | None = None
             while True:
                 params = mcp.PaginatedRequestParams(cursor=cursor)
                 page = await session.list_tools(params=params)
-                found += page.tools
+                tools += page.tools
                 cursor = page.nextCursor
                 if cursor is None:
-                    return found
-                if len(found) > MAX_TOOLS:
+                    return tools
+                if len(tools) > MAX_TOOLS:
                     raise ToolError(f"The worker {self.name} offers more than {MAX_TOOLS} tools.")
 
-        found: list[mcp.Tool] = await self._talk(line, ask, seconds)
-        return found
+        return await self._run(transport, list_pages, seconds)
 
     async def call(
         self,
@@ -78,79 +79,79 @@ class WorkerClient:
         """Run a tool; a cancelled or late call is cancelled at the worker too (S1-R32).
 
         Raises:
-            ToolError: The worker cannot be reached, is lost in the call, or takes too long; the
-                sentence says whether the call can have taken effect.
+            ToolError: The worker cannot be reached, the connection breaks, or the call takes too
+                long; the sentence says whether the call can have taken effect.
         """
-        line = _Line(self._transport())
+        transport = _SessionTransport(self._connections())
         params = mcp.CallToolRequestParams(
             name=tool, arguments=arguments, _meta=mcp.RequestParams.Meta(**meta)
         )
         request = mcp.ClientRequest(mcp.CallToolRequest(params=params))
 
-        async def ask(session: ClientSession) -> mcp.CallToolResult:
-            # ``call_tool`` would list all tools again to check the result against a schema.
-            asking = asyncio.ensure_future(
+        async def call_tool(session: ClientSession) -> mcp.CallToolResult:
+            # ``ClientSession.call_tool`` would list all tools again to validate the result.
+            sending = asyncio.ensure_future(
                 session.send_request(request, mcp.CallToolResult, progress_callback=progress)
             )
-            lost = asyncio.ensure_future(line.lost.wait())
+            disconnect = asyncio.ensure_future(transport.disconnected.wait())
             try:
-                await asyncio.wait({asking, lost}, return_when=asyncio.FIRST_COMPLETED)
-                await asyncio.wait({asking}, timeout=_LAST_WORDS)
-                if not asking.done():
+                await asyncio.wait({sending, disconnect}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait({sending}, timeout=_RESULT_GRACE)
+                if not sending.done():
                     raise ConnectionError("the stream of the call ended without its answer")
-                return asking.result()
+                return sending.result()
             except asyncio.CancelledError:
-                await self._cancel(session, line)
+                await self._cancel(session, transport)
                 raise
             finally:
-                asking.cancel()
-                lost.cancel()
-                await asyncio.gather(asking, lost, return_exceptions=True)
+                sending.cancel()
+                disconnect.cancel()
+                await asyncio.gather(sending, disconnect, return_exceptions=True)
 
-        result: mcp.CallToolResult = await self._talk(line, ask, seconds)
-        return result
+        return await self._run(transport, call_tool, seconds)
 
     async def close(self) -> None:
-        """End the sessions that are still open, then the connections."""
-        for farewell in self._farewells:
-            farewell.cancel()
-        await asyncio.gather(*self._farewells, return_exceptions=True)
-        if self._http is not None:
-            await self._http.aclose()
-            self._http = None
+        """End the sessions that are still open, then close the connections."""
+        for task in self._ending:
+            task.cancel()
+        await asyncio.gather(*self._ending, return_exceptions=True)
+        if self._pool is not None:
+            await self._pool.aclose()
+            self._pool = None
 
-    async def _talk(
+    async def _run(
         self,
-        line: _Line,
-        ask: Callable[[ClientSession], Awaitable[Any]],
+        transport: _SessionTransport,
+        use: Callable[[ClientSession], Awaitable[_Result]],
         seconds: float,
-    ) -> Any:
+    ) -> _Result:
+        """Use a new session, and turn every failure into a ToolError."""
         try:
-            async with asyncio.timeout(seconds), self._session(line) as session:
-                return await ask(session)
+            async with asyncio.timeout(seconds), self._session(transport) as session:
+                return await use(session)
         except TimeoutError:
-            end = "" if line.is_sent is False else "; whether it took effect is not known"
+            effect = "; whether it took effect is not known" if transport.is_sent else ""
             raise ToolError(
-                f"The worker {self.name} did not answer within {seconds:g} s{end}."
+                f"The worker {self.name} did not answer within {seconds:g} s{effect}."
             ) from None
         except ToolError:
             raise
-        except Exception as error:  # noqa: BLE001 - groups of what the client's tasks raised
-            self._fail(line, error)
+        except Exception as error:  # noqa: BLE001 - exception groups of the MCP client's tasks
+            self._raise_tool_error(transport, error)
 
-    def _fail(self, line: _Line, error: BaseException) -> NoReturn:
+    def _raise_tool_error(self, transport: _SessionTransport, error: BaseException) -> NoReturn:
         causes = list(_leaves(error))
-        told = next((cause for cause in causes if isinstance(cause, ToolError)), None)
-        if told is not None:
-            raise told from None
-        status = next((e.response.status_code for e in causes if _is_status(e)), None)
-        if status in (401, 403):
+        tool_error = next((cause for cause in causes if isinstance(cause, ToolError)), None)
+        if tool_error is not None:
+            raise tool_error from None
+        statuses = (e.response.status_code for e in causes if isinstance(e, httpx.HTTPStatusError))
+        if next(statuses, None) in (401, 403):
             raise ToolError(
                 f"The worker {self.name} refuses this server's credential; nothing ran."
             ) from error
-        if line.is_sent:
-            said = next((e for e in causes if isinstance(e, McpError)), None)
-            if said is not None and not line.lost.is_set():
+        if transport.is_sent:
+            is_refused = any(isinstance(cause, McpError) for cause in causes)
+            if is_refused and not transport.disconnected.is_set():
                 raise ToolError(f"The worker {self.name} did not run the call.") from error
             raise ToolError(
                 f"The connection to the worker {self.name} broke in the call; "
@@ -161,127 +162,123 @@ class WorkerClient:
         ) from error
 
     @contextlib.asynccontextmanager
-    async def _session(self, line: _Line) -> AsyncIterator[ClientSession]:
+    async def _session(self, transport: _SessionTransport) -> AsyncIterator[ClientSession]:
         token = self.token()
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
-        # The deadline is the call's, so reads have none.
-        limits = httpx.Timeout(None, connect=_CONNECT)
-        client = httpx.AsyncClient(transport=line, headers=headers, timeout=limits)
-        streams = streamable_http_client(self.url, http_client=client, terminate_on_close=False)
+        # The deadline is that of the call, so reads have no timeout.
+        timeout = httpx.Timeout(None, connect=_CONNECT_TIMEOUT)
+        http = httpx.AsyncClient(transport=transport, headers=headers, timeout=timeout)
+        streams = streamable_http_client(self.url, http_client=http, terminate_on_close=False)
         async with streams as (read, write, session_id):
             try:
                 async with ClientSession(read, write) as session:
                     await session.initialize()
                     yield session
             finally:
-                name = session_id()
-                if name is not None:
-                    self._say_goodbye(name, headers)
+                started = session_id()
+                if started is not None:
+                    self._end_session(started, headers)
 
-    def _say_goodbye(self, session: str, headers: dict[str, str]) -> None:
-        """End the session at the worker, which ends whatever still runs in it; nobody waits."""
+    def _end_session(self, session_id: str, headers: dict[str, str]) -> None:
+        """End the session at the worker, and with it its running calls, in a background task."""
 
         async def end() -> None:
             request = httpx.Request(
-                "DELETE", self.url, headers={**headers, MCP_SESSION_ID: session}
+                "DELETE", self.url, headers={**headers, MCP_SESSION_ID: session_id}
             )
-            request.extensions["timeout"] = httpx.Timeout(_FAREWELL).as_dict()
+            request.extensions["timeout"] = httpx.Timeout(_END_TIMEOUT).as_dict()
             with contextlib.suppress(httpx.HTTPError, TimeoutError):
-                async with asyncio.timeout(_FAREWELL):
-                    response = await self._transport().handle_async_request(request)
+                async with asyncio.timeout(_END_TIMEOUT):
+                    response = await self._connections().handle_async_request(request)
                     await response.aclose()
 
-        farewell = asyncio.create_task(end())
-        self._farewells.add(farewell)
-        farewell.add_done_callback(self._farewells.discard)
+        task = asyncio.create_task(end())
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
-    async def _cancel(self, session: ClientSession, line: _Line) -> None:
-        if line.request is None:
+    async def _cancel(self, session: ClientSession, transport: _SessionTransport) -> None:
+        if transport.request_id is None:
             return
-        params = mcp.CancelledNotificationParams(requestId=line.request)
-        notice = mcp.ClientNotification(mcp.CancelledNotification(params=params))
+        params = mcp.CancelledNotificationParams(requestId=transport.request_id)
+        notification = mcp.ClientNotification(mcp.CancelledNotification(params=params))
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(_FAREWELL):
-                await session.send_notification(notice)
+            async with asyncio.timeout(_END_TIMEOUT):
+                await session.send_notification(notification)
 
-    def _transport(self) -> httpx.AsyncHTTPTransport:
-        if self._http is None:
-            self._http = httpx.AsyncHTTPTransport(
+    def _connections(self) -> httpx.AsyncHTTPTransport:
+        if self._pool is None:
+            self._pool = httpx.AsyncHTTPTransport(
                 limits=httpx.Limits(max_connections=None, max_keepalive_connections=8)
             )
-        return self._http
+        return self._pool
 
 
-class _Line(httpx.AsyncBaseTransport):
-    """What one session sends; it notices when the stream of its call ends.
+class _SessionTransport(httpx.AsyncBaseTransport):
+    """Sends the requests of one session and detects when the stream of its call ends.
 
-    The client of MCP 1.x waits on when that stream breaks, until its read times out.
+    The client of MCP 1.x continues to wait after that stream breaks, until its read timeout.
+    ``is_sent``: the call may have reached the worker.
     """
 
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        """Send through a transport that others share."""
-        self._inner = inner
-        self.lost = asyncio.Event()
-        self.request: str | int | None = None
+    def __init__(self, pool: httpx.AsyncBaseTransport) -> None:
+        self._pool = pool
+        self.disconnected = asyncio.Event()
+        self.request_id: str | int | None = None
         self.is_sent = False
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request; nothing that a worker says by itself is listened to."""
+        """Send a request; the stream for messages that a worker starts itself is refused."""
         if request.method == "GET":
             return httpx.Response(405, request=request)
         body = json.loads(request.content or b"null")
         if not isinstance(body, dict) or body.get("method") != _CALL:
-            return _watched(await self._inner.handle_async_request(request), asyncio.Event())
-        self.request, self.is_sent = body.get("id"), True
+            return _observed(await self._pool.handle_async_request(request), asyncio.Event())
+        self.request_id, self.is_sent = body.get("id"), True
         try:
-            response = await self._inner.handle_async_request(request)
+            response = await self._pool.handle_async_request(request)
         except BaseException as error:
             self.is_sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-            self.lost.set()
+            self.disconnected.set()
             raise
-        return _watched(response, self.lost)
+        return _observed(response, self.disconnected)
 
 
-def _watched(response: httpx.Response, ended: asyncio.Event) -> httpx.Response:
+def _observed(response: httpx.Response, ended: asyncio.Event) -> httpx.Response:
     stream = response.stream
     if not isinstance(stream, httpx.AsyncByteStream):
         return response
     return httpx.Response(
         response.status_code,
         headers=response.headers,
-        stream=_Watched(stream, ended),
+        stream=_ObservedStream(stream, ended),
         extensions=response.extensions,
     )
 
 
-class _Watched(httpx.AsyncByteStream):
-    """A stream that says when it has ended, however that came, and ends one that is too long."""
+class _ObservedStream(httpx.AsyncByteStream):
+    """A limited stream that sets an event when it ends, is closed or fails."""
 
-    def __init__(self, inner: httpx.AsyncByteStream, ended: asyncio.Event) -> None:
-        self._inner = inner
+    def __init__(self, stream: httpx.AsyncByteStream, ended: asyncio.Event) -> None:
+        self._stream = stream
         self._ended = ended
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
         size = 0
         try:
-            async for piece in self._inner:
-                size += len(piece)
+            async for data in self._stream:
+                size += len(data)
                 if size > _MAX_BYTES:
                     raise httpx.ReadError("the answer of a worker is too long")
-                yield piece
+                yield data
         finally:
             self._ended.set()
 
     async def aclose(self) -> None:
         self._ended.set()
-        await self._inner.aclose()
+        await self._stream.aclose()
 
 
-def _leaves(error: BaseException) -> list[Any]:
+def _leaves(error: BaseException) -> list[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
     return [error]
-
-
-def _is_status(error: object) -> bool:
-    return isinstance(error, httpx.HTTPStatusError)

@@ -1,4 +1,8 @@
-"""How several servers know the same registered workers: who is where, from a shared store."""
+"""The registry of remote workers: their names, leases and tools.
+
+Workers come from the server's configuration or register themselves; a shared store tells several
+servers of each other's registrations.
+"""
 
 from __future__ import annotations
 
@@ -25,31 +29,55 @@ if TYPE_CHECKING:
 
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.tools.base_tool import BaseTool
-    from mcp import types as mcp
 
     from sluicegate.stores.workers import RegisteredWorker, WorkerRegistrations
+
+LIST_TIMEOUT: Final = 5.0
+"""Seconds in which a worker must list its tools."""
+
+_RETRY_DELAY: Final = 30.0
+"""Seconds before a worker whose listing timed out is asked again."""
+
+MAX_WORKERS: Final = 100
+_CONFIRMATION: Final = "adk_request_confirmation"
 
 logger = logging.getLogger("sluicegate")
 
 
 @dataclass(slots=True)
-class WorkerSharing:
-    """A store, and the file with the credentials that every server must have.
+class Worker:
+    """A worker and the tools of its last listing.
 
-    A worker's credential opens its tools without asking anybody, so it is not put into a database;
-    a worker that registers with one server is called by all of them, each with the credential that
-    its own file names.
+    ``expires_at`` is the end of its lease by the registry's clock; None for a worker of the
+    server's configuration. ``error`` says why it offers no tools.
+    """
+
+    client: WorkerClient
+    expires_at: float | None = None
+    tools: dict[str, RemoteTool] = field(default_factory=dict)
+    error: str | None = None
+    retry_at: float = 0.0
+    listing: asyncio.Task[None] | None = None
+
+
+@dataclass(slots=True)
+class WorkerSharing:
+    """The shared store of registrations, and the credentials that every server reads from a file.
+
+    A worker's credential gives access to its tools without approval, so it is not stored in a
+    database. A worker that registers with one server is called by all of them, each with the
+    credential in its own file.
     """
 
     store: WorkerRegistrations
     token: Callable[[str], str | None]
-    _is_away: bool = False
+    _is_unavailable: bool = False
 
     def check(self, name: str, token: str) -> None:
-        """Refuse a worker that the other servers could not call.
+        """Refuse a worker that the other servers cannot call.
 
         Raises:
-            Malformed: The file with the credentials lacks this one.
+            Malformed: The file of credentials does not contain this one.
         """
         if self.token(name) != token:
             raise Malformed(
@@ -58,272 +86,257 @@ class WorkerSharing:
                 "each of them."
             )
 
-    async def listed(self) -> list[RegisteredWorker] | None:
-        """The workers whose lease runs; None where the store is away, which is logged once."""
+    async def registrations(self) -> list[RegisteredWorker] | None:
+        """Return the workers with a current lease; None if the store fails, logged once."""
         try:
-            found = await self.store.all()
+            registered = await self.store.all()
         except StoreError as error:
-            if not self._is_away:
+            if not self._is_unavailable:
                 logger.warning("the registered workers of other servers are not known: %s", error)
-            self._is_away = True
+            self._is_unavailable = True
             return None
-        self._is_away = False
-        return found
-
-
-PATIENCE: Final = 5.0
-"""Seconds in which a worker must have listed its tools."""
-
-_PAUSE: Final = 30.0
-"""Seconds for which a worker that let a listing time out is left alone."""
-
-MAX_WORKERS: Final = 100
-_QUESTION: Final = "adk_request_confirmation"
-
-
-@dataclass(slots=True)
-class Worker:
-    """A worker, and what it offered when it was asked last.
-
-    ``until`` is when its lease runs out, by the registry's clock; None for one that the server's
-    own configuration names.
-    """
-
-    link: WorkerClient
-    until: float | None = None
-    tools: dict[str, RemoteTool] = field(default_factory=dict)
-    problem: str | None = None
-    not_before: float = 0.0
-    asking: asyncio.Task[None] | None = None
+        self._is_unavailable = False
+        return registered
 
 
 class WorkerRegistry:
-    """The workers of one server; names are unique among them and among the agent's own tools."""
+    """The workers of one server.
+
+    Args:
+        settings: Which tools may be used, which require no approval, and the deadline of a call.
+        lease: Seconds for which a registration is valid.
+        reserved_names: The names of the agent's own tools.
+        clock: Seconds on a monotonic clock.
+        connect: Makes the client of a worker from its name, its URL and its credential.
+    """
 
     def __init__(
         self,
-        terms: RemoteToolSettings,
+        settings: RemoteToolSettings,
         *,
         lease: float = 30.0,
-        taken: Iterable[str] = (),
+        reserved_names: Iterable[str] = (),
         clock: Callable[[], float] = time.monotonic,
+        connect: Callable[[str, str, Callable[[], str | None]], WorkerClient] = WorkerClient,
     ) -> None:
-        """No worker is known; ``taken`` are the names of the agent's own tools."""
         self.lease = lease
-        self._terms = terms
-        self._taken = frozenset(taken)
+        self._settings = settings
+        self._reserved_names = frozenset(reserved_names)
         self._clock = clock
+        self._connect = connect
         self._workers: dict[str, Worker] = {}
         self._sharing: WorkerSharing | None = None
 
     def share(self, sharing: WorkerSharing) -> None:
-        """Know what has registered with the other servers too."""
+        """Share registrations with the other servers of the same store."""
         self._sharing = sharing
 
     def add(self, name: str, url: str, token: Callable[[], str | None]) -> None:
-        """Add a worker of the server's own configuration; it is not asked yet.
+        """Add a worker of the server's configuration; its tools are listed by `refresh`.
 
         Raises:
-            ConfigurationError: The name or the address cannot be used, or the name is taken.
+            ConfigurationError: The name or the URL is not valid, or the name is in use.
         """
-        _check(name, url)
+        _check_worker(name, url)
         if name in self._workers:
             raise ConfigurationError(f"Two workers are named {name!r}; name one of them NAME=URL.")
-        self._workers[name] = Worker(WorkerClient(name, url, token))
+        self._workers[name] = Worker(self._connect(name, url, token))
 
     async def register(self, name: str, url: str, token: str) -> list[str]:
-        """Take a worker that announced itself, or renew its lease; returns its tools' names.
+        """Register a worker or renew its lease; returns the names of its tools.
 
         Raises:
-            Malformed: Its name, its address or one of its tools cannot be used; nothing changed.
-            HeldElsewhere: A worker of that name is there at another address, and answers.
+            Malformed: Its name, its URL or one of its tools is not valid; nothing has changed.
+            HeldElsewhere: A worker of that name answers at another URL.
         """
         if self._sharing is not None:
             self._sharing.check(name, token)
-            await self._learn()
-        known = self._current().get(name)
+            await self._synchronize()
+        current = self._current().get(name)
         try:
-            _check(name, url)
-            if known is not None and known.link.url != url:
-                await self._refuse_second(known)
-            if known is None and len(self._workers) >= MAX_WORKERS:
+            _check_worker(name, url)
+            if current is not None and current.client.url != url:
+                await self._check_is_dead(current)
+            if current is None and len(self._workers) >= MAX_WORKERS:
                 raise ConfigurationError(f"There are {MAX_WORKERS} workers already.")
-            link = WorkerClient(name, url, lambda: token)
-            tools = self._made(link, await link.tools(PATIENCE))
+            client = self._connect(name, url, lambda: token)
+            tools = await self._list_tools(client)
         except (ConfigurationError, ToolError) as error:
             raise Malformed(f"The worker was not registered. {error}") from error
         if self._sharing is not None:
             await self._sharing.store.put(name, url, seconds=self.lease)
-        self._workers[name] = Worker(link, self._clock() + self.lease, tools)
-        if known is None:
+        self._workers[name] = Worker(client, self._clock() + self.lease, tools)
+        if current is None:
             logger.info("worker %s registered with %d tools", name, len(tools))
         else:
-            await known.link.close()
+            await current.client.close()
         return sorted(tools)
 
     async def remove(self, name: str) -> bool:
-        """Take a registered worker away; whether there was one."""
+        """Remove a registered worker; False if there is none."""
         if self._sharing is not None:
-            await self._learn()
-        known = self._current().get(name)
-        if known is None or known.until is None:
+            await self._synchronize()
+        worker = self._current().get(name)
+        if worker is None or worker.expires_at is None:
             return False
         if self._sharing is not None:
             await self._sharing.store.remove(name)
         del self._workers[name]
-        await known.link.close()
-        logger.info("worker %s left", name)
+        await worker.client.close()
+        logger.info("worker %s was removed", name)
         return True
 
     async def refresh(self) -> None:
-        """Ask every worker what it offers now; who does not answer offers nothing."""
-        await self._learn()
-        await asyncio.gather(*(self._asked(worker) for worker in self._current().values()))
+        """List the tools of every worker; one that does not answer offers none."""
+        await self._synchronize()
+        await asyncio.gather(*(self._refresh(worker) for worker in self._current().values()))
 
-    async def keep_up(self) -> None:
-        """Ask those what they offer who have registered with another server meanwhile."""
+    async def refresh_new(self) -> None:
+        """List the tools of workers that have registered with another server meanwhile."""
         if self._sharing is not None:
-            await self._learn()
-            new = [each for each in self._workers.values() if not each.tools and not each.asking]
-            await asyncio.gather(*(self._asked(worker) for worker in new))
+            await self._synchronize()
+            new = [each for each in self._workers.values() if not each.tools and not each.listing]
+            await asyncio.gather(*(self._refresh(worker) for worker in new))
 
     def workers(self) -> list[Worker]:
-        """All workers, with what they offered when they were asked last."""
+        """Return all workers with the tools of their last listing."""
         return [*self._current().values()]
 
     def tools(self) -> list[RemoteTool]:
-        """What all workers offered when they were asked last."""
+        """Return the tools of all workers, as of their last listings."""
         return [tool for worker in self._current().values() for tool in worker.tools.values()]
 
     def find(self, name: str) -> RemoteTool | None:
-        """The tool that a model calls so."""
+        """Return the tool with this full name."""
         worker = self._current().get(name.partition("_")[0])
         return None if worker is None else worker.tools.get(name)
 
-    def may_be_gone(self, name: str) -> bool:
-        """Whether a name that no worker offers can be that of a tool one offered earlier."""
+    def may_be_removed(self, name: str) -> bool:
+        """Whether a name that no worker offers can be that of a tool that one offered earlier."""
         worker, _, tool = name.partition("_")
-        return bool(tool) and is_worker_name(worker) and name not in self._taken
+        return bool(tool) and is_worker_name(worker) and name not in self._reserved_names
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         for worker in self._workers.values():
-            if worker.asking is not None:
-                worker.asking.cancel()
-            await worker.link.close()
+            if worker.listing is not None:
+                worker.listing.cancel()
+            await worker.client.close()
         self._workers.clear()
 
     def _current(self) -> dict[str, Worker]:
-        """The workers whose lease has not run out; of shared ones the store says that."""
+        """Drop workers whose lease has expired; of shared registrations the store decides."""
         if self._sharing is not None:
             return self._workers
         now = self._clock()
         for name, worker in list(self._workers.items()):
-            if worker.until is not None and worker.until <= now:
+            if worker.expires_at is not None and worker.expires_at <= now:
                 logger.warning("worker %s did not renew its lease and was removed", name)
                 del self._workers[name]
         return self._workers
 
-    async def _learn(self) -> None:
-        """Take over who has registered anywhere, and who has left."""
+    async def _synchronize(self) -> None:
+        """Update the registered workers from the shared store."""
         sharing = self._sharing
-        listed = None if sharing is None else await sharing.listed()
-        if sharing is None or listed is None:
+        registrations = None if sharing is None else await sharing.registrations()
+        if sharing is None or registrations is None:
             return
-        there = {row.name: row for row in listed}
+        rows = {row.name: row for row in registrations}
         for name, worker in list(self._workers.items()):
-            row = there.pop(name, None)
-            if worker.until is None:
+            row = rows.pop(name, None)
+            if worker.expires_at is None:
                 continue
-            if row is not None and row.url == worker.link.url:
-                worker.until = self._clock() + row.seconds
+            if row is not None and row.url == worker.client.url:
+                worker.expires_at = self._clock() + row.seconds
                 continue
             del self._workers[name]
-            await worker.link.close()
+            await worker.client.close()
             logger.info("worker %s is not registered at this address any more", name)
             if row is not None:
-                there[name] = row
-        for row in there.values():
-            link = WorkerClient(row.name, row.url, lambda name=row.name: sharing.token(name))  # type: ignore[misc]
-            self._workers[row.name] = Worker(link, self._clock() + row.seconds)
+                rows[name] = row
+        for row in rows.values():
+            client = self._connect(row.name, row.url, lambda name=row.name: sharing.token(name))  # type: ignore[misc]
+            self._workers[row.name] = Worker(client, self._clock() + row.seconds)
 
-    async def _asked(self, worker: Worker) -> None:
-        if worker.not_before > self._clock():
+    async def _refresh(self, worker: Worker) -> None:
+        if worker.retry_at > self._clock():
             return
-        # Turns that begin at the same time share one question.
-        if worker.asking is None or worker.asking.done():
-            worker.asking = asyncio.create_task(self._ask(worker))
-        await asyncio.shield(worker.asking)
+        # Turns that start at the same time share one listing.
+        if worker.listing is None or worker.listing.done():
+            worker.listing = asyncio.create_task(self._list(worker))
+        await asyncio.shield(worker.listing)
 
-    async def _ask(self, worker: Worker) -> None:
-        began = self._clock()
+    async def _list(self, worker: Worker) -> None:
+        started_at = self._clock()
+        error: str | None = None
         try:
-            worker.tools = self._made(worker.link, await worker.link.tools(PATIENCE))
-            problem = None
-        except (ConfigurationError, ToolError) as error:
-            worker.tools, problem = {}, str(error)
-            if self._clock() - began >= PATIENCE:
-                worker.not_before = self._clock() + _PAUSE
-        if problem != worker.problem and problem is not None:
-            logger.warning("worker %s offers no tools: %s", worker.link.name, problem)
-        worker.problem = problem
+            worker.tools = await self._list_tools(worker.client)
+        except (ConfigurationError, ToolError) as raised:
+            worker.tools, error = {}, str(raised)
+            if self._clock() - started_at >= LIST_TIMEOUT:
+                worker.retry_at = self._clock() + _RETRY_DELAY
+        if error != worker.error and error is not None:
+            logger.warning("worker %s offers no tools: %s", worker.client.name, error)
+        worker.error = error
 
-    def _made(self, link: WorkerClient, listed: list[mcp.Tool]) -> dict[str, RemoteTool]:
-        made = make_remote_tools(link, listed, self._terms, self._taken)
-        return {tool.name: tool for tool in made}
+    async def _list_tools(self, client: WorkerClient) -> dict[str, RemoteTool]:
+        listed = await client.tools(LIST_TIMEOUT)
+        tools = make_remote_tools(client, listed, self._settings, self._reserved_names)
+        return {tool.name: tool for tool in tools}
 
-    async def _refuse_second(self, known: Worker) -> None:
-        """A name belongs to one process; one that is dead leaves it to its successor."""
-        name = known.link.name
-        if known.until is None:
+    async def _check_is_dead(self, worker: Worker) -> None:
+        """Refuse a second process under one name while the first still answers."""
+        name = worker.client.name
+        if worker.expires_at is None:
             raise HeldElsewhere(f"The server's configuration has a worker named {name} already.")
         try:
-            await known.link.tools(PATIENCE)
+            await worker.client.tools(LIST_TIMEOUT)
         except ToolError:
             return
         raise HeldElsewhere(f"A worker named {name} is registered at another address and answers.")
 
 
 class WorkerToolset(UncachedToolset):
-    """The tools of all workers, asked for again before each call of the model (S1-R24)."""
+    """The tools of all workers, listed again before each model call (S1-R24)."""
 
     def __init__(self, registry: WorkerRegistry) -> None:
-        """Show what a registry knows."""
         super().__init__()
         self._registry = registry
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """What is offered now, and what stands for tools that were asked for and have gone."""
+        """Return the offered tools, and stand-ins for removed tools with approval requests."""
         await self._registry.refresh()
         offered: list[BaseTool] = [*self._registry.tools()]
         if readonly_context is not None:
             names = {tool.name for tool in offered}
-            asked = set(_asked_for(readonly_context)) - names
-            offered += [RemovedTool(name) for name in asked if self._registry.may_be_gone(name)]
+            missing = set(_confirmed_names(readonly_context)) - names
+            offered += [
+                RemovedTool(name) for name in missing if self._registry.may_be_removed(name)
+            ]
         return offered
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         await self._registry.close()
 
 
-def _asked_for(context: ReadonlyContext) -> Iterator[str]:
-    """Names of tools that a person was asked about in the conversation."""
+def _confirmed_names(context: ReadonlyContext) -> Iterator[str]:
+    """Yield the names of tools for which the session holds approval requests."""
     for event in context.session.events:
         for call in event.get_function_calls():
-            if call.name == _QUESTION:
+            if call.name == _CONFIRMATION:
                 original: Any = (call.args or {}).get("originalFunctionCall")
                 name = original.get("name") if isinstance(original, dict) else None
                 if isinstance(name, str):
                     yield name
 
 
-def _check(name: str, url: str) -> None:
+def _check_worker(name: str, url: str) -> None:
     check_worker_name(name)
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        usable = False
-    if not usable or parts.username is not None or parts.password is not None:
+        is_usable = False
+    if not is_usable or parts.username is not None or parts.password is not None:
         raise ConfigurationError(f"The address of the worker {name} is no http or https URL.")

@@ -1,4 +1,4 @@
-"""Results on their way from a worker to the server: JSON as data, files as MCP content (S1-R34)."""
+"""Conversion of tool results to MCP and back: JSON as data, files as MCP content (S1-R34)."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ _BYTES = bytes | bytearray | memoryview
 
 
 def result_to_mcp(value: object) -> mcp.CallToolResult:
-    """What a function returned, as MCP has it: bytes never stand in JSON.
+    """Convert a function's result to MCP; bytes become files and never stand in JSON.
 
     Raises:
         ToolError: It is neither JSON nor a file, or a file cannot be sent.
     """
-    taken = extract_files(_with_files(value))
-    if taken.problems:
-        raise ToolError(taken.problems[0])
+    extracted = extract_files(_wrap_bytes(value))
+    if extracted.problems:
+        raise ToolError(extracted.problems[0])
     try:
-        data = to_jsonable_python(taken.response, inf_nan_mode="null")
+        data = to_jsonable_python(extracted.response, inf_nan_mode="null")
     except (ValueError, TypeError, RecursionError):
         raise ToolError("The tool returned something that is neither JSON nor a file.") from None
     structured = data if isinstance(data, dict) else {"result": data}
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     blocks: list[mcp.ContentBlock] = [mcp.TextContent(type="text", text=text)]
-    blocks += [_block(file) for file in taken.files]
+    blocks += [_content_block(file) for file in extracted.files]
     return mcp.CallToolResult(content=blocks, structuredContent=structured)
 
 
 def result_from_mcp(result: mcp.CallToolResult) -> Any:
-    """What a worker sent, as a tool of this process would have returned it: files as files."""
+    """Convert a worker's result to what a tool of this process returns, files as attachments."""
     files: list[FileSource] = []
     texts: list[str] = []
     for block in result.content:
@@ -54,36 +54,36 @@ def result_from_mcp(result: mcp.CallToolResult) -> Any:
             case mcp.TextContent():
                 texts.append(block.text)
             case mcp.ImageContent() | mcp.AudioContent():
-                files.append(_file(block.data, block.mimeType, _title(block.meta)))
+                files.append(_attachment(block.data, block.mimeType, _title(block.meta)))
             case mcp.EmbeddedResource(resource=mcp.BlobResourceContents() as resource):
-                files.append(_file(resource.blob, resource.mimeType, _title(block.meta)))
+                files.append(_attachment(resource.blob, resource.mimeType, _title(block.meta)))
             case mcp.EmbeddedResource(resource=mcp.TextResourceContents() as resource):
                 texts.append(resource.text)
             case mcp.ResourceLink(mimeType=str(media_type)):
                 files.append(Link(str(block.uri), media_type, block.title or block.name))
-    said = result.structuredContent
-    answer = {"result": "\n".join(texts)} if said is None else dict(said)
-    return {**answer, "files": files} if files else answer
+    structured = result.structuredContent
+    response = {"result": "\n".join(texts)} if structured is None else dict(structured)
+    return {**response, "files": files} if files else response
 
 
 def error_text(result: mcp.CallToolResult) -> str:
-    """The public sentence of a result that is an error."""
+    """Return the public sentence of an error result."""
     texts = [block.text for block in result.content if isinstance(block, mcp.TextContent)]
     return " ".join(" ".join(texts).split())[:500] or "The tool failed."
 
 
-def _with_files(value: object) -> object:
-    """The value with bytes wrapped as files, as far as containers are plain."""
+def _wrap_bytes(value: object) -> object:
+    """Wrap bytes as attachments, in plain dicts, lists and tuples."""
     if isinstance(value, _BYTES):
         return Attachment(data=bytes(value)) if value else ""
     if type(value) is dict:
-        return {key: _with_files(item) for key, item in value.items()}
+        return {key: _wrap_bytes(item) for key, item in value.items()}
     if type(value) in (list, tuple) and isinstance(value, list | tuple):
-        return type(value)(_with_files(item) for item in value)
+        return type(value)(_wrap_bytes(item) for item in value)
     return value
 
 
-def _block(file: FileSource) -> mcp.ContentBlock:
+def _content_block(file: FileSource) -> mcp.ContentBlock:
     if isinstance(file, Link):
         name = file.title or file.uri.rpartition("/")[2] or "file"
         return mcp.ResourceLink(
@@ -91,7 +91,7 @@ def _block(file: FileSource) -> mcp.ContentBlock:
         )
     if not isinstance(file, Attachment):
         raise ToolError("A file of a chat cannot be returned by a worker; return its bytes.")
-    data = _data(file)
+    data = _read(file)
     try:
         media_type = check_media_type(data, file.media_type)
     except MediaError as error:
@@ -108,7 +108,7 @@ def _block(file: FileSource) -> mcp.ContentBlock:
     return mcp.EmbeddedResource(type="resource", resource=resource, _meta=meta)
 
 
-def _data(file: Attachment) -> bytes:
+def _read(file: Attachment) -> bytes:
     if file.data is None:
         try:
             with Path(file.path or "").open("rb") as opened:
@@ -122,7 +122,7 @@ def _data(file: Attachment) -> bytes:
     return data
 
 
-def _file(encoded: str, media_type: str | None, title: str | None) -> Attachment:
+def _attachment(encoded: str, media_type: str | None, title: str | None) -> Attachment:
     try:
         data = base64.b64decode(encoded, validate=True)
         return Attachment(data=data, media_type=media_type, title=title)

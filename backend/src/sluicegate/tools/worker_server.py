@@ -1,4 +1,4 @@
-"""The functions of a file as tools of a worker."""
+"""A worker's side of MCP: serves the public functions of a Python file as tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import inspect
 import json
 import logging
 import sys
-import typing
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,152 +34,99 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
     from types import ModuleType
 
-_MODULE: Final = "sluicegate_worker_file"
+    Report = Callable[[int, str], Awaitable[None]]
+
+_MODULE_NAME: Final = "sluicegate_worker_file"
+
+logger = logging.getLogger("sluicegate")
 
 
 def load_functions(file: str | Path) -> list[DeclaredFunction]:
-    """Read a file and return its public functions, in the order in which they stand there.
+    """Import a file and return its public functions in the order of their definition.
 
     Public is what ``__all__`` names, or else what the file defines without a leading underscore.
 
     Raises:
-        ConfigurationError: The file cannot be read, has no such function, or one of them cannot
-            be a tool; the sentence names the parameter.
+        ConfigurationError: The file cannot be imported, has no public function, or one of them
+            cannot be a tool; the sentence names the parameter.
     """
     path = Path(file)
-    module = _loaded(path)
-    found = list(_public(module))
-    if not found:
+    functions = dict(_public_functions(_import_file(path)))
+    if not functions:
         raise ConfigurationError(f"The file {path.name} defines no public function.")
-    return [declare(function, name=check_tool_name(name)) for name, function in found]
+    return [declare(call, name=check_tool_name(name)) for name, call in functions.items()]
 
 
-def _loaded(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(_MODULE, path)
+def _import_file(path: Path) -> ModuleType:
+    # The entry in sys.modules is needed: dataclasses, pydantic and pickle look up the module of a
+    # class there. A fresh name replaces no entry of this process.
+    names = (f"{_MODULE_NAME}_{number}" for number in count())
+    name = next(name for name in names if name not in sys.modules)
+    spec = importlib.util.spec_from_file_location(name, path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise ConfigurationError(f"The file {path} is not there, or is no Python file.")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[_MODULE] = module
+    sys.modules[name] = module
+    # As for a script, modules beside the file can be imported.
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[name]
         raise ConfigurationError(
             f"The file {path} cannot be imported: {type(error).__name__}: {error}."
         ) from error
     return module
 
 
-def _public(module: ModuleType) -> typing.Iterator[tuple[str, Callable[..., Any]]]:
-    named = getattr(module, "__all__", None)
+def _public_functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    exported = getattr(module, "__all__", None)
     for name, value in vars(module).items():
         if not inspect.isfunction(value):
             continue
-        own = value.__module__ == module.__name__ and not name.startswith("_")
-        if name in named if named is not None else own:
+        is_own = value.__module__ == module.__name__ and not name.startswith("_")
+        if is_own if exported is None else name in exported:
             yield name, value
-
-
-logger = logging.getLogger("sluicegate")
 
 
 def worker_server(name: str, functions: Sequence[DeclaredFunction]) -> Server[Any, Any]:
     """Return an MCP server with one tool per function."""
     server: Server[Any, Any] = Server(name, version=__version__)
     by_name = {function.name: function for function in functions}
-    listed = [
+    tools = [
         mcp.Tool(name=each.name, description=each.description, inputSchema=each.schema)
         for each in functions
     ]
 
     async def list_tools(_: mcp.ListToolsRequest) -> mcp.ServerResult:
-        return mcp.ServerResult(mcp.ListToolsResult(tools=listed))
+        return mcp.ServerResult(mcp.ListToolsResult(tools=tools))
 
     async def call_tool(request: mcp.CallToolRequest) -> mcp.ServerResult:
-        asked = request.params
+        params = request.params
         context = server.request_context
-        given: dict[str, Any] = {} if asked.meta is None else asked.meta.model_dump()
-        token = given.get("progressToken")
+        meta: dict[str, Any] = {} if params.meta is None else params.meta.model_dump()
+        progress_token = meta.get("progressToken")
 
         async def report(number: int, text: str) -> None:
-            if token is not None:
+            if progress_token is not None:
                 await context.session.send_progress_notification(
-                    token, number, message=text, related_request_id=str(context.request_id)
+                    progress_token, number, message=text, related_request_id=str(context.request_id)
                 )
 
-        function = by_name.get(asked.name)
+        function = by_name.get(params.name)
         if function is None:
-            return mcp.ServerResult(_failed(f"There is no tool {asked.name!r}."))
-        with _known(given):
-            return mcp.ServerResult(await _answer(function, asked.arguments or {}, report))
+            return mcp.ServerResult(_error_result(f"There is no tool {params.name!r}."))
+        with _call_context(meta):
+            return mcp.ServerResult(await _run(function, params.arguments or {}, report))
 
     server.request_handlers[mcp.ListToolsRequest] = list_tools
     server.request_handlers[mcp.CallToolRequest] = call_tool
     return server
 
 
-async def _answer(
-    function: DeclaredFunction,
-    arguments: dict[str, Any],
-    report: Callable[[int, str], Awaitable[None]],
-) -> mcp.CallToolResult:
-    """Run a function; what it raises stays in this process's log (S1-R38)."""
-    call = CURRENT_CALL.get()
-    try:
-        read = function.validate(arguments)
-        async with asyncio.timeout(None if call is None else call.seconds):
-            value = await _value(function, read, report)
-            return await asyncio.to_thread(result_to_mcp, value)
-    except ToolError as error:
-        return _failed(error.message)
-    except Exception as error:
-        error_id = new_error_id()
-        logger.exception(
-            "tool %s failed error=%s call=%s", function.name, error_id, call.id if call else "-"
-        )
-        name = type(error).__name__
-        return _failed(f"The tool failed: {name} (error {error_id}).", error=error_id)
-
-
-async def _value(
-    function: DeclaredFunction,
-    arguments: dict[str, Any],
-    report: Callable[[int, str], Awaitable[None]],
-) -> Any:
-    """What the function returns; of a generator the last value, those before it are progress."""
-    if inspect.isasyncgenfunction(function.call):
-        last: Any = None
-        number = 0
-        async with contextlib.aclosing(function.call(**arguments)) as values:
-            async for value in values:
-                if number:
-                    await report(number, _text(last))
-                number += 1
-                last = value
-        return last
-    if inspect.iscoroutinefunction(function.call):
-        return await function.call(**arguments)
-    return await asyncio.to_thread(function.call, **arguments)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    try:
-        return json.dumps(to_jsonable_python(value, inf_nan_mode="null"), ensure_ascii=False)
-    except (ValueError, TypeError):
-        return type(value).__name__
-
-
-def _failed(sentence: str, *, error: str | None = None) -> mcp.CallToolResult:
-    meta = None if error is None else {ERROR_KEY: error}
-    text = mcp.TextContent(type="text", text=sentence)
-    return mcp.CallToolResult(content=[text], isError=True, _meta=meta)
-
-
 @contextlib.contextmanager
-def _known(meta: dict[str, Any]) -> Iterator[None]:
-    """Let the function know its call, and its spans belong to the server's trace (S1-R42)."""
+def _call_context(meta: dict[str, Any]) -> Iterator[None]:
+    """Set the current call, and continue the server's trace (S1-R42)."""
     call = CURRENT_CALL.set(call_from_meta(meta))
     carrier = {name: text for name, text in meta.items() if isinstance(text, str)}
     trace = trace_context.attach(propagate.extract(carrier))
@@ -188,3 +135,56 @@ def _known(meta: dict[str, Any]) -> Iterator[None]:
     finally:
         trace_context.detach(trace)
         CURRENT_CALL.reset(call)
+
+
+async def _run(
+    function: DeclaredFunction, arguments: dict[str, Any], report: Report
+) -> mcp.CallToolResult:
+    """Run a function; details of an exception are only logged, in this process (S1-R38)."""
+    call = CURRENT_CALL.get()
+    try:
+        validated = function.validate(arguments)
+        async with asyncio.timeout(None if call is None else call.seconds):
+            value = await _result(function, validated, report)
+            return await asyncio.to_thread(result_to_mcp, value)
+    except ToolError as error:
+        return _error_result(error.message)
+    except Exception as error:
+        error_id = new_error_id()
+        logger.exception(
+            "tool %s failed error=%s call=%s", function.name, error_id, call.id if call else "-"
+        )
+        name = type(error).__name__
+        return _error_result(f"The tool failed: {name} (error {error_id}).", error_id=error_id)
+
+
+async def _result(function: DeclaredFunction, arguments: dict[str, Any], report: Report) -> Any:
+    """Return the function's result; of a generator the last value, the others are progress."""
+    if inspect.isasyncgenfunction(function.call):
+        last: Any = None
+        number = 0
+        async with contextlib.aclosing(function.call(**arguments)) as values:
+            async for value in values:
+                if number:
+                    await report(number, _progress_text(last))
+                number += 1
+                last = value
+        return last
+    if inspect.iscoroutinefunction(function.call):
+        return await function.call(**arguments)
+    return await asyncio.to_thread(function.call, **arguments)
+
+
+def _progress_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(to_jsonable_python(value, inf_nan_mode="null"), ensure_ascii=False)
+    except (ValueError, TypeError):
+        return type(value).__name__
+
+
+def _error_result(sentence: str, *, error_id: str | None = None) -> mcp.CallToolResult:
+    meta = None if error_id is None else {ERROR_KEY: error_id}
+    text = mcp.TextContent(type="text", text=sentence)
+    return mcp.CallToolResult(content=[text], isError=True, _meta=meta)
