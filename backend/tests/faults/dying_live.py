@@ -35,7 +35,7 @@ async def main(database: str, chat: str, point: str) -> None:
         if point == "pending":
             die()
         if point == "decided":
-            before(LiveContinuation, "answered")
+            before(LiveContinuation, "continue_exchange")
         else:
             plant(point)
         await caller.post_last()

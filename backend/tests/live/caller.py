@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import sys
 from array import array
@@ -11,8 +12,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.core.keys import ChatKey
 from sluicegate.live.chat import LiveChat, open_live
-from sluicegate.live.outbox import Ended
+from sluicegate.live.context import LiveOptions, LiveTimings
+from sluicegate.live.outbox import ChatEnded
 from sluicegate.wire.frames import ResumeFrame
 from sluicegate.wire.live_frames import INPUT_RATE, TranscriptFrame, TurnFrame
 from sluicegate.wire.messages import comparable
@@ -21,8 +24,8 @@ from tests.engine.talk import Talk, Turn
 if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import TurnReader
 
-PATIENCE = 5.0
-"""Seconds after which a test gives up; nothing waits for as long when it passes."""
+LIMIT = 30.0
+"""Seconds after which a test fails that waits for an event."""
 
 SILENCE = bytes(INPUT_RATE * 2)
 """A second of nothing, after which a model that listens answers."""
@@ -53,28 +56,28 @@ class Caller(Talk):
         assert self.live is not None
         return self.live
 
+    @property
+    def key(self) -> ChatKey:
+        """The chat in the stores."""
+        return ChatKey(self.engine.parts.app, self.user, self.chat_id)
+
     def speak(self, hertz: int = 440) -> None:
-        """Say something, then be silent."""
-        self.chat.hear(tone(hertz))
-        self.chat.hear(SILENCE)
+        """Send a tone, then silence."""
+        self.chat.receive_audio(tone(hertz))
+        self.chat.receive_audio(SILENCE)
 
-    async def was_taken(self) -> None:
-        """Wait until the model has got all that was said."""
-        queue = self.chat._talk.run._queue._queue
-        for _ in range(1_000):
-            await asyncio.sleep(0)
-            if queue.empty():
-                break
-        for _ in range(10):
-            await asyncio.sleep(0)
-
-    async def asked(self) -> None:
-        """Wait until a call waits for a person."""
-        async with asyncio.timeout(PATIENCE):
-            for _ in range(1_000_000):
-                await asyncio.sleep(0)
-                if self.chat._talk.asks._waiting:
+    async def call_held(self) -> None:
+        """Wait until the session holds a request for approval."""
+        async with asyncio.timeout(LIMIT):
+            for _ in itertools.count():
+                if await self._has_request():
                     return
+                await asyncio.sleep(0)
+
+    async def _has_request(self) -> bool:
+        session = await self.engine.parts.log.load(self.key)
+        events = session.events if session is not None else []
+        return any(event.actions.requested_tool_confirmations for event in events)
 
     async def start(self, body: dict[str, Any]) -> TurnReader:
         """Send a body through the live chat."""
@@ -86,7 +89,7 @@ class Caller(Talk):
 
     async def until(self, found: Callable[[list[Any]], bool]) -> None:
         """Wait until the frames are so."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LIMIT):
             while not found(self.frames):
                 self._news.clear()
                 await self._news.wait()
@@ -116,7 +119,7 @@ class Caller(Talk):
         frame = ResumeFrame("r", {}, self.chat_id, message_id)
         reader = await self.chat.resume(frame, user=self.user, client=self.client)
         assert reader is not None
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LIMIT):
             return await self.read(reader)
 
     async def chats(self) -> dict[str, Any]:
@@ -130,7 +133,7 @@ class Caller(Talk):
 
     async def listen(self) -> None:
         """Take what comes, for as long as this runs."""
-        async for piece in self.chat.out.pieces():
+        async for piece in self.chat.outbox.read():
             if isinstance(piece, bytes):
                 self.audio.extend(piece)
             else:
@@ -138,9 +141,9 @@ class Caller(Talk):
             self._news.set()
 
     @property
-    def ended(self) -> Ended | None:
+    def ended(self) -> ChatEnded | None:
         """How the chat ended."""
-        return next((f for f in self.frames if isinstance(f, Ended)), None)
+        return next((f for f in self.frames if isinstance(f, ChatEnded)), None)
 
 
 def _is_of(frame: object, message_id: str) -> bool:
@@ -149,7 +152,11 @@ def _is_of(frame: object, message_id: str) -> bool:
 
 @asynccontextmanager
 async def calling(
-    caller: Caller, *, audio: bool = True, by_client: bool = False
+    caller: Caller,
+    *,
+    audio: bool = True,
+    by_client: bool = False,
+    timings: LiveTimings | None = None,
 ) -> AsyncIterator[Caller]:
     """Have the chat open live."""
     live = await open_live(
@@ -157,8 +164,9 @@ async def calling(
         caller.chat_id,
         user=caller.user,
         client=caller.client,
-        with_audio=audio,
-        marked_by_client=by_client,
+        options=LiveOptions(
+            with_audio=audio, marked_by_client=by_client, timings=timings or LiveTimings()
+        ),
     )
     assert isinstance(live, LiveChat)
     caller.live = live
@@ -166,7 +174,7 @@ async def calling(
     try:
         yield caller
     finally:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LIMIT):
             await live.close()
         listening.cancel()
 

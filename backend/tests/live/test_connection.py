@@ -1,4 +1,4 @@
-"""The connection between ADK and a live model: what it passes on, cuts, and keeps quiet about."""
+"""The connection between ADK and a live model: what it sends, drops and redacts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from google.genai import errors, types
 from websockets.exceptions import ConnectionClosedError
 
 from sluicegate.engine.models.redact_errors import ModelFailed
-from sluicegate.live.connection import ASKED, LISTENING, LiveConnection, listened_to
+from sluicegate.live.connection import ASKED, LISTENING, LiveConnection, open_connection
 
 
 class Model(BaseLlmConnection):
@@ -50,56 +50,57 @@ class Model(BaseLlmConnection):
         self.sent.append("closed")
 
 
-class Ears:
-    """Listens; every call is renamed."""
+class Owner:
+    """Records callbacks; renames every call."""
 
-    is_first = True
+    is_first_connection = True
 
     def __init__(self) -> None:
         self.connection: LiveConnection | None = None
-        self.heard: list[Any] = []
+        self.recorded: list[Any] = []
         self.whole: list[types.Content] = []
 
-    def opened(self, connection: LiveConnection) -> None:
+    def connected(self, connection: LiveConnection) -> None:
         self.connection = connection
 
     def going_away(self) -> None:
-        self.heard.append("going away")
+        self.recorded.append("going away")
 
     def failed(self, error: Exception) -> None:
-        self.heard.append(error)
+        self.recorded.append(error)
 
-    async def ending(self, *, connects_again: bool) -> None:
-        self.heard.append("connects again" if connects_again else "ends")
-
-    async def shaped(self, contents: list[types.Content]) -> list[types.Content]:
-        return [types.Content(role="user", parts=[types.Part(text="shaped")]) for _ in contents]
+    async def before_end(self, *, reconnects: bool) -> None:
+        self.recorded.append("reconnects" if reconnects else "ends")
 
     def is_whole(self, content: types.Content) -> bool:
         return any(each is content for each in self.whole)
 
-    def own_id(self, call_id: str) -> str:
+    def chat_call_id(self, call_id: str) -> str:
         return f"own-{call_id}"
 
-    def models_id(self, call_id: str) -> str:
+    def model_call_id(self, call_id: str) -> str:
         return call_id.removeprefix("own-")
 
 
+async def shape(contents: list[types.Content]) -> list[types.Content]:
+    return [types.Content(role="user", parts=[types.Part(text="shaped")]) for _ in contents]
+
+
 @pytest.fixture
-async def pair() -> AsyncIterator[tuple[Model, LiveConnection, Ears]]:
-    model, ears = Model(), Ears()
+async def pair() -> AsyncIterator[tuple[Model, LiveConnection, Owner]]:
+    model, owner = Model(), Owner()
 
     @asynccontextmanager
-    async def connected(_: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
+    async def connect(_: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
         yield model
 
-    async with listened_to(connected, LlmRequest(), ears) as opened:
+    async with open_connection(connect, LlmRequest(), owner, shape) as opened:
         assert isinstance(opened, LiveConnection)
-        assert ears.connection is opened
-        yield model, opened, ears
+        assert owner.connection is opened
+        yield model, opened, owner
 
 
-Pair = tuple[Model, LiveConnection, Ears]
+Pair = tuple[Model, LiveConnection, Owner]
 
 
 def text(words: str, *, partial: bool = False, **more: Any) -> LlmResponse:
@@ -127,7 +128,7 @@ async def received(connection: LiveConnection, count: int) -> list[LlmResponse]:
     return found
 
 
-async def test_what_the_model_says_is_passed_on_up_to_the_end_of_a_reception(pair: Pair) -> None:
+async def test_the_models_output_is_received_up_to_the_end_of_a_reception(pair: Pair) -> None:
     model, connection, _ = pair
     for said in (text("One."), spoken("Two.", finished=True), None):
         model.says.put_nowait(said)
@@ -135,13 +136,13 @@ async def test_what_the_model_says_is_passed_on_up_to_the_end_of_a_reception(pai
     assert [bool(r.content) for r in heard] == [True, False]
 
 
-async def test_a_cut_ends_what_was_begun_and_nobody_hears_the_rest(pair: Pair) -> None:
+async def test_an_interruption_completes_the_partial_output_and_drops_the_rest(pair: Pair) -> None:
     model, connection, _ = pair
     model.says.put_nowait(text("Hel", partial=True))
     model.says.put_nowait(spoken("One "))
     model.says.put_nowait(spoken("two "))
     await received(connection, 3)
-    connection.cut()
+    connection.interrupt()
     model.says.put_nowait(spoken("three"))
     model.says.put_nowait(LlmResponse(interrupted=True))
     model.says.put_nowait(text("Next."))
@@ -154,21 +155,21 @@ async def test_a_cut_ends_what_was_begun_and_nobody_hears_the_rest(pair: Pair) -
     assert following.content is not None
 
 
-async def test_what_answers_a_new_message_is_heard_after_a_cut(pair: Pair) -> None:
-    model, connection, ears = pair
-    connection.cut()
+async def test_output_after_a_new_message_is_received_after_an_interruption(pair: Pair) -> None:
+    model, connection, owner = pair
+    connection.interrupt()
     await received(connection, 1)
     question = content(types.Part(text="And now?"))
-    ears.whole.append(question)
+    owner.whole.append(question)
     await connection._send_content(question, partial=True)
     model.says.put_nowait(text("Now."))
     [heard] = await received(connection, 1)
     assert heard.content is not None
 
 
-async def test_a_mark_of_speech_ends_the_silence_after_a_cut_too(pair: Pair) -> None:
+async def test_a_mark_of_activity_ends_the_interruption(pair: Pair) -> None:
     model, connection, _ = pair
-    connection.cut()
+    connection.interrupt()
     await received(connection, 1)
     await connection.send_realtime(types.ActivityStart())
     model.says.put_nowait(text("Yes?"))
@@ -176,17 +177,17 @@ async def test_a_mark_of_speech_ends_the_silence_after_a_cut_too(pair: Pair) -> 
     assert heard.content is not None
 
 
-async def test_a_whole_message_is_sent_as_one_and_a_remark_is_not(pair: Pair) -> None:
-    model, connection, ears = pair
+async def test_a_whole_message_completes_the_users_turn_and_a_remark_does_not(pair: Pair) -> None:
+    model, connection, owner = pair
     question, remark = content(types.Part(text="?")), content(types.Part(text="[stop]"))
-    ears.whole.append(question)
+    owner.whole.append(question)
     for each in (question, remark):
         await connection._send_content(each, partial=True)
     await connection.send_content(question)
     assert model.sent == [(question, False), (remark, True), (question, False)]
 
 
-async def test_calls_have_ids_of_the_chat_inside_and_the_models_own_outside(pair: Pair) -> None:
+async def test_call_ids_are_the_chats_inside_and_the_models_outside(pair: Pair) -> None:
     model, connection, _ = pair
     call = types.FunctionCall(id="call_0", name="pay", args={})
     model.says.put_nowait(LlmResponse(content=content(types.Part(function_call=call))))
@@ -212,7 +213,7 @@ async def test_calls_have_ids_of_the_chat_inside_and_the_models_own_outside(pair
         (content(types.Part(text="Hello."), role="model"), None),
     ],
 )
-async def test_nobody_is_answered_for_coming_back(
+async def test_a_history_is_not_answered_when_the_chat_is_opened_again(
     pair: Pair, last: types.Content, added: str | None
 ) -> None:
     model, connection, _ = pair
@@ -223,14 +224,16 @@ async def test_nobody_is_answered_for_coming_back(
     assert added is None or end.parts[0].text == added
 
 
-async def test_a_later_connection_of_a_run_answers_its_history() -> None:
+async def test_a_later_connection_of_a_run_sends_the_history_as_it_is() -> None:
     model = Model()
     question = content(types.Part(text="Hi"))
-    await LiveConnection(model, Ears(), is_first=False).send_history([question])
+    owner = Owner()
+    owner.is_first_connection = False
+    await LiveConnection(model, owner, shape).send_history([question])
     assert model.sent == [[question]]
 
 
-async def test_files_are_put_where_a_content_refers_to_them(pair: Pair) -> None:
+async def test_files_of_a_content_are_shaped(pair: Pair) -> None:
     model, connection, _ = pair
     data = types.FileData(file_uri="artifact://x", mime_type="image/png")
     await connection.send_content(content(types.Part(file_data=data)))
@@ -238,11 +241,11 @@ async def test_files_are_put_where_a_content_refers_to_them(pair: Pair) -> None:
     assert sent.parts[0].text == "shaped"
 
 
-async def test_a_model_that_goes_away_is_told_of(pair: Pair) -> None:
-    model, connection, ears = pair
+async def test_a_model_that_goes_away_is_reported(pair: Pair) -> None:
+    model, connection, owner = pair
     model.says.put_nowait(LlmResponse(go_away=types.LiveServerGoAway(time_left="1s")))
     await received(connection, 1)
-    assert ears.heard == ["going away"]
+    assert owner.recorded == ["going away"]
 
 
 RECONNECTING = [
@@ -253,28 +256,28 @@ RECONNECTING = [
 
 
 @pytest.mark.parametrize("error", RECONNECTING)
-async def test_an_error_after_which_adk_connects_again_stays_what_it_is(
+async def test_an_error_after_which_adk_reconnects_is_raised_as_it_is(
     pair: Pair, error: Exception
 ) -> None:
-    model, connection, ears = pair
+    model, connection, owner = pair
     model.says.put_nowait(error)
     with pytest.raises(type(error)) as raised:
         await received(connection, 1)
     assert raised.value is error
-    assert ears.heard == [error, "connects again"]
+    assert owner.recorded == [error, "reconnects"]
 
 
-async def test_any_other_error_has_no_words_and_is_told_to_the_log_alone(pair: Pair) -> None:
-    model, connection, ears = pair
+async def test_any_other_error_is_redacted_and_reported(pair: Pair) -> None:
+    model, connection, owner = pair
     error = errors.APIError(500, {"message": "words-of-a-provider"})
     model.says.put_nowait(error)
     with pytest.raises(ModelFailed) as raised:
         await received(connection, 1)
     assert "words-of-a-provider" not in str(raised.value)
-    assert ears.heard == [error, "ends"]
+    assert owner.recorded == [error, "ends"]
 
 
-async def test_what_cannot_be_sent_ends_the_reception(pair: Pair) -> None:
+async def test_a_failed_send_ends_the_reception(pair: Pair) -> None:
     model, connection, _ = pair
     model.refusal = LookupError("words-of-a-provider")
     await connection.send_content(content(types.Part(text="Hi")))
@@ -282,18 +285,18 @@ async def test_what_cannot_be_sent_ends_the_reception(pair: Pair) -> None:
         await received(connection, 1)
 
 
-async def test_a_connection_that_cannot_be_opened_fails_without_words() -> None:
+async def test_the_error_of_a_refused_connection_is_redacted() -> None:
     @asynccontextmanager
     async def connected(_: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
         raise LookupError("words-of-a-provider")
         yield Model()
 
-    ears = Ears()
+    owner = Owner()
     with pytest.raises(ModelFailed) as raised:
-        async with listened_to(connected, LlmRequest(), ears):
+        async with open_connection(connected, LlmRequest(), owner, shape):
             pass
     assert "words-of-a-provider" not in str(raised.value)
-    assert isinstance(ears.heard[0], LookupError)
+    assert isinstance(owner.recorded[0], LookupError)
 
 
 async def test_closing_reaches_the_model(pair: Pair) -> None:

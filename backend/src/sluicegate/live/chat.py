@@ -1,4 +1,4 @@
-"""Opening chats live: one socket for a chat, and a bound on all of them."""
+"""A chat that is open live: its socket's requests, audio and frames, and decisions."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.resources import EngineResources
     from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.live.context import LiveOptions
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.supervisor import LiveRunSession
     from sluicegate.wire.chunks import BaseChunk
@@ -41,28 +42,39 @@ if TYPE_CHECKING:
     from sluicegate.wire.live_frames import LiveClientFrame
     from sluicegate.wire.requests import ChatRequest
 
+ANOTHER_CHAT: Final = "This socket is open for another chat; open one for this chat."
+NOT_MARKED: Final = "Open the socket with activity=client to mark where speech begins and ends."
+
 
 class OpenChat(Protocol):
-    """A chat that is open live, as its socket sees it."""
+    """A chat that is open live, as its socket uses it."""
 
     @property
-    def out(self) -> Outbox:
-        """What goes out to the socket beside the answers to its requests."""
+    def outbox(self) -> Outbox:
+        """The frames and audio that answer no request."""
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
-        """Take a request of the socket; raises RequestError."""
+        """Begin or continue an exchange.
+
+        Raises:
+            RequestError: nothing has changed.
+        """
 
     async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
-        """What the frame asks for from its beginning, or None when there is nothing."""
+        """Return a message from its beginning, or None if there is nothing to resume."""
 
-    def hear(self, pcm: bytes) -> None:
+    def receive_audio(self, pcm: bytes) -> None:
         """Take PCM16 at 16 kHz."""
 
-    def take(self, frame: LiveClientFrame) -> None:
-        """Take a live frame; raises RequestError."""
+    def receive_frame(self, frame: LiveClientFrame) -> None:
+        """Take an image, a mark of activity or an interruption.
+
+        Raises:
+            RequestError: the frame is refused.
+        """
 
     async def close(self) -> None:
-        """Let go of the chat."""
+        """Close the chat."""
 
 
 async def open_live(
@@ -71,13 +83,9 @@ async def open_live(
     *,
     user: str,
     client: Client,
-    with_audio: bool,
-    marked_by_client: bool,
+    options: LiveOptions,
 ) -> OpenChat:
-    """Open a chat live; whoever does so closes it again.
-
-    ``with_audio``: the client plays what the model says. ``marked_by_client``: it says when the
-    user speaks; else the model listens for that.
+    """Open a chat live; the caller closes it.
 
     Raises:
         HeldElsewhere: the chat is open live already, or being answered.
@@ -85,30 +93,32 @@ async def open_live(
     """
     parts = engine.parts
     chat = ChatKey(parts.app, user, chat_id)
-    _admit(parts, user)
+    _check_limits(parts, user)
     owner = f"{PROCESS}:live-{secrets.token_hex(8)}"
     fence = await parts.turns.lease(chat, owner)
-    tape = parts.tape
-    note = None if tape is None else functools.partial(tape.frame, chat, sender="server")
-    out = Outbox(with_audio=with_audio, note=note)
-    hold = LiveContext(parts, chat, owner, fence, client, out, lambda: engine.alone(chat))
+    recorder = parts.tape
+    record = None if recorder is None else functools.partial(recorder.frame, chat, sender="server")
+    outbox = Outbox(with_audio=options.with_audio, record=record)
+    context = LiveContext(
+        parts, chat, owner, fence, client, outbox, lambda: engine.alone(chat), options
+    )
     try:
         if await parts.log.load(chat) is None:
             await parts.log.create(chat)
     except BaseException:
         await asyncio.shield(parts.turns.release(chat, owner, fence))
         raise
-    live = LiveChat(engine, hold, marked_by_client=marked_by_client)
+    live = LiveChat(engine, context)
     parts.turns.holders.add(chat, live)
     try:
-        await live.begin()
+        await live.open()
     except BaseException:
         await live.close()
         raise
     return live
 
 
-def _admit(parts: EngineResources, user: str) -> None:
+def _check_limits(parts: EngineResources, user: str) -> None:
     holders = parts.turns.holders
     if holders.count() >= parts.options.max_live_chats:
         raise Unavailable("The server is busy; try again in a moment.", retry_after=5)
@@ -116,127 +126,120 @@ def _admit(parts: EngineResources, user: str) -> None:
         raise TooManyRequests("Too many of your chats are open live; close one.", retry_after=5)
 
 
-ANOTHER_CHAT: Final = "This socket is open for another chat; open one for this chat."
-NOT_MARKED: Final = "Open the socket with activity=client to mark where speech begins and ends."
-
-
 class LiveChat:
-    """A chat in which one socket speaks and listens; decisions come from everywhere."""
+    """An open live chat with one socket; implements `ChatOwner` and `OpenChat`."""
 
-    def __init__(self, engine: ChatEngine, hold: LiveContext, *, marked_by_client: bool) -> None:
-        """Take a chat whose lease is held. ``marked_by_client``: who says when somebody speaks."""
+    def __init__(self, engine: ChatEngine, context: LiveContext) -> None:
         self._engine = engine
-        self._hold = hold
-        self._marked_by_client = marked_by_client
-        self._runs = LiveRunSupervisor(
-            hold, release=self._release, marked_by_client=marked_by_client
-        )
+        self._context = context
+        self._runs = LiveRunSupervisor(context, release=self._release)
         self._closing: asyncio.Task[None] | None = None
 
     @property
     def owner(self) -> str:
-        """Who holds the lease and claims calls."""
-        return self._hold.owner
+        """The owner of the lease and of the chat's claims."""
+        return self._context.owner
 
     @property
-    def out(self) -> Outbox:
-        """What goes out to the socket beside the answers to its requests."""
-        return self._hold.out
+    def outbox(self) -> Outbox:
+        """The frames and audio that answer no request."""
+        return self._context.outbox
 
-    async def begin(self) -> None:
-        """Begin the run."""
-        await self._runs.begin()
+    async def open(self) -> None:
+        """Start the first run."""
+        await self._runs.start()
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
-        """Take a request of the socket.
+        """Begin or continue an exchange.
 
         Raises:
             RequestError: nothing has changed.
         """
         self._check(request.chat_id, user)
-        self._hold.client = client
+        self._context.client = client
         return await self._engine.start(request, user=user, client=client, by=self)
 
     async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
-        """The running message from its beginning, or the one that is named (section 7)."""
+        """Return the running message from its beginning, or the one that is named (section 7)."""
         chat_id, message_id = frame.chat_id, frame.message_id
         self._check(chat_id, user)
-        self._hold.client = client
-        running = self._hold.parts.turns.running(self._hold.chat)
+        self._context.client = client
+        parts, chat = self._context.parts, self._context.chat
+        running = parts.turns.running(chat)
         if running is not None and message_id in (None, running.stamp.message):
             return await self._engine.resume(chat_id, user=user, client=client)
         if message_id is None:
             return None
-        log = await self._hold.parts.chat_log(self._hold.chat)
-        named = next((e for e in log.exchanges if e.message_id == message_id), None)
-        if named is None:
+        log = await parts.chat_log(chat)
+        exchange = next((e for e in log.exchanges if e.message_id == message_id), None)
+        if exchange is None:
             return None
-        rebuilt = log.rebuild(named)
+        rebuilt = log.rebuild(exchange)
         if not resumable(rebuilt, major=client.major):
             return None
         reader = stored(rebuilt, 0, major=client.major)
         return self._engine.resumed(reader, chat_id, user=user, client=client)
 
-    def hear(self, pcm: bytes) -> None:
-        """Let the model hear PCM16 at 16 kHz."""
-        self._hold.note(pcm)
-        if not self._talk.run.is_over:
-            self._talk.run.hear(pcm)
+    def receive_audio(self, pcm: bytes) -> None:
+        """Send PCM16 at 16 kHz to the model."""
+        self._context.record(pcm)
+        if not self._session.run.is_over:
+            self._session.run.send_audio(pcm)
 
-    def take(self, frame: LiveClientFrame) -> None:
-        """Take a picture, a mark of who speaks, or the wish that the model be silent.
+    def receive_frame(self, frame: LiveClientFrame) -> None:
+        """Take an image, a mark of activity or an interruption.
 
         Raises:
-            Malformed: the client marks what the model listens for itself.
+            Malformed: the model detects activity itself.
         """
-        if isinstance(frame, ActivityFrame) and not self._marked_by_client:
+        if isinstance(frame, ActivityFrame) and not self._context.options.marked_by_client:
             raise Malformed(NOT_MARKED)
-        self._hold.note(live_client_frame_members(frame))
-        run = self._talk.run
+        self._context.record(live_client_frame_members(frame))
+        run = self._session.run
         match frame:
             case InterruptFrame():
-                self._talk.interrupt()
+                self._session.interrupt()
             case ActivityFrame(begins=begins) if not run.is_over:
-                run.mark(begins=begins)
+                run.send_activity(begins=begins)
             case ImageFrame(media_type=media_type, data=data) if not run.is_over:
-                run.see(data, media_type)
+                run.send_image(data, media_type)
 
     async def say(self, plan: NewExchange, release: ReleasePolicy, client: Client) -> TurnReader:
-        """Begin an exchange with a text that came to the socket; what waits is superseded (A5).
+        """Begin an exchange with a text of the socket; waiting calls are superseded (A5).
 
         Raises:
             RequestError: nothing has changed.
         """
-        hold, parts = self._hold, self._hold.parts
+        context, parts = self._context, self._context.parts
         if plan.rewound or plan.message is None:
             raise NotRewindable
-        parts.turns.admit(hold.chat.user)
-        content = await question_content(parts.files, hold.chat, plan.message)
-        async with hold.lock:
-            opening = await self._make_way(plan)
-            talk = self._talk
-            if talk.run.is_over:
+        parts.turns.admit(context.chat.user)
+        content = await question_content(parts.files, context.chat, plan.message)
+        async with context.lock:
+            opening = await self._supersede(plan)
+            session = self._session
+            run, queue = session.run, session.queue
+            if run.is_over:
                 raise Unavailable
-            exchange = talk.line.made(plan.user_message_id, release, spoken=False)
+            exchange = queue.create(plan.user_message_id, release, spoken=False)
             exchange.is_announced = exchange.has_question = True
-            talk.line.exchanges.append(exchange)
             stamp = exchange.current.stamp
-            setup = TurnSetup(talk.line.key(exchange), stamp, release, opening=opening)
+            setup = TurnSetup(queue.key(exchange), stamp, release, opening=opening)
             try:
-                reader = await talk.line.play(exchange, setup, major=client.major)
+                reader = await queue.publish(exchange, setup, major=client.major)
             except BaseException:
-                talk.line.drop(exchange)
+                queue.drop(exchange)
                 raise
-            talk.floor.asked(exchange)
+            queue.turn_taking.expect_answer(exchange)
             question = Event(
-                invocation_id=talk.run.invocation,
+                invocation_id=run.invocation,
                 author="user",
                 content=content,
                 custom_metadata=stamp.as_metadata(),
             )
-            await talk.run.store(question)
-            await parts.chats.touch(hold.chat, title=title_of(content))
-            talk.run.say(content)
+            await run.store(question)
+            await parts.chats.touch(context.chat, title=title_of(content))
+            run.send_message(content)
         return reader
 
     async def go_on(
@@ -248,71 +251,72 @@ class LiveChat:
         *,
         own: bool,
     ) -> TurnReader | None:
-        """Let an exchange go on whose calls are all decided; None when nothing waits for that."""
-        async with self._hold.lock:
-            talk = self._talk
-            name = plan.exchange.exchange.message_id
-            known = (each for each in talk.line.exchanges if each.message == name)
-            exchange = next(known, None)
-            if exchange is None or exchange.is_foreign:
-                return await self._runs.answer_before(log, plan, release, client, own=own)
-            running = talk.line.running(exchange)
+        """Continue an exchange whose calls are all decided; None if it does not wait."""
+        async with self._context.lock:
+            queue = self._session.queue
+            message = plan.exchange.exchange.message_id
+            exchange = next((e for e in queue.exchanges if e.message == message), None)
+            if exchange is None or exchange.is_earlier:
+                return await self._runs.continue_earlier(log, plan, release, client, own=own)
+            running = queue.running(exchange)
             if running is not None:
-                return await self._hold.parts.turns.reader(running, major=client.major)
-            if exchange.phase != "waits" or len(exchange.to_play) > 1:
+                return await self._context.parts.turns.reader(running, major=client.major)
+            if exchange.phase != "waiting" or len(exchange.unpublished) > 1:
                 return None
-            await talk.asks.read()
+            await self._session.pending.read()
             exchange.is_announced = own
-            reader = await talk.going_on.answered(exchange, log, plan, release, major=client.major)
+            reader = await self._session.continuation.continue_exchange(
+                exchange, log, plan, release, major=client.major
+            )
             if reader is not None:
-                talk.line.flush(exchange)
-                talk.line.announce(exchange)
+                queue.show(exchange)
             return reader
 
     async def stop(self) -> None:
-        """Stop the running turn, or supersede what waits."""
-        running = self._hold.parts.turns.running(self._hold.chat)
+        """Stop the running turn, or supersede the calls that wait."""
+        turns = self._context.parts.turns
+        running = turns.running(self._context.chat)
         if running is not None:
-            await self._hold.parts.turns.stop(running)
+            await turns.stop(running)
             return
-        async with self._hold.lock:
-            head = self._talk.line.head
-            if head is not None and head.phase == "waits":
-                await self._close(head)
-                await self._talk.asks.read()
-                await self._talk.line.step()
+        async with self._context.lock:
+            head = self._session.queue.head
+            if head is not None and head.phase == "waiting":
+                await self._close_exchange(head)
+                await self._session.pending.read()
+                await self._session.queue.advance_locked()
 
     async def close(self) -> None:
-        """Let go of the chat: waiting calls go on waiting, claimed ones come to their end."""
+        """Close the chat after its claimed calls; calls that wait keep waiting."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._runs.close())
         await asyncio.shield(self._closing)
 
     def _check(self, chat_id: str, user: str) -> None:
-        if (user, chat_id) != (self._hold.chat.user, self._hold.chat.chat):
+        if (user, chat_id) != (self._context.chat.user, self._context.chat.chat):
             raise Malformed(ANOTHER_CHAT)
 
     @property
-    def _talk(self) -> LiveRunSession:
-        return self._runs.now
+    def _session(self) -> LiveRunSession:
+        return self._runs.current
 
     def _release(self) -> ReleasePolicy:
-        return self._engine.release_for(self._hold.client)
+        return self._engine.release_for(self._context.client)
 
-    async def _make_way(self, plan: NewExchange) -> Sequence[BaseChunk]:
-        """Close what waits, and end what was said meanwhile; returns what becomes of the cards."""
-        head = self._talk.line.head
+    async def _supersede(self, plan: NewExchange) -> Sequence[BaseChunk]:
+        """Close the exchange that waits and end what follows it; return the cards' chunks."""
+        head = self._session.queue.head
         if head is None:
             return ()
-        if head.phase != "waits":
+        if head.phase != "waiting":
             raise TurnRunning("This chat is still being answered; wait or stop it first.")
-        cards = await self._close(head, plan)
-        await self._talk.clear()
+        cards = await self._close_exchange(head, plan)
+        await self._session.close_exchanges()
         return cards
 
-    async def _close(
-        self, head: LiveExchange, plan: NewExchange | None = None
+    async def _close_exchange(
+        self, exchange: LiveExchange, plan: NewExchange | None = None
     ) -> Sequence[BaseChunk]:
-        if not head.is_foreign:
-            return await self._talk.going_on.close(head)
-        return await self._runs.close_before(plan)
+        if exchange.is_earlier:
+            return await self._runs.close_earlier(plan)
+        return await self._session.continuation.close(exchange)

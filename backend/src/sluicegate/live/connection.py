@@ -1,4 +1,8 @@
-"""The tools of a live run: copies that keep neither the model nor the server from going on."""
+"""The connection of a live run to its model, and the copies of tools that the run executes.
+
+`LiveConnection` stands between ADK and the model's own connection: it can interrupt or mute the
+model, renames calls, and keeps the text of a provider's errors out of spans and sessions.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,6 @@ import asyncio
 import copy
 import inspect
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.adk.models.llm_response import LlmResponse
@@ -23,43 +26,272 @@ from sluicegate.adk_private import (
 from sluicegate.engine.models.redact_errors import ModelFailed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from typing import TypeAlias
 
-    from google.adk.models.base_llm import BaseLlm
     from google.adk.models.base_llm_connection import BaseLlmConnection, RealtimeInput
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.engine.guard.guard import Connecting
-    from sluicegate.live.run import LiveRun
 
-_ADKS_OWN: Final = frozenset(
+    Shape: TypeAlias = Callable[[list[types.Content]], Awaitable[list[types.Content]]]
+    """Puts the files that contents refer to into the form that the model reads."""
+
+LATE_OUTPUT: Final = 2.0
+"""Seconds after an interruption in which output of the model still belongs to the old answer."""
+
+ASKED: Final = "I have asked the user to allow this, and am waiting for the answer."
+LISTENING: Final = "I am listening."
+"""Ends of a history that the model does not answer when the user opens the chat again."""
+
+_RECONNECTS: Final = (1000, 1006, 1011)
+"""ADK: after errors with these codes it connects again, if the model gave it a handle."""
+
+_ADK_CONTROL_TOOLS: Final = frozenset(
     {"transfer_to_agent", "task_completed", "finish_task", "exit_loop", "stop_streaming"}
 )
-"""ADK: it acts on the results of these only where its receiving loop has made them itself."""
+"""ADK: it acts on results of these only where its receiving loop has called the tool itself."""
+
+_TOOL_THREADS: Final = 4
+
+_END: Final = object()
 
 
-def copy_tools(tools: dict[str, BaseTool], *, beside: bool) -> None:
-    """Put copies in place of the tools of a request whose declarations are made already.
+class ConnectionOwner(Protocol):
+    """What a connection needs of its run."""
 
-    ``beside``: ADK runs them beside its receiving loop, so that the model is heard meanwhile.
+    @property
+    def is_first_connection(self) -> bool:
+        """Whether the run has not been connected before."""
+
+    def connected(self, connection: LiveConnection) -> None:
+        """Use a connection from now on."""
+
+    def going_away(self) -> None:
+        """The model will end the connection; ADK opens the next one."""
+
+    def failed(self, error: Exception) -> None:
+        """Note the error of a connection."""
+
+    async def before_end(self, *, reconnects: bool) -> None:
+        """Prepare for the end of the run, or of the connection if ADK ``reconnects``."""
+
+    def is_whole(self, content: types.Content) -> bool:
+        """Whether a content that ADK takes for a part of a message is a whole one."""
+
+    def chat_call_id(self, call_id: str) -> str:
+        """Return the chat's id for a call that the model has named."""
+
+    def model_call_id(self, call_id: str) -> str:
+        """Return the model's id of a call of the chat."""
+
+
+@asynccontextmanager
+async def open_connection(
+    connect: Callable[[LlmRequest], Connecting],
+    request: LlmRequest,
+    owner: ConnectionOwner,
+    shape: Shape,
+) -> AsyncGenerator[BaseLlmConnection, None]:
+    """Connect to the model.
+
+    Raises:
+        ModelFailed: The model refuses the connection.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            inner = await stack.enter_async_context(connect(request))
+        except Exception as error:  # noqa: BLE001 - whatever a provider raises has words
+            raise _redacted(error, owner) from None
+        connection = LiveConnection(inner, owner, shape)
+        owner.connected(connection)
+        yield connection
+
+
+class LiveConnection(PartialContentConnection):
+    """Passes on what ADK sends, and what the model says until it is interrupted."""
+
+    def __init__(self, inner: BaseLlmConnection, owner: ConnectionOwner, shape: Shape) -> None:
+        self._inner = inner
+        self._owner = owner
+        self._shape = shape
+        self._is_first = owner.is_first_connection
+        self._received: asyncio.Queue[Any] = asyncio.Queue()
+        self._partial = _PartialOutput()
+        self._drops_output_until = 0.0
+        self._is_muted = False
+        self.continues_turn = continues_after_result(inner)
+        """ADK: a Gemini 3 continues its turn after a tool result."""
+
+    def interrupt(self) -> None:
+        """End the output of the model; the rest of it is dropped."""
+        self.end_output(self)
+        self._drops_output_until = asyncio.get_running_loop().time() + LATE_OUTPUT
+
+    def end_output(self, source: LiveConnection) -> None:
+        """Complete the partial output of this connection, or of the one that it replaces."""
+        for response in source._partial.complete():
+            self._received.put_nowait(response)
+        self._received.put_nowait(LlmResponse(interrupted=True))
+
+    def mute(self) -> None:
+        """Drop all further output of the model."""
+        self._is_muted = True
+
+    async def send_history(self, history: list[types.Content]) -> None:
+        """Send the history so that the model does not answer it when the chat is opened again."""
+        last = history[-1] if history else None
+        if self._is_first and last is not None and last.role == "user":
+            # ADK: it has the model answer a history that ends with the user, or with a result, and
+            # the placeholder of a call that waits is one.
+            text = types.Part(text=ASKED if _has_results(last) else LISTENING)
+            history = [*history, types.Content(role="model", parts=[text])]
+        await self._send(self._inner.send_history(await self._with_files(history)))
+
+    async def send_partial(self, content: types.Content, *, partial: bool) -> None:
+        """Send a content; ``partial``: the user's turn continues, unless it is a whole message."""
+        is_whole = not partial or self._owner.is_whole(content)
+        if is_whole:
+            # Output from now on answers this content.
+            self._drops_output_until = 0.0
+        [content] = await self._with_files([self._with_model_ids(content)])
+        await self._send(send_content(self._inner, content, partial=not is_whole))
+
+    async def send_realtime(self, blob: RealtimeInput) -> None:
+        """Send audio, an image or a mark of activity."""
+        if isinstance(blob, types.ActivityStart):
+            self._drops_output_until = 0.0
+        await self._send(self._inner.send_realtime(blob))  # type: ignore[arg-type]
+
+    async def receive(self) -> AsyncGenerator[LlmResponse, None]:
+        """Yield the model's output up to the end of one ``receive`` of its own connection."""
+        reading = asyncio.create_task(self._read())
+        try:
+            while (item := await self._received.get()) is not _END:
+                if isinstance(item, Exception):
+                    error = _redacted(item, self._owner)
+                    await self._owner.before_end(reconnects=error is item)
+                    raise error from None
+                yield item
+        finally:
+            reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await reading
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._inner.close()
+
+    async def _send(self, sending: Awaitable[None]) -> None:
+        try:
+            await sending
+        except Exception as error:  # noqa: BLE001 - ADK would go on without a sender
+            self._received.put_nowait(error)
+
+    async def _read(self) -> None:
+        try:
+            async for response in self._inner.receive():
+                if response.go_away:
+                    self._owner.going_away()
+                if not self._is_dropped(response):
+                    self._partial.add(response)
+                    self._rename_calls(response)
+                    await self._received.put(response)
+        except Exception as error:  # noqa: BLE001 - `receive` raises it
+            await self._received.put(error)
+        else:
+            await self._received.put(_END)
+
+    def _is_dropped(self, response: LlmResponse) -> bool:
+        if self._is_muted:
+            return True
+        if asyncio.get_running_loop().time() >= self._drops_output_until:
+            return False
+        if response.interrupted or response.turn_complete:
+            self._drops_output_until = 0.0
+            return True
+        return bool(response.content or response.output_transcription)
+
+    async def _with_files(self, contents: list[types.Content]) -> list[types.Content]:
+        return await self._shape(contents) if any(map(_has_files, contents)) else contents
+
+    def _rename_calls(self, response: LlmResponse) -> None:
+        for part in (response.content and response.content.parts) or ():
+            if part.function_call is not None and part.function_call.id:
+                part.function_call.id = self._owner.chat_call_id(part.function_call.id)
+
+    def _with_model_ids(self, content: types.Content) -> types.Content:
+        """Return the content with the model's ids of the calls that it has results of."""
+        if not _has_results(content):
+            return content
+        fresh = content.model_copy(deep=True)
+        for part in fresh.parts or []:
+            if part.function_response is not None and part.function_response.id:
+                model_id = self._owner.model_call_id(part.function_response.id)
+                part.function_response.id = model_id
+        return fresh
+
+
+class _PartialOutput:
+    """The text and the transcript that the model has begun and not completed."""
+
+    def __init__(self) -> None:
+        self._transcript = ""
+        self._text = ""
+        self._is_thought = False
+
+    def add(self, response: LlmResponse) -> None:
+        transcription = response.output_transcription
+        if transcription is not None:
+            more = transcription.text or ""
+            self._transcript = "" if transcription.finished else self._transcript + more
+        parts = (response.content and response.content.parts) or []
+        texts = [part for part in parts if part.text]
+        if not texts:
+            return
+        if not response.partial:
+            self._text = ""
+            return
+        self._text += "".join(part.text or "" for part in texts)
+        self._is_thought = bool(texts[-1].thought)
+
+    def complete(self) -> list[LlmResponse]:
+        """Return it as complete responses, and forget it."""
+        completed: list[LlmResponse] = []
+        if self._text:
+            part = types.Part(text=self._text, thought=self._is_thought or None)
+            content = types.Content(role="model", parts=[part])
+            completed.append(LlmResponse(content=content, partial=False))
+        if self._transcript:
+            transcription = types.Transcription(text=self._transcript, finished=True)
+            completed.append(LlmResponse(output_transcription=transcription, partial=False))
+        self._text = self._transcript = ""
+        return completed
+
+
+def copy_tools(tools: dict[str, BaseTool], *, in_background: bool) -> None:
+    """Replace the tools of a request, whose declarations are complete, by copies for a live run.
+
+    Synchronous functions run in threads. ``in_background``: ADK runs the tools beside its receiving
+    loop, so that the model can speak meanwhile.
     """
     for name, tool in list(tools.items()):
-        if name not in _ADKS_OWN:
-            tools[name] = _copy(tool, beside=beside)
+        if name not in _ADK_CONTROL_TOOLS:
+            tools[name] = _copy_tool(tool, in_background=in_background)
 
 
-def _copy(tool: BaseTool, *, beside: bool) -> BaseTool:
+def _copy_tool(tool: BaseTool, *, in_background: bool) -> BaseTool:
     fresh = copy.copy(tool)
-    if beside:
+    if in_background:
         fresh.behavior = types.Behavior.NON_BLOCKING
     if isinstance(tool, FunctionTool) and _is_synchronous(tool.func):
         run = fresh.run_async
 
         # ADK: its own setting for threads runs coroutines in loops of their own, if it runs live.
         async def run_async(*, args: dict[str, Any], tool_context: ToolContext) -> Any:
-            with tool_threads(_THREADS):
+            with tool_threads(_TOOL_THREADS):
                 return await run(args=args, tool_context=tool_context)
 
         vars(fresh)["run_async"] = run_async
@@ -75,239 +307,11 @@ def _is_synchronous(function: Callable[..., Any]) -> bool:
     )
 
 
-_THREADS: Final = 4
-
-
-STRAGGLING: Final = 2.0
-"""Seconds after a cut in which the model may still say what nobody hears any more."""
-
-ASKED: Final = "I have asked the user to allow this, and am waiting for the answer."
-LISTENING: Final = "I am listening."
-"""What the model has said last, when somebody comes back to a chat in which it had not."""
-
-_RECONNECTS: Final = (1000, 1006, 1011)
-"""ADK: after errors with these codes it connects again, if the model gave it a handle."""
-
-_END: Final = object()
-
-
-class Listener(Protocol):
-    """Who is told of a connection."""
-
-    @property
-    def is_first(self) -> bool:
-        """Whether no connection of the run was before."""
-
-    def opened(self, connection: LiveConnection) -> None:
-        """The model listens."""
-
-    def going_away(self) -> None:
-        """The model will end the connection; ADK opens the next one."""
-
-    def failed(self, error: Exception) -> None:
-        """The model has failed with this."""
-
-    async def ending(self, *, connects_again: bool) -> None:
-        """The connection is about to end the run, or to be replaced where ADK can do that."""
-
-    async def shaped(self, contents: list[types.Content]) -> list[types.Content]:
-        """The contents with the files they refer to, as the model reads them."""
-
-    def is_whole(self, content: types.Content) -> bool:
-        """Whether a content that ADK takes for a part of a message is a whole one."""
-
-    def own_id(self, call_id: str) -> str:
-        """The id of a call in this chat, for the one the model gave it."""
-
-    def models_id(self, call_id: str) -> str:
-        """The other way round."""
-
-
-@asynccontextmanager
-async def listened_to(
-    connected: Callable[[LlmRequest], Connecting], request: LlmRequest, listener: Listener
-) -> AsyncGenerator[BaseLlmConnection, None]:
-    """Connect to the model; whatever it raises has no words of its own."""
-    async with AsyncExitStack() as stack:
-        try:
-            inner = await stack.enter_async_context(connected(request))
-        except Exception as error:  # noqa: BLE001 - whatever a provider raises has words
-            raise _quiet(error, listener) from None
-        connection = LiveConnection(inner, listener, is_first=listener.is_first)
-        listener.opened(connection)
-        yield connection
-
-
-class LiveConnection(PartialContentConnection):
-    """Passes on what ADK sends, and what the model says until it is cut."""
-
-    def __init__(
-        self, inner: BaseLlmConnection, listener: Listener, *, is_first: bool = True
-    ) -> None:
-        """``is_first``: no connection of the run was before it."""
-        self._is_first = is_first
-        self._inner = inner
-        self._listener = listener
-        self._incoming: asyncio.Queue[Any] = asyncio.Queue()
-        self._spoken = _Unfinished()
-        self._deaf_until = 0.0
-        self._is_deaf = False
-        self.one_turn = continues_after_result(inner)
-        """ADK: a Gemini 3 goes on with its turn when the result of a call is there."""
-
-    def cut(self) -> None:
-        """End what the model says: the rest of it is not heard."""
-        self.end_what_was_said(self)
-        self._deaf_until = asyncio.get_running_loop().time() + STRAGGLING
-
-    def end_what_was_said(self, before: LiveConnection) -> None:
-        """End what the model has begun to say, on this connection or the one before it."""
-        for response in before._spoken.whole():
-            self._incoming.put_nowait(response)
-        self._incoming.put_nowait(LlmResponse(interrupted=True))
-
-    def deafen(self) -> None:
-        """Hear nothing that the model says any more."""
-        self._is_deaf = True
-
-    async def send_history(self, history: list[types.Content]) -> None:
-        """Pass on the history; who has just come has not asked anything yet."""
-        last = history[-1] if history else None
-        if self._is_first and last is not None and last.role == "user":
-            # ADK: it has the model answer a history that ends with the user, or with a result, and
-            # the placeholder of a call that waits is one.
-            words = ASKED if _answers(last) else LISTENING
-            text = types.Part(text=words)
-            history = [*history, types.Content(role="model", parts=[text])]
-        await self._said(self._inner.send_history(await self._shaped(history)))
-
-    async def send_partial(self, content: types.Content, *, partial: bool) -> None:
-        """Pass on a content; ``partial``: more of the user's turn follows."""
-        is_whole = not partial or self._listener.is_whole(content)
-        if is_whole:
-            # What is said from now on answers this.
-            self._deaf_until = 0.0
-        [content] = await self._shaped([self._with_models_ids(content)])
-        await self._said(send_content(self._inner, content, partial=not is_whole))
-
-    async def send_realtime(self, blob: RealtimeInput) -> None:
-        """Pass on audio, a picture or a mark of activity."""
-        if isinstance(blob, types.ActivityStart):
-            self._deaf_until = 0.0
-        await self._said(self._inner.send_realtime(blob))  # type: ignore[arg-type]
-
-    async def receive(self) -> AsyncGenerator[LlmResponse, None]:
-        """What the model says, up to the end of one of the model's own receptions."""
-        hearing = asyncio.create_task(self._hear())
-        try:
-            while (found := await self._incoming.get()) is not _END:
-                if isinstance(found, Exception):
-                    error = _quiet(found, self._listener)
-                    await self._listener.ending(connects_again=error is found)
-                    raise error from None
-                yield found
-        finally:
-            hearing.cancel()
-            with suppress(asyncio.CancelledError):
-                await hearing
-
-    async def close(self) -> None:
-        """Close the connection."""
-        await self._inner.close()
-
-    async def _said(self, sending: Any) -> None:
-        try:
-            await sending
-        except Exception as error:  # noqa: BLE001 - ADK would go on without a sender
-            self._incoming.put_nowait(error)
-
-    async def _hear(self) -> None:
-        try:
-            async for response in self._inner.receive():
-                if response.go_away:
-                    self._listener.going_away()
-                if not self._is_lost(response):
-                    self._spoken.note(response)
-                    self._rename(response)
-                    await self._incoming.put(response)
-        except Exception as error:  # noqa: BLE001 - whoever receives raises it
-            await self._incoming.put(error)
-        else:
-            await self._incoming.put(_END)
-
-    def _is_lost(self, response: LlmResponse) -> bool:
-        """Whether nobody hears this any more."""
-        if self._is_deaf:
-            return True
-        if asyncio.get_running_loop().time() >= self._deaf_until:
-            return False
-        if response.interrupted or response.turn_complete:
-            self._deaf_until = 0.0
-            return True
-        return bool(response.content or response.output_transcription)
-
-    async def _shaped(self, contents: list[types.Content]) -> list[types.Content]:
-        return await self._listener.shaped(contents) if any(map(_refers, contents)) else contents
-
-    def _rename(self, response: LlmResponse) -> None:
-        for part in (response.content and response.content.parts) or ():
-            if part.function_call is not None and part.function_call.id:
-                part.function_call.id = self._listener.own_id(part.function_call.id)
-
-    def _with_models_ids(self, content: types.Content) -> types.Content:
-        """The content with the model's own ids of the calls it answers."""
-        parts = content.parts or []
-        if not any(part.function_response for part in parts):
-            return content
-        fresh = content.model_copy(deep=True)
-        for part in fresh.parts or []:
-            if part.function_response is not None and part.function_response.id:
-                models_id = self._listener.models_id(part.function_response.id)
-                part.function_response.id = models_id
-        return fresh
-
-
-class _Unfinished:
-    """What was said of a text or a transcript whose whole has not come yet."""
-
-    def __init__(self) -> None:
-        self._transcript = ""
-        self._text = ""
-        self._is_thought = False
-
-    def note(self, response: LlmResponse) -> None:
-        said = response.output_transcription
-        if said is not None:
-            self._transcript = "" if said.finished else self._transcript + (said.text or "")
-        parts = (response.content and response.content.parts) or []
-        texts = [part for part in parts if part.text]
-        if not texts:
-            return
-        if not response.partial:
-            self._text = ""
-            return
-        self._text += "".join(part.text or "" for part in texts)
-        self._is_thought = bool(texts[-1].thought)
-
-    def whole(self) -> list[LlmResponse]:
-        """The same as wholes, which are then known."""
-        found: list[LlmResponse] = []
-        if self._text:
-            part = types.Part(text=self._text, thought=self._is_thought or None)
-            content = types.Content(role="model", parts=[part])
-            found.append(LlmResponse(content=content, partial=False))
-        if self._transcript:
-            spoken = types.Transcription(text=self._transcript, finished=True)
-            found.append(LlmResponse(output_transcription=spoken, partial=False))
-        self._text = self._transcript = ""
-        return found
-
-
-def _answers(content: types.Content) -> bool:
+def _has_results(content: types.Content) -> bool:
     return any(part.function_response is not None for part in content.parts or ())
 
 
-def _refers(content: types.Content) -> bool:
+def _has_files(content: types.Content) -> bool:
     """Whether a content refers to files."""
     return any(
         part.file_data is not None
@@ -316,76 +320,11 @@ def _refers(content: types.Content) -> bool:
     )
 
 
-def _quiet(error: Exception, listener: Listener) -> Exception:
-    """The error as ADK needs it: those after which it connects again stay what they are."""
-    listener.failed(error)
+def _redacted(error: Exception, owner: ConnectionOwner) -> Exception:
+    """Return the error that ADK may raise: one after which it connects again stays as it is."""
+    owner.failed(error)
     if isinstance(error, ConnectionClosed):
         return error
     if isinstance(error, errors.APIError) and error.code in _RECONNECTS:
         return error
     return ModelFailed(error)
-
-
-@dataclass(frozen=True, slots=True)
-class Listening:
-    """What is called when the model listens, and when it will go away."""
-
-    ready: Callable[[LiveConnection, LiveConnection | None], None]
-    """Takes the connection, and the one before it."""
-    going_away: Callable[[], None]
-
-
-class Ears:
-    """The listener of one connection (`connection.Listener`)."""
-
-    def __init__(
-        self, run: LiveRun, listening: Listening, model: BaseLlm | None, name: str | None
-    ) -> None:
-        """Take the run that connects, and the model; ``name`` is what the request calls it."""
-        self._run = run
-        self._listening = listening
-        self._model = model
-        self._name = name
-
-    @property
-    def is_first(self) -> bool:
-        """Whether the run has not been connected before."""
-        return self._run.connection is None
-
-    def opened(self, connection: LiveConnection) -> None:
-        """The model listens."""
-        before = self._run.connection
-        self._run.opened(connection)
-        self._listening.ready(connection, before)
-
-    def going_away(self) -> None:
-        """The model will end the connection."""
-        self._listening.going_away()
-
-    def failed(self, error: Exception) -> None:
-        """The model has failed; the log is told what with."""
-        self._run.gate.model_error = error
-
-    async def ending(self, *, connects_again: bool) -> None:
-        """Let claimed calls come to their end: with the run, ADK would cancel them (A1)."""
-        if not (connects_again and self._run.is_resumable):
-            await self._run.await_claimed()
-
-    async def shaped(self, contents: list[types.Content]) -> list[types.Content]:
-        """The contents with the files they refer to."""
-        models = self._run.gate.models
-        if self._model is None:
-            return contents
-        return list((await models.shape(contents, self._model, self._name)).contents)
-
-    def is_whole(self, content: types.Content) -> bool:
-        """Whether a content is a whole message."""
-        return self._run.is_whole(content)
-
-    def own_id(self, call_id: str) -> str:
-        """The id of a call in this chat."""
-        return self._run.own_id(call_id)
-
-    def models_id(self, call_id: str) -> str:
-        """The model's own id of a call."""
-        return self._run.models_id(call_id)

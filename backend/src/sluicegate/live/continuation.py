@@ -1,4 +1,4 @@
-"""How an exchange of a live run goes on that waited, and how it is closed."""
+"""Continues an exchange of a live run once its calls are decided, or closes it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 from google.genai import types
 
-from sluicegate.core.exchanges import notes
 from sluicegate.core.function_responses import delivery
-from sluicegate.core.history import rebuild
 from sluicegate.core.plan import ContinueExchange
 from sluicegate.core.signals import Settled
 from sluicegate.engine.continue_turn import going_on, next_stamp, outputs_of
-from sluicegate.engine.start_turn import TurnSetup, stamp_of
+from sluicegate.engine.start_turn import stamp_of
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.live.router import SILENT
@@ -38,31 +36,30 @@ if TYPE_CHECKING:
 
 
 class LiveContinuation:
-    """Takes exchanges from one turn to the next, through the run."""
+    """Takes exchanges from one turn to the next through the run."""
 
     def __init__(
-        self, hold: LiveContext, line: ExchangeQueue, sorter: EventRouter, asks: PendingApprovals
+        self,
+        context: LiveContext,
+        run: LiveRun,
+        queue: ExchangeQueue,
+        router: EventRouter,
+        pending: PendingApprovals,
     ) -> None:
-        self._hold = hold
-        self._line = line
-        self._sorter = sorter
-        self._asks = asks
+        self._context = context
+        self._run = run
+        self._queue = queue
+        self._router = router
+        self._pending = pending
 
-    async def unasked(self, exchange: LiveExchange) -> TurnSetup:
-        """The next turn of an exchange of which there is more to tell, with nothing answered."""
-        log = await self._hold.parts.chat_log(self._hold.chat)
-        stamp = exchange.to_play[0].stamp
-        rebuilt = self._before(exchange, log)
-        return TurnSetup(self._line.key(exchange), stamp, exchange.release, rebuilt)
-
-    async def decided(self, exchange: LiveExchange) -> TurnReader | None:
-        """Go on with what is decided by now, without a request."""
-        log = await self._hold.parts.chat_log(self._hold.chat)
+    async def continue_decided(self, exchange: LiveExchange) -> TurnReader | None:
+        """Continue with the decisions of the ledger, without a request."""
+        log = await self._context.parts.chat_log(self._context.chat)
         posted = PostedAssistantMessage(exchange.message, (), (), ())
-        plan = ContinueExchange(self._before(exchange, log), posted)
-        return await self.answered(exchange, log, plan, exchange.release, major=7)
+        plan = ContinueExchange(self._queue.rebuild(exchange, log), posted)
+        return await self.continue_exchange(exchange, log, plan, exchange.release, major=7)
 
-    async def answered(
+    async def continue_exchange(
         self,
         exchange: LiveExchange,
         log: ChatLog,
@@ -71,80 +68,65 @@ class LiveContinuation:
         *,
         major: Literal[6, 7],
     ) -> TurnReader | None:
-        """Tell ADK, and the calls that wait, what was decided; None when nothing is left to tell.
+        """Give ADK and the waiting calls their answers; None when there is none to give.
 
         Raises:
-            RequestError, StoreError: the turn is not told; the decisions stay in the ledger.
+            RequestError, StoreError: the turn is not published; the decisions stay in the ledger.
         """
-        hold, run = self._hold, self._run()
-        plan = replace(plan, exchange=self._before(exchange, log))
+        context, run = self._context, self._run
+        plan = replace(plan, exchange=self._queue.rebuild(exchange, log))
         outputs = outputs_of(plan)
-        told = delivery(plan.exchange, log.rows, outputs)
-        if told is None:
+        replies = delivery(plan.exchange, log.rows, outputs)
+        if replies is None:
             return None
-        turn = exchange.to_play[0]
-        stamp = next_stamp(plan, turn.stamp.turn, model=hold.parts.model)
+        turn = exchange.unpublished[0]
+        stamp = next_stamp(plan, turn.stamp.turn, model=context.parts.model)
         turn.stamp = replace(stamp, live=True, after=turn.stamp.after)
-        setup = going_on(log, plan, self._line.key(exchange), turn.stamp, release)
-        run.gate.client_outputs = {**run.gate.client_outputs, **setup.client_outputs}
+        setup = going_on(log, plan, self._queue.key(exchange), turn.stamp, release)
+        run.records.client_outputs.update(setup.client_outputs)
         exchange.is_paused = False
-        asked = [call_id for call_id in exchange.calls if self._asks.is_waiting(call_id)]
-        exchange.calls.update(dict.fromkeys(asked, "runs"))
-        reader = await self._line.play(exchange, setup, major=major)
-        await run.log.append_replies(hold.chat, [*told.appended, told.message], turn.stamp)
+        resumed = [call_id for call_id in exchange.open_calls if self._pending.is_waiting(call_id)]
+        exchange.open_calls.update(dict.fromkeys(resumed, "running"))
+        reader = await self._queue.publish(exchange, setup, major=major)
+        groups = [*replies.appended, replies.message]
+        await run.log.append_replies(context.chat, groups, turn.stamp)
         if outputs:
-            run.answer(replies_content(outputs))
+            run.send_results(replies_content(outputs))
         for output in outputs:
-            self._sorter.settled(exchange, output.id)
+            self._router.settle(exchange, output.id)
         confirmed = {
-            reply.id: reply.response.get("confirmed") is True
-            for reply in (*(each for group in told.appended for each in group), *told.message)
+            reply.id: reply.response.get("confirmed") is True for group in groups for reply in group
         }
         for state in plan.exchange.gate.calls.values():
             if state.ask is not None:
-                yes = confirmed.get(state.ask.confirmation_id, False)
-                self._asks.resolve(state.call.id_in_adk, confirmed=yes)
-        await hold.parts.chats.touch(hold.chat, title=None)
+                is_confirmed = confirmed.get(state.ask.confirmation_id, False)
+                self._pending.resolve(state.call.id_in_adk, confirmed=is_confirmed)
+        await context.parts.chats.touch(context.chat, title=None)
         return reader
 
     async def close(self, exchange: LiveExchange) -> Sequence[BaseChunk]:
-        """Close what an exchange waits for; returns what becomes of its cards (A5, D7)."""
-        hold, run, parts = self._hold, self._run(), self._hold.parts
-        rebuilt = self._before(exchange, await parts.chat_log(hold.chat))
-        await run.drop_calls(list(exchange.calls))
-        closing = OpenCallCloser(parts.ledger, run.log, parts.survey.terms)
-        signals = await closing.close(
-            hold.chat,
+        """Close the waiting calls of an exchange; return the chunks for their cards (A5, D7)."""
+        context, run, parts = self._context, self._run, self._context.parts
+        rebuilt = self._queue.rebuild(exchange, await parts.chat_log(context.chat))
+        await run.cancel_calls(list(exchange.open_calls))
+        closer = OpenCallCloser(parts.ledger, run.log, parts.survey.terms)
+        signals = await closer.close(
+            context.chat,
             rebuilt.gate,
             run.invocation,
             stamp_of(rebuilt.exchange),
             reason="it was superseded.",
         )
-        told = _for_the_model(rebuilt, signals)
-        if told.parts:
-            run.answer(told)
-        cards = await closing.cards(hold.chat, rebuilt.gate, exchange.message)
-        self._line.drop(exchange)
+        results = _silent_results(rebuilt, signals)
+        if results.parts:
+            run.send_results(results)
+        cards = await closer.cards(context.chat, rebuilt.gate, exchange.message)
+        self._queue.drop(exchange)
         return cards
 
-    def _before(self, exchange: LiveExchange, log: ChatLog) -> RebuiltExchange:
-        """The exchange as it was told so far; what has come since is told by its next turn."""
-        stored = next(e for e in log.exchanges if e.message_id == exchange.message)
-        untold = {turn.stamp.turn for turn in exchange.to_play}
-        told = [event for event in stored.events if notes(event).get("turn") not in untold]
-        parts = self._hold.parts
-        files_url = parts.files_url(self._hold.chat)
-        return rebuild(replace(stored, events=told), log.rows, parts.survey, files_url=files_url)
 
-    def _run(self) -> LiveRun:
-        run = self._hold.run
-        if run is None:
-            raise RuntimeError("a live chat is asked to go on before it has begun")
-        return run
-
-
-def _for_the_model(rebuilt: RebuiltExchange, signals: Sequence[Signal]) -> types.Content:
-    """How calls ended that will not run; the model need not answer that."""
+def _silent_results(rebuilt: RebuiltExchange, signals: Sequence[Signal]) -> types.Content:
+    """The outcomes of closed calls, which the model is not to answer."""
     parts: list[types.Part] = []
     for signal in signals:
         if isinstance(signal, Settled):

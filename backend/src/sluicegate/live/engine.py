@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.live.chat import open_live
+from sluicegate.live.context import LiveOptions
 
 if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client
@@ -35,6 +36,5 @@ class LiveEngine(ChatEngine):
             chat_id,
             user=user,
             client=client,
-            with_audio=with_audio,
-            marked_by_client=marked_by_client,
+            options=LiveOptions(with_audio=with_audio, marked_by_client=marked_by_client),
         )

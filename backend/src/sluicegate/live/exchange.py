@@ -1,4 +1,4 @@
-"""An exchange of a live run, and the events of its turns as they come."""
+"""One exchange of a live run, its turns, and the feed of events to each turn."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.runner import RunningTurn
     from sluicegate.wire.live_frames import TranscriptFrame
 
-CallPhase: TypeAlias = Literal["runs", "waits"]
-"""A call without a result: at work, or waiting for a person or a browser."""
+CallPhase: TypeAlias = Literal["running", "waiting"]
+"""A call without a result: it runs, or waits for a decision or for the browser."""
 
-Phase: TypeAlias = Literal["queued", "runs", "waits", "over"]
-"""Behind another exchange; told in a running turn; waiting for an answer; at its end."""
+Phase: TypeAlias = Literal["queued", "running", "waiting", "done"]
+"""Behind another exchange; published by a running turn; between two turns; at its end."""
 
 _END: Final = object()
 
 
-class Feed:
-    """The events of one turn; what ended it says whether it was stopped."""
+class EventFeed:
+    """The events of one turn."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event | Exception | object] = asyncio.Queue()
@@ -38,82 +38,86 @@ class Feed:
         self.ended = asyncio.Event()
 
     def put(self, event: Event) -> None:
-        """The next event; nothing comes after the end."""
+        """Append an event; events after the end are dropped."""
         if not self.ended.is_set():
             self._queue.put_nowait(event)
 
     def end(self, *, stopped: bool = False) -> None:
-        """Nothing follows; the first end counts."""
+        """End the feed, unless it has ended; ``stopped``: the turn was stopped."""
         if not self.ended.is_set():
             self._stopped = stopped
             self.ended.set()
             self._queue.put_nowait(_END)
 
     def fail(self, error: Exception) -> None:
-        """The run has failed; whoever reads raises it."""
+        """End the feed with an error, which `events` raises."""
         if not self.ended.is_set():
             self.ended.set()
             self._queue.put_nowait(error)
 
     async def events(self, turn: RunningTurn) -> AsyncIterator[Event]:
-        """The events of the turn; a turn that was stopped learns it before it ends."""
+        """Yield the events of the turn; a stopped turn has ``abort`` set before the end."""
         while True:
-            found = await self._queue.get()
-            if isinstance(found, Exception):
-                raise found
-            if found is _END:
+            item = await self._queue.get()
+            if isinstance(item, Exception):
+                raise item
+            if item is _END:
                 if self._stopped:
                     turn.abort.set()
                 return
-            yield found  # type: ignore[misc]  # what is left is an event
+            yield item  # type: ignore[misc]  # the other items are events
 
 
 @dataclass(eq=False, slots=True)
 class LiveTurn:
-    """One turn: what marks its events, and where they go."""
+    """One turn: the stamp of its events, their feed and their emission order."""
 
     stamp: TurnStamp
-    feed: Feed = field(default_factory=Feed)
+    feed: EventFeed = field(default_factory=EventFeed)
     order: EmissionOrder = field(default_factory=EmissionOrder)
 
 
 @dataclass(eq=False, slots=True)
 class LiveExchange:
-    """A message of the user, typed or spoken, and its answer.
-
-    ``current`` is the turn that new events belong to, ``to_play`` the turns nobody has told yet.
-    ``calls`` are its calls without a result by ADK's id, ``gated`` all that ever asked,
-    ``asked_before`` those in earlier turns, ``in_browser`` those that run there. ``said`` are the
-    transcripts by role, ``frames`` those of them that may not be told yet.
-    """
+    """A message of the user, typed or spoken, and its answer; calls are named by ADK's ids."""
 
     current: LiveTurn
+    """The turn that new events belong to."""
     release: ReleasePolicy
     spoken: bool
     phase: Phase = "queued"
     is_paused: bool = False
-    """Whether ``current`` waits for an answer before it is told."""
+    """Whether ``current`` is not published before a call has its decision or result."""
     is_done: bool = False
-    """Whether nothing more will be told of it."""
-    is_ending: bool = False
-    """Whether it was stopped, and ends with what the model says now."""
-    is_foreign: bool = False
-    """Whether it waits since before this run; it goes on without it."""
+    """Whether no further event is published."""
+    is_stopping: bool = False
+    """Whether it was stopped, and ends with the model's next interruption."""
+    is_earlier: bool = False
+    """Whether it has been waiting since before this run, and continues outside of it."""
     is_announced: bool = False
+    """Whether the client has the `TurnFrame` of the turn."""
     has_question: bool = False
-    is_heard: bool = False
-    """Whether its question has been told to the client."""
+    """Whether the user's words are complete."""
+    is_transcribed: bool = False
+    """Whether the client has a final transcript of the user's words."""
     has_output: bool = False
-    calls: dict[str, CallPhase] = field(default_factory=dict)
-    gated: set[str] = field(default_factory=set)
-    asked_before: set[str] = field(default_factory=set)
-    in_browser: set[str] = field(default_factory=set)
-    to_play: deque[LiveTurn] = field(default_factory=deque)
-    said: dict[str, list[str]] = field(default_factory=dict)
-    frames: list[TranscriptFrame] = field(default_factory=list)
+    open_calls: dict[str, CallPhase] = field(default_factory=dict)
+    """The calls without a result."""
+    approval_calls: set[str] = field(default_factory=set)
+    """All calls that have requested approval."""
+    earlier_approval_calls: set[str] = field(default_factory=set)
+    """Those of them in earlier turns."""
+    client_calls: set[str] = field(default_factory=set)
+    """The calls that run in the browser."""
+    unpublished: deque[LiveTurn] = field(default_factory=deque)
+    """The turns that are not published yet."""
+    transcripts: dict[str, list[str]] = field(default_factory=dict)
+    """The texts of the transcripts by role; the last one is not final."""
+    held_transcripts: list[TranscriptFrame] = field(default_factory=list)
+    """The transcripts that the release policy holds."""
 
     def __post_init__(self) -> None:
-        self.to_play.append(self.current)
+        self.unpublished.append(self.current)
 
     @property
     def message(self) -> str:
@@ -121,15 +125,15 @@ class LiveExchange:
         return self.current.stamp.message
 
     @property
-    def runs_calls(self) -> bool:
-        """Whether one of its calls is at work."""
-        return "runs" in self.calls.values()
+    def has_running_calls(self) -> bool:
+        """Whether one of its calls runs."""
+        return "running" in self.open_calls.values()
 
     def pause(self) -> LiveTurn:
-        """End the current turn, since it waits; what follows belongs to the next one."""
+        """End the current turn, which waits for a result; later events belong to the next one."""
         ended = self.current
         self.is_paused = True
-        self.asked_before |= self.gated
+        self.earlier_approval_calls |= self.approval_calls
         self.current = LiveTurn(replace(ended.stamp, turn=new_turn_id()))
-        self.to_play.append(self.current)
+        self.unpublished.append(self.current)
         return ended

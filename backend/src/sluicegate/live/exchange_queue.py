@@ -1,7 +1,8 @@
-"""The exchanges of a live chat, one behind the other, and their turns on the wire.
+"""The exchanges of a live run in order, and the turns that publish them.
 
-One exchange is told at a time: those that begin while it waits or runs are kept behind it. A turn
-here is a turn like any other (`RunningTurn`): the same translator, gate, grammar and store.
+One exchange is published at a time; those that begin while it runs or waits are queued behind it.
+Each turn is an ordinary `RunningTurn`, with the same translator, release buffer, grammar and stream
+store, whose events come from the exchange.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import asyncio
 import logging
 import secrets
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from sluicegate.core.exchanges import notes
+from sluicegate.core.history import rebuild
 from sluicegate.core.keys import TurnKey
 from sluicegate.core.release.base import NOT_FINISHED
 from sluicegate.core.signals import Settled
@@ -21,242 +24,274 @@ from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.registry import ENDED
 from sluicegate.engine.turn.session_log import Closed
 from sluicegate.live.exchange import LiveExchange, LiveTurn
-from sluicegate.wire.live_frames import TurnFrame
+from sluicegate.live.turn_taking import TurnTaking
+from sluicegate.wire.live_frames import TranscriptFrame, TurnFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Literal
 
+    from sluicegate.core.history import RebuiltExchange
+    from sluicegate.core.plan import ChatLog
     from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.core.signals import Signal
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.turn.runner import End, RunningTurn
     from sluicegate.live.context import LiveContext
-    from sluicegate.live.turn_taking import TurnTaking
+    from sluicegate.live.run import LiveRun
 
 logger = logging.getLogger("sluicegate")
 
-PATIENCE: Final = 2.0
-"""Seconds in which the end of a turn that was stopped has to come out of the run."""
-
 
 class ExchangeQueue:
-    """Tells exchanges in order; the course of their turns.
-
-    ``goes_on`` prepares the next turn of one that was told already.
-    """
+    """Publishes exchanges in order; implements `TurnCallbacks` for their turns."""
 
     def __init__(
         self,
-        hold: LiveContext,
+        context: LiveContext,
+        run: LiveRun,
         *,
         release: Callable[[], ReleasePolicy],
-        stepped: Callable[[], None],
+        turn_ended: Callable[[], None],
     ) -> None:
-        """``release`` is that of a spoken exchange; ``stepped`` is called after each turn."""
-        self._hold = hold
+        """``release`` returns the policy of a spoken exchange; ``turn_ended`` follows each turn."""
+        self._context = context
+        self._run = run
         self._release = release
-        self._stepped = stepped
-        self._playing: tuple[LiveExchange, RunningTurn] | None = None
-        self._watch: asyncio.Task[None] | None = None
-        self.goes_on: Callable[[LiveExchange], Awaitable[TurnSetup]]
-        self.flush: Callable[[LiveExchange], None]
-        self.floor: TurnTaking
+        self._turn_ended = turn_ended
+        self._published: tuple[LiveExchange, RunningTurn] | None = None
+        self._stop_watch: asyncio.Task[None] | None = None
+        self.turn_taking = TurnTaking(self._begin_spoken, self.first)
         self.exchanges: list[LiveExchange] = []
         self.is_closed = False
+        """Whether no further turn begins by itself."""
 
     @property
     def head(self) -> LiveExchange | None:
-        """The exchange that is told, or waits."""
+        """The exchange that is published, or waits."""
         return self.exchanges[0] if self.exchanges else None
 
     def first(self) -> LiveExchange | None:
-        """The first exchange that is not over for the model."""
-        mine = (each for each in self.exchanges if not each.is_foreign)
-        return next((each for each in mine if not each.is_done), None)
+        """Return the first exchange that the model is not done with."""
+        return next((e for e in self.exchanges if not (e.is_earlier or e.is_done)), None)
 
-    def busy(self) -> LiveExchange | None:
-        """The first exchange that the model answers, or does something for."""
-        mine = (each for each in self.exchanges if not each.is_foreign)
-        return next((each for each in mine if not (each.is_done or each.is_paused)), None)
+    def first_busy(self) -> LiveExchange | None:
+        """Return the first exchange that the model works on."""
+        open_exchanges = (e for e in self.exchanges if not (e.is_earlier or e.is_done))
+        return next((each for each in open_exchanges if not each.is_paused), None)
 
-    def begin(self) -> LiveExchange:
-        """Begin an exchange with what is spoken."""
-        release = self._release()
-        exchange = self.made(f"user-{secrets.token_hex(12)}", release, spoken=True)
+    def create(self, user_message: str, release: ReleasePolicy, *, spoken: bool) -> LiveExchange:
+        """Append an exchange to the queue."""
+        after = self.exchanges[-1].message if self.exchanges else None
+        stamp = self._context.parts.stamp(user_message, release)
+        turn = LiveTurn(replace(stamp, live=True, after=after))
+        exchange = LiveExchange(turn, release, spoken)
         self.exchanges.append(exchange)
-        self._hold.soon(self._hold.parts.chats.touch(self._hold.chat, title=None))
-        self._hold.soon(self.advance())
         return exchange
 
-    def made(self, user_message: str, release: ReleasePolicy, *, spoken: bool) -> LiveExchange:
-        """Make an exchange behind the last one."""
-        after = self.exchanges[-1].message if self.exchanges else None
-        stamp = self._hold.parts.stamp(user_message, release)
-        turn = LiveTurn(replace(stamp, live=True, after=after))
-        return LiveExchange(turn, release, spoken)
-
     async def advance(self) -> None:
-        """Tell the next turn that can be told without a request."""
-        async with self._hold.lock:
-            await self.step()
+        """Publish the next turn that needs no request, if there is one."""
+        async with self._context.lock:
+            await self.advance_locked()
 
-    async def step(self) -> None:
-        """The same for whoever has the lock."""
+    async def advance_locked(self) -> None:
+        """As `advance`; the caller holds the lock."""
         head = self.head
-        if head is None or self._playing is not None or head.is_foreign or self.is_closed:
+        if head is None or self._published is not None or head.is_earlier or self.is_closed:
             return
-        if head.phase == "waits" and not head.to_play[0].feed.ended.is_set():
+        if head.phase == "waiting" and not head.unpublished[0].feed.ended.is_set():
             return
         try:
-            setup = None if head.phase == "queued" else await self.goes_on(head)
+            setup = self.next_setup(head)
+            if head.phase == "waiting":
+                log = await self._context.parts.chat_log(self._context.chat)
+                setup = replace(setup, continues=self.rebuild(head, log))
             head.is_announced = False
-            reader = await self.play(head, setup, major=7)
-        except Exception as error:  # noqa: BLE001 - nobody asked, so nobody can be told
+            reader = await self.publish(head, setup, major=7)
+        except Exception as error:  # noqa: BLE001 - no request waits for the error
             logger.error("a live turn did not begin: %s", describe(error))
             self.drop(head)
             return
         await reader.aclose()
-        self.flush(head)
-        self.announce(head)
+        self.show(head)
 
-    async def play(
-        self, exchange: LiveExchange, setup: TurnSetup | None, *, major: Literal[6, 7]
+    async def publish(
+        self, exchange: LiveExchange, setup: TurnSetup, *, major: Literal[6, 7]
     ) -> TurnReader:
-        """Tell the next turn of an exchange; returns its first reader.
+        """Publish the next turn of an exchange; returns its first reader.
 
         Raises:
-            RequestError, StoreError: it is not told.
+            RequestError, StoreError: the turn is not published.
         """
-        hold, told = self._hold, exchange.to_play[0]
-        key = TurnKey(hold.chat, told.stamp.turn, hold.fence)
-        turn = await prepare_turn(hold.parts, setup or TurnSetup(key, told.stamp, exchange.release))
-        self._bind(turn)
-        if exchange.spoken or hold.out.with_audio:
-            # Whoever listens reads along.
+        context, published = self._context, exchange.unpublished[0]
+        turn = await prepare_turn(context.parts, setup)
+        self._connect_to_run(turn)
+        if exchange.spoken or context.outbox.with_audio:
+            # A user who listens counts as a reader.
             turn.readers += 1
-        exchange.to_play.popleft()
-        exchange.phase = "runs"
-        self._playing = (exchange, turn)
+        exchange.unpublished.popleft()
+        exchange.phase = "running"
+        self._published = (exchange, turn)
         try:
-            reader = await hold.parts.turns.lead(turn, told.feed.events(turn), self, major=major)
+            events = published.feed.events(turn)
+            reader = await context.parts.turns.lead(turn, events, self, major=major)
         except BaseException:
-            self._playing = None
+            self._published = None
             raise
-        self._watch = hold.soon(self._stop_when_told(exchange, told, turn))
+        self._stop_watch = context.spawn(self._finish_stopped(exchange, published, turn))
         return reader
 
     def key(self, exchange: LiveExchange) -> TurnKey:
-        """What names the next turn of an exchange."""
-        stamp = exchange.to_play[0].stamp
-        return TurnKey(self._hold.chat, stamp.turn, self._hold.fence)
+        """Return the key of the next turn of an exchange."""
+        stamp = exchange.unpublished[0].stamp
+        return TurnKey(self._context.chat, stamp.turn, self._context.fence)
+
+    def next_setup(self, exchange: LiveExchange) -> TurnSetup:
+        """Return the setup of the next turn of an exchange, as its first one."""
+        return TurnSetup(self.key(exchange), exchange.unpublished[0].stamp, exchange.release)
 
     def running(self, exchange: LiveExchange) -> RunningTurn | None:
-        """The turn of an exchange that is told now."""
-        return self._playing[1] if self._playing and self._playing[0] is exchange else None
+        """Return the running turn of an exchange."""
+        return self._published[1] if self._published and self._published[0] is exchange else None
+
+    def is_stopping(self, exchange: LiveExchange) -> bool:
+        """Whether no call of an exchange may begin any more."""
+        turn = self.running(exchange)
+        return turn is not None and turn.turn_gate.stopping
+
+    def has_open_calls(self, call_id: str) -> bool:
+        """Whether another call than this one runs or waits."""
+        return any(name != call_id for each in self.exchanges for name in each.open_calls)
+
+    def rebuild(self, exchange: LiveExchange, log: ChatLog) -> RebuiltExchange:
+        """Rebuild an exchange from its published turns."""
+        stored = next(e for e in log.exchanges if e.message_id == exchange.message)
+        unpublished = {turn.stamp.turn for turn in exchange.unpublished}
+        events = [event for event in stored.events if notes(event).get("turn") not in unpublished]
+        parts = self._context.parts
+        files_url = parts.files_url(self._context.chat)
+        return rebuild(replace(stored, events=events), log.rows, parts.survey, files_url=files_url)
+
+    def show(self, exchange: LiveExchange) -> None:
+        """Send the client the transcripts that may be shown, and the announcement of the turn."""
+        self.release_transcripts(exchange)
+        self.announce(exchange)
+
+    def release_transcripts(self, exchange: LiveExchange) -> None:
+        """Send the transcripts that may be shown."""
+        held: list[TranscriptFrame] = []
+        for frame in exchange.held_transcripts:
+            if self._may_show(exchange, frame.role):
+                self._context.outbox.send(frame)
+            else:
+                held.append(frame)
+        exchange.held_transcripts = held
 
     def announce(self, exchange: LiveExchange) -> None:
-        """Say that a turn can be read, once there is something to read it for."""
-        ready = exchange.phase != "queued" and (
-            exchange.is_heard or exchange.is_paused or exchange.is_done
-        )
-        if ready and not exchange.is_announced:
+        """Announce a turn once there is something to read."""
+        has_content = exchange.is_transcribed or exchange.is_paused or exchange.is_done
+        if exchange.phase != "queued" and has_content and not exchange.is_announced:
             exchange.is_announced = True
             stamp = exchange.current.stamp
-            self._hold.out.frame(TurnFrame(stamp.message, stamp.user_message))
-
-    async def ended(self, exchange: LiveExchange) -> None:
-        """Wait until nothing of an exchange is told any more."""
-        turn = self.running(exchange)
-        if turn is not None:
-            await turn.done.wait()
-
-    async def seal(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
-        """Write down what a turn leaves that was stopped or has failed, and close its calls."""
-        exchange = self._playing[0] if self._playing else None
-        run = self._hold.run
-        if exchange is None or run is None:
-            return ()
-        claims = turn.turn_gate.claims
-        if end == "finished":
-            return ()
-        await run.drop_calls(list(exchange.calls))
-        parts, chat = self._hold.parts, self._hold.chat
-        if claims.cut:
-            others = parts.turns.owners() - {self._hold.owner}
-            await parts.ledger.mark_unknown(chat, owners_alive=others)
-            claims.cut.clear()
-        log = parts.log if run.is_over else run.log
-        stamp, invocation = turn.stamp, run.invocation
-        await log.append_unfinished(chat, turn.translator.unfinished(), invocation, stamp)
-        # What is cut ends first: its step is told together with what was asked in it (D2).
-        cut = _cut_calls(turn)
-        await log.append_closings(chat, cut, invocation, stamp)
-        ended = turn.gate.feed_all([Settled(call.state.call.id, NOT_FINISHED) for call in cut])
-        await turn.emit(ended)
-        closing = OpenCallCloser(parts.ledger, log, parts.survey.terms)
-        told = await closing.close(chat, turn.gate, invocation, stamp, reason=ENDED[end])
-        exchange.calls.clear()
-        exchange.is_done = True
-        self.floor.leave(exchange)
-        return told
-
-    def left(self, turn: RunningTurn) -> None:
-        """A turn has ended; the next one may be told."""
-        if self._watch is not None:
-            self._watch.cancel()
-        if self._playing is None:
-            return
-        exchange, self._playing = self._playing[0], None
-        exchange.phase = "waits"
-        if exchange.is_done:
-            self.drop(exchange)
-        self.flush(exchange)
-        self.announce(exchange)
-        self._stepped()
-        self._hold.soon(self.advance())
+            self._context.outbox.send(TurnFrame(stamp.message, stamp.user_message))
 
     def drop(self, exchange: LiveExchange) -> None:
-        """Nothing more is told of an exchange here."""
-        exchange.phase, exchange.is_done = "over", True
-        self.floor.leave(exchange)
+        """Remove an exchange of which nothing more is published."""
+        exchange.phase, exchange.is_done = "done", True
+        self.turn_taking.forget(exchange)
         if exchange in self.exchanges:
             self.exchanges.remove(exchange)
 
-    def _bind(self, turn: RunningTurn) -> None:
-        """Let the turn and the run know each other."""
-        hold = self._hold
-        turn.approval_ttl = hold.approval_ttl
-        turn.turn_gate.owner = hold.owner
-        if hold.run is not None:
-            turn.invocation = hold.run.invocation
-            turn.turn_gate.claims = hold.run.gate.claims
-            turn.turn_gate.remembered = hold.run.gate.remembered
-            turn.turn_gate.claims.overtime = turn.cut
+    async def seal(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
+        """Store what a stopped or failed turn leaves open, and close its calls."""
+        if self._published is None or end == "finished":
+            return ()
+        exchange, run = self._published[0], self._run
+        await run.cancel_calls(list(exchange.open_calls))
+        parts, chat = self._context.parts, self._context.chat
+        if run.records.claims.cut:
+            others = parts.turns.owners() - {self._context.owner}
+            await parts.ledger.mark_unknown(chat, owners_alive=others)
+            run.records.claims.cut.clear()
+        log = parts.log if run.is_over else run.log
+        stamp, invocation = turn.stamp, run.invocation
+        await log.append_unfinished(chat, turn.translator.unfinished(), invocation, stamp)
+        # Cancelled calls end first: their step is emitted with what was requested in it (D2).
+        cancelled = _cancelled_calls(turn)
+        await log.append_closings(chat, cancelled, invocation, stamp)
+        ended = [Settled(call.state.call.id, NOT_FINISHED) for call in cancelled]
+        await turn.emit(turn.gate.feed_all(ended))
+        closer = OpenCallCloser(parts.ledger, log, parts.survey.terms)
+        signals = await closer.close(chat, turn.gate, invocation, stamp, reason=ENDED[end])
+        exchange.open_calls.clear()
+        exchange.is_done = True
+        self.turn_taking.forget(exchange)
+        return signals
 
-    async def _stop_when_told(
-        self, exchange: LiveExchange, told: LiveTurn, turn: RunningTurn
-    ) -> None:
-        await turn.abort.wait()
-        if told.feed.ended.is_set():
+    def left(self, turn: RunningTurn) -> None:
+        """Take the next turn: the last one has ended."""
+        if self._stop_watch is not None:
+            self._stop_watch.cancel()
+        if self._published is None:
             return
-        exchange.is_ending = True
-        run = self._hold.run
-        if run is not None and not run.is_over:
-            self._hold.out.cut()
-            run.cut()
+        exchange, self._published = self._published[0], None
+        exchange.phase = "waiting"
+        if exchange.is_done:
+            self.drop(exchange)
+        self.show(exchange)
+        self._turn_ended()
+        self._context.spawn(self.advance())
+
+    def _begin_spoken(self) -> LiveExchange:
+        context = self._context
+        exchange = self.create(f"user-{secrets.token_hex(12)}", self._release(), spoken=True)
+        context.spawn(context.parts.chats.touch(context.chat, title=None))
+        context.spawn(self.advance())
+        return exchange
+
+    def _may_show(self, exchange: LiveExchange, role: str) -> bool:
+        """Whether transcripts may be shown: those of the model are text under release (D1)."""
+        if exchange.phase == "done":
+            return True
+        if self.head is not exchange:
+            return False
+        if role == "user":
+            return True
+        return exchange.current.stamp.release == "progressive" and not exchange.is_paused
+
+    def _connect_to_run(self, turn: RunningTurn) -> None:
+        """Let a turn share the run's invocation, claims and granted calls."""
+        run = self._run
+        turn.approval_ttl = self._context.approval_ttl
+        turn.invocation = run.invocation
+        turn.turn_gate.owner = self._context.owner
+        turn.turn_gate.claims = run.records.claims
+        turn.turn_gate.remembered = run.records.granted
+        run.records.claims.overtime = turn.cut
+
+    async def _finish_stopped(
+        self, exchange: LiveExchange, published: LiveTurn, turn: RunningTurn
+    ) -> None:
+        """End the feed of a turn that was stopped."""
+        await turn.abort.wait()
+        if published.feed.ended.is_set():
+            return
+        exchange.is_stopping = True
+        if not self._run.is_over:
+            self._context.outbox.discard_audio()
+            self._run.interrupt_model()
         try:
-            async with asyncio.timeout(PATIENCE):
-                await told.feed.ended.wait()
+            async with asyncio.timeout(self._context.timings.stop_grace):
+                await published.feed.ended.wait()
         except TimeoutError:
-            # A tool keeps the run from receiving anything, or there is no connection.
+            # A tool keeps the run from receiving, or there is no connection.
             exchange.is_done = True
-            self.floor.leave(exchange)
-            told.feed.end(stopped=True)
+            self.turn_taking.forget(exchange)
+            published.feed.end(stopped=True)
 
 
-def _cut_calls(turn: RunningTurn) -> list[Closed]:
-    """Calls at work that nobody asks about and that will have no result."""
+def _cancelled_calls(turn: RunningTurn) -> list[Closed]:
+    """The calls that ran without an approval and will have no result."""
     note = {"kind": "error", "text": NOT_FINISHED.text}
     return [
         Closed(state, {"error": NOT_FINISHED.text}, note, was_unanswered=False)

@@ -1,4 +1,4 @@
-"""What goes out to a live socket beside the answers to requests; audio among it can be cut."""
+"""Frames and audio for a live socket that answer no request; audio can be discarded unsent."""
 
 from __future__ import annotations
 
@@ -15,77 +15,85 @@ if TYPE_CHECKING:
 
     from sluicegate.errors import RequestError
 
-    FrameRecorder: TypeAlias = Callable[[dict[str, Any] | bytes], None]
-    """Is told what goes out: the members of a frame, or audio."""
+    Record: TypeAlias = Callable[[dict[str, Any] | bytes], None]
+    """Records the members of a frame, or audio."""
 
 MAX_AUDIO: Final = 16 * 1024 * 1024
-"""Bytes of audio that wait for a client which does not read: over five minutes."""
+"""Bytes of unsent audio: over five minutes."""
+
+LEASE_LOST: Final = 4409
+RUN_FAILED: Final = 1011
+MODEL_ENDED: Final = 1012
+"""Close codes of the socket: another owner has the chat, the run failed, the model ended it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The chat is not live any more: what the client is told, and how its socket is closed."""
+class ChatEnded:
+    """The end of the live chat: the error for the client, and the socket's close code."""
 
     error: RequestError
     close_code: int
 
 
 if TYPE_CHECKING:
-    Outgoing: TypeAlias = LiveServerFrame | Ended | bytes
-    """A frame, the end, or PCM16 at 24 kHz."""
+    Outgoing: TypeAlias = LiveServerFrame | ChatEnded | bytes
+    """A frame, the end of the chat, or PCM16 at 24 kHz."""
 
 
 class Outbox:
-    """A queue with one reader; audio is dropped where nobody plays it."""
+    """A queue with one reader.
 
-    def __init__(self, *, with_audio: bool, note: FrameRecorder | None = None) -> None:
-        """``with_audio``: somebody plays it; ``note`` is told each piece before it is sent."""
+    ``with_audio``: the client plays audio; without it audio is dropped. ``record`` gets everything
+    immediately before it is sent.
+    """
+
+    def __init__(self, *, with_audio: bool, record: Record | None = None) -> None:
         self.with_audio = with_audio
-        self._note = note
-        self._pieces: deque[Outgoing] = deque()
-        self._audio = 0
-        self._more = asyncio.Event()
+        self._record = record
+        self._queue: deque[Outgoing] = deque()
+        self._backlog = 0
+        self._has_more = asyncio.Event()
 
     @property
-    def behind(self) -> int:
-        """Bytes of audio that have not gone out."""
-        return self._audio
+    def backlog(self) -> int:
+        """Bytes of audio that are not sent yet."""
+        return self._backlog
 
-    def frame(self, frame: LiveServerFrame | Ended) -> None:
-        """Send a frame, or say that it was the last one."""
-        self._pieces.append(frame)
-        self._more.set()
+    def send(self, frame: LiveServerFrame | ChatEnded) -> None:
+        """Queue a frame, or the end of the chat."""
+        self._queue.append(frame)
+        self._has_more.set()
 
-    def audio(self, pcm: bytes) -> None:
-        """Send audio; what is too much for the client to take is lost, the newest first."""
-        if self.with_audio and pcm and self._audio + len(pcm) <= MAX_AUDIO:
-            self._audio += len(pcm)
-            self._pieces.append(pcm)
-            self._more.set()
+    def send_audio(self, pcm: bytes) -> None:
+        """Queue audio; the newest audio is dropped when the client is too far behind."""
+        if self.with_audio and pcm and self._backlog + len(pcm) <= MAX_AUDIO:
+            self._backlog += len(pcm)
+            self._queue.append(pcm)
+            self._has_more.set()
 
-    def cut(self) -> None:
-        """Take back the audio that has not gone out."""
-        self._pieces = deque(piece for piece in self._pieces if not isinstance(piece, bytes))
-        self._audio = 0
+    def discard_audio(self) -> None:
+        """Discard the audio that is not sent yet."""
+        self._queue = deque(each for each in self._queue if not isinstance(each, bytes))
+        self._backlog = 0
 
-    async def pieces(self) -> AsyncIterator[Outgoing]:
-        """Everything in order, as it comes."""
+    async def read(self) -> AsyncIterator[Outgoing]:
+        """Yield everything in order, as it comes."""
         while True:
-            while self._pieces:
-                piece = self._pieces.popleft()
-                if isinstance(piece, bytes):
-                    self._audio -= len(piece)
-                if self._note is not None:
-                    self._note(_noted(piece))
-                yield piece
-            self._more.clear()
-            await self._more.wait()
+            while self._queue:
+                outgoing = self._queue.popleft()
+                if isinstance(outgoing, bytes):
+                    self._backlog -= len(outgoing)
+                if self._record is not None:
+                    self._record(_recorded(outgoing))
+                yield outgoing
+            self._has_more.clear()
+            await self._has_more.wait()
 
 
-def _noted(piece: Outgoing) -> dict[str, Any] | bytes:
-    if isinstance(piece, bytes):
-        return piece
-    if isinstance(piece, Ended):
-        error = {"errorText": piece.error.message, "code": piece.error.code}
+def _recorded(outgoing: Outgoing) -> dict[str, Any] | bytes:
+    if isinstance(outgoing, bytes):
+        return outgoing
+    if isinstance(outgoing, ChatEnded):
+        error = {"errorText": outgoing.error.message, "code": outgoing.error.code}
         return {"type": "error", "requestId": LIVE_ID, **error}
-    return live_frame_members(piece)
+    return live_frame_members(outgoing)

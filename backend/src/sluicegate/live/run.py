@@ -1,11 +1,12 @@
-"""What the server itself says to a live model, in the user's place."""
+"""One ``run_live`` of ADK: the input that it is sent, the session that it writes, and its end."""
 
 from __future__ import annotations
 
 import asyncio
 import uuid
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.run_config import RunConfig
 from google.adk.events.event import Event
@@ -15,6 +16,7 @@ from google.genai import types
 from sluicegate.adk_private import append_event, background_tasks
 from sluicegate.core.exchanges import ASIDE, METADATA_KEY
 from sluicegate.core.release.base import NOT_FINISHED
+from sluicegate.engine.guard.recovery import Outcomes
 from sluicegate.engine.turn.runner import TELEMETRY
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
@@ -29,38 +31,71 @@ if TYPE_CHECKING:
     from google.adk.sessions.base_session_service import BaseSessionService
     from google.adk.sessions.session import Session
 
+    from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.keys import ChatKey
-    from sluicegate.live.approvals import LiveApprovalGuard
+    from sluicegate.engine.guard.claims import RunningClaims
+    from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.live.connection import LiveConnection
-
-CUT_SHORT: Final = "[The user has stopped this answer here.]"
-"""What the model is told when somebody stops it."""
-
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
 
+CUT_SHORT: Final = "[The user has stopped this answer here.]"
+"""The text that tells a model that its answer was interrupted on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionCallbacks:
+    """Callbacks for the state of the live model connection."""
+
+    connected: Callable[[LiveConnection, LiveConnection | None], None]
+    """Gets the connection, and the one that it replaces."""
+    going_away: Callable[[], None]
+    """Called when the model announces that it will end the connection."""
+
+
+@dataclass(slots=True)
+class CallRecords:
+    """The state of a run's calls, which the approval guard and the turns share."""
+
+    claims: RunningClaims
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    granted: dict[str, ApprovalRow] = field(default_factory=dict)
+    """Calls that a grant has approved, by ADK's id (A8)."""
+    client_outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Results of gated client-side calls, by ADK's id."""
+
 
 class LiveRun:
-    """A live run of a chat; the gate is its only link to what ADK does within."""
+    """A live run of a chat; the one writer of its session."""
 
     def __init__(
-        self, runner: Runner, chat: ChatKey, gate: LiveApprovalGuard, *, marked_by_client: bool
+        self,
+        runner: Runner,
+        chat: ChatKey,
+        records: CallRecords,
+        callbacks: ConnectionCallbacks,
+        *,
+        marked_by_client: bool,
     ) -> None:
-        """Prepare it. ``marked_by_client``: the client says when somebody speaks."""
+        """``marked_by_client``: the client marks where the user's speech begins and ends."""
         self._runner = runner
         self._chat = chat
-        self.gate = gate
+        self.records = records
+        self._callbacks = callbacks
         self._marked_by_client = marked_by_client
-        self._queue = LiveRequestQueue()
+        self._input = LiveRequestQueue()
         self._context: InvocationContext | None = None
         self._connection: LiveConnection | None = None
         self._whole: list[types.Content] = []
-        self._taken: set[str] = set()
-        self._calls: dict[str, InvocationContext] = {}
-        self._models: dict[str, str] = {}
+        self._call_contexts: dict[str, InvocationContext] = {}
+        self._used_call_ids: set[str] = set()
+        self._model_call_ids: dict[str, str] = {}
+        self._started = asyncio.Event()
         self._over = asyncio.Event()
         self.error: Exception | None = None
-        """What ended it, if it failed."""
+        """The error that ended the run."""
+        self.connection_error: Exception | None = None
+        """The latest error of a connection to the model."""
 
     @property
     def is_over(self) -> bool:
@@ -68,107 +103,155 @@ class LiveRun:
         return self._over.is_set()
 
     @property
-    def is_resumable(self) -> bool:
-        """Whether the model has given a handle with which ADK connects again."""
-        return bool(self._context and self._context.live_session_resumption_handle)
-
-    @property
     def invocation(self) -> str:
         """ADK's id of the run."""
         return "" if self._context is None else self._context.invocation_id
 
     @property
-    def connection(self) -> LiveConnection | None:
-        """The connection to the model, once there is one."""
-        return self._connection
+    def sessions(self) -> BaseSessionService:
+        """The store of the session."""
+        return self._runner.session_service
 
     @property
-    def sessions(self) -> BaseSessionService:
-        """Where the session is."""
-        return self._runner.session_service
+    def session(self) -> Session | None:
+        """The session as the run has it."""
+        return None if self._context is None else self._context.session
 
     @property
     def log(self) -> SessionLog:
         """The session, written to through the run."""
-        return _LogOfRun(self)
+        return _RunSessionLog(self)
 
-    async def drive(self, deliver: Callable[[Event], None]) -> None:
-        """Run until the model or whoever cancels this ends it; never raises what ADK raised."""
-        CURRENT_TURN.set(self.gate)
+    async def drive(self, guard: ApprovalGuard, publish: Callable[[Event], None]) -> None:
+        """Run until the model ends the run or this is cancelled; never raises what ADK raised.
+
+        ``guard`` gets ADK's callbacks, ``publish`` each event after it was stored.
+        """
+        CURRENT_TURN.set(guard)
         try:
             events = self._runner.run_live(
                 user_id=self._chat.user,
                 session_id=self._chat.chat,
-                live_request_queue=self._queue,
+                live_request_queue=self._input,
                 run_config=self._config(),
             )
             async with aclosing(events) as drained:
                 async for event in drained:
-                    deliver(event)
+                    publish(event)
         except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
             self.error = error
         finally:
             self._over.set()
 
-    def began(self, context: InvocationContext) -> None:
-        """ADK has begun it."""
+    def started(self, context: InvocationContext) -> None:
+        """Note ADK's context of the run."""
         self._context = context
         for event in context.session.events:
-            self._taken.update(call.id or "" for call in event.get_function_calls())
+            self._used_call_ids.update(call.id or "" for call in event.get_function_calls())
+        self._started.set()
 
-    def began_call(self, call_id: str, context: InvocationContext) -> None:
-        """A call is looked at; ADK keeps what runs it in the context of its agent."""
-        self._calls[call_id] = context
+    async def wait_started(self) -> None:
+        """Wait until ADK has started the run."""
+        await self._started.wait()
 
-    def opened(self, connection: LiveConnection) -> None:
-        """The model listens."""
-        self._connection = connection
+    def call_started(self, call_id: str, context: InvocationContext) -> None:
+        """Note the context of a call's agent: ADK keeps the task of the call there."""
+        self._call_contexts[call_id] = context
 
-    def say(self, content: types.Content) -> None:
-        """Give the model a whole message; it is in the session already."""
-        # ADK: it stores a whole message itself, without a mark and past every plugin. What it
+    # What the connection to the model needs (`connection.ConnectionOwner`).
+
+    @property
+    def is_first_connection(self) -> bool:
+        """Whether the run has not been connected before."""
+        return self._connection is None
+
+    def connected(self, connection: LiveConnection) -> None:
+        """Use a connection from now on."""
+        previous, self._connection = self._connection, connection
+        self._callbacks.connected(connection, previous)
+
+    def going_away(self) -> None:
+        """The model will end the connection; ADK opens the next one."""
+        self._callbacks.going_away()
+
+    def failed(self, error: Exception) -> None:
+        """Note the error of a connection, which only the log may quote."""
+        self.connection_error = error
+
+    async def before_end(self, *, reconnects: bool) -> None:
+        """Wait for claimed calls: ADK cancels them with the run (A1)."""
+        has_handle = self._context and self._context.live_session_resumption_handle
+        if not (reconnects and has_handle):
+            await self.wait_claimed()
+
+    def is_whole(self, content: types.Content) -> bool:
+        """Whether a content is a whole message; true once for each message."""
+        for index, whole in enumerate(self._whole):
+            if whole is content:
+                del self._whole[index]
+                return True
+        return False
+
+    def chat_call_id(self, call_id: str) -> str:
+        """Return the id of a new call in the chat: the model's, unless it is in use."""
+        chat_id = f"adk-{uuid.uuid4()}" if call_id in self._used_call_ids else call_id
+        self._used_call_ids.add(chat_id)
+        self._model_call_ids[chat_id] = call_id
+        return chat_id
+
+    def model_call_id(self, call_id: str) -> str:
+        """Return the model's id of a call of the chat."""
+        return self._model_call_ids.get(call_id, call_id)
+
+    # Input of the model.
+
+    def send_message(self, content: types.Content) -> None:
+        """Send a whole message, which is in the session already."""
+        # ADK: it stores a whole message itself, without metadata and past every plugin. What it
         # takes for a part of one it only passes on.
         self._whole.append(content)
-        self._queue.send_content(content, partial=True)
+        self._input.send_content(content, partial=True)
 
-    def answer(self, content: types.Content) -> None:
-        """Give the model results of calls, which are in the session already."""
-        self._queue.send_content(content)
+    def send_results(self, content: types.Content) -> None:
+        """Send results of calls, which are in the session already."""
+        self._input.send_content(content)
 
-    def hear(self, pcm: bytes) -> None:
-        """Let the model hear a piece of audio."""
-        self._queue.send_realtime(types.Blob(data=pcm, mime_type=AUDIO_TYPE))
+    def send_audio(self, pcm: bytes) -> None:
+        """Send PCM16 at 16 kHz."""
+        self._input.send_realtime(types.Blob(data=pcm, mime_type=AUDIO_TYPE))
 
-    def see(self, data: bytes, media_type: str) -> None:
-        """Let the model see a picture."""
-        self._queue.send_realtime(types.Blob(data=data, mime_type=media_type))
+    def send_image(self, data: bytes, media_type: str) -> None:
+        """Send an image."""
+        self._input.send_realtime(types.Blob(data=data, mime_type=media_type))
 
-    def mark(self, *, begins: bool) -> None:
-        """Say that the user begins to speak, or has spoken."""
+    def send_activity(self, *, begins: bool) -> None:
+        """Mark where the user's speech begins or ends."""
         if begins:
-            self._queue.send_activity_start()
+            self._input.send_activity_start()
         else:
-            self._queue.send_activity_end()
+            self._input.send_activity_end()
 
-    def cut(self) -> None:
-        """End what the model says, and tell it so."""
+    def interrupt_model(self) -> None:
+        """End the model's output, and tell the model."""
         if self._connection is None:
             return
-        self._connection.cut()
-        told = types.Content(role="user", parts=[types.Part(text=CUT_SHORT)])
-        self._queue.send_content(told, partial=True)
+        self._connection.interrupt()
+        content = types.Content(role="user", parts=[types.Part(text=CUT_SHORT)])
+        self._input.send_content(content, partial=True)
 
-    def deafen(self) -> None:
-        """Hear nothing that the model says any more."""
+    def mute_model(self) -> None:
+        """Drop all further output of the model."""
         if self._connection is not None:
-            self._connection.deafen()
+            self._connection.mute()
 
     def close(self) -> None:
-        """Have the connection to the model closed, which ends the run if nothing keeps it."""
-        self._queue.close()
+        """Close the connection to the model, which ends the run unless a call runs."""
+        self._input.close()
+
+    # The session and the calls.
 
     async def store(self, event: Event) -> None:
-        """Store an event through the run, which is the session's one writer.
+        """Append an event to the session through the run.
 
         Raises:
             StoreError: the run has ended meanwhile.
@@ -186,45 +269,30 @@ class LiveRun:
             storing.cancel()
             ending.cancel()
 
-    async def drop_calls(self, call_ids: Iterable[str]) -> None:
-        """End calls at work or waiting; they get no result from ADK."""
+    async def cancel_calls(self, call_ids: Iterable[str]) -> None:
+        """Cancel calls that run or wait; ADK stores no result of them."""
         tasks = self._tasks_of(call_ids)
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=1.0)
 
-    async def await_claimed(self) -> None:
-        """Wait until claimed calls have come to their end and their results are stored."""
-        claims = self.gate.claims
+    async def wait_claimed(self) -> None:
+        """Wait until claimed calls have ended and their results are stored."""
+        claims = self.records.claims
         tasks = self._tasks_of(claims.names())
         await claims.done()
         if tasks:
             await asyncio.wait(tasks)
 
-    def _tasks_of(self, call_ids: Iterable[str]) -> list[asyncio.Task[object]]:
-        tasks: list[asyncio.Task[object]] = []
-        for call_id in call_ids:
-            context = self._calls.get(call_id)
-            if context is not None and (task := background_tasks(context).get(call_id)):
-                tasks.append(task)
-        return tasks
-
-    async def give_up(self, call_id: str) -> None:
-        """Answer a call that was dropped, as one that did not finish."""
-        self.gate.outcomes[call_id] = {"kind": "error", "text": NOT_FINISHED.text}
-        called = next(
-            (
-                (event, call)
-                for event in reversed(self._context.session.events if self._context else [])
-                for call in event.get_function_calls()
-                if call.id == call_id
-            ),
-            None,
-        )
-        if called is None:
+    async def store_unfinished(self, call_id: str) -> None:
+        """Store the result of a cancelled call: an error that it did not finish."""
+        self.records.outcomes[call_id] = {"kind": "error", "text": NOT_FINISHED.text}
+        events = self.session.events if self.session is not None else []
+        calls = ((e, c) for e in reversed(events) for c in e.get_function_calls())
+        event, call = next(((e, c) for e, c in calls if c.id == call_id), (None, None))
+        if event is None or call is None:
             return
-        event, call = called
         response = types.FunctionResponse(
             id=call_id, name=call.name, response={"error": NOT_FINISHED.text}
         )
@@ -237,53 +305,37 @@ class LiveRun:
             )
         )
 
-    def session(self) -> Session | None:
-        """The session as the run has it."""
-        return None if self._context is None else self._context.session
-
-    def is_whole(self, content: types.Content) -> bool:
-        """Whether a content is a whole message; asked once for each."""
-        for index, whole in enumerate(self._whole):
-            if whole is content:
-                del self._whole[index]
-                return True
-        return False
-
-    def own_id(self, call_id: str) -> str:
-        """The id of a call in this chat: the model's, unless that is taken."""
-        own = f"adk-{uuid.uuid4()}" if call_id in self._taken else call_id
-        self._taken.add(own)
-        self._models[own] = call_id
-        return own
-
-    def models_id(self, call_id: str) -> str:
-        """The model's id of a call of this chat."""
-        return self._models.get(call_id, call_id)
+    def _tasks_of(self, call_ids: Iterable[str]) -> list[asyncio.Task[object]]:
+        tasks: list[asyncio.Task[object]] = []
+        for call_id in call_ids:
+            context = self._call_contexts.get(call_id)
+            if context is not None and (task := background_tasks(context).get(call_id)):
+                tasks.append(task)
+        return tasks
 
     def _config(self) -> RunConfig:
-        listening = None
+        realtime_input = None
         if self._marked_by_client:
-            by_itself = types.AutomaticActivityDetection(disabled=True)
-            listening = types.RealtimeInputConfig(automatic_activity_detection=by_itself)
+            detection = types.AutomaticActivityDetection(disabled=True)
+            realtime_input = types.RealtimeInputConfig(automatic_activity_detection=detection)
         return RunConfig(
             response_modalities=[types.Modality.AUDIO],
-            realtime_input_config=listening,
+            realtime_input_config=realtime_input,
             session_resumption=types.SessionResumptionConfig(),
             custom_metadata={METADATA_KEY: {ASIDE: True}},
             telemetry=TELEMETRY,
         )
 
 
-class _LogOfRun(SessionLog):
-    """The session of a run; what is appended goes through the run."""
+class _RunSessionLog(SessionLog):
+    """The session of a run; events are appended through the run."""
 
     def __init__(self, run: LiveRun) -> None:
         super().__init__(run.sessions)
         self._run = run
 
     async def load(self, chat: ChatKey) -> Session | None:
-        """The session as the run has it."""
-        return self._run.session()
+        return self._run.session
 
     async def _append(self, session: Session, event: Event) -> None:
         await self._run.store(event)

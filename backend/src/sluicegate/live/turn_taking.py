@@ -1,9 +1,9 @@
-"""Who has the floor: to which exchange of a live run it belongs what a model or a user says.
+"""Assigns what the user and the model say to the exchanges of a live run.
 
-A live model tells its turns apart from nothing but their ends. Rule 1: whoever was asked first is
-answered first. Rule 2: what a model says unasked belongs to the exchange that is not over, if there
-is one. Rule 3: the user's words begin an exchange of their own, unless they are the late or further
-words of one that is not answered yet.
+A live model marks nothing but the ends of its turns. Rule 1: exchanges are answered in the order in
+which they were asked. Rule 2: unprompted output of the model belongs to the first exchange that is
+not done, if there is one. Rule 3: the user's words begin an exchange, unless they are the late or
+further words of one that is not answered yet.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
 
 class TurnTaking:
-    """Follows what is said.
+    """Follows the conversation of one run.
 
-    ``begin`` makes a spoken exchange and puts it last; ``first`` is the one that is not over and
-    was begun first. ``one_turn``: the model goes on with its turn when a result is there, as
-    Gemini 3 does, in place of beginning another.
+    ``begin`` creates a spoken exchange behind all others; ``first`` returns the first exchange that
+    the model is not done with.
     """
 
     def __init__(
@@ -31,105 +30,112 @@ class TurnTaking:
     ) -> None:
         self._begin = begin
         self._first = first
-        self._owed: list[LiveExchange] = []
-        self._trails = False
-        self.one_turn = False
+        self._unanswered: list[LiveExchange] = []
+        self._expects_completion = False
+        self.continues_turn = False
+        """Whether the model continues its turn after a tool result, as Gemini 3 does, instead of
+        beginning another one."""
         self.speaking: LiveExchange | None = None
-        """Whose answer the model gives now."""
+        """The exchange that the model is answering."""
         self.latest: LiveExchange | None = None
-        """Whose answer it gave last."""
-        self.is_doubtful = False
-        """Whether an answer is owed that perhaps has been given, for all that can be known."""
+        """The exchange that it answered last."""
+        self.is_uncertain = False
+        """Whether the model may have answered the first unanswered exchange with silence."""
 
     @property
-    def is_taken(self) -> bool:
-        """Whether the model speaks, or owes somebody an answer."""
-        return self.speaking is not None or bool(self._owed)
+    def is_busy(self) -> bool:
+        """Whether the model speaks, or has yet to answer."""
+        return self.speaking is not None or bool(self._unanswered)
 
-    def owes(self, exchange: LiveExchange) -> bool:
-        """Whether the model has yet to answer it."""
-        return exchange in self._owed
+    def is_unanswered(self, exchange: LiveExchange) -> bool:
+        """Whether the model has yet to answer an exchange."""
+        return exchange in self._unanswered
 
-    def asked(self, exchange: LiveExchange) -> None:
-        """The model was given something that it answers: a text, or the results of calls."""
-        if exchange not in self._owed:
-            self._owed.append(exchange)
+    def expect_answer(self, exchange: LiveExchange) -> None:
+        """Expect an answer: the model was sent a text or the results of calls."""
+        if exchange not in self._unanswered:
+            self._unanswered.append(exchange)
 
-    def heard(self, *, final: bool) -> LiveExchange:
-        """The model tells what the user said; whose question that is."""
+    def user_spoke(self, *, final: bool) -> LiveExchange:
+        """Return the exchange that a transcript of the user belongs to."""
         exchange = self._asking()
         exchange.has_question = exchange.has_question or final
         return exchange
 
-    def output(self) -> LiveExchange:
-        """The model says something; whose answer that is."""
-        self._trails = self.is_doubtful = False
+    def model_spoke(self) -> LiveExchange:
+        """Return the exchange that output of the model belongs to."""
+        self._expects_completion = self.is_uncertain = False
         speaking = self.speaking
         if speaking is None:
-            speaking = self._owed.pop(0) if self._owed else self._first() or self._begin()
-        elif self.one_turn and speaking in self._owed:
-            self._owed.remove(speaking)
+            speaking = (
+                self._unanswered.pop(0) if self._unanswered else self._first() or self._begin()
+            )
+        elif self.continues_turn and speaking in self._unanswered:
+            self._unanswered.remove(speaking)
         speaking.has_output = True
         self.speaking = self.latest = speaking
         return speaking
 
-    def completed(self) -> LiveExchange | None:
-        """The model says that its turn is over; whose answer that was."""
-        if self._trails:
-            # After an interruption it says so once more.
-            self._trails = False
-            self.is_doubtful = bool(self._owed)
+    def model_completed(self) -> LiveExchange | None:
+        """Return the exchange whose answer the model has completed."""
+        if self._expects_completion:
+            # A model also completes the turn that was interrupted.
+            self._expects_completion = False
+            self.is_uncertain = bool(self._unanswered)
             return None
         ended, self.speaking = self.speaking, None
-        if ended is None and self._owed:
-            ended = self._owed.pop(0)
+        if ended is None and self._unanswered:
+            ended = self._unanswered.pop(0)
         self.latest = ended or self.latest
-        self.is_doubtful = bool(self._owed)
+        self.is_uncertain = bool(self._unanswered)
         return ended
 
-    def interrupted(self, *, trails: bool) -> LiveExchange | None:
-        """The model was interrupted; whose answer that ended. ``trails``: it is yet to complete."""
-        ended, self.speaking = self.speaking, None
-        self._trails = trails
-        if ended is None:
-            # One that was stopped before it was answered ends all the same.
-            first = self._first()
-            ended = first if first is not None and first.is_ending else None
-        if ended is not None:
-            self.leave(ended)
-        return ended
+    def model_interrupted(self, *, expects_completion: bool) -> LiveExchange | None:
+        """Return the exchange whose answer was interrupted.
 
-    def anew(self) -> bool:
-        """The model listens on another connection; whether an answer was lost with the last one.
-
-        An answer that is still owed, or that waits for results, is given on the new one.
+        ``expects_completion``: the model completes the interrupted turn in a later event.
         """
-        lost, self.speaking, self._trails = self.speaking, None, False
-        if lost is None or lost.calls or lost in self._owed:
+        ended, self.speaking = self.speaking, None
+        self._expects_completion = expects_completion
+        if ended is None:
+            # An exchange that was stopped before its answer ends as well.
+            first = self._first()
+            ended = first if first is not None and first.is_stopping else None
+        if ended is not None:
+            self.forget(ended)
+        return ended
+
+    def reconnected(self) -> bool:
+        """Return whether a new connection to the model has lost an answer.
+
+        An answer that was not begun, or that waits for results, is given on the new connection.
+        """
+        lost, self.speaking, self._expects_completion = self.speaking, None, False
+        if lost is None or lost.open_calls or lost in self._unanswered:
             return False
         self.speaking = lost
         return True
 
-    def give_up(self) -> LiveExchange | None:
-        """Take the first answer that is owed for given; whose that was."""
-        self.is_doubtful = False
-        return self._owed.pop(0) if self._owed else None
+    def assume_answered(self) -> LiveExchange | None:
+        """Take the first unanswered exchange for answered, and return it."""
+        self.is_uncertain = False
+        return self._unanswered.pop(0) if self._unanswered else None
 
-    def leave(self, exchange: LiveExchange) -> None:
-        """Nothing of what the model says next belongs to it."""
-        if exchange in self._owed:
-            self._owed.remove(exchange)
+    def forget(self, exchange: LiveExchange) -> None:
+        """Assign nothing more to an exchange."""
+        if exchange in self._unanswered:
+            self._unanswered.remove(exchange)
         if self.speaking is exchange:
             self.speaking = None
 
     def _asking(self) -> LiveExchange:
         speaking = self.speaking
         if speaking is not None and speaking.spoken and not speaking.has_question:
-            # Some models tell late what they heard.
+            # Some models transcribe the question while they answer.
             return speaking
-        last = self._owed[-1] if self._owed else None
+        last = self._unanswered[-1] if self._unanswered else None
         if last is not None and last.spoken and not last.has_output:
             return last
         begun = self._begin()
-        self._owed.append(begun)
+        self._unanswered.append(begun)
         return begun

@@ -1,14 +1,14 @@
-"""A recorded chat that is open live: frames and audio come again as the client says as much."""
+"""Plays a recorded live chat: the server's frames and audio, each at its point of the recording."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from sluicegate.errors import error_of
-from sluicegate.live.outbox import Ended
+from sluicegate.live.outbox import RUN_FAILED, ChatEnded
 from sluicegate.wire.live_frames import (
     LIVE_ID,
     ReadyFrame,
@@ -22,40 +22,38 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sluicegate.engine.turn.reader import Client, TurnReader
-    from sluicegate.live.outbox import Outbox
+    from sluicegate.live.outbox import Outbox, Outgoing
     from sluicegate.replay.player import PlaybackPosition
     from sluicegate.replay.recording import Recording
     from sluicegate.wire.frames import ResumeFrame
-    from sluicegate.wire.live_frames import LiveClientFrame, LiveServerFrame
+    from sluicegate.wire.live_frames import LiveClientFrame
     from sluicegate.wire.requests import ChatRequest
-
-FAILED: Final = 1011
-"""Close code where the recorded run has ended."""
-
-Piece: TypeAlias = "LiveServerFrame | Ended | bytes"
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """What the server sent, and what it sent that after.
+    """A frame or audio of the server, and what the client had sent before it.
 
-    ``turn`` is the last request that was sent before, ``heard`` the bytes of audio, ``frames`` the
-    count of other frames of the client.
+    ``turn`` is the number of the client's last request, ``audio`` the bytes of its audio,
+    ``frames`` the count of its other frames.
     """
 
-    piece: Piece
+    outgoing: Outgoing
     turn: int
-    heard: int
+    audio: int
     frames: int
 
 
 def cues_of(recording: Recording) -> list[Cue]:
-    """What a server sent beside its answers, in order; each connection has a `ready` of its own."""
+    """Return what the server sent besides responses, in order.
+
+    Without `ReadyFrame`s: each connection gets one of its own.
+    """
     return list(_cues(recording))
 
 
 def _cues(recording: Recording) -> Iterator[Cue]:
-    turn = heard = frames = 0
+    turn = received = frames = 0
     for entry in recording.entries:
         if entry.kind == "request" and entry.body.get("type") == "send":
             turn = entry.turn
@@ -63,14 +61,14 @@ def _cues(recording: Recording) -> Iterator[Cue]:
             continue
         audio = _audio_of(entry.body)
         if entry.dir == "client":
-            heard += 0 if audio is None else len(audio)
+            received += 0 if audio is None else len(audio)
             frames += audio is None
-        elif (piece := _piece_of(entry.body) if audio is None else audio) is not None:
-            yield Cue(piece, turn, heard, frames)
+        elif (outgoing := _frame_of(entry.body) if audio is None else audio) is not None:
+            yield Cue(outgoing, turn, received, frames)
 
 
 def _audio_of(body: Mapping[str, Any]) -> bytes | None:
-    """The audio of a frame, empty where it was taken out; None for another frame."""
+    """Return the audio of a frame, empty if it was redacted; None for another frame."""
     if "audio" not in body:
         return None
     try:
@@ -79,76 +77,84 @@ def _audio_of(body: Mapping[str, Any]) -> bytes | None:
         return b""
 
 
-def _piece_of(body: Mapping[str, Any]) -> Piece | None:
+def _frame_of(body: Mapping[str, Any]) -> Outgoing | None:
     if body.get("requestId") != LIVE_ID:
         return None
     if body.get("type") == "error":
-        return Ended(error_of(str(body.get("code")), str(body.get("errorText"))), FAILED)
+        return ChatEnded(error_of(str(body.get("code")), str(body.get("errorText"))), RUN_FAILED)
     frame = parse_live_server_frame(body)
     return None if isinstance(frame, ReadyFrame) else frame
 
 
-class Answers(Protocol):
-    """What answers the requests of a live chat: the recording, request by request."""
+class RecordedTurns(Protocol):
+    """Responds to the requests of a live chat from the recording."""
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
-        """Answer the next request; raises what was raised then."""
+        """Respond to the next request; raises the recorded `RequestError`."""
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
-        """Tell the running message, or None when nothing runs."""
+        """Return the recorded resumption, or None."""
 
 
 class RecordedLive:
-    """Has the face of a `LiveChat`; a socket that comes back goes on where the last one was."""
+    """An `OpenChat` of a recording; a reconnected socket continues at the playback position."""
 
     def __init__(
-        self, answers: Answers, place: PlaybackPosition, cues: list[Cue], out: Outbox
+        self, turns: RecordedTurns, position: PlaybackPosition, cues: list[Cue], outbox: Outbox
     ) -> None:
-        """Take how far the chat has come, and what is sent in it."""
-        self._answers = answers
-        self._place = place
+        self._turns = turns
+        self._position = position
         self._cues = cues
-        self.out = out
-        out.frame(ReadyFrame())
+        self._outbox = outbox
+        outbox.send(ReadyFrame())
         self._play()
 
+    @property
+    def outbox(self) -> Outbox:
+        """The frames and audio that answer no request."""
+        return self._outbox
+
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
-        """Answer the next request as recorded; raises what was raised then."""
+        """Respond to the next request as recorded; raises the recorded `RequestError`."""
         try:
-            return await self._answers.start(request, user=user, client=client)
+            return await self._turns.start(request, user=user, client=client)
         finally:
             self._play()
 
     async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
-        """Resume where that was recorded next, else nothing runs."""
-        return await self._answers.resume(frame.chat_id, user=user, client=client)
+        """Return the resumption that was recorded next, or None."""
+        return await self._turns.resume(frame.chat_id, user=user, client=client)
 
-    def hear(self, pcm: bytes) -> None:
-        """Count what is heard."""
-        self._place.heard += len(pcm)
+    def receive_audio(self, pcm: bytes) -> None:
+        """Count audio of the client."""
+        self._position.audio_received += len(pcm)
         self._play()
 
-    def take(self, frame: LiveClientFrame) -> None:
-        """Count a frame."""
-        self._place.frames += 1
+    def receive_frame(self, frame: LiveClientFrame) -> None:
+        """Count a frame of the client."""
+        self._position.frames_received += 1
         self._play()
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: a recording holds no resources."""
 
     def _play(self) -> None:
-        """Send what was sent by now."""
-        place = self._place
-        while place.cue < len(self._cues):
-            cue = self._cues[place.cue]
-            if cue.turn > place.played or cue.heard > place.heard or cue.frames > place.frames:
+        """Send the cues that are due."""
+        position = self._position
+        while position.next_cue < len(self._cues):
+            cue = self._cues[position.next_cue]
+            if (
+                cue.turn > position.played
+                or cue.audio > position.audio_received
+                or cue.frames > position.frames_received
+            ):
                 return
-            place.cue += 1
-            if isinstance(cue.piece, bytes):
-                self.out.audio(cue.piece)
+            position.next_cue += 1
+            if isinstance(cue.outgoing, bytes):
+                self._outbox.send_audio(cue.outgoing)
                 continue
-            if isinstance(cue.piece, TurnFrame):
-                place.questions[cue.piece.message_id] = cue.piece.user_message_id
-            elif isinstance(cue.piece, TranscriptFrame) and cue.piece.role == "user":
-                place.spoken[cue.piece.message_id] = cue.piece.text
-            self.out.frame(cue.piece)
+            if isinstance(cue.outgoing, TurnFrame):
+                position.questions[cue.outgoing.message_id] = cue.outgoing.user_message_id
+            elif isinstance(cue.outgoing, TranscriptFrame) and cue.outgoing.role == "user":
+                position.transcripts[cue.outgoing.message_id] = cue.outgoing.text
+            self._outbox.send(cue.outgoing)

@@ -107,43 +107,45 @@ def _shown(value: Any) -> str:
 
 @dataclass(slots=True)
 class PlaybackPosition:
-    """How far one chat has come, and the messages its client holds.
+    """How far one chat has been played, and the messages that its client holds.
 
-    Of a live chat: ``heard`` bytes of audio and ``frames`` others have come, ``cue`` is next.
+    ``played`` is the number of the last turn. A live chat has received ``audio_received`` bytes of
+    audio and ``frames_received`` other frames.
     """
 
     played: int = 0
     messages: list[UIMessage] = field(default_factory=list)
-    heard: int = 0
-    frames: int = 0
-    cue: int = 0
+    audio_received: int = 0
+    frames_received: int = 0
+    next_cue: int = 0
     questions: dict[str, str] = field(default_factory=dict)
-    spoken: dict[str, str] = field(default_factory=dict)
-    """User messages by the answer's id, and what was said in them by their own."""
+    """Ids of user messages by the ids of their answers."""
+    transcripts: dict[str, str] = field(default_factory=dict)
+    """The words of spoken user messages by their ids."""
 
     @property
     def waiting(self) -> int:
-        """How many approvals of the last message wait."""
+        """How many approvals of the last message are open."""
         parts = self.messages[-1]["parts"] if self.messages else []
         return sum(part.get("state") == "approval-requested" for part in parts)
 
-    def take(self, posted: UIMessage, texts: Sequence[str]) -> None:
-        """Note a message that was posted, and the response to it."""
-        chunks = [decode_chunk(text) for text in texts]
+    def append_response(self, posted: UIMessage, chunks: Sequence[str]) -> None:
+        """Add a posted message and the chunks of its response."""
+        decoded = [decode_chunk(text) for text in chunks]
         if posted["role"] == "user":
-            self.messages += [posted, reduce_chunks(chunks)]
+            self.messages += [posted, reduce_chunks(decoded)]
         else:
-            self.messages[-1:] = [reduce_chunks(chunks, posted)]
+            self.messages[-1:] = [reduce_chunks(decoded, posted)]
 
-    def show(self, texts: Sequence[str]) -> None:
-        """Note a message that was resumed, with its question if it was a spoken one."""
-        message = reduce_chunks([decode_chunk(text) for text in texts])
-        known = [index for index, each in enumerate(self.messages) if each["id"] == message["id"]]
+    def append_resumed(self, chunks: Sequence[str]) -> None:
+        """Add or replace a resumed message, after its question if that was spoken."""
+        message = reduce_chunks([decode_chunk(text) for text in chunks])
+        for index, each in enumerate(self.messages):
+            if each["id"] == message["id"]:
+                self.messages[index] = message
+                return
         question = self.questions.get(message["id"], "")
-        if known:
-            self.messages[known[0]] = message
-            return
-        if words := self.spoken.get(question):
+        if words := self.transcripts.get(question):
             parts = [{"type": "text", "text": words}]
             self.messages.append({"id": question, "role": "user", "parts": parts})
         self.messages.append(message)
@@ -225,7 +227,7 @@ class RecordedEngine:
         if turn.refusal is not None:
             raise error_of(str(turn.refusal.get("code")), str(turn.refusal.get("errorText")))
         texts = list(_texts(turn, client.major))
-        position.take(request.posted_body["message"], texts)
+        position.append_response(request.posted_body["message"], texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
@@ -236,7 +238,7 @@ class RecordedEngine:
             return None
         position.played = turn.number
         texts = list(_texts(turn, client.major))
-        position.show(texts)
+        position.append_resumed(texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)
 
     async def open_live(

@@ -1,4 +1,4 @@
-"""Audio that comes in over a socket: PCM16, 16 kHz, one channel, no faster than it is spoken."""
+"""Limits of the audio that a client sends: PCM16, 16 kHz, mono, no faster than real time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AudioLimits:
-    """Seconds of audio in one message, and by which audio may run ahead of the clock."""
+    """The limits of one socket, in seconds of audio and in messages.
+
+    ``message`` limits one message, ``ahead`` how far audio may run ahead of the clock.
+    """
 
     message: float
     ahead: float
@@ -26,10 +29,9 @@ class AudioLimits:
 
 
 class AudioMeter:
-    """Judges the messages of one socket in order; times are seconds of any one clock."""
+    """Checks the audio messages of one socket in order; times are seconds of any one clock."""
 
     def __init__(self, limits: AudioLimits, *, now: float) -> None:
-        """Begin with nothing ahead of the clock."""
         self._limits = limits
         self._audio = TokenBucket(limits.ahead + limits.message, 1.0, now=now)
         self._messages = TokenBucket(
@@ -37,7 +39,7 @@ class AudioMeter:
         )
 
     def fault(self, pcm: bytes, now: float) -> Fault | None:
-        """Return why a message ends the socket; None if it does not."""
+        """Return the close code and reason for a message that is refused, else None."""
         if not self._messages.take(now):
             return POLICY_VIOLATION, "too_many_frames"
         if len(pcm) % 2:

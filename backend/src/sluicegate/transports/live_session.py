@@ -1,4 +1,4 @@
-"""One live socket: it opens the chat when it knows who calls, and passes on what both sides say."""
+"""One live socket: opens its chat for an authenticated user, and connects the two."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sluicegate.engine.failures import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, refusal_of
-from sluicegate.live.outbox import Ended
-from sluicegate.live.supervisor import HELD_CLOSE_CODE
+from sluicegate.live.outbox import LEASE_LOST, ChatEnded
 from sluicegate.transports.http_requests import PARSE_IN_THREAD_BYTES
 from sluicegate.transports.socket import INTERNAL_ERROR, UNAUTHENTICATED
 from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
@@ -35,187 +34,210 @@ if TYPE_CHECKING:
     from sluicegate.wire.requests import ChatRequest
 
 NAME: Final = "live"
-"""What the transport is called in the audit trail."""
+"""The name of the transport in the audit trail."""
 
-TRY_AGAIN: Final = 1013
+TRY_AGAIN_LATER: Final = 1013
 
-PATIENCE: Final = 2.0
-"""Seconds in which requests may come to their ends when the chat is not live any more."""
+REQUEST_GRACE: Final = 2.0
+"""Seconds in which open requests may end after the chat has ended."""
 
 _log: Final = logging.getLogger("sluicegate")
 
 
 @dataclass(frozen=True)
 class LiveSocketOptions:
-    """What a socket was opened for."""
+    """The query and the subprotocol that a socket was opened with."""
 
     chat: str
     with_audio: bool
     marked_by_client: bool
 
 
-class LiveSession:
-    """The chat of one socket, from the first sign of who calls to the end."""
+class LiveTurns:
+    """Starts and resumes the turns of a socket's chat, once the chat is open."""
 
-    def __init__(self, engine: Engine, wish: LiveSocketOptions, meter: AudioMeter) -> None:
-        """Take what the socket was opened for; `bind` says which socket it is."""
-        self._engine = engine
-        self._wish = wish
-        self._meter = meter
-        self._live: OpenChat | None = None
-        self._opening: asyncio.Task[None] | None = None
-        self._passing: asyncio.Task[None] | None = None
-        self._announcing: set[asyncio.Task[None]] = set()
-        self._opened: SocketContext
-        self._requests: SocketRequests
-
-    def bind(self, opened: SocketContext, requests: SocketRequests) -> None:
-        """Take the socket and its requests."""
-        self._opened, self._requests = opened, requests
+    def __init__(self) -> None:
+        self.chat: OpenChat | None = None
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
-        """Answer a request of the socket."""
-        return await self._chat().start(request, user=user, client=client)
+        """Start or continue an exchange; raises RequestError."""
+        return await self._open_chat.start(request, user=user, client=client)
 
     async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
-        """Answer a resume of the socket."""
-        return await self._chat().resume(frame, user=user, client=client)
+        """Return a reader of a message from its beginning, None if there is nothing to resume."""
+        return await self._open_chat.resume(frame, user=user, client=client)
+
+    @property
+    def _open_chat(self) -> OpenChat:
+        if self.chat is None:
+            raise Unauthenticated
+        return self.chat
+
+
+class LiveSession:
+    """The chat of one socket, from the first authenticated frame to the end of the socket.
+
+    Args:
+        engine: Opens the chat.
+        options: What the socket was opened with.
+        meter: Limits the audio of the client.
+        context: The socket.
+        requests: The socket's requests.
+        turns: Gets the chat when it is open.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        options: LiveSocketOptions,
+        *,
+        meter: AudioMeter,
+        context: SocketContext,
+        requests: SocketRequests,
+        turns: LiveTurns,
+    ) -> None:
+        self._engine = engine
+        self._options = options
+        self._meter = meter
+        self._context = context
+        self._requests = requests
+        self._turns = turns
+        self._opening: asyncio.Task[None] | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._announcements: set[asyncio.Task[None]] = set()
 
     async def begin(self) -> None:
-        """Open the chat, if it is known already who calls."""
+        """Open the chat, if the handshake authenticates the user."""
         try:
-            user = await self._opened.caller.authenticate({})
+            user = await self._context.caller.authenticate({})
         except Unauthenticated:
-            # A frame may bring a token.
+            # A frame may carry a token.
             return
-        self._open(user)
+        self._start_opening(user)
 
-    async def take(self, data: bytes) -> None:
-        """Take one text message."""
-        limit = self._opened.limits.file_bytes
+    async def receive(self, data: bytes) -> None:
+        """Handle one text message."""
+        limit = self._context.limits.file_bytes
         if len(data) >= PARSE_IN_THREAD_BYTES:
             frame = await asyncio.to_thread(parse_live_frame, data, max_image=limit)
         else:
             frame = parse_live_frame(data, max_image=limit)
         if self._opening is None and isinstance(frame, SendFrame | ResumeFrame):
             try:
-                self._open(await self._opened.caller.authenticate(frame.headers))
+                self._start_opening(await self._context.caller.authenticate(frame.headers))
             except RequestError as error:
                 await self._requests.reject(frame.request_id, error)
                 return
         if isinstance(frame, ActivityFrame | ImageFrame | InterruptFrame):
-            await self._take_live(frame)
+            await self._receive_live(frame)
             return
         if self._opening is not None:
             await asyncio.wait([self._opening])
-            if self._live is None:
+            if self._turns.chat is None:
                 return
         await self._requests.dispatch(frame)
 
-    async def take_audio(self, pcm: bytes) -> None:
-        """Take one binary message."""
-        socket = self._opened.socket
+    async def receive_audio(self, pcm: bytes) -> None:
+        """Handle one binary message."""
+        socket = self._context.socket
         fault = self._meter.fault(pcm, asyncio.get_running_loop().time())
         if fault is not None:
             socket.close(*fault)
-        elif (live := await self._known()) is not None:
+        elif (chat := await self._opened_chat()) is not None:
             socket.mark_active()
-            live.hear(pcm)
+            chat.receive_audio(pcm)
 
     def go_away(self) -> None:
-        """Tell the client that the socket ends soon."""
-        if self._live is not None:
-            self._live.out.frame(GoAwayFrame())
+        """Announce to the client that the socket ends soon."""
+        if self._turns.chat is not None:
+            self._turns.chat.outbox.send(GoAwayFrame())
 
-    async def leave(self) -> None:
-        """The socket has ended: let go of the chat."""
+    async def disconnect(self) -> None:
+        """Close the chat: the socket has ended."""
         self._requests.disconnect()
-        for task in (self._passing, *self._announcing):
+        for task in (self._sending, *self._announcements):
             if task is not None:
                 task.cancel()
         if self._opening is not None:
             await asyncio.wait([self._opening])
-        if self._live is not None:
-            await self._live.close()
+        if self._turns.chat is not None:
+            await self._turns.chat.close()
 
-    def _chat(self) -> OpenChat:
-        if self._live is None:
-            raise Unauthenticated
-        return self._live
-
-    async def _known(self) -> OpenChat | None:
-        """The chat once it is open; None if it is not, which ends the socket."""
+    async def _opened_chat(self) -> OpenChat | None:
+        """Wait for the chat; None if it cannot be opened, which closes the socket."""
         if self._opening is None:
-            self._opened.socket.close(UNAUTHENTICATED, Unauthenticated.code)
+            self._context.socket.close(UNAUTHENTICATED, Unauthenticated.code)
             return None
         if not self._opening.done():
             await asyncio.wait([self._opening])
-        return self._live
+        return self._turns.chat
 
-    async def _take_live(self, frame: ActivityFrame | ImageFrame | InterruptFrame) -> None:
-        live = await self._known()
-        if live is None:
+    async def _receive_live(self, frame: ActivityFrame | ImageFrame | InterruptFrame) -> None:
+        chat = await self._opened_chat()
+        if chat is None:
             return
-        self._opened.socket.mark_active()
+        self._context.socket.mark_active()
         try:
-            live.take(frame)
+            chat.receive_frame(frame)
         except RequestError as error:
             await self._requests.reject(LIVE_ID, error)
 
-    def _open(self, user: str) -> None:
-        self._opening = asyncio.create_task(self._open_for(user))
+    def _start_opening(self, user: str) -> None:
+        self._opening = asyncio.create_task(self._open(user))
 
-    async def _open_for(self, user: str) -> None:
-        wish, socket = self._wish, self._opened.socket
+    async def _open(self, user: str) -> None:
+        options, socket = self._options, self._context.socket
         try:
-            self._live = await self._engine.open_live(
-                wish.chat,
+            chat = await self._engine.open_live(
+                options.chat,
                 user=user,
                 client=Client(7, via=NAME),
-                with_audio=wish.with_audio,
-                marked_by_client=wish.marked_by_client,
+                with_audio=options.with_audio,
+                marked_by_client=options.marked_by_client,
             )
-        except Exception as error:  # noqa: BLE001 - the client is told whose fault it is
-            refused = refusal_of(error)
-            if refused is not error:
+        except Exception as error:  # noqa: BLE001 - the close code depends on the error
+            refusal = refusal_of(error)
+            if refusal is not error:
                 _log.error("a live chat could not be opened: %s", describe(error))
-            if refused is None:
+            if refusal is None:
                 socket.close(INTERNAL_ERROR, "internal")
                 return
-            await self._refuse(refused)
-            socket.close(
-                HELD_CLOSE_CODE if isinstance(refused, HeldElsewhere) else TRY_AGAIN, refused.code
-            )
+            await self._send_error(refusal)
+            is_in_use = isinstance(refusal, HeldElsewhere)
+            socket.close(LEASE_LOST if is_in_use else TRY_AGAIN_LATER, refusal.code)
         else:
+            self._turns.chat = chat
             socket.mark_active()
-            self._passing = asyncio.create_task(self._pass_on(self._live))
+            self._sending = asyncio.create_task(self._send_outbox(chat))
 
-    async def _pass_on(self, live: OpenChat) -> None:
-        socket = self._opened.socket
-        writes = socket.monitor_writes(lambda: live.out.behind)
+    async def _send_outbox(self, chat: OpenChat) -> None:
+        socket = self._context.socket
+        writes = socket.monitor_writes(lambda: chat.outbox.backlog)
         try:
-            async for piece in live.out.pieces():
+            async for outgoing in chat.outbox.read():
                 writes.started()
-                if isinstance(piece, bytes):
-                    await socket.send_binary(piece)
-                elif isinstance(piece, Ended):
-                    await self._requests.wait_until_idle(PATIENCE)
-                    await self._refuse(piece.error)
-                    socket.close(piece.close_code, piece.error.code)
-                elif isinstance(piece, TurnFrame):
-                    task = asyncio.create_task(self._announce(piece))
-                    self._announcing.add(task)
-                    task.add_done_callback(self._announcing.discard)
+                if isinstance(outgoing, bytes):
+                    await socket.send_binary(outgoing)
+                elif isinstance(outgoing, ChatEnded):
+                    await self._requests.wait_until_idle(REQUEST_GRACE)
+                    await self._send_error(outgoing.error)
+                    socket.close(outgoing.close_code, outgoing.error.code)
+                elif isinstance(outgoing, TurnFrame):
+                    task = asyncio.create_task(self._announce(outgoing))
+                    self._announcements.add(task)
+                    task.add_done_callback(self._announcements.discard)
                 else:
-                    await socket.send(encode_live_frame(piece))
+                    await socket.send(encode_live_frame(outgoing))
                 writes.finished()
         finally:
             writes.close()
 
     async def _announce(self, turn: TurnFrame) -> None:
-        """Tell of a turn when no request is open: a client reads one answer at a time."""
+        """Announce a turn when no request is open: a client reads one answer at a time."""
         await self._requests.wait_until_idle()
-        await self._opened.socket.send(encode_live_frame(turn))
+        await self._context.socket.send(encode_live_frame(turn))
 
-    async def _refuse(self, error: RequestError) -> None:
-        await self._opened.socket.send(encode_frame(ErrorFrame(LIVE_ID, error.message, error.code)))
+    async def _send_error(self, error: RequestError) -> None:
+        await self._context.socket.send(
+            encode_frame(ErrorFrame(LIVE_ID, error.message, error.code))
+        )

@@ -1,4 +1,4 @@
-"""A chat that is open live: the socket of the chat's frames, and audio as binary messages."""
+"""The transport of live chats: a WebSocket with the frames of a chat, and audio in binary."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.errors import Malformed
 from sluicegate.transports.audio_in import AudioLimits, AudioMeter
-from sluicegate.transports.live_session import NAME, LiveSession, LiveSocketOptions
+from sluicegate.transports.live_session import NAME, LiveSession, LiveSocketOptions, LiveTurns
 from sluicegate.transports.socket import SERVICE_RESTART, Socket
 from sluicegate.transports.socket_requests import SocketContext, SocketRequests
 from sluicegate.wire.live_frames import SUBPROTOCOL
@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
 
 class LiveTransport:
-    """The endpoint, and the sockets that are open."""
+    """The endpoint and its open sockets.
+
+    Args:
+        socket: The limits of one socket.
+        audio: The limits of the client's audio.
+        limits: The limits of one request.
+        own_files: The prefix of the URLs of a chat's files, with ``{id}`` for the chat.
+        max_requests: How many requests may be open on one socket.
+    """
 
     def __init__(
         self,
@@ -33,44 +41,45 @@ class LiveTransport:
         own_files: str,
         max_requests: int,
     ) -> None:
-        """Take the limits of a socket, of audio, and of what is read of a request.
-
-        ``own_files`` is what the URLs of a chat's files begin with, ``{id}`` standing for the
-        chat; ``max_requests`` may be open on one socket.
-        """
         self._socket = socket
         self._audio = audio
         self._limits = limits
         self._own_files = own_files
         self._max_requests = max_requests
         self._open: dict[Socket, LiveSession] = {}
-        # A turn that is being prepared is not given up with its socket.
+        # A turn that is being started outlives its socket.
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, websocket: WebSocket, engine: Engine, caller: Caller) -> None:
-        """Accept a socket and have its chat open live until it ends.
+        """Accept a socket and keep its chat open until the socket is closed.
 
         Raises:
-            Malformed: the address does not say which chat; the socket is not accepted.
+            Malformed: the query does not name a chat; the socket is not accepted.
         """
-        wish = _wish(websocket)
+        options = _options(websocket)
+        turns = LiveTurns()
         socket = Socket(websocket, caller, self._socket)
-        meter = AudioMeter(self._audio, now=asyncio.get_running_loop().time())
-        session = LiveSession(engine, wish, meter)
-        opened = SocketContext(socket, session, caller, self._limits, self._own_files, NAME)
-        session.bind(opened, SocketRequests(opened, self._max_requests, self._tasks))
+        context = SocketContext(socket, turns, caller, self._limits, self._own_files, NAME)
+        session = LiveSession(
+            engine,
+            options,
+            meter=AudioMeter(self._audio, now=asyncio.get_running_loop().time()),
+            context=context,
+            requests=SocketRequests(context, self._max_requests, self._tasks),
+            turns=turns,
+        )
         self._open[socket] = session
         try:
             await socket.run(
-                session.take,
-                is_busy=lambda: bool(opened.requests),
+                session.receive,
+                is_busy=lambda: bool(context.requests),
                 on_accept=session.begin,
-                subprotocol=SUBPROTOCOL if wish.with_audio else None,
-                on_binary=session.take_audio if wish.with_audio else None,
+                subprotocol=SUBPROTOCOL if options.with_audio else None,
+                on_binary=session.receive_audio if options.with_audio else None,
             )
         finally:
             del self._open[socket]
-            await asyncio.shield(session.leave())
+            await asyncio.shield(session.disconnect())
         await socket.send_close()
 
     @property
@@ -79,17 +88,17 @@ class LiveTransport:
         return bool(self._tasks)
 
     def go_away(self) -> None:
-        """Tell every client to connect anew soon; what waits goes on waiting."""
+        """Announce the end of every socket; calls that wait keep waiting."""
         for session in self._open.values():
             session.go_away()
 
     def abort(self) -> None:
-        """Close every socket; what waits in their chats goes on waiting."""
+        """Close every socket; calls that wait in their chats keep waiting."""
         for socket in self._open:
             socket.close(SERVICE_RESTART, "restart")
 
 
-def _wish(websocket: WebSocket) -> LiveSocketOptions:
+def _options(websocket: WebSocket) -> LiveSocketOptions:
     chat, activity = (websocket.query_params.get(name) for name in ("chat", "activity"))
     if not is_valid_id(chat) or activity not in (None, "client"):
         raise Malformed("Open the socket as live?chat=ID, perhaps with &activity=client.")

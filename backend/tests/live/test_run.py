@@ -1,4 +1,4 @@
-"""An agent that hands over to another while calls of its own wait or are at work."""
+"""A live run with calls: it fails, or transfers to another agent, while they run or wait."""
 
 from __future__ import annotations
 
@@ -7,13 +7,48 @@ from typing import TYPE_CHECKING, Any
 
 from google.adk.agents.llm_agent import LlmAgent
 
+from sluicegate.live.outbox import ChatEnded
 from sluicegate.replay import ScriptedModel
 from sluicegate.wire.live_frames import TurnCompleteFrame
-from tests.engine.stage import Counted, HeldTool, calls, says, words
+from sluicegate.wire.messages import comparable
+from tests.engine.stage import Counted, HeldTool, calls, part_of, says, scripted, words
+from tests.engine.talk import Talk
 from tests.live.caller import Caller, agree, calling
+from tests.live.model_input import record_input
 
 if TYPE_CHECKING:
     from tests.engine.stage import Open
+
+FAILS = {"parts": [], "error": {"code": 500, "message": "words-of-a-provider"}}
+
+
+async def test_a_claimed_call_comes_to_its_end_though_the_model_fails(open_stage: Open) -> None:
+    held = HeldTool()
+    script = {"hold": [calls(("hold", {"n": 1})), says("Held.")], "330": [FAILS], ".": [says("Hi")]}
+    agent = scripted(script, [held.tool(require_confirmation=True)])
+    model_input = record_input(agent)
+    engine = await open_stage(agent)
+    caller = Caller(engine)
+    async with calling(caller):
+        await caller.say("hold")
+        answering = asyncio.create_task(caller.approve())
+        await held.began.wait()
+        caller.speak(330)
+        await model_input.audio(2)
+        assert not answering.done()
+        held.may_end.set()
+        turn = await answering
+        assert turn.failed
+        await caller.frame(ChatEnded)
+    assert held.ended == 1
+    [row] = await engine.parts.ledger.rows(caller.key)
+    assert row.state == "executed"
+    stored = (await caller.chats())["messages"][1]
+    assert part_of(stored, "hold")["state"] == "output-available"
+    assert comparable(stored) == comparable(turn.message)
+    page = Talk(engine, chat_id=caller.chat_id)
+    assert words((await page.say("hi")).message) == "Hi"
+
 
 TRANSFER = ("transfer_to_agent", {"agent_name": "back"})
 

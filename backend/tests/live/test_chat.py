@@ -34,6 +34,7 @@ from sluicegate.wire.live_frames import (
 from tests.engine.stage import Counted, Steps, calls, says, scripted, words
 from tests.engine.talk import Talk
 from tests.live.caller import Caller, agree, calling, speaks, tone
+from tests.live.model_input import record_input
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
@@ -133,9 +134,9 @@ async def test_without_audio_the_spoken_answer_comes_as_text_alone(open_stage: O
 async def test_the_client_may_mark_where_speech_begins_and_ends(open_stage: Open) -> None:
     engine = await open_stage(scripted([speaks("Yes?")]))
     async with calling(Caller(engine), by_client=True) as caller:
-        caller.chat.take(ActivityFrame(begins=True))
-        caller.chat.hear(tone(330))
-        caller.chat.take(ActivityFrame(begins=False))
+        caller.chat.receive_frame(ActivityFrame(begins=True))
+        caller.chat.receive_audio(tone(330))
+        caller.chat.receive_frame(ActivityFrame(begins=False))
         await caller.spoken_turn()
         assert (await caller.chats())["title"] == "a tone of 330 Hz"
 
@@ -144,7 +145,7 @@ async def test_marks_are_refused_where_the_model_listens_for_speech(open_stage: 
     engine = await open_stage(scripted([speaks("Yes?")]))
     async with calling(Caller(engine)) as caller:
         with pytest.raises(Malformed, match="activity=client"):
-            caller.chat.take(ActivityFrame(begins=True))
+            caller.chat.receive_frame(ActivityFrame(begins=True))
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -206,12 +207,16 @@ async def test_an_agent_hands_over_to_another(open_stage: Open) -> None:
         await agree(caller)
 
 
+def slow_agent(steps: Steps, **more: Any) -> LlmAgent:
+    """An agent that speaks one piece of its answer per step."""
+    script = [speaks("One two three four.", delta_chars=4, **more), says("Next.")]
+    return scripted(script, sleep=steps)
+
+
 async def held_back(open_stage: Open, **more: Any) -> tuple[Caller, Steps]:
     """A chat with a model that speaks only as far as it is allowed to."""
     steps = Steps()
-    script = [speaks("One two three four.", delta_chars=4, **more), says("Next.")]
-    engine = await open_stage(scripted(script, sleep=steps))
-    return Caller(engine), steps
+    return Caller(await open_stage(slow_agent(steps, **more))), steps
 
 
 async def test_interrupting_cuts_the_voice_and_keeps_what_was_said(open_stage: Open) -> None:
@@ -221,7 +226,7 @@ async def test_interrupting_cuts_the_voice_and_keeps_what_was_said(open_stage: O
         steps.go(5)
         await caller.until(lambda _: "One two " in [getattr(f, "text", "") for f in caller.frames])
         before = len(caller.audio)
-        caller.chat.take(InterruptFrame())
+        caller.chat.receive_frame(InterruptFrame())
         await caller.frame(InterruptedFrame)
         turn = await caller.spoken_turn()
         assert words(turn.message).startswith("One two ")
@@ -236,13 +241,16 @@ async def test_interrupting_cuts_the_voice_and_keeps_what_was_said(open_stage: O
 
 
 async def test_speaking_into_an_answer_interrupts_it(open_stage: Open) -> None:
-    caller, steps = await held_back(open_stage)
+    steps = Steps()
+    agent = slow_agent(steps)
+    model_input = record_input(agent)
+    caller = Caller(await open_stage(agent))
     async with calling(caller):
         caller.speak()
         steps.go(5)
         await caller.until(lambda _: "One two " in [getattr(f, "text", "") for f in caller.frames])
         caller.speak(220)
-        await caller.was_taken()
+        await model_input.audio(4)
         steps.go(1)
         await caller.frame(InterruptedFrame)
         first = await caller.spoken_turn()
@@ -417,7 +425,9 @@ async def test_a_chat_that_is_closed_in_an_answer_keeps_what_was_said(open_stage
 
 
 async def test_a_file_of_the_message_reaches_the_model_and_the_history(open_stage: Open) -> None:
-    engine = await open_stage(scripted([says("I see.")], model="gemini-2.5-flash"))
+    agent = scripted([says("I see.")], model="gemini-2.5-flash")
+    model_input = record_input(agent)
+    engine = await open_stage(agent)
     picture = base64.b64encode(bytes.fromhex(PIXEL)).decode()
     part = {"type": "file", "mediaType": "image/png", "url": f"data:image/png;base64,{picture}"}
     message: UIMessage = {
@@ -426,29 +436,19 @@ async def test_a_file_of_the_message_reaches_the_model_and_the_history(open_stag
         "parts": [part, {"type": "text", "text": "What is it?"}],
     }
     async with calling(Caller(engine)) as caller:
-        heard: list[Any] = []
-        connection = caller.chat._talk.run.connection
-        assert connection is not None
-        sent = connection._inner._send_content
-
-        async def listen(content: Any, *, partial: bool = False) -> None:
-            heard.append(content)
-            await sent(content, partial=partial)
-
-        connection._inner._send_content = listen  # type: ignore[method-assign]
         caller.messages.append(message)
         turn = await caller.post({"message": message})
         assert words(turn.message) == "I see."
         [stored, _] = (await caller.chats())["messages"]
         assert [p["type"] for p in stored["parts"]] == ["file", "text"]
         await agree(caller)
-    assert [bool(p.inline_data) for p in heard[0].parts] != [False, False]
+    assert [bool(p.inline_data) for p in model_input.contents[0].parts or []] != [False, False]
 
 
 async def test_a_picture_is_shown_to_the_model(open_stage: Open) -> None:
     engine = await open_stage(scripted([says("I see.")]))
     async with calling(Caller(engine)) as caller:
-        caller.chat.take(ImageFrame("image/png", bytes.fromhex(PIXEL)))
+        caller.chat.receive_frame(ImageFrame("image/png", bytes.fromhex(PIXEL)))
         assert words((await caller.say("What is it?")).message) == "I see."
         await agree(caller)
 

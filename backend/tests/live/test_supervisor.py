@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,14 +12,16 @@ import pytest
 from sluicegate.engine import requests
 from sluicegate.engine.turn import lease_monitor
 from sluicegate.errors import HeldElsewhere
-from sluicegate.live import approvals, supervisor
-from sluicegate.live.outbox import Ended
+from sluicegate.live.context import LiveTimings
+from sluicegate.live.outbox import ChatEnded
 from sluicegate.tools import client_tool
 from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnCompleteFrame, TurnFrame
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Steps, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide
-from tests.live.caller import PATIENCE, Caller, agree, calling, speaks
+from tests.live import caller as callers
+from tests.live.caller import LIMIT, Caller, agree, speaks
+from tests.live.model_input import record_input
 
 if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
@@ -32,16 +36,13 @@ SCRIPT = {
     "330": [calls(("pay", {"n": 4})), says("Paid too.")],
     ".": [says("Hello.")],
 }
+QUICK = LiveTimings(approval_poll=0.02)
+calling = functools.partial(callers.calling, timings=QUICK)
 
 
 @pytest.fixture(autouse=True)
 def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in (
-        (lease_monitor, "SECONDS"),
-        (approvals, "INTERVAL"),
-        (supervisor, "INTERVAL"),
-    ):
-        monkeypatch.setattr(module, name, 0.02)
+    monkeypatch.setattr(lease_monitor, "SECONDS", 0.02)
 
 
 async def asked_on_a_page(engine: ChatEngine, release: ReleasePolicy = "deferred") -> Talk:
@@ -104,16 +105,18 @@ async def test_an_answer_lets_the_model_end_what_it_says(
 
 
 async def test_a_model_that_does_not_end_is_cut(
-    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+    open_stage: Open,
 ) -> None:
-    monkeypatch.setattr(supervisor, "SPEAKING", 0.05)
     pay = Counted()
     script = {**SCRIPT, "220": [says("It is ", hang=True)]}
-    engine = await open_stage(scripted(script, [pay.tool()]))
+    agent = scripted(script, [pay.tool()])
+    model_input = record_input(agent)
+    engine = await open_stage(agent)
     page = await asked_on_a_page(engine)
-    async with calling(live(page)) as caller:
+    timings = replace(QUICK, speech_grace=0.05)
+    async with calling(live(page), timings=timings) as caller:
         caller.speak(220)
-        await caller.was_taken()
+        await model_input.audio(2)
         turn = await caller.approve()
         assert words(turn.message) == "Let me pay.It is paid."
         assert (await texts(caller))[2] == "a tone of 220 Hz"
@@ -130,7 +133,7 @@ async def test_what_asks_behind_something_of_before_is_asked_after_it(
     page = await asked_on_a_page(engine, release)
     async with calling(live(page)) as caller:
         caller.speak(330)
-        await caller.asked()
+        await caller.call_held()
         assert len(await texts(caller)) == 2
         turn = await caller.approve()
         assert words(turn.message) == "Let me pay.It is paid."
@@ -160,7 +163,7 @@ async def test_an_answer_at_another_replica_reaches_the_live_run(
             page.messages = (await caller.chats())["messages"]
         [card] = page.pending()
         message = page.messages[-1]["id"]
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LIMIT):
             if by_name:
                 said = {"approved": approved}
                 name = card["approval"]["id"]
@@ -194,7 +197,7 @@ async def test_a_stop_at_another_replica_closes_what_waits_live(
     async with calling(live(page, one)) as caller:
         if asks_live:
             await caller.say("pay")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LIMIT):
             await two.stop(page.chat_id, user=page.user)
         for engine in (one, two):
             chat = await engine.get_chat(page.chat_id, user=page.user)
@@ -216,7 +219,7 @@ async def test_an_output_of_the_browser_is_refused_where_the_chat_is_not_live(
         page.messages = (await caller.chats())["messages"]
         [part] = (part for part in page.messages[-1]["parts"] if part["type"] == "tool-locate")
         part |= {"state": "output-available", "output": {"place": "here"}}
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LIMIT):
             with pytest.raises(HeldElsewhere):
                 await page.post_last()
         assert (await caller.chats())["status"] == "waiting"
@@ -265,7 +268,7 @@ async def test_the_lease_is_kept_for_as_long_as_the_options_say(
         return kept.qsize() < 3
 
     monkeypatch.setattr(engine.parts.leases, "renew", renew)
-    async with calling(Caller(engine)) as caller, asyncio.timeout(PATIENCE):
+    async with calling(Caller(engine)) as caller, asyncio.timeout(LIMIT):
         # A lease that is lost is told at once.
-        assert (await caller.frame(Ended)).close_code == 4409
+        assert (await caller.frame(ChatEnded)).close_code == 4409
     assert [kept.get_nowait() for _ in range(3)] == [0.09] * 3

@@ -345,7 +345,7 @@ async def test_the_socket_goes_while_one_call_waits_and_another_is_at_work(
     async with calling(caller):
         asking = asyncio.create_task(caller.say("go"))
         await began.wait()
-        await caller.asked()
+        await caller.call_held()
     assert (await asking).finish_reason == "tool-calls"
     page = Talk(engine, chat_id=caller.chat_id, messages=caller.messages)
     turn = await page.approve()
