@@ -2,31 +2,31 @@ import { gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 
-/** What the scripts of the page may weigh altogether, compressed. */
-const MOST_BYTES = 360_000;
+/** The maximum size of all scripts of the page, compressed. */
+const MAX_BYTES = 360_000;
 
-/** Fails the build when the page has grown too heavy to be loaded quickly. */
-function weighed(): Plugin {
+/** Fails the build if the scripts exceed the size limit. */
+function checkSize(): Plugin {
   return {
-    name: "sluicegate:weighed",
-    // A build that is made to be looked into, with another mode, is as heavy as it likes.
+    name: "sluicegate:check-size",
+    // Builds in other modes, such as that of the bench, are not limited.
     apply: (_, { command, mode }) => command === "build" && mode === "production",
     generateBundle(_, bundle) {
       let bytes = 0;
       for (const file of Object.values(bundle)) {
         if (file.type === "chunk") bytes += gzipSync(file.code).length;
       }
-      const sentence = `The scripts weigh ${bytes} bytes compressed; ${MOST_BYTES} is the most.`;
-      if (bytes > MOST_BYTES) this.error(sentence);
-      else this.info(sentence);
+      const message = `The scripts have ${bytes} bytes compressed; the limit is ${MAX_BYTES}.`;
+      if (bytes > MAX_BYTES) this.error(message);
+      else this.info(message);
     },
   };
 }
 
-/** Stands in for the server, which writes into the page where its API is and under which nonce. */
-function served(): Plugin {
+/** Replaces the placeholders for the API and the nonce, as the server does. */
+function replacePlaceholders(): Plugin {
   return {
-    name: "sluicegate:served",
+    name: "sluicegate:replace-placeholders",
     apply: "serve",
     transformIndexHtml: (html) => html.replaceAll("{{api}}", "api").replaceAll("{{nonce}}", ""),
   };
@@ -35,22 +35,22 @@ function served(): Plugin {
 const client = (path: string) => new URL(`../client/src/${path}`, import.meta.url).pathname;
 
 export default defineConfig({
-  // The page may stand below any path, so it names its files relative to itself.
+  // The page may be served below any path, so its asset URLs are relative.
   base: "./",
-  plugins: [react(), weighed(), served()],
+  plugins: [react(), checkSize(), replacePlaceholders()],
   resolve: {
     alias: [
       { find: /^sluicegate\/react$/, replacement: client("react/index.ts") },
       { find: /^sluicegate$/, replacement: client("index.ts") },
     ],
-    // The client package finds another major of the AI SDK from where it lies.
+    // From its own folder, the client package would resolve another major of the AI SDK.
     dedupe: ["ai", "@ai-sdk/react", "react", "react-dom"],
   },
-  // The server writes a nonce of its own into each answer, for the styles that Mantine makes.
+  // The server replaces it by a nonce for each response, for the styles of Mantine.
   html: { cspNonce: "{{nonce}}" },
   build: {
     target: "es2023",
-    // The policy of the page lets no `data:` scripts or styles in.
+    // The content security policy of the page does not permit `data:` scripts and styles.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1200,

@@ -13,9 +13,12 @@ export default defineConfig({
   },
   test: {
     maxWorkers: 2,
+    // Only a defect reaches the limit, not a busy machine.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     projects: [
-      // What draws nothing needs no browser.
-      { extends: true, test: { name: "app rules", include: ["src/**/*.test.ts"] } },
+      // Modules without components need no jsdom.
+      { extends: true, test: { name: "app modules", include: ["src/**/*.test.ts"] } },
       {
         extends: true,
         test: {

@@ -1,5 +1,5 @@
-// Prints how quick the page is: under the longest answer at full speed, and with a history
-// of 300 messages. The page is built with readable names, so that React's share can be told apart.
+// Measures the page: a long answer at full speed, and a history of 300 messages. The page is built
+// without minification, so that the share of React can be determined.
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ const end = "The gate is down again, and this is the end of it.";
 const length = DELTAS * DELTA - end.length;
 const answer = `${piece.repeat(Math.ceil(length / piece.length)).slice(0, length - 2)}\n\n${end}`;
 
-/** A server whose model says the answer at full speed. */
+/** Start a server whose model streams the answer at full speed. */
 async function serve(folder: string): Promise<{ url: string; server: ChildProcess }> {
   const agent = 'from google.adk.agents import LlmAgent\nroot_agent = LlmAgent(name="writer")\n';
   const responses = [{ parts: [{ text: answer }], delta_chars: DELTA, delay_ms: 0 }];
@@ -37,24 +37,24 @@ async function serve(folder: string): Promise<{ url: string; server: ChildProces
     ["serve", "agent.py:root_agent", ...options],
     { cwd: folder, stdio: ["ignore", "pipe", "inherit"] },
   );
-  for await (const said of server.stdout) {
-    const url = /http:\/\/\S+?(?=\/ )/.exec(String(said))?.[0];
+  for await (const output of server.stdout) {
+    const url = /http:\/\/\S+?(?=\/ )/.exec(String(output))?.[0];
     if (url) return { url, server };
   }
   throw new Error("The server did not start.");
 }
 
-/** Gives the page from a build in place of the one that the server has. */
-async function givePage(context: BrowserContext, url: string, built: string): Promise<void> {
-  const give = async (file: string) => ({
+/** Serve the page from a build in place of the server's own. */
+async function servePage(context: BrowserContext, url: string, built: string): Promise<void> {
+  const fileResponse = async (file: string) => ({
     body: await readFile(join(built, file)),
     contentType: TYPES[file.split(".").at(-1) ?? ""] ?? "text/plain",
   });
   await context.route(`${url}/assets/*`, async (route) => {
-    await route.fulfill(await give(new URL(route.request().url()).pathname));
+    await route.fulfill(await fileResponse(new URL(route.request().url()).pathname));
   });
   await context.route(`${url}/?chat=*`, async (route) => {
-    const { body, contentType } = await give("index.html");
+    const { body, contentType } = await fileResponse("index.html");
     await route.fulfill({ body: body.toString().replaceAll("{{api}}", "api"), contentType });
   });
 }
@@ -63,13 +63,13 @@ async function longAnswer(context: BrowserContext, url: string): Promise<void> {
   const page = await context.newPage();
   await page.goto(`${url}/?chat=answer`);
   await page.getByRole("textbox", { name: "Message" }).fill("Write");
-  const begun = performance.now();
+  const start = performance.now();
   const { longestTask, react, scripts } = await measureWork(page, async () => {
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Answer again" }).waitFor({ timeout: 120_000 });
     await page.getByText(end).waitFor();
   });
-  const elapsed = performance.now() - begun;
+  const elapsed = performance.now() - start;
   const percent = (part: number) => `${Math.round((part / elapsed) * 100)} %`;
   process.stdout.write(
     `page: ${DELTAS} deltas in ${(elapsed / 1000).toFixed(1)} s; of that ${percent(scripts)} is ` +
@@ -90,10 +90,10 @@ async function longHistory(context: BrowserContext, url: string): Promise<void> 
   await page.route("**/api/chats/history", (route) => route.fulfill({ json: chat }));
   await page.goto(`${url}/?chat=history`);
   await page.reload();
-  // The newest message is drawn, and so is the frame after it.
+  // Wait for the newest message and the frame after it.
   await page.getByRole("button", { name: "Answer again" }).waitFor();
   const milliseconds = await page.evaluate(
-    () => new Promise<number>((done) => requestAnimationFrame(() => done(performance.now()))),
+    () => new Promise<number>((resolve) => requestAnimationFrame(() => resolve(performance.now()))),
   );
   process.stdout.write(
     `page: ${MESSAGES} messages, first paint of the thread after ` +
@@ -111,7 +111,7 @@ const { url, server } = await serve(folder);
 const browser = await chromium.launch(config.use?.launchOptions ?? {});
 try {
   const context = await browser.newContext();
-  await givePage(context, url, built);
+  await servePage(context, url, built);
   await longAnswer(context, url);
   await longHistory(context, url);
 } finally {

@@ -1,6 +1,6 @@
 import type { Page } from "@playwright/test";
 
-/** The functions with which React begins to work, as its own sources name them. */
+/** The entry functions of React, as named in its sources. */
 const ENTRIES = new Set([
   "commitRoot",
   "flushPassiveEffects",
@@ -24,7 +24,7 @@ interface Profile {
   readonly timeDeltas?: readonly number[];
 }
 
-/** An event of a trace; `tdur` are microseconds of the processor. */
+/** A trace event; `tdur` is CPU time in microseconds. */
 interface TraceEvent {
   readonly name: string;
   readonly pid: number;
@@ -32,25 +32,25 @@ interface TraceEvent {
   readonly tdur?: number;
 }
 
-/** Which nodes of a profile stand below an entry of React. */
+/** The ids of the profile nodes below an entry function of React. */
 function belowReact(nodes: readonly CallNode[]): ReadonlySet<number> {
   const byId = new Map(nodes.map((node) => [node.id, node]));
-  const found = new Set<number>();
+  const ids = new Set<number>();
   const walk = (id: number, isReact: boolean): void => {
     const node = byId.get(id);
     if (node === undefined) return;
     const isBelow = isReact || ENTRIES.has(node.callFrame.functionName);
-    if (isBelow) found.add(id);
+    if (isBelow) ids.add(id);
     for (const child of node.children ?? []) walk(child, isBelow);
   };
   const [root] = nodes;
   if (root !== undefined) walk(root.id, false);
-  return found;
+  return ids;
 }
 
 const NO_WORK = new Set(["(idle)", "(program)", "(root)"]);
 
-/** Of the time that scripts take, the share, from 0 to 1, that is React's. */
+/** The share of React in the time of all scripts, from 0 to 1. */
 function shareOfReact({ nodes, samples = [], timeDeltas = [] }: Profile): number {
   const react = belowReact(nodes);
   const idle = new Set(
@@ -65,14 +65,14 @@ function shareOfReact({ nodes, samples = [], timeDeltas = [] }: Profile): number
   return inScripts === 0 ? 0 : inReact / inScripts;
 }
 
-/** What a page does with its main thread, in milliseconds of the processor. */
+/** The work of a page on its main thread, in milliseconds of CPU time. */
 export interface PageWork {
   readonly longestTask: number;
   readonly scripts: number;
   readonly react: number;
 }
 
-/** The tasks of the thread that runs the page's scripts. */
+/** The tasks of the main thread. */
 function tasksOf(events: readonly TraceEvent[]): readonly TraceEvent[] {
   const call = events.find(({ name }) => name === "FunctionCall");
   const isTask = ({ name, pid, tid }: TraceEvent) =>
@@ -84,16 +84,12 @@ function cpu(events: readonly TraceEvent[]): number {
   return events.reduce((sum, { tdur }) => sum + (tdur ?? 0), 0) / 1000;
 }
 
-/**
- * Measure what a page does during some work.
- *
- * Time is the processor's, not the clock's: what else runs on the machine is not the page's fault.
- */
-export async function measureWork(page: Page, work: () => Promise<void>): Promise<PageWork> {
+/** Measure a page during an action, in CPU time, which is independent of other processes. */
+export async function measureWork(page: Page, action: () => Promise<void>): Promise<PageWork> {
   const context = page.context();
   const session = await context.newCDPSession(page);
   const tracing = await context.browser()?.newBrowserCDPSession();
-  if (tracing === undefined) throw new Error("The browser cannot be looked into.");
+  if (tracing === undefined) throw new Error("The browser does not support tracing.");
   const events: TraceEvent[] = [];
   tracing.on("Tracing.dataCollected", ({ value }) =>
     events.push(...(value as unknown as TraceEvent[])),
@@ -107,9 +103,9 @@ export async function measureWork(page: Page, work: () => Promise<void>): Promis
     "disabled-by-default-devtools.timeline",
   ];
   await tracing.send("Tracing.start", { traceConfig: { includedCategories } });
-  await work();
+  await action();
   const { profile } = await session.send("Profiler.stop");
-  const complete = new Promise((done) => tracing.once("Tracing.tracingComplete", done));
+  const complete = new Promise((resolve) => tracing.once("Tracing.tracingComplete", resolve));
   await tracing.send("Tracing.end");
   await complete;
   const tasks = tasksOf(events);

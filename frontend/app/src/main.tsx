@@ -5,16 +5,16 @@ import { createRoot } from "react-dom/client";
 import { Page } from "./page.tsx";
 import { cssVariables, theme } from "./theme.ts";
 
-/** The nonce that this answer's policy lets styles in with. */
+/** The nonce of the page's content security policy, for styles. */
 function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>("meta[property=csp-nonce]")?.nonce ?? "";
 }
 
-// The kit's dialogs add a style while they are open, by a library that asks for its nonce here.
+// Mantine's dialogs add a style element through a library that reads its nonce from here.
 Object.assign(globalThis, { __webpack_nonce__: styleNonce() });
 
 const root = document.getElementById("page");
-if (root === null) throw new Error("The page has no place to be drawn in.");
+if (root === null) throw new Error("The page has no root element.");
 createRoot(root).render(
   <MantineProvider
     theme={theme}

@@ -1,31 +1,31 @@
 import { ActionIcon, AppShell, Burger, Group, Title } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { useCallback, useState } from "react";
-import { newChatId, useChatId } from "./address.ts";
 import { ChatView } from "./chat/chat-view.tsx";
 import { SignIn } from "./chat/sign-in.tsx";
+import { createChatId, useChatId } from "./chat-id.ts";
 import { ChatList } from "./chats/chat-list.tsx";
 import { useChats } from "./chats/use-chats.ts";
-import { useChoices } from "./choices.ts";
-import { ConnectionPanel } from "./connection-panel.tsx";
-import { List } from "./shown/icons.tsx";
+import { List } from "./components/icons.tsx";
+import { usePreferences } from "./preferences.ts";
+import { PreferencesPanel } from "./preferences-panel.tsx";
 
-/** The page: chats on one side, the open one beside them. */
+/** The page: the list of chats and the open chat. */
 export function Page() {
-  const [id, open] = useChatId();
+  const [id, navigate] = useChatId();
   const [query, setQuery] = useState("");
-  const [asked] = useDebouncedValue(query, 200);
-  const chats = useChats(asked);
-  const choices = useChoices();
+  const [debouncedQuery] = useDebouncedValue(query, 200);
+  const chats = useChats(debouncedQuery);
+  const preferences = usePreferences();
   const [isNavOpen, nav] = useDisclosure(false);
   const [isInspecting, inspector] = useDisclosure(false);
   const { close } = nav;
-  const goTo = useCallback(
+  const openChat = useCallback(
     (chat: string) => {
       close();
-      open(chat);
+      navigate(chat);
     },
-    [close, open],
+    [close, navigate],
   );
   return (
     <AppShell
@@ -59,31 +59,31 @@ export function Page() {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar aria-label="Chats">
-        <AppShell.Section grow className="scrolls">
+        <AppShell.Section grow className="scroll">
           <ChatList
             chats={chats}
             query={query}
             onQuery={setQuery}
             openId={id}
-            onOpen={goTo}
-            onNew={() => goTo(newChatId())}
+            onOpen={openChat}
+            onNew={() => openChat(createChatId())}
           />
         </AppShell.Section>
         <AppShell.Section>
-          <ConnectionPanel choices={choices} />
+          <PreferencesPanel preferences={preferences} />
         </AppShell.Section>
       </AppShell.Navbar>
       <AppShell.Main className="main">
-        {chats.isStranger === true ? (
+        {chats.isUnauthenticated === true ? (
           <SignIn />
         ) : (
           <ChatView
             key={id}
             id={id}
-            choices={choices}
+            preferences={preferences}
             onChanged={() => void chats.refresh()}
             isInspecting={isInspecting}
-            onEndInspecting={inspector.close}
+            onCloseInspector={inspector.close}
           />
         )}
       </AppShell.Main>

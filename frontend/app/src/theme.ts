@@ -1,10 +1,10 @@
 import { Badge, type CSSVariablesResolver, createTheme, virtualColor } from "@mantine/core";
 
-/** The kit as it comes; shades and badges are chosen so that every text has enough contrast. */
+/** The default theme of Mantine, with shades and badges adjusted for sufficient contrast. */
 export const theme = createTheme({
   primaryShade: { light: 8, dark: 5 },
   autoContrast: true,
-  // Of these two the kit asks in each scheme anew whether black or white is read on them.
+  // Mantine computes the contrast of virtual colours for each colour scheme.
   primaryColor: "accent",
   colors: {
     accent: virtualColor({ name: "accent", light: "blue", dark: "blue" }),
@@ -16,7 +16,7 @@ export const theme = createTheme({
   },
 });
 
-/** Dimmed texts and placeholders stay readable in both schemes. */
+/** Dimmed text and placeholders with sufficient contrast in both colour schemes. */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {

@@ -1,7 +1,7 @@
-import { cleanup } from "@testing-library/react";
+import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
 
-// What the kit asks of a browser and jsdom does not have.
+// Browser APIs that Mantine uses and jsdom does not implement.
 Object.assign(globalThis, {
   matchMedia: (query: string) => ({
     matches: false,
@@ -17,6 +17,9 @@ Object.assign(globalThis, {
 });
 Object.defineProperty(document, "fonts", { value: new EventTarget() });
 Element.prototype.scrollTo = () => {};
+
+// Only a defect reaches the limit, not a busy machine.
+configure({ asyncUtilTimeout: 30_000 });
 
 afterEach(() => {
   cleanup();

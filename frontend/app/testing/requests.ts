@@ -1,6 +1,6 @@
-import type { ApprovalRequest } from "../src/approvals/request.ts";
+import type { ApprovalRequest } from "../src/approvals/approval-requests.ts";
 
-/** An approval of a payment, with whatever a test wants otherwise. */
+/** An approval request for a payment, with changes. */
 export function payment(change: Partial<ApprovalRequest> = {}): ApprovalRequest {
   return {
     approvalId: "ap-1",

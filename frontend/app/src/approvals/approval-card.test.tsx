@@ -1,79 +1,79 @@
 import { screen, within } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { expect, test, vi } from "vitest";
-import { draw } from "../../testing/draw.tsx";
+import { renderPage } from "../../testing/render.tsx";
 import { payment } from "../../testing/requests.ts";
 import { ApprovalGroup } from "./approval-group.tsx";
-import type { ApprovalRequest } from "./request.ts";
+import type { ApprovalRequest } from "./approval-requests.ts";
 
-function open(...requests: ApprovalRequest[]) {
+function renderGroup(...requests: ApprovalRequest[]) {
   const decide = vi.fn();
-  const drawn = draw(<ApprovalGroup requests={requests} onDecide={decide} />);
-  const redraw = (...next: ApprovalRequest[]) =>
-    drawn.redraw(<ApprovalGroup requests={next} onDecide={decide} />);
-  return { decide, redraw, user: userEvent.setup() };
+  const rendered = renderPage(<ApprovalGroup requests={requests} onDecide={decide} />);
+  const rerender = (...next: ApprovalRequest[]) =>
+    rendered.rerender(<ApprovalGroup requests={next} onDecide={decide} />);
+  return { decide, rerender, user: userEvent.setup() };
 }
 
 const card = (name = "Send money") => screen.getByRole("region", { name: `Approval: ${name}` });
 const button = (name: string) => screen.getByRole("button", { name });
 
-test("a card shows the tool, its arguments field by field, the hint and who asks", () => {
-  open(payment({ descriptor: { agent: "bookkeeper" }, reason: "Over the limit" }));
+test("a card shows the tool, its arguments, the reason and the agent", () => {
+  renderGroup(payment({ descriptor: { agent: "bookkeeper" }, reason: "Over the limit" }));
   expect(card().textContent).toContain("bookkeeper wants to call process_payment");
   expect(card().textContent).toContain("Over the limit");
   const rows = screen.getAllByRole("row").map((row) => row.textContent);
   expect(rows).toEqual(["recipientAda", "amount50"]);
 });
 
-test("the focus goes to the card itself, where no key decides anything", async () => {
-  const { decide, user } = open(payment());
+test("the card itself has the focus, where no key decides", async () => {
+  const { decide, user } = renderGroup(payment());
   expect(document.activeElement).toBe(card());
   await user.keyboard("{Enter}{Escape} {Enter}y");
   expect(decide).not.toHaveBeenCalled();
 });
 
-test("whoever is writing is not interrupted", () => {
+test("a new card does not take the focus from a text field with content", () => {
   const box = document.body.appendChild(document.createElement("textarea"));
   box.value = "half a senten";
   box.focus();
-  open(payment());
+  renderGroup(payment());
   expect(document.activeElement).toBe(box);
   box.remove();
 });
 
 test.each(["{Enter}", "{Escape}"])("%s in the reason decides nothing", async (key) => {
-  const { decide, user } = open(payment());
+  const { decide, user } = renderGroup(payment());
   await user.type(screen.getByRole("textbox"), `too much${key}`);
   expect(decide).not.toHaveBeenCalled();
 });
 
-test("a key that is held down does not press a button that comes under it", () => {
-  const { decide } = open(payment());
+test("a repeated key does not press a button", () => {
+  const { decide } = renderGroup(payment());
   button("Approve").focus();
-  const held = new KeyboardEvent("keydown", {
+  const repeated = new KeyboardEvent("keydown", {
     key: "Enter",
     repeat: true,
     bubbles: true,
     cancelable: true,
   });
-  button("Approve").dispatchEvent(held);
-  expect(held.defaultPrevented).toBe(true);
+  button("Approve").dispatchEvent(repeated);
+  expect(repeated.defaultPrevented).toBe(true);
   expect(decide).not.toHaveBeenCalled();
 });
 
 test.each([
   ["Approve", { approved: true }],
-  ["Always in this chat", { approved: true, remember: true }],
+  ["Always in this chat", { approved: true, remember: "chat" }],
   ["Deny", { approved: false }],
-])("%s decides by keyboard too, once it has the focus", async (name, decision) => {
-  const { decide, user } = open(payment());
+])("%s can be pressed with the keyboard", async (name, decision) => {
+  const { decide, user } = renderGroup(payment());
   button(name).focus();
   await user.keyboard("{Enter}");
   expect(decide.mock.calls).toEqual([["ap-1", decision]]);
 });
 
-test("a denial takes its reason along", async () => {
-  const { decide, user } = open(payment());
+test("a denial includes its reason", async () => {
+  const { decide, user } = renderGroup(payment());
   await user.type(screen.getByRole("textbox"), "  too much ");
   await user.click(button("Deny"));
   expect(decide.mock.calls).toEqual([["ap-1", { approved: false, reason: "too much" }]]);
@@ -82,26 +82,26 @@ test("a denial takes its reason along", async () => {
 test.each([
   ["Edit", { editable: false, rememberable: true }],
   ["Always in this chat", { editable: true, rememberable: false }],
-])("%s is offered only where the server allows it", (name, descriptor) => {
-  open(payment({ descriptor }));
+])("%s is shown only if the descriptor permits it", (name, descriptor) => {
+  renderGroup(payment({ descriptor }));
   expect(screen.queryByRole("button", { name })).toBeNull();
   expect(button("Approve")).toBeTruthy();
 });
 
-test("arguments are edited in a form of the tool's schema", async () => {
-  const { decide, user } = open(payment());
+test("arguments are edited in a form for the schema of the tool", async () => {
+  const { decide, user } = renderGroup(payment());
   await user.click(button("Edit"));
   const amount = screen.getByRole("textbox", { name: "amount" });
   await user.clear(amount);
   await user.type(amount, "12,5");
   await user.selectOptions(screen.getByRole("combobox", { name: "currency" }), "CHF");
   await user.click(button("Approve with changes"));
-  const edited = { recipient: "Ada", amount: 12.5, currency: "CHF" };
-  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, edited }]]);
+  const edit = { recipient: "Ada", amount: 12.5, currency: "CHF" };
+  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, edit }]]);
 });
 
-test("what does not fit the schema is not sent and says what to type", async () => {
-  const { decide, user } = open(payment());
+test("an invalid value is not sent and shows an error", async () => {
+  const { decide, user } = renderGroup(payment());
   await user.click(button("Edit"));
   await user.type(screen.getByRole("textbox", { name: "amount" }), " euros");
   await user.click(button("Approve with changes"));
@@ -110,47 +110,56 @@ test("what does not fit the schema is not sent and says what to type", async () 
 });
 
 test.each(["{Enter}", "{Escape}"])("%s in the form approves nothing", async (key) => {
-  const { decide, user } = open(payment());
+  const { decide, user } = renderGroup(payment());
   await user.click(button("Edit"));
   await user.type(screen.getByRole("textbox", { name: "amount" }), `5${key}`);
   expect(decide).not.toHaveBeenCalled();
 });
 
-test("what cannot be seen is named in the form too", async () => {
-  const { user } = open(payment({ input: { recipient: "A\u202eda", amount: 5 } }));
+test("the form names invisible characters", async () => {
+  const { user } = renderGroup(payment({ input: { recipient: "A\u202eda", amount: 5 } }));
   await user.click(button("Edit"));
-  expect(card().textContent).toContain("Holds what cannot be seen: U+202E");
+  expect(card().textContent).toContain("Contains invisible characters: U+202E");
 });
 
-test("the focus goes into the form, and back to the card when it is left", async () => {
-  const { user } = open(payment());
+test("the form takes the focus and returns it to the card", async () => {
+  const { user } = renderGroup(payment());
   await user.click(button("Edit"));
   expect(document.activeElement).toBe(screen.getByRole("textbox", { name: "recipient" }));
   await user.keyboard("{Escape}");
   expect(document.activeElement).toBe(card());
 });
 
-test("nothing of a tool becomes markup, and what cannot be seen is named", () => {
-  const evil = "<img src=x onerror=alert(1)>\u202egnp.exe\u200b\u200b";
-  open(payment({ title: evil, toolName: "p\u2066ay", input: { [`na${"\u200d"}me`]: evil } }));
+test("text of a tool is rendered without markup and with the names of invisible characters", () => {
+  const hostileText = "<img src=x onerror=alert(1)>\u202egnp.exe\u200b\u200b";
+  renderGroup(
+    payment({
+      title: hostileText,
+      toolName: "p\u2066ay",
+      input: { [`na${"\u200d"}me`]: hostileText },
+    }),
+  );
   expect(document.querySelector("img, script")).toBeNull();
-  const shown = screen.getByRole("region").textContent;
-  expect(shown).toContain("<img src=x onerror=alert(1)>U+202Egnp.exeU+200B ×2");
-  expect(shown).toContain("pU+2066ay");
-  expect(shown).toContain("naU+200Dme");
-  expect(shown).not.toMatch(/[\u202e\u2066\u200b\u200d]/);
+  const content = screen.getByRole("region").textContent;
+  expect(content).toContain("<img src=x onerror=alert(1)>U+202Egnp.exeU+200B ×2");
+  expect(content).toContain("pU+2066ay");
+  expect(content).toContain("naU+200Dme");
+  expect(content).not.toMatch(/[\u202e\u2066\u200b\u200d]/);
   expect(screen.getByRole("region").getAttribute("aria-label")).toContain("⟨U+202E⟩");
 });
 
-test("a very long argument is cut until somebody asks for the rest", async () => {
-  const { user } = open(payment({ input: { text: "x".repeat(200_000) } }));
+test("a long argument is truncated until it is expanded", async () => {
+  const { user } = renderGroup(payment({ input: { text: "x".repeat(200_000) } }));
   expect(card().textContent?.length).toBeLessThan(1500);
   await user.click(button("Show all 200,000 characters"));
   expect(card().textContent?.length).toBeGreaterThan(200_000);
 });
 
-test("several approvals stand in one group with one button for all of them", async () => {
-  const { decide, user } = open(payment(), payment({ approvalId: "ap-2", title: "Archive" }));
+test("several approvals form a group with a button to approve all", async () => {
+  const { decide, user } = renderGroup(
+    payment(),
+    payment({ approvalId: "ap-2", title: "Archive" }),
+  );
   const group = screen.getByRole("group", { name: "2 approvals" });
   expect(within(group).getAllByRole("region")).toHaveLength(2);
   await user.click(button("Approve all"));
@@ -160,9 +169,9 @@ test("several approvals stand in one group with one button for all of them", asy
   ]);
 });
 
-test("what is answered already is not answered again by the button for all", async () => {
-  const { decide, user } = open(
-    payment({ answer: "denied" }),
+test("the button to approve all skips decided requests", async () => {
+  const { decide, user } = renderGroup(
+    payment({ decision: "denied" }),
     payment({ approvalId: "ap-2", title: "Archive" }),
   );
   expect(card().textContent).toContain("denied, not sent yet");
@@ -171,10 +180,10 @@ test("what is answered already is not answered again by the button for all", asy
   expect(decide.mock.calls).toEqual([["ap-2", { approved: true }]]);
 });
 
-test("the focus goes on to the next card of a group", () => {
+test("the focus moves to the next card of a group", () => {
   const second = payment({ approvalId: "ap-2", title: "Archive" });
-  const { redraw } = open(payment(), second);
+  const { rerender } = renderGroup(payment(), second);
   expect(document.activeElement).toBe(card());
-  redraw(payment({ answer: "approved" }), second);
+  rerender(payment({ decision: "approved" }), second);
   expect(document.activeElement).toBe(card("Archive"));
 });

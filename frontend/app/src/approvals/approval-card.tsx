@@ -1,75 +1,74 @@
 import { Badge, Button, Group, Paper, Stack, Text, TextInput } from "@mantine/core";
 import { type KeyboardEvent, useId, useRef, useState } from "react";
-import { Fields } from "../shown/fields.tsx";
-import { Visible } from "../shown/visible.tsx";
-import { visibleName } from "../shown/visible-text.ts";
+import { FieldTable, VisibleText } from "../components/values.tsx";
+import { visibleName } from "../components/visible-text.ts";
+import { type ApprovalRequest, type Decide, parseDescriptor } from "./approval-requests.ts";
 import { EditForm } from "./edit-form.tsx";
-import { type ApprovalRequest, type Decide, readDescriptor } from "./request.ts";
 import { TimeLeft } from "./time-left.tsx";
 
 const MAX_REASON = 2000;
 
-/** A key that is held down was meant for what had the focus before. */
+/** A repeated key was pressed for the previously focused element. */
 function ignoreRepeats(event: KeyboardEvent) {
   if (event.repeat && (event.key === "Enter" || event.key === " ")) event.preventDefault();
 }
 
-/** Enter in a field ends the typing; it decides nothing. */
+/** Enter in a text field must not decide. */
 function ignoreEnter(event: KeyboardEvent) {
   if (event.key === "Enter") event.preventDefault();
 }
 
-export function nameOf(request: ApprovalRequest): string {
+export function requestName(request: ApprovalRequest): string {
   return visibleName(request.title ?? request.toolName);
 }
 
 interface ApprovalCardProps {
   readonly request: ApprovalRequest;
   readonly onDecide: Decide;
-  /** Takes the element that gets the focus; it is no button, so that no key decides by accident. */
+  /** The element to focus: not a button, so that a stray key does not decide. */
   readonly focusRef?: (element: HTMLElement | null) => void;
 }
 
 function Heading({ request, id }: { readonly request: ApprovalRequest; readonly id: string }) {
-  const { agent, expiresAt } = readDescriptor(request.descriptor);
-  const isOpen = request.answer === undefined;
+  const { agent, expiresAt } = parseDescriptor(request.descriptor);
+  const isOpen = request.decision === undefined;
   return (
     <Stack gap={4}>
       <Group gap="xs" justify="space-between">
         <Text fw={600} size="lg" id={id}>
-          <Visible text={request.title ?? request.toolName} />
+          <VisibleText text={request.title ?? request.toolName} />
         </Text>
         <Group gap="xs">
           {expiresAt !== undefined && isOpen && <TimeLeft until={expiresAt} />}
-          <Badge>{isOpen ? "waits for you" : `${request.answer}, not sent yet`}</Badge>
+          <Badge>{isOpen ? "waits for you" : `${request.decision}, not sent yet`}</Badge>
         </Group>
       </Group>
       <Text size="sm" c="dimmed">
-        {agent === undefined ? "The agent" : <Visible text={agent} />} wants to call{" "}
+        {agent === undefined ? "The agent" : <VisibleText text={agent} />} wants to call{" "}
         <Text span inherit ff="monospace">
-          <Visible text={request.toolName} />
+          <VisibleText text={request.toolName} />
         </Text>
       </Text>
       {request.reason !== undefined && (
         <Text size="sm">
-          <Visible text={request.reason} />
+          <VisibleText text={request.reason} />
         </Text>
       )}
     </Stack>
   );
 }
 
-function Choices({
+function DecisionButtons({
   request,
   onDecide,
   onEdit,
 }: ApprovalCardProps & { readonly onEdit: () => void }) {
   const [reason, setReason] = useState("");
-  const { editable, rememberable } = readDescriptor(request.descriptor);
+  const { editable, rememberable } = parseDescriptor(request.descriptor);
   const { approvalId } = request;
   const deny = () => {
-    const why = reason.trim();
-    onDecide(approvalId, { approved: false, ...(why !== "" && { reason: why }) });
+    const trimmed = reason.trim();
+    onDecide(approvalId, { approved: false, ...(trimmed !== "" && { reason: trimmed }) });
   };
   return (
     <Stack gap="xs" onKeyDown={ignoreRepeats}>
@@ -83,7 +82,7 @@ function Choices({
         {rememberable && (
           <Button
             variant="default"
-            onClick={() => onDecide(approvalId, { approved: true, remember: true })}
+            onClick={() => onDecide(approvalId, { approved: true, remember: "chat" })}
           >
             Always in this chat
           </Button>
@@ -94,7 +93,7 @@ function Choices({
           Deny
         </Button>
         <TextInput
-          className="grows"
+          className="grow"
           aria-label="Reason for denying (optional)"
           placeholder="Reason for denying (optional)"
           maxLength={MAX_REASON}
@@ -108,17 +107,17 @@ function Choices({
 }
 
 /**
- * One question to the person.
+ * The card of one approval request.
  *
- * Everything in it comes from the tool part of the message and is shown as it is; a model cannot
- * write such a card, and cannot hide or reorder what stands in one.
+ * It shows the properties of the tool part literally; text of the model cannot imitate a card, and
+ * cannot hide or reorder its content.
  */
 export function ApprovalCard({ request, onDecide, focusRef }: ApprovalCardProps) {
   const [isEditing, setEditing] = useState(false);
   const heading = useId();
-  const { schema } = readDescriptor(request.descriptor);
+  const { schema } = parseDescriptor(request.descriptor);
   const card = useRef<HTMLElement | null>(null);
-  const takeCard = (element: HTMLElement | null) => {
+  const setCard = (element: HTMLElement | null) => {
     card.current = element;
     focusRef?.(element);
   };
@@ -132,24 +131,28 @@ export function ApprovalCard({ request, onDecide, focusRef }: ApprovalCardProps)
       withBorder
       p="md"
       tabIndex={-1}
-      ref={takeCard}
-      aria-label={`Approval: ${nameOf(request)}`}
+      ref={setCard}
+      aria-label={`Approval: ${requestName(request)}`}
       aria-describedby={heading}
       className="mantine-focus-always card"
     >
       <Stack gap="sm">
         <Heading request={request} id={heading} />
-        {!isEditing && <Fields value={request.input} label="Arguments" />}
-        {request.answer === undefined &&
+        {!isEditing && <FieldTable value={request.input} label="Arguments" />}
+        {request.decision === undefined &&
           (isEditing ? (
             <EditForm
               schema={schema}
               input={request.input}
-              onApprove={(edited) => onDecide(request.approvalId, { approved: true, edited })}
+              onApprove={(edit) => onDecide(request.approvalId, { approved: true, edit })}
               onCancel={endEditing}
             />
           ) : (
-            <Choices request={request} onDecide={onDecide} onEdit={() => setEditing(true)} />
+            <DecisionButtons
+              request={request}
+              onDecide={onDecide}
+              onEdit={() => setEditing(true)}
+            />
           ))}
       </Stack>
     </Paper>

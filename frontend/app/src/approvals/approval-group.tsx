@@ -1,15 +1,15 @@
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useEffect, useRef } from "react";
-import { ApprovalCard, nameOf } from "./approval-card.tsx";
-import type { ApprovalRequest, Decide } from "./request.ts";
+import { ApprovalCard, requestName } from "./approval-card.tsx";
+import type { ApprovalRequest, Decide } from "./approval-requests.ts";
 
 interface ApprovalGroupProps {
   readonly requests: readonly ApprovalRequest[];
   readonly onDecide: Decide;
 }
 
-/** Whether somebody is in the middle of writing, whom a new card must not interrupt. */
-function isWriting(): boolean {
+/** Whether a text field with content has the focus, which a new card must not take. */
+function isTyping(): boolean {
   const element = document.activeElement;
   return (
     (element instanceof HTMLTextAreaElement || element instanceof HTMLInputElement) &&
@@ -17,32 +17,30 @@ function isWriting(): boolean {
   );
 }
 
-/** Scrolls back to where a card begins that is taller than what is left of the screen. */
-function showFromItsStart(card: HTMLElement | null): void {
-  const shown = card?.closest("[role=log]")?.getBoundingClientRect().top ?? 0;
-  if (card && card.getBoundingClientRect().top < shown) card.scrollIntoView();
+/** Scroll to the top of a card that is taller than the visible area. */
+function scrollToTop(card: HTMLElement | null): void {
+  const top = card?.closest("[role=log]")?.getBoundingClientRect().top ?? 0;
+  if (card && card.getBoundingClientRect().top < top) card.scrollIntoView();
 }
 
-/** Puts the focus on the first open card, each time another one is the first. */
+/** Focus the first open card whenever it changes. */
 function useFocusOnFirst(first: string | undefined) {
   const card = useRef<HTMLElement | null>(null);
   useEffect(() => {
-    if (first === undefined || isWriting()) return;
+    if (first === undefined || isTyping()) return;
     card.current?.focus();
-    // The thread follows its end when it grows; only after that it is known what can be seen.
+    // The thread scrolls to its end when it grows; the position is known after that.
     let frame = requestAnimationFrame(() => {
-      frame = requestAnimationFrame(() => showFromItsStart(card.current));
+      frame = requestAnimationFrame(() => scrollToTop(card.current));
     });
     return () => cancelAnimationFrame(frame);
   }, [first]);
   return card;
 }
 
-/**
- * The approvals that one message waits for: one card each, and their answers go out together.
- */
+/** The approval requests of one message; their decisions are sent together. */
 export function ApprovalGroup({ requests, onDecide }: ApprovalGroupProps) {
-  const open = requests.filter(({ answer }) => answer === undefined);
+  const open = requests.filter(({ decision }) => decision === undefined);
   const first = open[0]?.approvalId;
   const card = useFocusOnFirst(first);
   const cards = requests.map((request) => (
@@ -66,7 +64,7 @@ export function ApprovalGroup({ requests, onDecide }: ApprovalGroupProps) {
     <Stack role="group" gap="sm" aria-label={`${requests.length} approvals`}>
       <Group justify="space-between">
         <Text size="sm">
-          {open.length} of {requests.length} wait for you; the answers go out together.
+          {open.length} of {requests.length} wait for you; the decisions are sent together.
         </Text>
         <Button variant="default" onClick={approveAll}>
           Approve all
@@ -77,11 +75,11 @@ export function ApprovalGroup({ requests, onDecide }: ApprovalGroupProps) {
   );
 }
 
-/** What a screen reader says when questions appear. */
+/** The announcement of open requests for screen readers. */
 export function announcement(requests: readonly ApprovalRequest[]): string {
-  const open = requests.filter(({ answer }) => answer === undefined);
+  const open = requests.filter(({ decision }) => decision === undefined);
   if (open.length === 0) return "";
-  const names = open.map(nameOf).join(", ");
+  const names = open.map(requestName).join(", ");
   return open.length === 1
     ? `Approval needed: ${names}`
     : `${open.length} approvals needed: ${names}`;

@@ -1,23 +1,23 @@
-import { visibleJson } from "../shown/visible-text.ts";
-import { isRecord } from "./request.ts";
+import { visibleJson } from "../components/visible-text.ts";
+import { isRecord } from "./approval-requests.ts";
 
-/** How a person types a value: as itself, as one of a few, or as JSON. */
-export type Kind = "text" | "number" | "integer" | "boolean" | "choice" | "json";
+/** The input control of a field. */
+export type FieldKind = "text" | "number" | "integer" | "boolean" | "choice" | "json";
 
-/** A field of the form, from a property of the tool's schema. */
+/** A form field for a property of the tool's schema. */
 export interface EditField {
   readonly name: string;
-  readonly kind: Kind;
+  readonly kind: FieldKind;
   readonly required: boolean;
   readonly description?: string;
-  readonly choices: readonly string[];
-  /** What stands in the field at first. */
+  readonly options: readonly string[];
+  /** The initial text. */
   readonly text: string;
 }
 
-/** What was typed does not fit; the message says what to type. */
-export class WrongValue extends Error {
-  override readonly name = "WrongValue";
+/** The text of a field is invalid; the message says what to type. */
+export class InvalidValue extends Error {
+  override readonly name = "InvalidValue";
 }
 
 function typesOf(schema: Record<string, unknown>): readonly string[] {
@@ -30,7 +30,7 @@ function typesOf(schema: Record<string, unknown>): readonly string[] {
     .filter((type) => type !== "null");
 }
 
-function kindOf(schema: Record<string, unknown>, value: unknown): Kind {
+function kindOf(schema: Record<string, unknown>, value: unknown): FieldKind {
   if (Array.isArray(schema.enum) && schema.enum.every((one) => typeof one === "string")) {
     return "choice";
   }
@@ -41,67 +41,72 @@ function kindOf(schema: Record<string, unknown>, value: unknown): Kind {
   return type === "number" || type === "integer" || type === "boolean" ? type : "json";
 }
 
-function written(kind: Kind, value: unknown): string {
+function toText(kind: FieldKind, value: unknown): string {
   if (value === undefined) return "";
   return kind === "json" || typeof value === "object" ? visibleJson(value) : String(value);
 }
 
-/** The fields of a call: what its schema names, and what its arguments hold besides. */
+/** The fields of a call: the properties of its schema and its further arguments. */
 export function editFields(schema: Record<string, unknown> | undefined, input: unknown) {
-  const given = isRecord(input) ? input : {};
+  const args = isRecord(input) ? input : {};
   const properties = isRecord(schema?.properties) ? schema.properties : {};
   const required = Array.isArray(schema?.required) ? schema.required : [];
-  const names = new Set([...Object.keys(properties), ...Object.keys(given)]);
+  const names = new Set([...Object.keys(properties), ...Object.keys(args)]);
   return [...names].map((name): EditField => {
     const property = properties[name];
-    const own = isRecord(property) ? property : {};
-    const kind = kindOf(own, given[name]);
+    const propertySchema = isRecord(property) ? property : {};
+    const kind = kindOf(propertySchema, args[name]);
     return {
       name,
       kind,
       required: required.includes(name),
-      choices: kind === "choice" && Array.isArray(own.enum) ? own.enum.map(String) : [],
-      text: written(kind, given[name]),
-      ...(typeof own.description === "string" && { description: own.description }),
+      options:
+        kind === "choice" && Array.isArray(propertySchema.enum)
+          ? propertySchema.enum.map(String)
+          : [],
+      text: toText(kind, args[name]),
+      ...(typeof propertySchema.description === "string" && {
+        description: propertySchema.description,
+      }),
     };
   });
 }
 
-/** The value that a text stands for; undefined for a field that is left out. */
-export function readField(field: EditField, text: string): unknown {
+/** Parse the text of a field; undefined for an omitted optional field. */
+export function parseField(field: EditField, text: string): unknown {
   const isEmpty = text.trim() === "";
   switch (field.kind) {
     case "text":
     case "choice":
       return isEmpty && !field.required && field.text === "" ? undefined : text;
     case "boolean":
-      return isEmpty ? missing(field) : text === "true";
+      return isEmpty ? omitted(field) : text === "true";
     case "number":
     case "integer":
-      return isEmpty ? missing(field) : readNumber(field, text);
+      return isEmpty ? omitted(field) : parseNumber(field, text);
     case "json":
-      return isEmpty ? missing(field) : readJson(text);
+      return isEmpty ? omitted(field) : parseJson(text);
   }
 }
 
-function missing(field: EditField): undefined {
-  if (field.required) throw new WrongValue("This field cannot be empty.");
+function omitted(field: EditField): undefined {
+  if (field.required) throw new InvalidValue("This field cannot be empty.");
   return undefined;
 }
 
-function readNumber(field: EditField, text: string): number {
+function parseNumber(field: EditField, text: string): number {
   const number = Number(text.trim().replace(",", "."));
-  if (!Number.isFinite(number)) throw new WrongValue("Type a number.");
+  if (!Number.isFinite(number)) throw new InvalidValue("Type a number.");
   if (field.kind === "integer" && !Number.isInteger(number)) {
-    throw new WrongValue("Type a whole number.");
+    throw new InvalidValue("Type a whole number.");
   }
   return number;
 }
 
-function readJson(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new WrongValue('Type JSON, such as [1, 2] or {"name": "value"}.');
+    throw new InvalidValue('Type JSON, such as [1, 2] or {"name": "value"}.');
   }
 }

@@ -1,12 +1,12 @@
 import { Button, Checkbox, Group, NativeSelect, Stack, Textarea, TextInput } from "@mantine/core";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
-import { hiddenIn, visibleName } from "../shown/visible-text.ts";
-import { type EditField, editFields, readField, WrongValue } from "./edit-fields.ts";
+import { invisibleCharacters, visibleName } from "../components/visible-text.ts";
+import { type EditField, editFields, InvalidValue, parseField } from "./edit-fields.ts";
 
 interface EditFormProps {
   readonly schema: Record<string, unknown> | undefined;
   readonly input: unknown;
-  readonly onApprove: (edited: Record<string, unknown>) => void;
+  readonly onApprove: (edit: Record<string, unknown>) => void;
   readonly onCancel: () => void;
 }
 
@@ -18,9 +18,9 @@ interface FieldProps {
 }
 
 function Field({ field, text, error, onChange }: FieldProps) {
-  const hidden = hiddenIn(text);
-  const warning = hidden.length > 0 && `Holds what cannot be seen: ${hidden.join(", ")}`;
-  const own = {
+  const invisible = invisibleCharacters(text);
+  const warning = invisible.length > 0 && `Contains invisible characters: ${invisible.join(", ")}`;
+  const inputProps = {
     label: visibleName(field.name),
     description: warning || (field.description && visibleName(field.description)),
     error,
@@ -29,7 +29,7 @@ function Field({ field, text, error, onChange }: FieldProps) {
     case "boolean":
       return (
         <Checkbox
-          {...own}
+          {...inputProps}
           checked={text === "true"}
           onChange={(event) => onChange(String(event.currentTarget.checked))}
         />
@@ -37,8 +37,8 @@ function Field({ field, text, error, onChange }: FieldProps) {
     case "choice":
       return (
         <NativeSelect
-          {...own}
-          data={field.required ? [...field.choices] : ["", ...field.choices]}
+          {...inputProps}
+          data={field.required ? [...field.options] : ["", ...field.options]}
           value={text}
           onChange={(event) => onChange(event.currentTarget.value)}
         />
@@ -47,7 +47,7 @@ function Field({ field, text, error, onChange }: FieldProps) {
     case "integer":
       return (
         <TextInput
-          {...own}
+          {...inputProps}
           inputMode="decimal"
           value={text}
           onChange={(event) => onChange(event.currentTarget.value)}
@@ -56,7 +56,7 @@ function Field({ field, text, error, onChange }: FieldProps) {
     default:
       return (
         <Textarea
-          {...own}
+          {...inputProps}
           autosize
           maxRows={10}
           {...(field.kind === "json" && { ff: "monospace" })}
@@ -67,26 +67,26 @@ function Field({ field, text, error, onChange }: FieldProps) {
   }
 }
 
-/** Approve a call with other arguments than the agent asked for (A7). */
+/** A form to approve a call with other arguments than the requested ones (A7). */
 export function EditForm({ schema, input, onApprove, onCancel }: EditFormProps) {
   const [fields] = useState(() => editFields(schema, input));
   const [texts, setTexts] = useState(() => fields.map((field) => field.text));
   const [errors, setErrors] = useState<readonly (string | undefined)[]>([]);
 
   const approve = () => {
-    const edited: Record<string, unknown> = {};
-    const wrong = fields.map((field, index) => {
+    const edit: Record<string, unknown> = {};
+    const fieldErrors = fields.map((field, index) => {
       try {
-        const value = readField(field, texts[index] ?? "");
-        if (value !== undefined) edited[field.name] = value;
+        const value = parseField(field, texts[index] ?? "");
+        if (value !== undefined) edit[field.name] = value;
         return undefined;
       } catch (error) {
-        if (error instanceof WrongValue) return error.message;
+        if (error instanceof InvalidValue) return error.message;
         throw error;
       }
     });
-    setErrors(wrong);
-    if (wrong.every((error) => error === undefined)) onApprove(edited);
+    setErrors(fieldErrors);
+    if (fieldErrors.every((error) => error === undefined)) onApprove(edit);
   };
 
   const form = useRef<HTMLDivElement>(null);
@@ -118,7 +118,7 @@ export function EditForm({ schema, input, onApprove, onCancel }: EditFormProps) 
       <Group gap="xs">
         <Button onClick={approve}>Approve with changes</Button>
         <Button variant="default" onClick={onCancel}>
-          Keep as asked
+          Cancel
         </Button>
       </Group>
     </Stack>

@@ -1,11 +1,11 @@
 import type { AttachmentAdapter } from "@assistant-ui/react";
-import { newId } from "../address.ts";
-import { sentenceOf, uploadFile } from "../server.ts";
+import { errorMessage, uploadFile } from "../api.ts";
+import { createId } from "../chat-id.ts";
 
-/** The server takes files up to this size; larger ones need not be read first. */
-export const MOST_BYTES = 20 * 1024 * 1024;
+/** The size limit of the server, checked before a file is read. */
+export const MAX_BYTES = 20 * 1024 * 1024;
 
-function asDataUrl(file: File): Promise<string> {
+function toDataUrl(file: File): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result));
@@ -14,30 +14,30 @@ function asDataUrl(file: File): Promise<string> {
   });
 }
 
-/** Files of a chat: stored by the server, or inside the message where it stores none. */
+/** An attachment adapter that stores files on the server, or in the message if it stores none. */
 export function chatAttachments(
   chat: string,
-  complain: (sentence: string) => void,
+  onError: (message: string) => void,
 ): AttachmentAdapter {
-  const kept = async (file: File) => {
+  const store = async (file: File) => {
     try {
       const stored = await uploadFile(chat, file);
-      return { stored, data: stored?.url ?? (await asDataUrl(file)) };
+      return { stored, data: stored?.url ?? (await toDataUrl(file)) };
     } catch (error) {
-      complain(sentenceOf(error));
+      onError(errorMessage(error));
       throw error;
     }
   };
   return {
     accept: "*",
     async add({ file }) {
-      if (file.size > MOST_BYTES) {
-        const sentence = `The file ${file.name} is over 20 MiB; attach a smaller one.`;
-        complain(sentence);
-        throw new Error(sentence);
+      if (file.size > MAX_BYTES) {
+        const message = `The file ${file.name} is over 20 MiB; attach a smaller one.`;
+        onError(message);
+        throw new Error(message);
       }
       return {
-        id: newId(),
+        id: createId(),
         type: file.type.startsWith("image/") ? "image" : "file",
         name: file.name,
         contentType: file.type,
@@ -46,7 +46,7 @@ export function chatAttachments(
       };
     },
     async send(attachment) {
-      const { stored, data } = await kept(attachment.file);
+      const { stored, data } = await store(attachment.file);
       const mimeType = stored?.mediaType ?? (attachment.contentType || "application/octet-stream");
       const content = [{ type: "file" as const, data, mimeType, filename: attachment.name }];
       return { ...attachment, status: { type: "complete" }, content };

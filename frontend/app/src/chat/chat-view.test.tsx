@@ -2,18 +2,18 @@ import { screen, waitFor, within } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import type { UIMessage, UIMessageChunk } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
-import { draw } from "../../testing/draw.tsx";
-import type { Choices } from "../choices.ts";
+import { renderPage } from "../../testing/render.tsx";
+import type { Preferences } from "../preferences.ts";
 import { ChatView } from "./chat-view.tsx";
 
-const CHOICES: Choices = {
+const PREFERENCES: Preferences = {
   transport: "sse",
   release: "preview",
   setTransport() {},
   setRelease() {},
 };
 
-function ask(id: string, title: string) {
+function approvalRequest(id: string, title: string) {
   return {
     type: `tool-${id}` as const,
     toolCallId: `call-${id}`,
@@ -24,12 +24,16 @@ function ask(id: string, title: string) {
   };
 }
 
-const WAITING: UIMessage[] = [
+const PENDING: UIMessage[] = [
   { id: "u1", role: "user", parts: [{ type: "text", text: "Do both" }] },
   {
     id: "a1",
     role: "assistant",
-    parts: [{ type: "step-start" }, ask("pay", "Send money"), ask("file", "Archive")],
+    parts: [
+      { type: "step-start" },
+      approvalRequest("pay", "Send money"),
+      approvalRequest("file", "Archive"),
+    ],
   },
 ];
 
@@ -45,21 +49,21 @@ const ANSWER: UIMessageChunk[] = [
   { type: "finish", finishReason: "stop", messageMetadata: { model: "m" } },
 ];
 
-/** A server that holds a chat and answers each post alike; its posts are what was asked of it. */
-function server(messages: UIMessage[], answer: UIMessageChunk[] | Response) {
+/** Stub a server with a stored chat and one response for all posts; returns the posts. */
+function stubServer(messages: UIMessage[], response: UIMessageChunk[] | Response) {
   const posts: { messages: UIMessage[]; edits?: object; remember?: object }[] = [];
-  const events = () => {
-    if (answer instanceof Response) return answer.clone();
-    const lines = answer.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
+  const createResponse = () => {
+    if (response instanceof Response) return response.clone();
+    const lines = response.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
     return new Response(`${lines.join("")}data: [DONE]\n\n`);
   };
-  vi.stubGlobal("fetch", async (address: string | URL, init: RequestInit = {}) => {
-    const { pathname } = new URL(address, location.href);
+  vi.stubGlobal("fetch", async (url: string | URL, init: RequestInit = {}) => {
+    const { pathname } = new URL(url, location.href);
     if (pathname.endsWith("/suggestions.json")) return Response.json(["Say hello"]);
     if (pathname.endsWith("/stream")) return new Response(null, { status: 204 });
     if (init.method === "POST" && pathname.endsWith("/chat")) {
       posts.push(JSON.parse(String(init.body)));
-      return events();
+      return createResponse();
     }
     return messages.length === 0
       ? new Response("There is no such chat.", { status: 404 })
@@ -68,14 +72,14 @@ function server(messages: UIMessage[], answer: UIMessageChunk[] | Response) {
   return posts;
 }
 
-function open() {
-  draw(
+function renderChat() {
+  renderPage(
     <ChatView
       id="c1"
-      choices={CHOICES}
+      preferences={PREFERENCES}
       onChanged={() => {}}
       isInspecting={false}
-      onEndInspecting={() => {}}
+      onCloseInspector={() => {}}
     />,
   );
   return userEvent.setup();
@@ -90,9 +94,9 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test("the answers of a group go out together, once, with what was changed", async () => {
-  const posts = server(WAITING, ANSWER);
-  const user = open();
+test("the decisions of a group are sent in one request with their grants", async () => {
+  const posts = stubServer(PENDING, ANSWER);
+  const user = renderChat();
   await press(user, "Send money", "Always in this chat");
   expect(posts).toHaveLength(0);
   expect((await card("Send money")).textContent).toContain("approved, not sent yet");
@@ -112,50 +116,53 @@ test("the answers of a group go out together, once, with what was changed", asyn
   expect((await tool("Archive")).textContent).toContain("denied");
 });
 
-test("one press approves all of a group, in one request", async () => {
-  const posts = server(WAITING, ANSWER);
-  const user = open();
+test("the button to approve all sends one request", async () => {
+  const posts = stubServer(PENDING, ANSWER);
+  const user = renderChat();
   await user.click(await screen.findByRole("button", { name: "Approve all" }));
   await screen.findByText("Settled.");
   expect(posts).toHaveLength(1);
 });
 
-test("a screen reader is told what is asked, and the focus is on the first card", async () => {
-  server(WAITING, ANSWER);
-  open();
+test("the requests are announced, and the first card has the focus", async () => {
+  stubServer(PENDING, ANSWER);
+  renderChat();
   const first = await card("Send money");
   await waitFor(() => expect(document.activeElement).toBe(first));
   expect(screen.getByRole("status").textContent).toBe("2 approvals needed: Send money, Archive");
 });
 
-test("an answer that does not arrive can be sent again", async () => {
-  const refused = new Response("The server is busy; try again in a moment.", { status: 503 });
-  const posts = server(WAITING, refused);
-  const user = open();
+test("a refused decision can be sent again", async () => {
+  const refusal = new Response("The server is busy; try again in a moment.", { status: 503 });
+  const posts = stubServer(PENDING, refusal);
+  const user = renderChat();
   await user.click(await screen.findByRole("button", { name: "Approve all" }));
   expect((await screen.findByRole("alert")).textContent).toContain("The server is busy");
-  server(WAITING, ANSWER);
+  stubServer(PENDING, ANSWER);
   await user.click(screen.getByRole("button", { name: "Try again" }));
   await screen.findByText("Settled.");
   expect(posts).toHaveLength(1);
 });
 
-test("a suggestion is said, and the chat begins", async () => {
-  const posts = server([], ANSWER.with(1, { type: "start-step" }).with(2, { type: "start-step" }));
-  const user = open();
+test("a suggestion is sent as the first message", async () => {
+  const posts = stubServer(
+    [],
+    ANSWER.with(1, { type: "start-step" }).with(2, { type: "start-step" }),
+  );
+  const user = renderChat();
   await user.click(await screen.findByRole("button", { name: "Say hello" }));
   await screen.findByText("Settled.");
   expect(posts[0]?.messages.at(-1)?.parts).toEqual([{ type: "text", text: "Say hello" }]);
 });
 
-test("what was approved in place of what was asked for is shown before it", async () => {
+test("edited arguments are shown before the requested ones", async () => {
   const edits = { id: "other" };
   const finish = {
     type: "finish",
     messageMetadata: { approvals: { "ap-pay": { edits } } },
   } as const;
-  server(WAITING, ANSWER.with(-1, finish));
-  const user = open();
+  stubServer(PENDING, ANSWER.with(-1, finish));
+  const user = renderChat();
   await user.click(await screen.findByRole("button", { name: "Approve all" }));
   await screen.findByText("Settled.");
   const row = await tool("Send money");

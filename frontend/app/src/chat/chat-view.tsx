@@ -3,13 +3,13 @@ import { Alert, Button, Center, Loader, Stack, Text, VisuallyHidden } from "@man
 import type { UIMessage } from "ai";
 import { lazy, Suspense, useEffect, useMemo } from "react";
 import { RequestRefused } from "sluicegate";
-import { noteWritten } from "../address.ts";
+import { errorMessage } from "../api.ts";
 import { announcement } from "../approvals/approval-group.tsx";
-import type { Choices } from "../choices.ts";
+import { markChatAsSaved } from "../chat-id.ts";
 import { Composer } from "../composer/composer.tsx";
-import { sentenceOf } from "../server.ts";
+import type { Preferences } from "../preferences.ts";
 import { Thread } from "../thread/thread.tsx";
-import { type Around, AroundContext } from "./context.ts";
+import { ChatContext, type ChatContextValue } from "./chat-context.ts";
 import { type Conversation, useConversation } from "./conversation.ts";
 import { SignIn } from "./sign-in.tsx";
 import { useStoredChat } from "./use-stored-chat.ts";
@@ -21,18 +21,18 @@ const Inspector = lazy(async () => {
 
 interface ChatViewProps {
   readonly id: string;
-  readonly choices: Choices;
+  readonly preferences: Preferences;
   readonly onChanged: () => void;
   readonly isInspecting: boolean;
-  readonly onEndInspecting: () => void;
+  readonly onCloseInspector: () => void;
 }
 
-/** What a message needs around it, the same object as long as none of it changes. */
-function useAroundOf(conversation: Conversation): Around {
-  const { answer, decide, edit, isBusy, notes, regenerate, requests } = conversation;
+/** The context value of a conversation; the same object until one of its properties changes. */
+function useChatContextValue(conversation: Conversation): ChatContextValue {
+  const { addOutput, decide, edit, isBusy, regenerate, requests, toolProgress } = conversation;
   return useMemo(
-    () => ({ answer, decide, edit, isBusy, notes, regenerate, requests }),
-    [answer, decide, edit, isBusy, notes, regenerate, requests],
+    () => ({ addOutput, decide, edit, isBusy, regenerate, requests, toolProgress }),
+    [addOutput, decide, edit, isBusy, regenerate, requests, toolProgress],
   );
 }
 
@@ -43,18 +43,18 @@ function useTitle(count: number) {
 }
 
 function OpenChat(props: ChatViewProps & { readonly messages: readonly UIMessage[] }) {
-  const { id, messages, choices, onChanged, isInspecting, onEndInspecting } = props;
-  const conversation = useConversation({ id, messages, choices, onChanged });
+  const { id, messages, preferences, onChanged, isInspecting, onCloseInspector } = props;
+  const conversation = useConversation({ id, messages, preferences, onChanged });
   const { chat, log, requests, runtime, voice } = conversation;
-  const around = useAroundOf(conversation);
-  const isWritten = chat.messages.length > 0;
+  const context = useChatContextValue(conversation);
+  const hasMessages = chat.messages.length > 0;
   useEffect(() => {
-    if (isWritten) noteWritten(id);
-  }, [id, isWritten]);
-  useTitle(requests.filter(({ answer }) => answer === undefined).length);
+    if (hasMessages) markChatAsSaved(id);
+  }, [id, hasMessages]);
+  useTitle(requests.filter(({ decision }) => decision === undefined).length);
   return (
     <AssistantRuntimeProvider runtime={runtime}>
-      <AroundContext value={around}>
+      <ChatContext value={context}>
         <VisuallyHidden role="status" aria-live="polite">
           {announcement(requests)}
         </VisuallyHidden>
@@ -62,23 +62,23 @@ function OpenChat(props: ChatViewProps & { readonly messages: readonly UIMessage
         <Composer
           isBusy={conversation.isBusy}
           isStopping={chat.isStopping}
-          isWaiting={requests.length > 0}
+          hasPending={requests.length > 0}
           unsent={chat.refusal?.unsent}
           voice={voice}
         />
         {isInspecting && (
           <Suspense>
-            <Inspector log={log} chatId={id} onClose={onEndInspecting} />
+            <Inspector log={log} chatId={id} onClose={onCloseInspector} />
           </Suspense>
         )}
-      </AroundContext>
+      </ChatContext>
     </AssistantRuntimeProvider>
   );
 }
 
-/** One chat, from its address to its last word. */
+/** The chat with an id: loaded first, then open. */
 export function ChatView(props: ChatViewProps) {
-  const [opening, again] = useStoredChat(props.id);
+  const [opening, retry] = useStoredChat(props.id);
   switch (opening.state) {
     case "loading":
       return (
@@ -94,8 +94,8 @@ export function ChatView(props: ChatViewProps) {
         <Center h="100%" p="md">
           <Alert color="red" variant="outline" role="alert" title="The chat could not be opened">
             <Stack gap="xs" align="flex-start">
-              <Text size="sm">{sentenceOf(opening.error)}</Text>
-              <Button size="compact-sm" variant="default" onClick={again}>
+              <Text size="sm">{errorMessage(opening.error)}</Text>
+              <Button size="compact-sm" variant="default" onClick={retry}>
                 Try again
               </Button>
             </Stack>

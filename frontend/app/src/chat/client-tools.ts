@@ -1,19 +1,19 @@
 import type { SluiceChatOptions } from "sluicegate/react";
 
-const PATIENCE_MILLISECONDS = 20_000;
+const TIMEOUT_MILLISECONDS = 20_000;
 
-/** Where the browser says it is; refused or unknown, the agent is told so. */
+/** The position of the browser; rejects if it is not permitted or unknown. */
 function position(isPrecise: boolean): Promise<GeolocationPosition> {
   return new Promise((resolve, reject) => {
     navigator.geolocation.getCurrentPosition(
       resolve,
-      () => reject(new Error("The browser did not tell where it is.")),
-      { enableHighAccuracy: isPrecise, timeout: PATIENCE_MILLISECONDS },
+      () => reject(new Error("The browser did not provide its location.")),
+      { enableHighAccuracy: isPrecise, timeout: TIMEOUT_MILLISECONDS },
     );
   });
 }
 
-/** The tools that this page runs for an agent. */
+/** The client-side tools of this page. */
 export const CLIENT_TOOLS: NonNullable<SluiceChatOptions["clientTools"]> = {
   async get_location({ precise }: { readonly precise?: boolean }) {
     const { coords } = await position(precise === true);

@@ -2,89 +2,96 @@ import { type AssistantRuntime, useExternalStoreRuntime } from "@assistant-ui/re
 import type { UIMessage } from "ai";
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { type SluiceChat, useSluiceChat } from "sluicegate/react";
-import type { ApprovalRequest, Decide } from "../approvals/request.ts";
-import type { Choices } from "../choices.ts";
-import { inspectedFetch } from "../inspector/inspected-fetch.ts";
-import { inspectedSockets } from "../inspector/inspected-sockets.ts";
-import { inspectedTransports } from "../inspector/inspected-transports.ts";
-import { Inspection } from "../inspector/inspection.ts";
-import { WireLog } from "../inspector/log.ts";
-import { API, sentenceOf } from "../server.ts";
+import { API_URL, errorMessage } from "../api.ts";
+import {
+  type ApprovalRequest,
+  approvalRequests,
+  areSameRequests,
+  type Decide,
+} from "../approvals/approval-requests.ts";
+import {
+  createRecordedFetch,
+  createRecordedSocket,
+  createRecordedTransports,
+} from "../inspector/recorded-transports.ts";
+import { WireLog, WireRecorder } from "../inspector/wire-log.ts";
+import { onPageVisible } from "../page-visibility.ts";
+import type { Preferences } from "../preferences.ts";
 import { type ToolPart, toolName } from "../thread/tool-states.ts";
-import { type Heard, useVoice, type VoiceView } from "../voice/use-voice.ts";
-import { whenBack } from "../when-back.ts";
+import { type LiveTranscript, useVoice, type VoiceSession } from "../voice/use-voice.ts";
 import { chatAttachments } from "./attachments.ts";
-import { type CallNotes, NoteKeeper } from "./call-notes.ts";
 import { CLIENT_TOOLS } from "./client-tools.ts";
-import { asThreadMessage, composedParts } from "./message-runtime.ts";
-import { openRequests, sameRequests } from "./requests.ts";
+import { toMessageParts, toThreadMessage } from "./message-runtime.ts";
+import { type ToolProgress, ToolProgressStore } from "./tool-progress.ts";
 
-/** Milliseconds between two drawings of an answer that comes in. */
+/** Milliseconds between two renderings of a streaming answer. */
 const THROTTLE = 160;
 
-/** What the parts of the page share of the chat that is open. */
+/** The state and the actions of the open chat. */
 export interface Conversation {
   readonly id: string;
   readonly chat: SluiceChat<UIMessage>;
   readonly runtime: AssistantRuntime;
   readonly log: WireLog;
-  readonly notes: CallNotes;
+  readonly toolProgress: ToolProgress;
   readonly requests: readonly ApprovalRequest[];
   readonly isBusy: boolean;
-  readonly voice: VoiceView;
-  /** A sentence about what went wrong last, and how to forget it. */
+  readonly voice: VoiceSession;
+  /** The message of the last error. */
   readonly problem: string | undefined;
-  readonly forget: () => void;
+  readonly dismissProblem: () => void;
   readonly decide: Decide;
   readonly retry: () => void;
   readonly regenerate: (messageId: string) => void;
   readonly edit: (messageId: string, text: string) => void;
-  /** Give the output of a call that the person answers by hand, or an error. */
-  readonly answer: (part: ToolPart, output: unknown) => void;
+  /** Add the output of a client-side call that the person fulfils, or an error. */
+  readonly addOutput: (part: ToolPart, output: unknown) => void;
 }
 
-/** The tools around one chat, made once. */
-function useInstruments() {
-  const [instruments] = useState(() => {
+/** The recorded transports of one chat, and the stores that they update; created once. */
+function useRecordedTransports() {
+  const [transports] = useState(() => {
     const log = new WireLog();
-    const keeper = new NoteKeeper();
-    const inspection = new Inspection(log, keeper.hear);
+    const progressStore = new ToolProgressStore();
+    const recorder = new WireRecorder(log, progressStore.onChunk);
     return {
       log,
-      keeper,
-      inspection,
-      ai: inspectedTransports(inspection),
-      fetch: inspectedFetch(inspection),
-      webSocket: inspectedSockets(inspection),
+      progressStore,
+      recorder,
+      ai: createRecordedTransports(recorder),
+      fetch: createRecordedFetch(recorder),
+      webSocket: createRecordedSocket(recorder),
     };
   });
-  return instruments;
+  return transports;
 }
 
-/** The list of open questions, the same one as long as it would be drawn the same. */
-function useRequests(messages: readonly UIMessage[], unsent: Set<string>) {
+/** The open approval requests; the same array as long as they render the same. */
+function useApprovalRequests(messages: readonly UIMessage[], unsent: Set<string>) {
   const last = useRef<readonly ApprovalRequest[]>([]);
   return useMemo(() => {
-    const found = openRequests(messages, unsent);
-    if (!sameRequests(found, last.current)) last.current = found;
+    const requests = approvalRequests(messages, unsent);
+    if (!areSameRequests(requests, last.current)) last.current = requests;
     return last.current;
   }, [messages, unsent]);
 }
 
-interface Opened {
+interface ConversationOptions {
   readonly id: string;
+  /** The stored messages of the chat. */
   readonly messages: readonly UIMessage[];
-  readonly choices: Choices;
-  /** The chat has changed on the server. */
+  readonly preferences: Preferences;
+  /** Called when the stored chat has changed. */
   readonly onChanged: () => void;
 }
 
-/** The chat that is open: `useChat` with a server behind it, and what the page adds. */
-export function useConversation({ id, messages, choices, onChanged }: Opened): Conversation {
-  const { ai, fetch, inspection, keeper, log, webSocket } = useInstruments();
+/** The open chat: `useSluiceChat`, with the state and the actions that the page adds. */
+export function useConversation(options: ConversationOptions): Conversation {
+  const { id, messages, preferences, onChanged } = options;
+  const { ai, fetch, log, progressStore, recorder, webSocket } = useRecordedTransports();
   const [unsent, setUnsent] = useState(new Set<string>());
   const [problem, setProblem] = useState<string>();
-  const [heard, setHeard] = useState<Heard>();
+  const [transcript, setTranscript] = useState<LiveTranscript>();
   const chat = useSluiceChat<UIMessage>({
     id,
     messages: messages as UIMessage[],
@@ -92,11 +99,11 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
     fetch,
     major: 7,
     webSocket,
-    kind: choices.transport,
-    live: choices.transport === "bidi",
-    onTranscript: ({ final, role, text }) => setHeard(final ? undefined : { role, text }),
-    release: choices.release,
-    apiUrl: API,
+    kind: preferences.transport,
+    live: preferences.transport === "bidi",
+    onTranscript: ({ final, role, text }) => setTranscript(final ? undefined : { role, text }),
+    release: preferences.release,
+    apiUrl: API_URL,
     throttle: THROTTLE,
     clientTools: CLIENT_TOOLS,
     onFinish: onChanged,
@@ -106,59 +113,55 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
   useEffect(() => {
     if (chat.status === "submitted") setUnsent(new Set());
   }, [chat.status]);
-  const voice = useVoice(chat.voice, choices, heard);
-  const notes = useSyncExternalStore(keeper.subscribe, keeper.notes);
-  const requests = useRequests(chat.messages, unsent);
+  const voice = useVoice(chat.voice, preferences, transcript);
+  const toolProgress = useSyncExternalStore(progressStore.subscribe, progressStore.getSnapshot);
+  const requests = useApprovalRequests(chat.messages, unsent);
 
-  const isAsking = requests.length > 0 && unsent.size === 0 && !isBusy;
+  const isPending = requests.length > 0 && unsent.size === 0 && !isBusy;
   const { reload } = chat;
   useEffect(() => {
-    if (!isAsking) return;
-    // Meanwhile another page may have answered, or the time may have run out.
-    return whenBack(() => void reload().catch(() => {}));
-  }, [isAsking, reload]);
+    if (!isPending) return;
+    // Meanwhile the requests may have been decided in another page, or may have expired.
+    return onPageVisible(() => void reload().catch(() => {}));
+  }, [isPending, reload]);
 
-  const attempt = useCallback(async (work: () => Promise<unknown>) => {
+  const attempt = useCallback(async (action: () => Promise<unknown>) => {
     try {
       setProblem(undefined);
-      await work();
+      await action();
     } catch (error) {
-      setProblem(sentenceOf(error));
+      setProblem(errorMessage(error));
     }
   }, []);
-  // The chat is another object at each drawing; what hangs on it must not be.
-  const current = useRef(chat);
+  // `chat` is a new object on each rendering; the actions must keep their identity.
+  const chatRef = useRef(chat);
   useEffect(() => {
-    current.current = chat;
-    inspection.release = choices.release;
+    chatRef.current = chat;
+    recorder.release = preferences.release;
   });
   const actions = useMemo(() => {
     const decide: Decide = (approvalId, decision) => {
       setUnsent((before) => new Set(before).add(approvalId));
-      const { approve, deny } = current.current;
+      const { approve, deny } = chatRef.current;
       if (!decision.approved) return void attempt(() => deny(approvalId, decision.reason));
-      const { edited, remember } = decision;
-      const staged = {
-        ...(edited !== undefined && { edit: edited }),
-        ...(remember === true && { remember: "chat" as const }),
-      };
-      void attempt(() => approve(approvalId, staged));
+      const { approved: _, ...approveOptions } = decision;
+      void attempt(() => approve(approvalId, approveOptions));
     };
     return {
       decide,
-      forget: () => setProblem(undefined),
-      retry: () => void attempt(() => again(current.current)),
+      dismissProblem: () => setProblem(undefined),
+      retry: () => void attempt(() => retryLast(chatRef.current)),
       regenerate: (messageId: string) =>
-        void attempt(() => current.current.regenerate({ messageId })),
+        void attempt(() => chatRef.current.regenerate({ messageId })),
       edit: (messageId: string, text: string) =>
-        void attempt(() => current.current.sendMessage({ text, messageId })),
-      answer: (part: ToolPart, output: unknown) => {
+        void attempt(() => chatRef.current.sendMessage({ text, messageId })),
+      addOutput: (part: ToolPart, output: unknown) => {
         const call = { tool: toolName(part), toolCallId: part.toolCallId };
         const outcome =
           output instanceof Error
             ? { state: "output-error" as const, errorText: output.message }
             : { output };
-        void attempt(async () => current.current.addToolOutput({ ...call, ...outcome }));
+        void attempt(async () => chatRef.current.addToolOutput({ ...call, ...outcome }));
       },
     };
   }, [attempt]);
@@ -167,22 +170,32 @@ export function useConversation({ id, messages, choices, onChanged }: Opened): C
   const runtime = useExternalStoreRuntime<UIMessage>({
     messages: chat.messages,
     isRunning: isBusy,
-    convertMessage: asThreadMessage,
+    convertMessage: toThreadMessage,
     onNew: (message) =>
-      attempt(() => current.current.sendMessage({ role: "user", parts: composedParts(message) })),
+      attempt(() => chatRef.current.sendMessage({ role: "user", parts: toMessageParts(message) })),
     onCancel: () => {
-      inspection.stop(id);
-      return attempt(() => current.current.stop());
+      recorder.stop(id);
+      return attempt(() => chatRef.current.stop());
     },
     adapters: { attachments },
   });
-  const failure = chat.error ?? chat.refusal?.error ?? chat.voice.error;
-  const told = problem ?? (failure && sentenceOf(failure));
-  return { id, chat, runtime, log, notes, requests, isBusy, voice, problem: told, ...actions };
+  const error = chat.error ?? chat.refusal?.error ?? chat.voice.error;
+  return {
+    id,
+    chat,
+    runtime,
+    log,
+    toolProgress,
+    requests,
+    isBusy,
+    voice,
+    problem: problem ?? (error && errorMessage(error)),
+    ...actions,
+  };
 }
 
-/** Ask again for what failed: the answer to a message, the rest of an answer, or all of it anew. */
-function again(chat: SluiceChat<UIMessage>): Promise<void> {
+/** Send the unanswered message or decisions again, or else regenerate the last answer. */
+function retryLast(chat: SluiceChat<UIMessage>): Promise<void> {
   const last = chat.messages.at(-1);
   const isUnanswered =
     last?.role === "user" ||

@@ -8,7 +8,7 @@ import type { UIMessage } from "ai";
 
 type Part = UIMessage["parts"][number];
 
-/** All text of a message, as it is copied and edited. */
+/** The text of a message, for copying and editing. */
 export function textOf(message: UIMessage): string {
   return message.parts
     .filter((part) => part.type === "text")
@@ -17,10 +17,10 @@ export function textOf(message: UIMessage): string {
 }
 
 /**
- * A message as assistant-ui lists it. What is drawn comes from the message itself, which is bound
- * to this one, so no more than the role and the text are copied.
+ * Convert a message for assistant-ui. The page renders the original message, which is bound to the
+ * converted one, so only the role and the text are needed.
  */
-export function asThreadMessage(message: UIMessage): ThreadMessageLike {
+export function toThreadMessage(message: UIMessage): ThreadMessageLike {
   return {
     id: message.id,
     role: message.role,
@@ -28,13 +28,13 @@ export function asThreadMessage(message: UIMessage): ThreadMessageLike {
   };
 }
 
-/** The message of the AI SDK that is being drawn; undefined before the first chunk of an answer. */
+/** The current message of the AI SDK; undefined before the first chunk of an answer. */
 export function useMessage(): UIMessage | undefined {
   return useAuiState((state) => getExternalStoreMessages<UIMessage>(state.message)[0]);
 }
 
-/** The parts of a message that was composed: files first, as the AI SDK itself orders them. */
-export function composedParts({ attachments, content }: AppendMessage): Part[] {
+/** The parts of a composed message: files first, in the order of the AI SDK. */
+export function toMessageParts({ attachments, content }: AppendMessage): Part[] {
   const files = (attachments ?? []).flatMap((attachment) =>
     attachment.content.flatMap((part): Part[] =>
       part.type === "file"

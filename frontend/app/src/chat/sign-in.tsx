@@ -1,25 +1,25 @@
 import { Button, Center, PasswordInput, Stack, Text } from "@mantine/core";
 import { type FormEvent, useState } from "react";
-import { sentenceOf, signIn } from "../server.ts";
+import { errorMessage, signIn } from "../api.ts";
 
-/** Asks for the token of a server that wants to know who calls. */
+/** A form for the token of a server that requires authentication. */
 export function SignIn() {
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState<string>();
-  const enter = async (event: FormEvent) => {
+  const submit = async (event: FormEvent) => {
     event.preventDefault();
     try {
       await signIn(token.trim());
       location.reload();
     } catch (error) {
-      setProblem(sentenceOf(error));
+      setProblem(errorMessage(error));
     }
   };
   return (
     <Center h="100%" p="md">
-      <form onSubmit={(event) => void enter(event)}>
+      <form onSubmit={(event) => void submit(event)}>
         <Stack maw={360}>
-          <Text>This server wants to know who you are.</Text>
+          <Text>Sign in to use this server.</Text>
           <PasswordInput
             label="Token"
             autoComplete="current-password"

@@ -1,47 +1,47 @@
 import type { UIMessage } from "ai";
 import { useEffect, useState } from "react";
 import { RequestRefused } from "sluicegate";
-import { isFreshChat } from "../address.ts";
-import { ask } from "../server.ts";
+import { request } from "../api.ts";
+import { isNewChat } from "../chat-id.ts";
 
-/** A chat as it is being opened. */
-export type Opening =
+/** The state of a chat that is being loaded. */
+export type LoadState =
   | { readonly state: "loading" }
   | { readonly state: "open"; readonly messages: readonly UIMessage[] }
   | { readonly state: "failed"; readonly error: unknown };
 
 async function load(id: string): Promise<readonly UIMessage[]> {
   try {
-    const response = await ask(`/chats/${encodeURIComponent(id)}`);
+    const response = await request(`/chats/${encodeURIComponent(id)}`);
     return ((await response.json()) as { messages: UIMessage[] }).messages;
   } catch (error) {
-    // A chat begins with its first message; until then nobody knows it.
+    // A chat is stored with its first message; before that it is unknown to the server.
     if (error instanceof RequestRefused && error.status === 404) return [];
     throw error;
   }
 }
 
-/** The messages of a chat, and how to try again. */
-export function useStoredChat(id: string): readonly [Opening, () => void] {
+/** The stored messages of a chat, and a function that loads them again after a failure. */
+export function useStoredChat(id: string): readonly [LoadState, () => void] {
   const [attempt, setAttempt] = useState(0);
-  const [opening, setOpening] = useState<Opening>(() =>
-    isFreshChat(id) ? { state: "open", messages: [] } : { state: "loading" },
+  const [opening, setLoadState] = useState<LoadState>(() =>
+    isNewChat(id) ? { state: "open", messages: [] } : { state: "loading" },
   );
   // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt loads the same chat.
   useEffect(() => {
-    if (isFreshChat(id)) return;
-    let isLeft = false;
+    if (isNewChat(id)) return;
+    let isCancelled = false;
     load(id).then(
-      (messages) => !isLeft && setOpening({ state: "open", messages }),
-      (error) => !isLeft && setOpening({ state: "failed", error }),
+      (messages) => !isCancelled && setLoadState({ state: "open", messages }),
+      (error) => !isCancelled && setLoadState({ state: "failed", error }),
     );
     return () => {
-      isLeft = true;
+      isCancelled = true;
     };
   }, [id, attempt]);
-  const again = () => {
-    setOpening({ state: "loading" });
+  const retry = () => {
+    setLoadState({ state: "loading" });
     setAttempt(attempt + 1);
   };
-  return [opening, again];
+  return [opening, retry];
 }

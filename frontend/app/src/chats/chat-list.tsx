@@ -1,8 +1,8 @@
 import { ActionIcon, Badge, Button, Group, NavLink, Stack, Text, TextInput } from "@mantine/core";
 import { type MouseEvent, useState } from "react";
-import type { ChatSummary } from "../server.ts";
-import { Pencil, Plus } from "../shown/icons.tsx";
-import { visibleName } from "../shown/visible-text.ts";
+import type { ChatSummary } from "../api.ts";
+import { Pencil, Plus } from "../components/icons.tsx";
+import { visibleName } from "../components/visible-text.ts";
 import { ChatSettings } from "./chat-settings.tsx";
 import type { Chats } from "./use-chats.ts";
 
@@ -16,8 +16,8 @@ interface RowProps {
 function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
   const title = visibleName(chat.title) || "Without a title";
   const count = chat.pendingApprovals;
-  const follow = (event: MouseEvent) => {
-    // Another tab or window is the browser's own business.
+  const onClick = (event: MouseEvent) => {
+    // The browser opens a link in another tab or window itself.
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     onOpen();
@@ -25,7 +25,7 @@ function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
   return (
     <Group component="li" gap={4} wrap="nowrap">
       <NavLink
-        className="grows"
+        className="grow"
         bdrs="sm"
         title={title}
         href={`?chat=${encodeURIComponent(chat.id)}`}
@@ -41,7 +41,7 @@ function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
             </Badge>
           )
         }
-        onClick={follow}
+        onClick={onClick}
       />
       <ActionIcon
         variant="subtle"
@@ -64,7 +64,7 @@ interface ChatListProps {
   readonly onNew: () => void;
 }
 
-/** The person's chats: open one, look for one, name one, delete one. */
+/** The list of chats, with search and the settings of each chat. */
 export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatListProps) {
   const [settingsOf, setSettingsOf] = useState<ChatSummary>();
   return (
@@ -103,7 +103,7 @@ export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatL
         </Text>
       )}
       {chats.next !== null && (
-        <Button variant="subtle" m="sm" onClick={() => void chats.more()}>
+        <Button variant="subtle" m="sm" onClick={() => void chats.loadMore()}>
           Show more
         </Button>
       )}

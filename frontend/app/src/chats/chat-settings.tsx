@@ -1,8 +1,8 @@
 import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
 import { type FormEvent, useState } from "react";
-import { type ChatSummary, deleteChat, renameChat, sentenceOf } from "../server.ts";
-import { Dialog } from "../shown/dialog.tsx";
-import { Visible } from "../shown/visible.tsx";
+import { type ChatSummary, deleteChat, errorMessage, renameChat } from "../api.ts";
+import { Dialog } from "../components/dialog.tsx";
+import { VisibleText } from "../components/values.tsx";
 import { Grants } from "./grants.tsx";
 
 const MAX_TITLE = 200;
@@ -14,18 +14,18 @@ interface ChatSettingsProps {
   readonly onDeleted: () => void;
 }
 
-/** Rename a chat, or delete it after being asked once more. */
+/** A dialog to rename a chat, withdraw its grants, or delete it after a confirmation. */
 export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettingsProps) {
   const [title, setTitle] = useState(chat.title);
-  const [isSure, setSure] = useState(false);
+  const [isConfirming, setConfirming] = useState(false);
   const [problem, setProblem] = useState<string>();
-  const attempt = async (work: () => Promise<void>, done: () => void) => {
+  const attempt = async (action: () => Promise<void>, onDone: () => void) => {
     try {
-      await work();
-      done();
+      await action();
+      onDone();
       onClose();
     } catch (error) {
-      setProblem(sentenceOf(error));
+      setProblem(errorMessage(error));
     }
   };
   const rename = (event: FormEvent) => {
@@ -53,13 +53,13 @@ export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettin
           </Stack>
         </form>
         <Grants chat={chat.id} />
-        {isSure ? (
+        {isConfirming ? (
           <Stack gap="xs">
             <Text size="sm">
-              Delete “<Visible text={chat.title} />” for good, with all its messages?
+              Delete “<VisibleText text={chat.title} />” for good, with all its messages?
             </Text>
             <Group justify="flex-end">
-              <Button variant="default" onClick={() => setSure(false)}>
+              <Button variant="default" onClick={() => setConfirming(false)}>
                 Keep it
               </Button>
               <Button
@@ -72,7 +72,7 @@ export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettin
           </Stack>
         ) : (
           <Group justify="flex-end">
-            <Button variant="default" onClick={() => setSure(true)}>
+            <Button variant="default" onClick={() => setConfirming(true)}>
               Delete
             </Button>
           </Group>

@@ -1,14 +1,14 @@
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { type Grant, listGrants, sentenceOf, withdrawGrant } from "../server.ts";
-import { Visible } from "../shown/visible.tsx";
+import { errorMessage, type Grant, listGrants, withdrawGrant } from "../api.ts";
+import { VisibleText } from "../components/values.tsx";
 
-/** The tools that need not ask in a chat any more, and how to let them ask again (A8). */
+/** The grants of a chat, with a button to withdraw each of them (A8). */
 export function Grants({ chat }: { readonly chat: string }) {
   const [grants, setGrants] = useState<readonly Grant[]>([]);
   const [problem, setProblem] = useState<string>();
   useEffect(() => {
-    // A chat whose grants cannot be had shows none; its cards still ask.
+    // Without the list the section is hidden; calls without a grant still request approval.
     listGrants(chat).then(setGrants, () => {});
   }, [chat]);
   const withdraw = async (tool: string) => {
@@ -16,7 +16,7 @@ export function Grants({ chat }: { readonly chat: string }) {
       await withdrawGrant(chat, tool);
       setGrants(grants.filter((grant) => grant.tool !== tool));
     } catch (error) {
-      setProblem(sentenceOf(error));
+      setProblem(errorMessage(error));
     }
   };
   if (grants.length === 0) return null;
@@ -28,7 +28,7 @@ export function Grants({ chat }: { readonly chat: string }) {
       {grants.map(({ tool }) => (
         <Group key={tool} justify="space-between" wrap="nowrap">
           <Text size="sm" ff="monospace">
-            <Visible text={tool} />
+            <VisibleText text={tool} />
           </Text>
           <Button size="compact-sm" variant="default" onClick={() => void withdraw(tool)}>
             Ask again

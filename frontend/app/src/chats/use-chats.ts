@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { RequestRefused } from "sluicegate";
-import { type ChatPage, type ChatSummary, listChats, sentenceOf } from "../server.ts";
-import { whenBack } from "../when-back.ts";
+import { type ChatPage, type ChatSummary, errorMessage, listChats } from "../api.ts";
+import { onPageVisible } from "../page-visibility.ts";
 
 const REFRESH_MILLISECONDS = 30_000;
 
@@ -9,61 +9,61 @@ interface ChatList {
   readonly chats: readonly ChatSummary[];
   readonly next: string | null;
   readonly problem?: string;
-  /** Whether the server wants to know first who asks. */
-  readonly isStranger?: boolean;
+  /** Whether the server requires authentication. */
+  readonly isUnauthenticated?: boolean;
 }
 
-/** The list from its beginning, as many pages of it as there were shown, and `more` of them. */
-async function load(query: string, shown: number, more: number): Promise<ChatPage> {
+/** Load the list from the beginning: at least `count` chats, and `morePages` further pages. */
+async function load(query: string, count: number, morePages: number): Promise<ChatPage> {
   let list = await listChats(query);
-  for (let left = more; list.next !== null && (list.chats.length < shown || left > 0); ) {
-    if (list.chats.length >= shown) left -= 1;
+  for (let left = morePages; list.next !== null && (list.chats.length < count || left > 0); ) {
+    if (list.chats.length >= count) left -= 1;
     const page = await listChats(query, list.next);
     list = { chats: [...list.chats, ...page.chats], next: page.next };
   }
   return list;
 }
 
-/** The list of chats, loaded anew when it is asked for and when the person comes back to the page. */
+/** The list of chats, refreshed periodically and when the page becomes visible. */
 export function useChats(query: string) {
   const [list, setList] = useState<ChatList>({ chats: [], next: null });
-  const asked = useRef(0);
-  const shown = useRef({ query, count: 0 });
+  const latestRequest = useRef(0);
+  const loaded = useRef({ query, count: 0 });
 
-  const show = useCallback(
-    async (more: number) => {
-      const number = ++asked.current;
-      const count = shown.current.query === query ? shown.current.count : 0;
+  const loadList = useCallback(
+    async (morePages: number) => {
+      const request = ++latestRequest.current;
+      const count = loaded.current.query === query ? loaded.current.count : 0;
       try {
-        const found = await load(query, count, more);
-        // A slow answer to an older question must not replace a newer one.
-        if (number !== asked.current) return;
-        // Without chats that are gone, the same number of pages is fewer chats.
-        shown.current = { query, count: more > 0 || count > 0 ? found.chats.length : 0 };
-        setList(found);
+        const page = await load(query, count, morePages);
+        // The response to an older request must not replace a newer one.
+        if (request !== latestRequest.current) return;
+        // Chats may have been deleted; the next refresh must not load more than this.
+        loaded.current = { query, count: morePages > 0 || count > 0 ? page.chats.length : 0 };
+        setList(page);
       } catch (error) {
-        if (number !== asked.current) return;
-        const isStranger = error instanceof RequestRefused && error.status === 401;
-        setList((before) => ({ ...before, problem: sentenceOf(error), isStranger }));
+        if (request !== latestRequest.current) return;
+        const isUnauthenticated = error instanceof RequestRefused && error.status === 401;
+        setList((before) => ({ ...before, problem: errorMessage(error), isUnauthenticated }));
       }
     },
     [query],
   );
-  const refresh = useCallback(() => show(0), [show]);
-  const more = useCallback(() => show(1), [show]);
+  const refresh = useCallback(() => loadList(0), [loadList]);
+  const loadMore = useCallback(() => loadList(1), [loadList]);
 
   useEffect(() => {
     void refresh();
-    // Chats go on while nobody looks, and others may answer for them.
+    // Turns continue without this page, and approvals may be decided elsewhere.
     const timer = setInterval(() => void refresh(), REFRESH_MILLISECONDS);
-    const forget = whenBack(() => void refresh());
+    const removeListener = onPageVisible(() => void refresh());
     return () => {
       clearInterval(timer);
-      forget();
+      removeListener();
     };
   }, [refresh]);
 
-  return { ...list, refresh, more };
+  return { ...list, refresh, loadMore };
 }
 
 export type Chats = ReturnType<typeof useChats>;

@@ -1,20 +1,19 @@
-import { AttachmentPrimitive, ComposerPrimitive } from "@assistant-ui/react";
+import { AttachmentPrimitive, ComposerPrimitive, useAui } from "@assistant-ui/react";
 import { ActionIcon, Badge, Box, CloseButton, Group, Paper, Stack, Textarea } from "@mantine/core";
 import type { UIMessage } from "ai";
-import { memo } from "react";
-import { Clip, Send, Stop } from "../shown/icons.tsx";
-import { visibleName } from "../shown/visible-text.ts";
-import type { VoiceView } from "../voice/use-voice.ts";
-import { VoiceButton } from "../voice/voice-button.tsx";
-import { VoicePanel } from "../voice/voice-panel.tsx";
-import { useReturnedDraft } from "./returned-draft.ts";
+import { memo, useEffect } from "react";
+import { textOf } from "../chat/message-runtime.ts";
+import { Paperclip, Send, Stop } from "../components/icons.tsx";
+import { visibleName } from "../components/visible-text.ts";
+import type { VoiceSession } from "../voice/use-voice.ts";
+import { VoiceButton, VoicePanel } from "../voice/voice-controls.tsx";
 
-/** Where keys are pressed on the screen, the focus would bring them up over half the page. */
-function hasKeyboard(): boolean {
+/** Whether focusing a text field does not open an on-screen keyboard. */
+function hasHardwareKeyboard(): boolean {
   return matchMedia("(pointer: fine)").matches;
 }
 
-function Files() {
+function Attachments() {
   return (
     <ComposerPrimitive.Attachments>
       {({ attachment }) => (
@@ -35,20 +34,29 @@ function Files() {
   );
 }
 
+/** Restore the text of a refused message in the composer. */
+function useRestoredDraft(unsent: UIMessage | undefined): void {
+  const aui = useAui();
+  useEffect(() => {
+    if (unsent === undefined || aui.composer.getState().text !== "") return;
+    aui.composer.setText(textOf(unsent));
+  }, [aui, unsent]);
+}
+
 interface ComposerProps {
   readonly isBusy: boolean;
   readonly isStopping: boolean;
-  /** Whether something waits for the person, which a new message withdraws. */
-  readonly isWaiting: boolean;
-  /** A message that the server did not take. */
+  /** Whether approvals are pending, which a new message supersedes. */
+  readonly hasPending: boolean;
+  /** The user message of a refused request. */
   readonly unsent: UIMessage | undefined;
-  readonly voice: VoiceView;
+  readonly voice: VoiceSession;
 }
 
-/** Where the person writes, attaches files, sends and stops. */
+/** The message input, with attachments, voice, send and stop. */
 export const Composer = memo(function Composer(props: ComposerProps) {
-  const { isBusy, isStopping, isWaiting, unsent, voice } = props;
-  useReturnedDraft(unsent);
+  const { isBusy, isStopping, hasPending, unsent, voice } = props;
+  useRestoredDraft(unsent);
   return (
     <Box className="column composer">
       <VoicePanel voice={voice} />
@@ -57,17 +65,17 @@ export const Composer = memo(function Composer(props: ComposerProps) {
           <ComposerPrimitive.Root>
             <Stack gap={4}>
               <Group gap="xs">
-                <Files />
+                <Attachments />
               </Group>
               <ComposerPrimitive.Input asChild cancelOnEscape={false}>
                 <Textarea
                   variant="unstyled"
                   aria-label="Message"
                   placeholder={
-                    isWaiting ? "Write instead (withdraws what waits)" : "Write a message"
+                    hasPending ? "Write a message (withdraws pending approvals)" : "Write a message"
                   }
                   autosize
-                  autoFocus={hasKeyboard()}
+                  autoFocus={hasHardwareKeyboard()}
                   minRows={1}
                   maxRows={8}
                   px="xs"
@@ -76,7 +84,7 @@ export const Composer = memo(function Composer(props: ComposerProps) {
               <Group justify="space-between">
                 <ComposerPrimitive.AddAttachment asChild multiple>
                   <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Attach files">
-                    <Clip />
+                    <Paperclip />
                   </ActionIcon>
                 </ComposerPrimitive.AddAttachment>
                 <Group gap="xs">

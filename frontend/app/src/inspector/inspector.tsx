@@ -1,61 +1,59 @@
 import { Badge, Box, Button, Code, Drawer, Group, Stack, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
-import { Folded } from "../shown/folded.tsx";
-import { JsonValue } from "../shown/json-value.tsx";
-import { visibleName } from "../shown/visible-text.ts";
-import type { Entry, WireLog } from "./log.ts";
+import { Disclosure } from "../components/disclosure.tsx";
+import { JsonValue } from "../components/values.tsx";
+import { visibleName } from "../components/visible-text.ts";
+import type { Entry, WireLog } from "./wire-log.ts";
 
-const DRAWN_EVERY = 250;
-const SHOWN = 200;
+const REFRESH_INTERVAL = 250;
+const PAGE_SIZE = 200;
 
-/** How many entries there are, looked at often enough to follow and seldom enough to be free. */
+/** The number of entries, polled so that recording does not trigger renderings. */
 function useCount(log: WireLog): number {
   const [count, setCount] = useState(log.count);
   useEffect(() => {
     setCount(log.count());
-    const timer = setInterval(() => setCount(log.count()), DRAWN_EVERY);
+    const timer = setInterval(() => setCount(log.count()), REFRESH_INTERVAL);
     return () => clearInterval(timer);
   }, [log]);
   return count;
 }
 
-function nameOf({ body, kind }: Entry): string {
+function entryName({ body, kind }: Entry): string {
   return visibleName("type" in body ? String(body.type) : kind);
 }
 
 function Row({ entry, at }: { readonly entry: Entry; readonly at: number }) {
   return (
     <Box component="li" className="entry">
-      <Folded
+      <Disclosure
         label={
           <Group component="span" gap="xs">
             <Code>{`${(at / 1000).toFixed(3)} s`}</Code>
             <Badge size="sm">{entry.dir === "client" ? "sent" : "received"}</Badge>
             <Text span size="sm">
-              {nameOf(entry)}
+              {entryName(entry)}
             </Text>
           </Group>
         }
       >
         <JsonValue value={entry.body} />
-      </Folded>
+      </Disclosure>
     </Box>
   );
 }
 
 function download(log: WireLog, chatId: string) {
-  const address = URL.createObjectURL(
-    new Blob([log.recording(chatId)], { type: "application/jsonl" }),
-  );
+  const url = URL.createObjectURL(new Blob([log.recording(chatId)], { type: "application/jsonl" }));
   const link = document.createElement("a");
-  link.href = address;
+  link.href = url;
   link.download = `${chatId}.jsonl`;
   link.click();
-  URL.revokeObjectURL(address);
+  URL.revokeObjectURL(url);
 }
 
-/** Every entry with the milliseconds from the first to it. */
-function timed(entries: readonly Entry[]): { entry: Entry; at: number }[] {
+/** The entries with their time in milliseconds since the first one. */
+function withTime(entries: readonly Entry[]): { entry: Entry; at: number }[] {
   let at = 0;
   return entries.map((entry, index) => {
     at += index === 0 ? 0 : entry.delta_ms;
@@ -69,11 +67,11 @@ interface InspectorProps {
   readonly onClose: () => void;
 }
 
-/** What went over the wire for the current message, piece by piece. */
+/** A drawer that lists the requests, chunks and frames of the current exchange. */
 export function Inspector({ log, chatId, onClose }: InspectorProps) {
   const count = useCount(log);
-  const [shown, setShown] = useState(SHOWN);
-  const all = timed(log.entries);
+  const [shown, setShown] = useState(PAGE_SIZE);
+  const all = withTime(log.entries);
   return (
     <Drawer.Root
       opened
@@ -103,7 +101,11 @@ export function Inspector({ log, chatId, onClose }: InspectorProps) {
               </Button>
             </Group>
             {all.length > shown && (
-              <Button size="compact-sm" variant="subtle" onClick={() => setShown(shown + SHOWN)}>
+              <Button
+                size="compact-sm"
+                variant="subtle"
+                onClick={() => setShown(shown + PAGE_SIZE)}
+              >
                 Show earlier ones
               </Button>
             )}

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { cut, definitions, fenced } from "./blocks.ts";
+import { linkDefinitions, parseFence, splitBlocks } from "./blocks.ts";
 
-const STORY = [
+const TEXT = [
   "# A title\n\nFirst words of\none paragraph.\n\n",
   "1. one\n\n2. two\n   - inner\n\n   more of two\n\n",
   "Before code:\n```js\nlet a = 1;\n\nlet b = 2;\n```\nAfter code.\n\n",
   "| a | b |\n| - | - |\n| 1 | 2 |\n\n> a quote\n\n    indented\n\nThe end.",
 ].join("");
 
-test("a text is cut at blank lines; lists, tables and fences stay whole", () => {
-  expect(cut(STORY).blocks.map((block) => block.trim())).toEqual([
+test("a text is split at blank lines, but not in lists, tables and fences", () => {
+  expect(splitBlocks(TEXT).blocks.map((block) => block.trim())).toEqual([
     "# A title",
     "First words of\none paragraph.",
     "1. one\n\n2. two\n   - inner\n\n   more of two",
@@ -23,32 +23,36 @@ test("a text is cut at blank lines; lists, tables and fences stay whole", () => 
   ]);
 });
 
-test.each([1, 2, 3, 7])("a text that grows by %i is cut as if it had come at once", (step) => {
-  let last = cut("");
-  for (let end = 0; end < STORY.length + step; end += step) last = cut(STORY.slice(0, end), last);
-  expect(last.blocks).toEqual(cut(STORY).blocks);
-});
+test.each([1, 2, 3, 7])(
+  "a text that grows by %i characters is split like the complete text",
+  (step) => {
+    let last = splitBlocks("");
+    for (let end = 0; end < TEXT.length + step; end += step)
+      last = splitBlocks(TEXT.slice(0, end), last);
+    expect(last.blocks).toEqual(splitBlocks(TEXT).blocks);
+  },
+);
 
-test("what was cut for certain is not cut again", () => {
-  const before = cut("One.\n\nTwo.\n\nThree.\n\nFo");
-  const after = cut("One.\n\nTwo.\n\nThree.\n\nFour.", before);
+test("finished blocks are reused", () => {
+  const before = splitBlocks("One.\n\nTwo.\n\nThree.\n\nFo");
+  const after = splitBlocks("One.\n\nTwo.\n\nThree.\n\nFour.", before);
   expect(after.blocks.slice(0, 2)).toEqual(before.blocks.slice(0, 2));
   expect(after.blocks.at(-1)).toBe("Four.");
 });
 
-test("a text that does not go on from the last one is cut anew", () => {
-  expect(cut("Other.\n\nWords.", cut("One.\n\nTwo.\n\nThree.")).blocks).toEqual([
+test("a text that does not continue the previous one is split from the beginning", () => {
+  expect(splitBlocks("Other.\n\nWords.", splitBlocks("One.\n\nTwo.\n\nThree.")).blocks).toEqual([
     "Other.\n\n",
     "Words.",
   ]);
 });
 
-test("a text with footnotes is one block, for they are numbered over all of it", () => {
-  expect(cut("One[^1].\n\nTwo.\n\n[^1]: Note").blocks).toHaveLength(1);
+test("a text with footnotes is one block", () => {
+  expect(splitBlocks("One[^1].\n\nTwo.\n\n[^1]: Note").blocks).toHaveLength(1);
 });
 
-test("addresses that a text defines are known to all of its blocks", () => {
-  expect(definitions("See [a].\n\n[a]: https://a.example\n[b]: https://b.example")).toBe(
+test("link reference definitions of a text are collected", () => {
+  expect(linkDefinitions("See [a].\n\n[a]: https://a.example\n[b]: https://b.example")).toBe(
     "[a]: https://a.example\n[b]: https://b.example",
   );
 });
@@ -58,10 +62,13 @@ test.each([
   ["```\nx = 1", { language: "", code: "x = 1" }],
   ["~~~~ a b\n~~~\n~~~~", { language: "a", code: "~~~" }],
   ["```", { language: "", code: "" }],
-])("%j is a fence", (block, expected) => {
-  expect(fenced(block)).toEqual(expected);
+])("%j is a fenced block", (block, expected) => {
+  expect(parseFence(block)).toEqual(expected);
 });
 
-test.each(["`code`", "``` not ` a fence\nx", "text\n```\nx\n```"])("%j is none", (block) => {
-  expect(fenced(block)).toBeUndefined();
-});
+test.each(["`code`", "``` not ` a fence\nx", "text\n```\nx\n```"])(
+  "%j is not a fenced block",
+  (block) => {
+    expect(parseFence(block)).toBeUndefined();
+  },
+);

@@ -1,10 +1,10 @@
-/** A text cut where Markdown begins anew, and how far it is certain that the cuts stay. */
-interface Cut {
+/** A text, split into blocks that can be parsed independently. */
+interface Split {
   readonly text: string;
   readonly blocks: readonly string[];
 }
 
-const NOTHING: Cut = { text: "", blocks: [] };
+const NOTHING: Split = { text: "", blocks: [] };
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const CONTINUES = /^(?: {2,}|\t| {0,1}(?:[-*+]|\d{1,9}[.)])(?:\s|$))/;
 const LIST_ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)/;
@@ -16,7 +16,7 @@ function closes(line: string, fence: string): boolean {
   return end?.startsWith(fence) === true && line.trim() === end;
 }
 
-/** Cut a text at blank lines that end a block; fences and lists stay whole. */
+/** Split a text at blank lines between blocks; fences and lists are not split. */
 function split(text: string): string[] {
   const blocks: string[] = [];
   let block = "";
@@ -32,7 +32,7 @@ function split(text: string): string[] {
     if (fence === "" && !isEmpty && isBlank && !isInList) close();
     const opening = FENCE.exec(line)?.[1];
     if (fence === "" && opening !== undefined && !isInList) {
-      // A fence needs no blank line before it.
+      // A fence may follow a paragraph without a blank line.
       close();
       fence = opening;
       block = line;
@@ -50,14 +50,14 @@ function split(text: string): string[] {
 }
 
 /**
- * Cut Markdown into blocks that can be read one by one, so that of a growing answer only the last
- * block is read again and again. What `before` had cut is used where the text goes on from it.
+ * Split Markdown into blocks that can be parsed independently, so that only the last block of a
+ * streaming text is parsed repeatedly. Blocks of `before` are reused if the text continues it.
  */
-export function cut(text: string, before: Cut = NOTHING): Cut {
+export function splitBlocks(text: string, before: Split = NOTHING): Split {
   if (text === before.text) return before;
-  // Footnotes are numbered over the whole text.
+  // Footnotes are numbered across the whole text.
   if (FOOTNOTE.test(text)) return { text, blocks: [text] };
-  // The last block goes on, and a line that has just begun may yet belong to the list before it.
+  // The last block may continue, and an incomplete line may belong to the list before it.
   const [first, second] = before.blocks.slice(-2);
   if (first === undefined || second === undefined || !text.startsWith(before.text)) {
     return { text, blocks: split(text) };
@@ -66,13 +66,13 @@ export function cut(text: string, before: Cut = NOTHING): Cut {
   return { text, blocks: [...before.blocks.slice(0, -2), ...split(text.slice(start))] };
 }
 
-/** The addresses that a text defines for links in any of its blocks. */
-export function definitions(text: string): string {
+/** The link reference definitions of a text, which apply to all of its blocks. */
+export function linkDefinitions(text: string): string {
   return text.includes("]:") ? (text.match(DEFINITION) ?? []).join("\n") : "";
 }
 
-/** The language and the code of a block that is one fence, or undefined for any other block. */
-export function fenced(block: string): { language: string; code: string } | undefined {
+/** The language and the code of a fenced block; undefined for any other block. */
+export function parseFence(block: string): { language: string; code: string } | undefined {
   const fence = /^(`{3,}|~{3,})([^\n]*)(?:\n|$)/.exec(block);
   if (fence === null || fence[1] === undefined || fence[2]?.includes("`")) return undefined;
   const lines = block.slice(fence[0].length).split("\n");

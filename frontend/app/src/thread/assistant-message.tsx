@@ -1,33 +1,32 @@
 import { MessagePrimitive, useAuiState } from "@assistant-ui/react";
 import { ActionIcon, Group, Loader, Stack, Text } from "@mantine/core";
 import type { UIMessage } from "ai";
-import { isRecord } from "../approvals/request.ts";
-import { useAround } from "../chat/context.ts";
+import { isRecord } from "../approvals/approval-requests.ts";
+import { useChatContext } from "../chat/chat-context.ts";
 import { textOf, useMessage } from "../chat/message-runtime.ts";
-import { CopyButton } from "../shown/copy-button.tsx";
-import { counted } from "../shown/counted.ts";
-import { Again } from "../shown/icons.tsx";
-import { visibleName } from "../shown/visible-text.ts";
-import { AnswerParts } from "./answer-parts.tsx";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Refresh } from "../components/icons.tsx";
+import { formatCount, visibleName } from "../components/visible-text.ts";
+import { MessageParts } from "./message-parts.tsx";
 
-/** What the server says of the answer itself: the model and what was used. */
-function Facts({ message }: { readonly message: UIMessage }) {
+/** The model and the token usage of an answer. */
+function Metadata({ message }: { readonly message: UIMessage }) {
   if (!isRecord(message.metadata)) return null;
   const { model, usage } = message.metadata;
   const tokens = isRecord(usage) ? usage.totalTokens : undefined;
-  const facts = [
+  const items = [
     typeof model === "string" && visibleName(model),
-    typeof tokens === "number" && `${counted(tokens)} tokens`,
+    typeof tokens === "number" && `${formatCount(tokens)} tokens`,
   ].filter(Boolean);
   return (
     <Text size="xs" c="dimmed">
-      {facts.join(" · ")}
+      {items.join(" · ")}
     </Text>
   );
 }
 
 function Actions({ message }: { readonly message: UIMessage }) {
-  const { regenerate } = useAround();
+  const { regenerate } = useChatContext();
   const isLast = useAuiState((state) => state.message.isLast);
   const text = textOf(message);
   return (
@@ -40,20 +39,20 @@ function Actions({ message }: { readonly message: UIMessage }) {
           aria-label="Answer again"
           onClick={() => regenerate(message.id)}
         >
-          <Again size={16} />
+          <Refresh size={16} />
         </ActionIcon>
       )}
-      <Facts message={message} />
+      <Metadata message={message} />
     </Group>
   );
 }
 
-/** An answer, with everything that was asked and done for it. */
+/** An assistant message with its actions. */
 export function AssistantMessage() {
   const message = useMessage();
-  const { isBusy, requests } = useAround();
+  const { isBusy, requests } = useChatContext();
   const isLast = useAuiState((state) => state.message.isLast);
-  const isComing = isLast && isBusy;
+  const isStreaming = isLast && isBusy;
   return (
     <MessagePrimitive.Root asChild>
       <Stack
@@ -61,11 +60,11 @@ export function AssistantMessage() {
         gap="sm"
         className="message"
         aria-label="Assistant"
-        aria-busy={isComing}
+        aria-busy={isStreaming}
       >
-        {message !== undefined && <AnswerParts message={message} />}
-        {isComing && <Loader type="dots" size="sm" aria-label="Answering" role="img" />}
-        {message !== undefined && !isComing && !(isLast && requests.length > 0) && (
+        {message !== undefined && <MessageParts message={message} />}
+        {isStreaming && <Loader type="dots" size="sm" aria-label="Answering" role="img" />}
+        {message !== undefined && !isStreaming && !(isLast && requests.length > 0) && (
           <Actions message={message} />
         )}
       </Stack>

@@ -1,23 +1,23 @@
 import { Anchor, Badge, Text } from "@mantine/core";
 import type { FileUIPart } from "ai";
-import { isOwnFile, isOwnPicture } from "../markdown/own-files.ts";
-import { FileIcon } from "../shown/icons.tsx";
-import { visibleName } from "../shown/visible-text.ts";
+import { FileIcon } from "../components/icons.tsx";
+import { visibleName } from "../components/visible-text.ts";
+import { isSafeImage, isServerFile } from "../markdown/safe-urls.ts";
 
-/** A file of a message: a picture is shown, anything else can be saved; nothing comes from afar. */
+/** A file of a message: images are shown, other files are links; no other host is contacted. */
 export function FilePart({ part }: { readonly part: FileUIPart }) {
   const name = visibleName(part.filename ?? `File of type ${part.mediaType}`);
-  if (part.mediaType.startsWith("image/") && isOwnPicture(part.url)) {
+  if (part.mediaType.startsWith("image/") && isSafeImage(part.url)) {
     return (
       <img
-        className="picture"
+        className="image"
         src={part.url}
         alt={part.filename === undefined ? "Image from the agent" : name}
       />
     );
   }
-  const canBeSaved = isOwnFile(part.url) || part.url.startsWith("data:");
-  if (!canBeSaved) return <Text size="sm">{name} (kept elsewhere, not loaded)</Text>;
+  const isDownloadable = isServerFile(part.url) || part.url.startsWith("data:");
+  if (!isDownloadable) return <Text size="sm">{name} (stored elsewhere, not loaded)</Text>;
   return (
     <Anchor href={part.url} download={part.filename ?? true}>
       <Badge size="lg" leftSection={<FileIcon size={14} />} maw="100%">

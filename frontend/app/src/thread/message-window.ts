@@ -1,26 +1,26 @@
 import { startTransition, useEffect, useState } from "react";
 
-/** Messages that are drawn at once; older ones follow while the page has nothing else to do. */
-const FIRST = 12;
-const MORE = 24;
+/** The number of messages rendered first; older ones follow while the browser is idle. */
+const INITIAL_SIZE = 12;
+const INCREMENT = 24;
 
-function whenIdle(work: () => void): () => void {
+function whenIdle(callback: () => void): () => void {
   if (typeof requestIdleCallback !== "function") {
-    const timer = setTimeout(work, 50);
+    const timer = setTimeout(callback, 50);
     return () => clearTimeout(timer);
   }
-  const handle = requestIdleCallback(work, { timeout: 500 });
+  const handle = requestIdleCallback(callback, { timeout: 500 });
   return () => cancelIdleCallback(handle);
 }
 
-/** The newest of the ids first, and soon all of them. */
-export function useWindow(ids: readonly string[]): readonly string[] {
-  const [size, setSize] = useState(FIRST);
+/** The newest ids first, and all of them soon after. */
+export function useMessageWindow(ids: readonly string[]): readonly string[] {
+  const [size, setSize] = useState(INITIAL_SIZE);
   const isPartial = size < ids.length;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each size that was drawn asks for the next.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each rendered size schedules the next.
   useEffect(() => {
     if (!isPartial) return;
-    return whenIdle(() => startTransition(() => setSize((drawn) => drawn + MORE)));
+    return whenIdle(() => startTransition(() => setSize((current) => current + INCREMENT)));
   }, [isPartial, size]);
   return isPartial ? ids.slice(-size) : ids;
 }

@@ -1,23 +1,23 @@
 import { Anchor, List, Stack, Text } from "@mantine/core";
 import type { SourceDocumentUIPart, SourceUrlUIPart } from "ai";
-import { safeLink } from "../markdown/own-files.ts";
-import { visibleName } from "../shown/visible-text.ts";
+import { visibleName } from "../components/visible-text.ts";
+import { safeLink } from "../markdown/safe-urls.ts";
 
 export type Source = SourceUrlUIPart | SourceDocumentUIPart;
 
-function Named({ source }: { readonly source: Source }) {
+function SourceLink({ source }: { readonly source: Source }) {
   if (source.type === "source-document") return visibleName(source.title);
   const name = visibleName(source.title ?? source.url);
-  const address = safeLink(source.url);
-  if (address === undefined) return name;
+  const url = safeLink(source.url);
+  if (url === undefined) return name;
   return (
-    <Anchor href={address} title={address} target="_blank" rel="noopener noreferrer" inherit>
+    <Anchor href={url} title={url} target="_blank" rel="noopener noreferrer" inherit>
       {name}
     </Anchor>
   );
 }
 
-/** What an answer rests on. */
+/** The sources of an answer. */
 export function Sources({ sources }: { readonly sources: readonly Source[] }) {
   if (sources.length === 0) return null;
   return (
@@ -25,10 +25,10 @@ export function Sources({ sources }: { readonly sources: readonly Source[] }) {
       <Text size="sm" fw={600}>
         Sources
       </Text>
-      <List size="sm" className="as-written">
+      <List size="sm" className="literal">
         {sources.map((source) => (
           <List.Item key={source.sourceId}>
-            <Named source={source} />
+            <SourceLink source={source} />
           </List.Item>
         ))}
       </List>

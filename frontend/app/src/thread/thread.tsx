@@ -11,20 +11,20 @@ import {
   VisuallyHidden,
 } from "@mantine/core";
 import { type ReactNode, useEffect, useState } from "react";
+import { loadSuggestions } from "../api.ts";
 import type { Conversation } from "../chat/conversation.ts";
-import { loadSuggestions } from "../server.ts";
-import { Down } from "../shown/icons.tsx";
+import { ArrowDown } from "../components/icons.tsx";
 import { AssistantMessage } from "./assistant-message.tsx";
-import { useWindow } from "./message-window.ts";
+import { useMessageWindow } from "./message-window.ts";
 import { UserMessage } from "./user-message.tsx";
 
-/** Suggestions that are shown before somebody asks for all of them. */
-const FEW = 8;
+/** The number of suggestions that are shown before they are expanded. */
+const INITIAL_COUNT = 8;
 
 const COMPONENTS = { UserMessage, AssistantMessage };
 
 function Messages() {
-  const ids = useWindow(unstable_useThreadMessageIds());
+  const ids = useMessageWindow(unstable_useThreadMessageIds());
   return ids.map((id) => (
     <ThreadPrimitive.Unstable_MessageById key={id} messageId={id} components={COMPONENTS} />
   ));
@@ -32,12 +32,12 @@ function Messages() {
 
 function Suggestions({ onChoose }: { readonly onChoose: (text: string) => void }) {
   const [suggestions, setSuggestions] = useState<readonly string[]>([]);
-  const [isWhole, setWhole] = useState(false);
+  const [isExpanded, setExpanded] = useState(false);
   useEffect(() => {
     loadSuggestions().then(setSuggestions, () => {});
   }, []);
   if (suggestions.length === 0) return null;
-  const shown = isWhole ? suggestions : suggestions.slice(0, FEW);
+  const shown = isExpanded ? suggestions : suggestions.slice(0, INITIAL_COUNT);
   return (
     <Group component="section" gap="xs" justify="center" aria-label="Suggestions">
       {shown.map((text) => (
@@ -51,14 +51,14 @@ function Suggestions({ onChoose }: { readonly onChoose: (text: string) => void }
           maw="100%"
           py={4}
           lh={1.4}
-          classNames={{ label: "wraps" }}
+          classNames={{ label: "wrap" }}
           onClick={() => onChoose(text)}
         >
           {text}
         </Button>
       ))}
       {shown.length < suggestions.length && (
-        <Button variant="subtle" size="compact-md" fz="sm" onClick={() => setWhole(true)}>
+        <Button variant="subtle" size="compact-md" fz="sm" onClick={() => setExpanded(true)}>
           Show all
         </Button>
       )}
@@ -76,10 +76,10 @@ function Welcome({ onChoose, children }: WelcomeProps) {
     <Center mih="100%" p="md">
       <Stack align="center" gap="lg" w="100%" maw={640}>
         <Title order={2} size="h3" ta="center">
-          What shall the agent do?
+          What should the agent do?
         </Title>
         <Text c="dimmed" ta="center">
-          Tools that change something wait for your yes.
+          Tools that change something wait for your approval.
         </Text>
         <Suggestions onChoose={onChoose} />
         {children}
@@ -89,7 +89,7 @@ function Welcome({ onChoose, children }: WelcomeProps) {
 }
 
 function Problem({ conversation }: { readonly conversation: Conversation }) {
-  const { problem, forget, retry, chat, isBusy } = conversation;
+  const { problem, dismissProblem, retry, chat, isBusy } = conversation;
   if (problem === undefined || isBusy) return null;
   const canRetry = chat.error !== undefined && chat.refusal === undefined;
   return (
@@ -100,10 +100,10 @@ function Problem({ conversation }: { readonly conversation: Conversation }) {
       title="That did not work"
       withCloseButton={chat.error === undefined && chat.refusal === undefined}
       closeButtonLabel="Close"
-      onClose={forget}
+      onClose={dismissProblem}
     >
       <Stack gap="xs" align="flex-start">
-        <Text size="sm" className="as-written">
+        <Text size="sm" className="literal">
           {problem}
         </Text>
         {canRetry && (
@@ -116,7 +116,7 @@ function Problem({ conversation }: { readonly conversation: Conversation }) {
   );
 }
 
-/** The messages of the chat, which follow what comes in as long as the person is at the end. */
+/** The messages of the chat; they scroll with a streaming answer while the end is visible. */
 export function Thread({ conversation }: { readonly conversation: Conversation }) {
   const { chat } = conversation;
   const isEmpty = chat.messages.length === 0;
@@ -146,13 +146,13 @@ export function Thread({ conversation }: { readonly conversation: Conversation }
       </ThreadPrimitive.Viewport>
       <ThreadPrimitive.ScrollToBottom asChild>
         <ActionIcon
-          className="to-end"
+          className="scroll-to-bottom"
           variant="default"
           radius="xl"
           size="lg"
           aria-label="Go to the newest message"
         >
-          <Down />
+          <ArrowDown />
         </ActionIcon>
       </ThreadPrimitive.ScrollToBottom>
     </ThreadPrimitive.Root>

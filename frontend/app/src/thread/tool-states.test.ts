@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import type { CallNotes, Progress } from "../chat/call-notes.ts";
+import type { CallProgress, ToolProgress } from "../chat/tool-progress.ts";
 import { type ToolPart, toolInput, toolName, toolState } from "./tool-states.ts";
 
-function notes(progress?: Progress): CallNotes {
+function progressOf(progress?: CallProgress): ToolProgress {
   return new Map(progress && [["c1", progress]]);
 }
 
 const HELD = "done, waiting for your other approvals";
 const approval = { id: "ap1", approved: true };
 
-test.each<[Partial<ToolPart> & { state: string }, Progress | undefined, boolean, string]>([
+test.each<[Partial<ToolPart> & { state: string }, CallProgress | undefined, boolean, string]>([
   [{ state: "input-streaming" }, undefined, false, "being prepared"],
   [{ state: "input-available" }, undefined, false, "running"],
   [{ state: "input-available", providerExecuted: true }, "running", false, "running"],
@@ -64,12 +64,12 @@ test.each<[Partial<ToolPart> & { state: string }, Progress | undefined, boolean,
     "expired",
   ],
   [{ state: "output-error", errorText: "No." }, undefined, false, "failed"],
-])("%o with progress %s, waiting %s: %s", (part, progress, isWaiting, words) => {
-  const whole = { type: "tool-pay", toolCallId: "c1", ...part };
-  expect(toolState(whole, notes(progress), isWaiting).words).toBe(words);
+])("%o with progress %s, pending %s: %s", (part, progress, hasPending, label) => {
+  const fullPart = { type: "tool-pay", toolCallId: "c1", ...part };
+  expect(toolState(fullPart, progressOf(progress), hasPending).label).toBe(label);
 });
 
-test("a confirmation stands for the call that it is about", () => {
+test("a confirmation part has the name and input of its call", () => {
   const part: ToolPart = {
     type: "tool-adk_request_confirmation",
     toolCallId: "ap1",

@@ -1,7 +1,7 @@
-import { isRecord } from "../approvals/request.ts";
-import type { CallNotes } from "../chat/call-notes.ts";
+import { isRecord } from "../approvals/approval-requests.ts";
+import type { ToolProgress } from "../chat/tool-progress.ts";
 
-/** What is drawn of a tool part; the parts of declared and of dynamic tools both fit. */
+/** The rendered properties of a tool part; parts of static and dynamic tools are assignable. */
 export interface ToolPart {
   readonly type: string;
   readonly toolCallId: string;
@@ -27,8 +27,8 @@ export function isToolPart(part: { readonly type: string }): part is ToolPart {
 
 const CONFIRMATION = "adk_request_confirmation";
 
-/** The call that a confirmation part stands for, else the part's own. */
-function original(part: ToolPart): { name: string; input: unknown } {
+/** The call that a confirmation part requests approval for, else the part's own call. */
+function calledTool(part: ToolPart): { name: string; input: unknown } {
   const name = part.type === "dynamic-tool" ? (part.toolName ?? "") : part.type.slice(5);
   if (name !== CONFIRMATION) return { name, input: part.input };
   const { originalFunctionCall: call } = (part.input ?? {}) as {
@@ -38,82 +38,76 @@ function original(part: ToolPart): { name: string; input: unknown } {
 }
 
 export function toolName(part: ToolPart): string {
-  return original(part).name;
+  return calledTool(part).name;
 }
 
 export function toolInput(part: ToolPart): unknown {
-  return original(part).input;
+  return calledTool(part).input;
 }
 
-/**
- * The arguments that a person approved in place of those asked about (A7), as the message's
- * metadata has them.
- */
+/** The arguments that were approved in place of the requested ones (A7), from the metadata. */
 export function editsOf(part: ToolPart, metadata: unknown): unknown {
   if (part.approval === undefined || !isRecord(metadata)) return undefined;
   const { approvals } = metadata;
-  const trace = isRecord(approvals) ? approvals[part.approval.id] : undefined;
-  return isRecord(trace) ? trace.edits : undefined;
+  const approval = isRecord(approvals) ? approvals[part.approval.id] : undefined;
+  return isRecord(approval) ? approval.edits : undefined;
 }
 
-/** Where a call stands, in words for a person. */
+/** The state of a call, with its label. */
 export interface ToolState {
-  readonly words: string;
-  readonly isOver: boolean;
+  readonly label: string;
+  readonly isFinished: boolean;
   readonly isProblem: boolean;
 }
 
-const OPEN = { isOver: false, isProblem: false };
-const OVER = { isOver: true, isProblem: false };
-const PROBLEM = { isOver: true, isProblem: true };
+const OPEN = { isFinished: false, isProblem: false };
+const FINISHED = { isFinished: true, isProblem: false };
+const PROBLEM = { isFinished: true, isProblem: true };
 
-const HELD: ToolState = { words: "done, waiting for your other approvals", ...OVER };
-const HELD_FAILURE: ToolState = { words: "failed, waiting for your other approvals", ...PROBLEM };
-const RUNNING: ToolState = { words: "running", ...OPEN };
+const HELD: ToolState = { label: "done, waiting for your other approvals", ...FINISHED };
+const HELD_FAILURE: ToolState = { label: "failed, waiting for your other approvals", ...PROBLEM };
+const RUNNING: ToolState = { label: "running", ...OPEN };
 
-/** What became of a question that nobody has answered, by the server's reason for its end. */
-const CLOSED: ReadonlyMap<string | undefined, string> = new Map([
+/** The labels of approvals that were closed without a decision, by the reason of the server. */
+const CLOSED_LABELS: ReadonlyMap<string | undefined, string> = new Map([
   ["Superseded before it was answered.", "withdrawn"],
   ["This approval expired.", "expired"],
 ]);
 
-/** What the server still holds back, as far as it has told or as it must be (D2, D6). */
-function held(part: ToolPart, notes: CallNotes, isWaiting: boolean): ToolState {
-  const progress = notes.get(part.toolCallId);
-  if (!isWaiting) return RUNNING;
-  if (progress === "failed") return HELD_FAILURE;
-  // After a reload nobody tells, but a question is only asked once all calls before it are over.
-  const isHeld = progress === "done" || part.providerExecuted === true || part.approval;
+/** The state of a call without an outcome, which the server may hold back (D2, D6). */
+function withoutOutcome(part: ToolPart, progress: ToolProgress, hasPending: boolean): ToolState {
+  const callProgress = progress.get(part.toolCallId);
+  if (!hasPending) return RUNNING;
+  if (callProgress === "failed") return HELD_FAILURE;
+  // After a reload the progress is unknown, but a request follows the end of all earlier calls.
+  const isHeld = callProgress === "done" || part.providerExecuted === true || part.approval;
   return isHeld ? HELD : RUNNING;
 }
 
-function answered(part: ToolPart, notes: CallNotes, isWaiting: boolean): ToolState {
+function decided(part: ToolPart, progress: ToolProgress, hasPending: boolean): ToolState {
   const { approval } = part;
-  if (approval?.approved === false) return { words: "denied", ...PROBLEM };
-  const state = held(part, notes, isWaiting);
+  if (approval?.approved === false) return { label: "denied", ...PROBLEM };
+  const state = withoutOutcome(part, progress, hasPending);
   if (approval?.isAutomatic === true) return state;
-  return state === RUNNING ? { words: "approved, running", ...OPEN } : state;
+  return state === RUNNING ? { label: "approved, running", ...OPEN } : state;
 }
 
-/**
- * Where a call stands. `isWaiting` says whether its message waits for a person; only then are
- * results held.
- */
-export function toolState(part: ToolPart, notes: CallNotes, isWaiting: boolean): ToolState {
+/** The state of a call. Results are held back only if its message has pending approvals. */
+export function toolState(part: ToolPart, progress: ToolProgress, hasPending: boolean): ToolState {
   switch (part.state) {
     case "input-streaming":
-      return { words: "being prepared", ...OPEN };
+      return { label: "being prepared", ...OPEN };
     case "input-available":
-      return held(part, notes, isWaiting);
+      return withoutOutcome(part, progress, hasPending);
     case "approval-requested":
-      return { words: "waits for you", ...OPEN };
+      return { label: "waits for you", ...OPEN };
     case "approval-responded":
-      return answered(part, notes, isWaiting);
+      return decided(part, progress, hasPending);
     case "output-available":
-      return part.preliminary === true ? RUNNING : { words: "done", ...OVER };
+      return part.preliminary === true ? RUNNING : { label: "done", ...FINISHED };
     case "output-denied":
-      return { words: CLOSED.get(part.approval?.reason) ?? "denied", ...PROBLEM };
+      return { label: CLOSED_LABELS.get(part.approval?.reason) ?? "denied", ...PROBLEM };
     default:
-      return { words: "failed", ...PROBLEM };
+      return { label: "failed", ...PROBLEM };
   }
 }

@@ -2,27 +2,27 @@ import { MessagePrimitive } from "@assistant-ui/react";
 import { ActionIcon, Button, Group, Paper, Stack, Textarea } from "@mantine/core";
 import type { UIMessage } from "ai";
 import { type KeyboardEvent, useState } from "react";
-import { useAround } from "../chat/context.ts";
+import { useChatContext } from "../chat/chat-context.ts";
 import { textOf, useMessage } from "../chat/message-runtime.ts";
-import { Plain } from "../markdown/plain.tsx";
-import { CopyButton } from "../shown/copy-button.tsx";
-import { Pencil } from "../shown/icons.tsx";
+import { CopyButton } from "../components/copy-button.tsx";
+import { Pencil } from "../components/icons.tsx";
+import { PlainText } from "../markdown/plain-text.tsx";
 import { FilePart } from "./file-part.tsx";
 
 interface EditorProps {
   readonly message: UIMessage;
-  readonly onEnd: () => void;
+  readonly onClose: () => void;
 }
 
-function Editor({ message, onEnd }: EditorProps) {
-  const { edit } = useAround();
+function Editor({ message, onClose }: EditorProps) {
+  const { edit } = useChatContext();
   const [text, setText] = useState(() => textOf(message));
   const send = () => {
-    onEnd();
+    onClose();
     edit(message.id, text.trim());
   };
   const cancelOnEscape = (event: KeyboardEvent) => {
-    if (event.key === "Escape") onEnd();
+    if (event.key === "Escape") onClose();
   };
   return (
     <Stack gap="xs" w="100%" onKeyDown={cancelOnEscape}>
@@ -35,7 +35,7 @@ function Editor({ message, onEnd }: EditorProps) {
         onChange={(event) => setText(event.currentTarget.value)}
       />
       <Group gap="xs" justify="flex-end">
-        <Button variant="default" onClick={onEnd}>
+        <Button variant="default" onClick={onClose}>
           Cancel
         </Button>
         <Button disabled={text.trim() === ""} onClick={send}>
@@ -46,36 +46,36 @@ function Editor({ message, onEnd }: EditorProps) {
   );
 }
 
-function Said({ message }: { readonly message: UIMessage }) {
+function Content({ message }: { readonly message: UIMessage }) {
   return (
     <Paper bg="var(--mantine-color-default-hover)" px="md" py="xs" radius="lg" maw="85%">
       <Stack gap="xs">
         {message.parts.map((part, index) => {
-          // biome-ignore lint/suspicious/noArrayIndexKey: a part of a sent message stays in place.
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sent message do not move.
           if (part.type === "file") return <FilePart key={index} part={part} />;
           if (part.type !== "text") return null;
-          // biome-ignore lint/suspicious/noArrayIndexKey: a part of a sent message stays in place.
-          return <Plain key={index} text={part.text} />;
+          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sent message do not move.
+          return <PlainText key={index} text={part.text} />;
         })}
       </Stack>
     </Paper>
   );
 }
 
-/** What the person has said: text as it was typed, with its files. */
+/** A user message: its text, rendered literally, and its files. */
 export function UserMessage() {
   const message = useMessage();
-  const { isBusy } = useAround();
+  const { isBusy } = useChatContext();
   const [isEditing, setEditing] = useState(false);
   if (message === undefined) return null;
   return (
     <MessagePrimitive.Root asChild>
       <Stack component="article" gap={2} align="flex-end" className="message" aria-label="You">
         {isEditing ? (
-          <Editor message={message} onEnd={() => setEditing(false)} />
+          <Editor message={message} onClose={() => setEditing(false)} />
         ) : (
           <>
-            <Said message={message} />
+            <Content message={message} />
             <Group gap={0}>
               {!isBusy && (
                 <ActionIcon

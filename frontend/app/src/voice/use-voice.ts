@@ -1,50 +1,49 @@
 import type { UIMessage } from "ai";
 import { useEffect, useMemo, useState } from "react";
 import type { SluiceChat } from "sluicegate/react";
-import type { Choices, Transport } from "../choices.ts";
+import type { Preferences, Transport } from "../preferences.ts";
 
-/** What was heard last and is not a message yet. */
-export interface Heard {
+/** The transcript of current speech, previous it is a message. */
+export interface LiveTranscript {
   readonly role: "user" | "assistant";
   readonly text: string;
 }
 
-/** The conversation by voice as the page shows it. */
-export interface VoiceView {
+/** The voice session of the page. */
+export interface VoiceSession {
   readonly controls: SluiceChat<UIMessage>["voice"];
-  readonly heard: Heard | undefined;
-  /** Goes over to the transport that carries voice, and begins. */
-  readonly begin: () => void;
+  readonly transcript: LiveTranscript | undefined;
+  /** Switch to the live transport and start the voice. */
+  readonly start: () => void;
 }
 
 /**
- * Begins to speak once the chat has gone over to the transport that carries voice, and falls
- * silent when it goes back.
+ * Start the voice once the chat uses the live transport, and stop it when the transport changes.
  */
 export function useVoice(
   controls: SluiceChat<UIMessage>["voice"],
-  choices: Choices,
-  heard: Heard | undefined,
-): VoiceView {
-  // The transport to go back to if nobody can be spoken to.
-  const [before, setBefore] = useState<Transport>();
-  const { transport, setTransport } = choices;
+  preferences: Preferences,
+  transcript: LiveTranscript | undefined,
+): VoiceSession {
+  // The transport to restore if the voice cannot start; undefined unless a start is requested.
+  const [previous, setPrevious] = useState<Transport>();
+  const { transport, setTransport } = preferences;
   const { start, status, stop } = controls;
   const isLive = transport === "bidi";
   useEffect(() => {
-    if (before === undefined || !isLive) return;
-    setBefore(undefined);
-    // Why it could not begin stands in the state of the voice.
-    start().catch(() => setTransport(before));
-  }, [before, isLive, setTransport, start]);
+    if (previous === undefined || !isLive) return;
+    setPrevious(undefined);
+    // The error is part of the state of the voice.
+    start().catch(() => setTransport(previous));
+  }, [previous, isLive, setTransport, start]);
   useEffect(() => {
     if (!isLive && status !== "off") void stop();
   }, [isLive, status, stop]);
   return useMemo(() => {
-    const begin = () => {
-      setBefore(transport);
+    const startLive = () => {
+      setPrevious(transport);
       setTransport("bidi");
     };
-    return { controls, heard, begin };
-  }, [controls, heard, setTransport, transport]);
+    return { controls, transcript, start: startLive };
+  }, [controls, transcript, setTransport, transport]);
 }

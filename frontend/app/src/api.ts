@@ -1,0 +1,120 @@
+import { RequestRefused } from "sluicegate";
+
+/** A chat in the list. */
+export interface ChatSummary {
+  readonly id: string;
+  readonly title: string;
+  readonly updatedAt: string;
+  readonly pendingApprovals: number;
+}
+
+/** A page of the chat list; `next` is the cursor of the following page. */
+export interface ChatPage {
+  readonly chats: readonly ChatSummary[];
+  readonly next: string | null;
+}
+
+/** A file that the server stores. */
+export interface StoredFile {
+  readonly url: string;
+  readonly mediaType: string;
+  readonly name: string;
+}
+
+function resolveApiUrl(): string {
+  const configured = document.querySelector<HTMLMetaElement>("meta[name=sluicegate-api]")?.content;
+  return new URL(configured ?? "api", document.baseURI).pathname.replace(/\/$/, "");
+}
+
+/** The URL prefix of the server's routes: an absolute path on this host. */
+export const API_URL = resolveApiUrl();
+
+/** Send a request to the API; rejects with `RequestRefused` if the server refuses it. */
+export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+  const response = await fetch(`${API_URL}${path}`, init);
+  if (response.ok) return response;
+  const message = (await response.text()).trim() || "The server refused the request.";
+  const code = response.headers.get("x-error-code") ?? undefined;
+  throw new RequestRefused(message, response.status, code);
+}
+
+const chatPath = (id: string) => `/chats/${encodeURIComponent(id)}`;
+
+export async function listChats(query: string, after?: string): Promise<ChatPage> {
+  const params = new URLSearchParams({
+    ...(query !== "" && { q: query }),
+    ...(after !== undefined && { after }),
+  });
+  return (await request(`/chats?${params}`)).json();
+}
+
+export async function renameChat(id: string, title: string): Promise<void> {
+  await request(chatPath(id), {
+    method: "PATCH",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ title }),
+  });
+}
+
+export async function deleteChat(id: string): Promise<void> {
+  await request(chatPath(id), { method: "DELETE" });
+}
+
+/** A grant: calls of the tool need no approval in the chat. */
+export interface Grant {
+  readonly tool: string;
+}
+
+export async function listGrants(chat: string): Promise<readonly Grant[]> {
+  const { grants } = await (await request(`${chatPath(chat)}/grants`)).json();
+  return grants;
+}
+
+export async function withdrawGrant(chat: string, tool: string): Promise<void> {
+  await request(`${chatPath(chat)}/grants/${encodeURIComponent(tool)}`, { method: "DELETE" });
+}
+
+/** Store a file with a chat; undefined if the server does not store files. */
+export async function uploadFile(chat: string, file: File): Promise<StoredFile | undefined> {
+  const name = encodeURIComponent(file.name);
+  try {
+    const response = await request(`${chatPath(chat)}/files?filename=${name}`, {
+      method: "POST",
+      headers: { "content-type": file.type || "application/octet-stream" },
+      body: file,
+    });
+    return await response.json();
+  } catch (error) {
+    const isUnsupported = error instanceof RequestRefused && [404, 405].includes(error.status);
+    if (isUnsupported) return undefined;
+    throw error;
+  }
+}
+
+/** Suggested first messages. */
+export async function loadSuggestions(): Promise<readonly string[]> {
+  const response = await fetch("suggestions.json");
+  return response.ok ? response.json() : [];
+}
+
+/** Exchange a token for a session cookie. */
+export async function signIn(token: string): Promise<void> {
+  await request("/session", { method: "POST", headers: { authorization: `Bearer ${token}` } });
+}
+
+const BROWSER_ERRORS: Readonly<Record<string, string>> = {
+  NotAllowedError:
+    "The browser does not allow this page to use the microphone; allow it and try again.",
+  NotFoundError: "There is no microphone; connect one and try again.",
+  NotReadableError: "Another program is using the microphone; close it and try again.",
+};
+
+/** The message of an error, for a person. */
+export function errorMessage(error: unknown): string {
+  if (error instanceof RequestRefused) return error.message;
+  if (error instanceof DOMException && error.name in BROWSER_ERRORS) {
+    return BROWSER_ERRORS[error.name] ?? "";
+  }
+  if (error instanceof TypeError) return "The server cannot be reached. Try again in a moment.";
+  return error instanceof Error ? error.message : "Something went wrong. Try again.";
+}

@@ -1,0 +1,20 @@
+import { createContext, use } from "react";
+import type { ApprovalRequest } from "../approvals/approval-requests.ts";
+import type { Conversation } from "./conversation.ts";
+import type { ToolProgress } from "./tool-progress.ts";
+
+/** The state and the actions of the chat for its messages; it does not change while text streams. */
+export interface ChatContextValue
+  extends Pick<Conversation, "addOutput" | "decide" | "edit" | "isBusy" | "regenerate"> {
+  readonly toolProgress: ToolProgress;
+  readonly requests: readonly ApprovalRequest[];
+}
+
+export const ChatContext = createContext<ChatContextValue | undefined>(undefined);
+
+/** The context of the chat; throws an `Error` outside of one. */
+export function useChatContext(): ChatContextValue {
+  const value = use(ChatContext);
+  if (value === undefined) throw new Error("A message is rendered outside of a chat.");
+  return value;
+}
