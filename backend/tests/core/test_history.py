@@ -15,9 +15,9 @@ from sluicegate.core.history import assistant_message, rebuild
 from sluicegate.core.keys import CallKey
 from sluicegate.core.release.policy import ReleasePolicy
 from sluicegate.core.signals import ToolFacts
-from tests.core.events import PAY, asks, gave, model
-from tests.core.stories import function_call
-from tests.core.told import Tools
+from tests.core.adk_conversations import function_call
+from tests.core.event_factory import PAY, asks, gave, model
+from tests.core.signal_words import Tools
 
 GATED = Tools({"pay": ToolFacts(kind="gated")})
 SUPERSEDED = ApprovalRow(

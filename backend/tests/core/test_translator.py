@@ -10,8 +10,18 @@ from google.adk.planners import PlanReActPlanner
 
 from sluicegate.core.translator import Translator
 from sluicegate.wire.files import StoredFile
-from tests.core.stories import GATED, Story, agent, call, fragment, price, raw, text, whole
-from tests.core.told import replayed, translate, words
+from tests.core.adk_conversations import (
+    GATED,
+    Story,
+    agent,
+    call,
+    fragment,
+    price,
+    raw,
+    text,
+    whole,
+)
+from tests.core.signal_words import replayed, translate, words
 
 PNG = b"\x89PNG picture"
 

@@ -13,8 +13,8 @@ from sluicegate.core.signals import Answered, ApprovalRequested, Signal
 from sluicegate.core.translator import Translator
 from sluicegate.tools.client_tools import client_tool
 from sluicegate.wire.files import StoredFile
-from tests.core.stories import GATED, Story, agent, call, gated_pay, price
-from tests.core.told import FILES, translate, words
+from tests.core.adk_conversations import GATED, Story, agent, call, gated_pay, price
+from tests.core.signal_words import FILES, translate, words
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -76,7 +76,7 @@ async def test_a_request_names_the_ids_that_adk_expects_its_answer_under() -> No
     story = Story(agent([call("pay", amount=5)], tools=tools))
     await story.say("pay")
     confirmation = next(iter(story.asked))
-    [asked] = [s.ask for s in translate(story.live) if isinstance(s, ApprovalRequested)]
+    [asked] = [s.request for s in translate(story.live) if isinstance(s, ApprovalRequested)]
     assert (asked.approval_id, asked.confirmation_id) == (confirmation, confirmation)
     assert asked.answer_name == "adk_request_confirmation"
     assert asked.invocation == story.live[0].invocation_id

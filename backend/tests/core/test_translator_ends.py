@@ -7,16 +7,17 @@ from google.adk.events.event_actions import EventActions
 from google.genai import types
 
 from sluicegate.core.signals import (
-    CallCompleted,
-    InputStreamed,
+    Call,
+    InputDelta,
+    InputStarted,
     StepFinished,
     StepStarted,
-    TextChunk,
+    TextSignal,
 )
-from sluicegate.core.translator import Translator, Unfinished
-from tests.core.events import KINDS, PAY, asks, gave, model
-from tests.core.stories import text, thought
-from tests.core.told import translate, words
+from sluicegate.core.translator import Translator, UnfinishedModelCall
+from tests.core.adk_conversations import text, thought
+from tests.core.event_factory import KINDS, PAY, asks, gave, model
+from tests.core.signal_words import translate, words
 
 
 def test_what_was_told_of_a_model_call_that_never_ended_can_be_stored() -> None:
@@ -25,11 +26,13 @@ def test_what_was_told_of_a_model_call_that_never_ended_can_be_stored() -> None:
     args = types.FunctionCall(id="1", name="pay", partial_args=[piece], will_continue=True)
     for part in (thought("Hm."), text("I "), text("pay"), types.Part(function_call=args)):
         translator.feed(model(part, partial=True, id="x", branch="b"))
-    expected = Unfinished(
-        "a", "b", [("thought", "Hm."), ("text", "I pay")], [CallCompleted("1", "pay", {"to": "An"})]
+    expected = UnfinishedModelCall(
+        "a", "b", [("thought", "Hm."), ("text", "I pay")], [Call("1", "pay", {"to": "An"})]
     )
     assert translator.unfinished() == [expected]
-    told = words([signal for signal in translator.end() if not isinstance(signal, InputStreamed)])
+    told = words(
+        [signal for signal in translator.end() if not isinstance(signal, InputStarted | InputDelta)]
+    )
     assert told == ['call 1 pay {"to":"An"} free', "done 1 error: This call did not finish.", "end"]
     assert translator.unfinished() == [expected]
     assert translator.end() == []
@@ -70,7 +73,7 @@ def test_a_model_call_whose_aggregate_never_came_is_over_when_the_next_one_speak
     translator = Translator(KINDS, files_url="")
     translator.feed(model(text("lost"), partial=True, id="x"))
     told = translator.feed(model(text("new"), id="y"))
-    assert [type(signal) for signal in told[:3]] == [TextChunk, StepFinished, StepStarted]
+    assert [type(signal) for signal in told[:3]] == [TextSignal, StepFinished, StepStarted]
     assert words(told[2:]) == ["step a", "text-2 new.", "end"]
     assert [piece.parts for piece in translator.unfinished()] == [[("text", "lost")]]
     assert [piece.ahead_of for piece in translator.unfinished()] == ["y"]
@@ -81,5 +84,5 @@ def test_a_failure_ends_the_model_call_it_happened_in() -> None:
     translator.feed(model(text("lost"), partial=True, id="x"))
     assert translator.feed(Event(author="a", id="y", actions=EventActions(end_of_agent=True))) == []
     ended = translator.feed(Event(author="a", id="z", error_code="ValueError"))
-    assert [type(signal) for signal in ended] == [TextChunk, StepFinished]
+    assert [type(signal) for signal in ended] == [TextSignal, StepFinished]
     assert words(translator.end()) == ["failed ValueError"]

@@ -13,8 +13,8 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import START, RetryConfig, Workflow, node
 
 from sluicegate.core.signals import Answered, ApprovalRequested, InputAvailable
-from tests.core.stories import Story, agent, call
-from tests.core.told import translate, words
+from tests.core.adk_conversations import Story, agent, call
+from tests.core.signal_words import translate, words
 
 if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
@@ -86,7 +86,7 @@ async def test_the_answer_of_a_node_goes_under_its_interrupt_id() -> None:
     await story.say("go")
     [question] = story.questions
     signals = translate(story.live)
-    [asked] = [signal.ask for signal in signals if isinstance(signal, ApprovalRequested)]
+    [asked] = [signal.request for signal in signals if isinstance(signal, ApprovalRequested)]
     [made] = [signal.call for signal in signals if isinstance(signal, InputAvailable)]
     wire = f"{question.invocation_id}:{question.id}"
     approval = f"{wire}:approval"

@@ -14,18 +14,19 @@ from sluicegate.core.json_values import json_safe
 from sluicegate.core.release.progressive import ProgressiveBuffer
 from sluicegate.core.signals import (
     ApprovalRequested,
+    ImmediateSignal,
     InputAvailable,
-    InputStreamed,
+    InputDelta,
+    InputStarted,
     Settled,
     Signal,
     StepFinished,
     StepStarted,
-    TextChunk,
-    UnheldChunk,
+    TextSignal,
 )
 from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import ErrorChunk, StartChunk
-from tests.core.told import Tools, translate, words
+from tests.core.signal_words import Tools, translate, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,15 +169,15 @@ def well_formed(signals: Sequence[Signal]) -> None:
             assert signal.call.id not in made
             assert json_safe(signal.call.args) == signal.call.args
             made.add(signal.call.id)
-        elif isinstance(signal, TextChunk | InputStreamed):
+        elif isinstance(signal, TextSignal | InputStarted | InputDelta):
             assert in_step
         elif isinstance(signal, ApprovalRequested):
-            assert signal.ask.call_id in made
+            assert signal.request.call_id in made
         elif isinstance(signal, Settled):
             assert signal.call_id in made - over
             if not signal.preliminary:
                 over.add(signal.call_id)
-        elif isinstance(signal, UnheldChunk):
+        elif isinstance(signal, ImmediateSignal):
             assert in_step or signal.chunk.type == "data-agent"  # type: ignore[attr-defined]
     assert not in_step
 

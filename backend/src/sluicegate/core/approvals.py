@@ -1,4 +1,4 @@
-"""The states of an approval as a table, and the row that remembers who decided what and when."""
+"""The states of an approval as a table, and the ledger's row with its decision."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TRANSITIONS: dict[ApprovalState, frozenset[ApprovalState]] = {
     "executed": frozenset(),
     "failed": frozenset(),
 }
-"""Which state may follow which; a move that is not listed never happens."""
+"""Which state may follow which; any other transition is refused."""
 
 EFFECTFUL: frozenset[ApprovalState] = frozenset({"executing", "executed", "failed", "unknown"})
 """States in which the effect happened or may have happened; such a call is never forgotten."""
@@ -52,11 +52,11 @@ def sources(target: ApprovalState) -> tuple[ApprovalState, ...]:
 class ApprovalRow:
     """One gated call in the ledger (A1). Times are seconds since the epoch, database clock.
 
-    ``answer`` is what the person said, also when it came too late; ``owner`` names the process
-    and turn that claimed the call; ``outcome`` is what the model is told of it, once known.
-    ``arguments`` are those that were asked about, ``edits`` those that were approved in their
-    place. ``grant_id`` is the approval that was remembered, where nobody was asked (A8).
-    ``via`` is the transport that brought the decision (A10).
+    ``answer`` is the decision, also when it came too late; ``owner`` names the process and turn
+    that claimed the call; ``outcome`` is the result for the model, once known.
+    ``arguments`` are the requested ones, ``edits`` those that were approved in their place.
+    ``grant_id`` is the approval whose grant approved this call (A8). ``via`` is the transport that
+    brought the decision (A10).
     """
 
     key: CallKey
@@ -82,13 +82,13 @@ class ApprovalRow:
 
     @property
     def is_automatic(self) -> bool:
-        """Whether a remembered approval stands in for the person (A8)."""
+        """Whether a grant approved the call (A8)."""
         return self.grant_id is not None
 
 
 @dataclass(frozen=True, slots=True)
 class NewApproval:
-    """A request to be remembered; ``ttl`` in seconds counts from the database's now."""
+    """An approval request to record; ``ttl`` in seconds counts from the database's now."""
 
     key: CallKey
     approval_id: str
@@ -101,10 +101,10 @@ class NewApproval:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's answer to one request.
+    """A person's decision on one approval request.
 
-    ``edits`` are the arguments to run with in place of those asked about; ``is_remembered``:
-    the tool's later calls in the chat are approved too (A8).
+    ``edits`` are the arguments to run with in place of the requested ones; ``is_remembered``:
+    the decision grants the tool's later calls in the chat too (A8).
     """
 
     request: NewApproval
@@ -113,8 +113,8 @@ class Decision:
     edits: JsonValue = None
     is_remembered: bool = False
 
-    def says_what(self, row: ApprovalRow) -> bool:
-        """Whether the row was answered in the same way: a yes to other arguments is another."""
+    def equals(self, row: ApprovalRow) -> bool:
+        """Whether the row holds the same decision: approving other arguments is another one."""
         return row.answer is self.approved and canonical_json(row.edits) == canonical_json(
             self.edits
         )
@@ -122,7 +122,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A remembered approval: calls of ``tool`` in the chat run without asking (A8)."""
+    """An approval of every call of ``tool`` in the chat (A8)."""
 
     tool: str
     approval_id: str

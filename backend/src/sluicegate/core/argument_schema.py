@@ -1,4 +1,4 @@
-"""Whether arguments fit a tool's JSON schema."""
+"""Validates arguments against a tool's JSON schema."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-_NOWHERE: Final[Registry[Any]] = Registry()
-"""A schema refers to itself alone; nothing is fetched."""
+_NO_REFERENCES: Final[Registry[Any]] = Registry()
+"""A schema may refer only to itself; nothing is fetched."""
 
-_LONGEST: Final = 200
+_MAX_LENGTH: Final = 200
 
 
 def is_schema(value: Mapping[str, Any]) -> bool:
@@ -29,18 +29,18 @@ def is_schema(value: Mapping[str, Any]) -> bool:
     return True
 
 
-def what_is_wrong(edits: dict[str, JsonValue], schema: Mapping[str, JsonValue]) -> str | None:
-    """Return what does not fit, in a few words; None when everything does."""
-    # A schema that says nothing of other names means those it lists: nobody reads the others.
+def validation_error(edits: dict[str, JsonValue], schema: Mapping[str, JsonValue]) -> str | None:
+    """Return a short description of the first error; None for valid arguments."""
+    # Tools ignore arguments that their schema does not list, so such an edit has no effect.
     closed = {"additionalProperties": False, **schema} if "properties" in schema else dict(schema)
     try:
         Draft202012Validator.check_schema(closed)
-        error = best_match(Draft202012Validator(closed, registry=_NOWHERE).iter_errors(edits))
+        error = best_match(Draft202012Validator(closed, registry=_NO_REFERENCES).iter_errors(edits))
     except (RecursionError, SchemaError, Unresolvable):
         return "the tool's own schema cannot be used"
     if error is None:
         return None
-    place = ".".join(str(step) for step in error.absolute_path)
-    said = f"{place}: {error.message}" if place else str(error.message)
-    plain = "".join(c if c.isprintable() else " " for c in said)
-    return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}…"
+    path = ".".join(str(step) for step in error.absolute_path)
+    message = f"{path}: {error.message}" if path else str(error.message)
+    plain = "".join(c if c.isprintable() else " " for c in message)
+    return plain if len(plain) <= _MAX_LENGTH else f"{plain[:_MAX_LENGTH]}…"

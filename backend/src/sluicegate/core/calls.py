@@ -1,4 +1,4 @@
-"""One call of an exchange: what it is, who was asked, how it ended, what of it is shown."""
+"""The state of one call of an exchange, and the chunks that show it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class CallState:
-    """All that is known of one call of the exchange.
+    """A call of the exchange with its approval request, its answer and its outcome.
 
-    ``announced``: its tool part is complete in the message. ``shown``: its outcome was written.
-    ``closed``: style ``confirmation``, the part that carries the approval has ended.
+    ``announced``: its tool part is complete in the message. ``shown``: its outcome is in the
+    message. ``closed``: style ``confirmation``, the part that carries the approval has ended.
     """
 
     call: Call
-    ask: ApprovalRequest | None = None
+    request: ApprovalRequest | None = None
     answer: Answered | None = None
     outcome: Outcome | None = None
     announced: bool = False
@@ -45,50 +45,52 @@ class CallState:
         return self.call.facts.kind in ("client", "gated-client")
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         """Whether a person or a browser still has to act on it."""
         if self.outcome is not None:
             return False
-        if self.ask is not None:
-            undecided = self.answer is None
-            return undecided or (self.is_client_side and self.is_approved)
+        if self.request is not None:
+            return self.answer is None or (self.is_client_side and self.is_approved)
         return self.is_client_side
 
     @property
-    def was_asked(self) -> bool:
-        """Whether ADK waits, or has waited, for a person's answer; not if one was remembered."""
-        return self.ask is not None and not self.ask.automatic
+    def was_requested(self) -> bool:
+        """Whether ADK waits, or waited, for a decision; not if a grant approved the call."""
+        return self.request is not None and not self.request.automatic
 
     @property
     def is_approved(self) -> bool:
-        """Whether a person said yes."""
+        """Whether a person approved it."""
         return self.answer is not None and self.answer.approved
 
     @property
-    def runs_unasked(self) -> bool:
-        """Whether it carries ``providerExecuted: true`` once it has settled (T7)."""
+    def is_provider_executed(self) -> bool:
+        """Whether its part carries ``providerExecuted: true`` once it has settled (T7)."""
         if self.is_client_side:
-            return self.ask is None and not self.is_for_browser
-        return self.call.facts.kind in ("free", "conditional") and self.ask is None
+            return self.request is None and not self.is_for_browser
+        return self.call.facts.kind in ("free", "conditional") and self.request is None
 
     @property
     def is_for_browser(self) -> bool:
-        """Whether a browser runs it; not if the server refused it, or if it was cut short."""
-        ended_here = self.ask is None and self.answer is None and self.outcome is not None
+        """Whether a browser runs it; not if the server refused it, or if it was aborted."""
+        ended_here = self.request is None and self.answer is None and self.outcome is not None
         return self.is_client_side and not ended_here
 
 
 CONFIRMATION_TOOL = "adk_request_confirmation"
 STANDARD_HINT = "Please approve or reject the tool call {}() by responding"
-"""What ADK says for a tool whose author said nothing: words for a program, not for a person."""
+"""The beginning of ADK's own hint, which is written for a program.
+
+ADK: a request has no field that says whether the hint is its own or the tool author's.
+"""
 
 
-def start_chunk(call: Call, *, provider_executed: bool) -> BaseChunk:
+def start_chunk(call: Call) -> BaseChunk:
     """``tool-input-start`` of a call (T7)."""
     return ToolInputStartChunk(
         tool_call_id=call.id,
         tool_name=call.name,
-        provider_executed=True if provider_executed else None,
+        provider_executed=True if call.facts.kind == "free" else None,
         dynamic=True if call.facts.dynamic else None,
         title=call.facts.title,
         tool_metadata=_metadata(call),
@@ -109,7 +111,7 @@ def input_chunk(call: Call, *, provider_executed: bool) -> BaseChunk:
 
 
 def outcome_chunk(call_id: str, outcome: Outcome, *, preliminary: bool = False) -> BaseChunk:
-    """How a call ended, as its final chunk (T8)."""
+    """The chunk of an outcome (T8)."""
     match outcome.kind:
         case "output":
             return ToolOutputAvailableChunk(
@@ -123,11 +125,11 @@ def outcome_chunk(call_id: str, outcome: Outcome, *, preliminary: bool = False) 
             return ToolOutputDeniedChunk(tool_call_id=call_id)
 
 
-def request_chunk(call: Call, ask: ApprovalRequest, part_id: str) -> BaseChunk:
-    """``tool-approval-request``; what only AI SDK 7 knows is stripped for a 6 client."""
-    if ask.automatic:
+def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChunk:
+    """``tool-approval-request``; fields that only AI SDK 7 has are stripped for a 6 client."""
+    if request.automatic:
         return ToolApprovalRequestChunk(
-            approval_id=ask.approval_id, tool_call_id=part_id, is_automatic=True
+            approval_id=request.approval_id, tool_call_id=part_id, is_automatic=True
         )
     descriptor: dict[str, JsonValue] = {
         "toolName": call.name,
@@ -135,32 +137,33 @@ def request_chunk(call: Call, ask: ApprovalRequest, part_id: str) -> BaseChunk:
         "editable": call.facts.editable,
         "rememberable": call.facts.rememberable,
     }
-    if ask.expires_at is not None:
-        moment = datetime.fromtimestamp(ask.expires_at, UTC)
-        descriptor["expiresAt"] = moment.isoformat(timespec="milliseconds")
+    if request.expires_at is not None:
+        expiry = datetime.fromtimestamp(request.expires_at, UTC)
+        descriptor["expiresAt"] = expiry.isoformat(timespec="milliseconds")
     if call.facts.schema is not None:
         descriptor["schema"] = dict(call.facts.schema)
     return ToolApprovalRequestChunk(
-        approval_id=ask.approval_id,
+        approval_id=request.approval_id,
         tool_call_id=part_id,
-        reason=shown_hint(call, ask),
+        reason=shown_hint(call, request),
         approval_descriptor=descriptor,
     )
 
 
-def shown_hint(call: Call, ask: ApprovalRequest) -> str | None:
-    """What the author of the tool says to the person, if anything."""
-    return None if ask.hint.startswith(STANDARD_HINT.format(call.name)) else ask.hint or None
+def shown_hint(call: Call, request: ApprovalRequest) -> str | None:
+    """The hint of the tool's author to the approver, if there is one."""
+    is_standard = request.hint.startswith(STANDARD_HINT.format(call.name))
+    return None if is_standard else request.hint or None
 
 
-def confirmation_chunks(call: Call, ask: ApprovalRequest) -> list[BaseChunk]:
-    """Style ``confirmation``: the tool part that stands for the question."""
-    confirmation: dict[str, JsonValue] = {"hint": ask.hint, "payload": ask.payload}
+def confirmation_chunks(call: Call, request: ApprovalRequest) -> list[BaseChunk]:
+    """Style ``confirmation``: the tool part that carries the approval request."""
+    confirmation: dict[str, JsonValue] = {"hint": request.hint, "payload": request.payload}
     original: dict[str, JsonValue] = {"id": call.id, "name": call.name, "args": call.args}
     return [
-        ToolInputStartChunk(tool_call_id=ask.approval_id, tool_name=CONFIRMATION_TOOL),
+        ToolInputStartChunk(tool_call_id=request.approval_id, tool_name=CONFIRMATION_TOOL),
         ToolInputAvailableChunk(
-            tool_call_id=ask.approval_id,
+            tool_call_id=request.approval_id,
             tool_name=CONFIRMATION_TOOL,
             input={"originalFunctionCall": original, "toolConfirmation": confirmation},
         ),
@@ -168,7 +171,7 @@ def confirmation_chunks(call: Call, ask: ApprovalRequest) -> list[BaseChunk]:
 
 
 def progress_chunk(call: Call, state: Literal["running", "done", "failed"]) -> BaseChunk:
-    """The transient notice of D2 and D6: it leaves no part, so it blocks no predicate (S2-R28)."""
+    """The transient notice of D2 and D6: it leaves no part, so no predicate sees it (S2-R28)."""
     return DataChunk(
         type="data-progress",
         data={"toolCallId": call.id, "toolName": call.name, "state": state},
@@ -177,7 +180,7 @@ def progress_chunk(call: Call, state: Literal["running", "done", "failed"]) -> B
 
 
 def notice_chunk(sentence: str) -> BaseChunk:
-    """One sentence for the user that belongs to no call and stays in no message."""
+    """A transient sentence for the user that belongs to no call."""
     return DataChunk(type="data-notice", data={"text": sentence}, transient=True)
 
 

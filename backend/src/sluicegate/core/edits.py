@@ -1,4 +1,4 @@
-"""Arguments that a person changed before approving (A7)."""
+"""Arguments that an approver edited (A7)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def checked_edits(
     call: Call, edits: dict[str, JsonValue] | None, limits: RequestLimits
 ) -> JsonValue:
-    """Return the arguments to run with in place of those asked about, None for no change.
+    """Return the arguments to run with in place of the requested ones, None for no change.
 
     Raises:
-        Malformed: the tool's arguments cannot be changed, or these do not fit its schema.
-        TooLarge: more values or longer texts than arguments may have.
+        Malformed: The tool's arguments cannot be edited, or the edits do not fit its schema.
+        TooLarge: More values or longer texts than arguments may have.
     """
     if edits is None or _is_same(call, edits):
         return None
@@ -33,11 +33,11 @@ def checked_edits(
             f"The arguments of {call.name} cannot be changed; approve or deny the call as it is."
         )
     check_size(edits, limits)
-    # The validator takes long to import, and few people change arguments.
+    # The validator takes long to import, and edits are rare.
     validator = importlib.import_module("sluicegate.core.argument_schema")
-    wrong: str | None = validator.what_is_wrong(edits, schema)
-    if wrong is not None:
-        raise Malformed(f"The changed arguments of {call.name} do not fit: {wrong}.")
+    error: str | None = validator.validation_error(edits, schema)
+    if error is not None:
+        raise Malformed(f"The changed arguments of {call.name} do not fit: {error}.")
     return edits
 
 

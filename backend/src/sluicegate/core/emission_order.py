@@ -1,4 +1,4 @@
-"""The order in which a log was told, where the log alone does not say it."""
+"""The order in which a log was emitted, where the log alone does not say it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from sluicegate.core.events import attribute, notes_of
-from sluicegate.core.signals import ToolFacts
+from sluicegate.core.signals import UNKNOWN_TOOL, ToolFacts
 from sluicegate.core.translator import Translator
 
 if TYPE_CHECKING:
@@ -20,61 +20,69 @@ if TYPE_CHECKING:
 
 
 class EmissionOrder:
-    """Follows a run and says what each event must remember.
+    """Follows a run and computes the notes that a stored event needs about its order.
 
-    Agents that run at once are stored in the order in which they end but told in the order in
-    which they begin, and some models' aggregates reorder what was streamed.
+    Parallel agents are stored in the order in which they end but emitted in the order in which
+    they begin, and the aggregates of some models reorder what was streamed.
+
+    The note must be on the event before ADK stores it, and the turn's own translator may take the
+    event only after that. So this is a translator of its own; its signals are dropped.
     """
 
     def __init__(self) -> None:
         self._translator = Translator(_NoTools(), files_url="")
         self._pending: Event | Fragment | None = None
+        """The first of the text fragments that the translator has not read yet."""
         self._texts: list[str] = []
 
     def note(self, event: Event | Fragment) -> dict[str, JsonValue]:
-        """Take the next event of the run, fragments too.
+        """Take the next event of the run, partial ones too.
 
         Returns what belongs under ``Event.custom_metadata["sluicegate"]`` before the event is
-        stored, an empty dictionary for almost every event: ``blocks`` (`ModelCall.order`) and
-        ``aheadOf``, the id of a stored event before which this one was told.
+        stored, an empty dictionary for almost every event: ``blocks``
+        (`ModelCall.emitted_order`) and ``aheadOf``, the id of a stored event before which this one
+        was emitted.
         """
-        said = _only_text(event) if event.partial else None
-        if said is not None:
-            if not self._goes_on(event, said):
-                self._tell_pending()
+        part = _only_text(event) if event.partial else None
+        if part is not None:
+            if not self._continues(event, part):
+                self._flush()
                 self._pending = event
-            self._texts.append(said.text or "")
+            self._texts.append(part.text or "")
             return {}
-        self._tell_pending()
+        self._flush()
         self._translator.feed(event)
         return self._translator.note
 
-    def lengthen(self, event_id: str, words: str, *, thought: bool) -> bool:
-        """Take more text that only lengthens the fragment before; False if it does not."""
-        before = self._pending
-        if before is None or before.id != event_id:
+    def append_text(self, event_id: str, piece: str, *, thought: bool) -> bool:
+        """Take more text of the pending fragment; False if the text does not continue it."""
+        pending = self._pending
+        if pending is None or pending.id != event_id:
             return False
-        part = _only_text(before)
+        part = _only_text(pending)
         if part is None or bool(part.thought) is not thought:
             return False
-        self._texts.append(words)
+        self._texts.append(piece)
         return True
 
-    def _goes_on(self, event: Event | Fragment, said: types.Part) -> bool:
-        """Whether a fragment only lengthens the text of the one before."""
-        before = self._pending
-        if before is None or before.id != event.id or before.author != event.author:
+    def _continues(self, event: Event | Fragment, part: types.Part) -> bool:
+        """Whether a fragment only continues the text of the pending one."""
+        pending = self._pending
+        if pending is None or pending.id != event.id or pending.author != event.author:
             return False
-        part = _only_text(before)
-        return part is not None and part.thought == said.thought and before.branch == event.branch
+        first = _only_text(pending)
+        return (
+            first is not None and first.thought == part.thought and pending.branch == event.branch
+        )
 
-    def _tell_pending(self) -> None:
-        """Tell fragments that follow each other as one: where text is cut changes no order."""
+    def _flush(self) -> None:
+        """Translate the pending fragments as one: where text is split changes no order."""
         event, self._pending = self._pending, None
         texts, self._texts = self._texts, []
         if event is None or event.content is None:
             return
         if len(texts) > 1 and event.content.parts:
+            # Copies: the event is ADK's.
             part, content, event = copy(event.content.parts[0]), copy(event.content), copy(event)
             part.text = "".join(texts)
             content.parts = [part]
@@ -95,16 +103,16 @@ def _only_text(event: Event | Fragment) -> types.Part | None:
 
 
 def in_emission_order(events: Sequence[Event]) -> list[Event]:
-    """Stored events in the order in which they are to be told again."""
+    """Stored events in the order in which they were emitted."""
     ordered: list[Event] = []
     for event in events:
         ahead_of = notes_of(event).get("aheadOf")
-        places = (at for at, other in enumerate(ordered) if other.id == ahead_of)
-        at = next(places, None) if ahead_of is not None else None
-        ordered.insert(len(ordered) if at is None else at, event)
+        positions = (index for index, other in enumerate(ordered) if other.id == ahead_of)
+        index = next(positions, None) if ahead_of is not None else None
+        ordered.insert(len(ordered) if index is None else index, event)
     return ordered
 
 
 class _NoTools:
     def facts(self, author: str, name: str) -> ToolFacts:
-        return ToolFacts()
+        return UNKNOWN_TOOL

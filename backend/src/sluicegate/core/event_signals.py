@@ -1,11 +1,11 @@
-"""Signals of ADK events that are not a model's words: requests, answers, outcomes and sources.
+"""Signals of ADK events beside model responses: requests, answers, outcomes, progress and sources.
 
-Rule: reading never raises, whatever a plugin or an agent of one's own put into the event.
+Rule: reading never raises, whatever a plugin or a custom agent put into the event.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.core.events import (
     ABORTED,
@@ -18,6 +18,7 @@ from sluicegate.core.events import (
     calls_of,
     code_of,
     media_in,
+    media_in_output,
     notes_of,
     parts_of,
     response_parts,
@@ -25,150 +26,251 @@ from sluicegate.core.events import (
     text,
 )
 from sluicegate.core.json_values import json_safe
-from sluicegate.core.release.base import NOT_FINISHED
 from sluicegate.core.signals import (
-    CallCompleted,
-    Cited,
-    ConfirmationAnswer,
-    ConfirmationRequest,
+    NOT_FINISHED,
+    Answered,
+    ApprovalRequest,
+    ApprovalRequested,
+    Call,
+    InputAvailable,
     Item,
     Outcome,
-    Progress,
-    ResponseReceived,
+    Settled,
+    Source,
 )
 from sluicegate.wire.files import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pydantic import JsonValue
 
+    from sluicegate.core.signals import Media
+
 
 def requests_in(event: object) -> Iterator[Item]:
-    """What ADK asks the user for in an event: confirmations, credentials, approvals of nodes."""
+    """ADK's requests to the user in an event: confirmations, credentials, approvals of nodes."""
     for call in calls_of(event):
         name, call_id = text(call, "name"), text(call, "id")
         if name == CONFIRMATION:
             yield _confirmation(call, event)
         elif name == CREDENTIAL:
-            yield CallCompleted(call_id, name, _shown_credential(attribute(call, "args")))
+            yield InputAvailable(Call(call_id, name, _shown_credential(attribute(call, "args"))))
         elif name == INPUT and call_id.startswith(NODE_CONFIRMATION):
             yield from _node_confirmation(call, event)
 
 
-def _confirmation(call: object, event: object) -> ConfirmationRequest:
+def _confirmation(call: object, event: object) -> ApprovalRequested:
     args = attribute(call, "args")
     original = attribute(args, "originalFunctionCall")
-    made = CallCompleted(text(original, "id"), text(original, "name"), arguments_of(original))
-    asked = attribute(args, "toolConfirmation")
-    return ConfirmationRequest(
-        id=text(call, "id"),
-        original=made,
-        answer_name="adk_request_confirmation",
-        hint=text(asked, "hint"),
-        payload=json_safe(attribute(asked, "payload")),
-        invocation=text(event, "invocation_id"),
+    confirmation = attribute(args, "toolConfirmation")
+    return ApprovalRequested(
+        _request(
+            event,
+            call_id=text(original, "id"),
+            confirmation_id=text(call, "id"),
+            answer_name="adk_request_confirmation",
+            hint=text(confirmation, "hint"),
+            payload=attribute(confirmation, "payload"),
+        ),
+        Call(text(original, "id"), text(original, "name"), arguments_of(original)),
     )
 
 
 def _node_confirmation(call: object, event: object) -> Iterator[Item]:
     # ADK: the interrupt id of a node is the same in its next run, so it is no id for the wire.
-    interrupt, invocation = text(call, "id"), text(event, "invocation_id")
+    interrupt = text(call, "id")
     args = attribute(call, "args")
     payload = attribute(args, "payload")
-    made = CallCompleted(
-        interrupt,
+    node_call = Call(
+        f"{text(event, 'invocation_id')}:{interrupt}",
         text(payload, "tool_name"),
         arguments_of(payload),
-        kind="gated",
-        wire_id=f"{invocation}:{interrupt}",
+        adk_id=interrupt,
     )
-    yield made
-    yield ConfirmationRequest(
-        id=interrupt,
-        original=made,
-        answer_name="adk_request_input",
-        hint=text(args, "message"),
-        payload=json_safe(attribute(payload, "confirmation_payload")),
-        invocation=invocation,
+    yield InputAvailable(node_call)
+    yield ApprovalRequested(
+        _request(
+            event,
+            call_id=interrupt,
+            confirmation_id=interrupt,
+            answer_name="adk_request_input",
+            hint=text(args, "message"),
+            payload=attribute(payload, "confirmation_payload"),
+        ),
+        node_call,
+    )
+
+
+def _request(
+    event: object,
+    *,
+    call_id: str,
+    confirmation_id: str,
+    answer_name: Literal["adk_request_confirmation", "adk_request_input"],
+    hint: str,
+    payload: object,
+) -> ApprovalRequest:
+    return ApprovalRequest(
+        approval_id=confirmation_id,
+        call_id=call_id,
+        confirmation_id=confirmation_id,
+        answer_name=answer_name,
+        hint=hint,
+        payload=json_safe(payload),
+        branch=None,
+        invocation=text(event, "invocation_id"),
     )
 
 
 def _shown_credential(args: object) -> JsonValue:
-    """What a page needs to open the provider's consent screen; nothing of the secrets beside it."""
+    """What a page needs to open the provider's consent screen, without the secrets."""
     config = attribute(args, "authConfig")
-    found = {
+    shown = {
         "functionCallId": text(args, "functionCallId"),
         "authScheme": text(attribute(config, "authScheme"), "type"),
         "authUri": text(attribute(config, "exchangedAuthCredential", "oauth2"), "authUri"),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in shown.items() if value}
 
 
 def answers_in(event: object, files_url: str) -> Iterator[Item]:
-    """The function responses of an event, but for placeholders."""
-    notes = attribute(notes_of(event), "outcomes")
-    waiting = _waiting(event)
+    """The function responses of an event, except placeholders."""
+    placeholders = _placeholders(event)
     aborted = code_of(event) == ABORTED
     for response in responses_of(event):
         name, call_id = text(response, "name"), text(response, "id")
-        given = attribute(response, "response")
+        value = attribute(response, "response")
         if name == CONFIRMATION or (name == INPUT and call_id.startswith(NODE_CONFIRMATION)):
-            # ADK: an abort seals open confirmations too; nobody has answered those.
+            # ADK: an abort also writes responses to open confirmations; they are no answers.
             if not aborted:
-                yield _verdict(call_id, given)
-        elif call_id not in waiting:
-            outcome = noted(notes, call_id)
+                yield _decision(call_id, value)
+        elif call_id not in placeholders:
+            outcome = noted_outcome(event, call_id)
             if outcome is None:
-                outcome = NOT_FINISHED if aborted else Outcome("output", json_safe(given))
-            found = (media_in(part, files_url) for part in response_parts(response))
-            yield ResponseReceived(
+                outcome = NOT_FINISHED if aborted else Outcome("output", json_safe(value))
+            files = (media_in(part, files_url) for part in response_parts(response))
+            yield Settled(
                 call_id,
-                name,
                 outcome,
-                tuple(media for media in found if media is not None),
+                files=tuple(file for file in files if file is not None),
                 by_user=text(event, "author") == "user" and not aborted,
             )
 
 
-def _waiting(event: object) -> set[Any]:
+def _placeholders(event: object) -> set[Any]:
     """Calls whose response in this event only says that they wait for the user (S2-R45)."""
     confirmations = attribute(event, "actions", "requested_tool_confirmations")
     credentials = attribute(event, "actions", "requested_auth_configs")
     return {*(confirmations or ()), *(credentials or ())}
 
 
-def _verdict(call_id: str, given: object) -> ConfirmationAnswer:
-    reason = text(attribute(given, "payload"), "reason")
-    return ConfirmationAnswer(call_id, attribute(given, "confirmed") is True, reason or None)
+def _decision(confirmation_id: str, response: object) -> Answered:
+    reason = text(attribute(response, "payload"), "reason")
+    approved = attribute(response, "confirmed") is True
+    return Answered("", confirmation_id, approved, reason or None)
 
 
-def noted(notes: object, *names: str) -> Outcome | None:
-    """The outcome the gate plugin noted under one of the names of a call."""
+def noted_outcome(event: object, *names: str) -> Outcome | None:
+    """The outcome that the approval plugin noted on an event under one of a call's names."""
+    outcomes = attribute(notes_of(event), "outcomes")
     for name in names:
-        note = attribute(notes, name)
+        note = attribute(outcomes, name)
         kind = attribute(note, "kind")
         if kind in ("error", "denied"):
             return Outcome(kind, text=text(note, "text"))
     return None
 
 
-def progress_in(event: object, names: Mapping[str, str]) -> Progress | None:
-    """What a tool that still runs has to show; ``names`` are names of calls by id.
+def progress_in(event: object, call_names: Mapping[str, str]) -> Settled | None:
+    """The progress of a running tool; ``call_names`` are the names of calls by id.
 
     ADK: a generator tool runs as a node whose path ends in ``<tool>@<call id>``, and an
     ``Event(message=…)`` it yields is its progress. A task agent has such a path too, but also an
-    isolation scope; what it says is speech.
+    isolation scope; its text belongs to the answer.
     """
-    name, at, call_id = (
-        text(attribute(event, "node_info"), "path").rpartition("/")[2].partition("@")
-    )
-    if not at or names.get(call_id) != name or attribute(event, "isolation_scope"):
+    path = text(attribute(event, "node_info"), "path")
+    name, at, call_id = path.rpartition("/")[2].partition("@")
+    if not at or call_names.get(call_id) != name or attribute(event, "isolation_scope"):
         return None
     if text(event, "author") != name:
         return None
-    said = [text(part, "text") for part in parts_of(event)]
-    return Progress(call_id, "".join(said)) if any(said) else None
+    output = "".join(text(part, "text") for part in parts_of(event))
+    return Settled(call_id, Outcome("output", output), preliminary=True) if output else None
+
+
+_COMPLETED: Final = 3
+"""ADK's ``NodeStatus.COMPLETED``, as checkpoints store it."""
+
+
+class NodeOutcomes:
+    """Outcomes of the tool nodes of a Workflow whose approval was requested, by their path.
+
+    ADK: a node's result is no function response but an event of its own, with the node's path and
+    the result as ``Event.output``. A tool that returned None leaves an event without output; the
+    Workflow's next checkpoint says that it is complete. A node that raised leaves an error event,
+    and may be retried.
+    """
+
+    def __init__(self, files_url: str = "") -> None:
+        self._files_url = files_url
+        self._requested: set[str] = set()
+        self._failed: set[str] = set()
+        self._without_output: set[str] = set()
+
+    def add_requests(self, items: Iterable[Item]) -> None:
+        """Note the approval requests of an event."""
+        for item in items:
+            if isinstance(item, ApprovalRequested) and item.request.is_of_node:
+                path = item.request.confirmation_id.removeprefix(NODE_CONFIRMATION)
+                self._requested.add(path)
+
+    def read(self, event: object) -> list[Settled]:
+        """The outcomes that this event reports."""
+        path = text(attribute(event, "node_info"), "path")
+        if path not in self._requested:
+            return self._completed(event)
+        interrupt = NODE_CONFIRMATION + path
+        outcome = noted_outcome(event, interrupt, f"{text(event, 'invocation_id')}:{interrupt}")
+        if outcome is not None:
+            return [self._settle(path, outcome)]
+        output = attribute(event, "output")
+        if output is not None:
+            rest, files = media_in_output(json_safe(output), self._files_url)
+            return [self._settle(path, Outcome("output", rest), files)]
+        if code_of(event):
+            self._failed.add(path)
+        elif attribute(event, "node_info", "message_as_output"):
+            message = "".join(text(part, "text") for part in parts_of(event))
+            return [self._settle(path, Outcome("output", message))]
+        elif not parts_of(event):
+            self._without_output.add(path)
+        return []
+
+    def end(self) -> list[Settled]:
+        """Settle the nodes that failed and were not retried, at the end of a turn."""
+        return [self._settle(path, NOT_FINISHED) for path in sorted(self._failed)]
+
+    def _completed(self, event: object) -> list[Settled]:
+        if not self._without_output:
+            return []
+        nodes = attribute(event, "actions", "agent_state", "nodes")
+        completed = [
+            path
+            for path in self._without_output
+            if attribute(nodes, _node_name(path), "status") == _COMPLETED
+        ]
+        return [self._settle(path, Outcome("output", None)) for path in sorted(completed)]
+
+    def _settle(self, path: str, outcome: Outcome, files: Iterable[Media] = ()) -> Settled:
+        self._requested.discard(path)
+        self._failed.discard(path)
+        self._without_output.discard(path)
+        return Settled(NODE_CONFIRMATION + path, outcome, files=tuple(files))
+
+
+def _node_name(path: str) -> str:
+    return path.rpartition("/")[2].partition("@")[0]
 
 
 _MEDIA_TYPES: Final = {
@@ -181,36 +283,36 @@ _MEDIA_TYPES: Final = {
     "pdf": "application/pdf",
     "txt": "text/plain",
 }
-_KINDS: Final = ("web", "maps", "retrieved_context", "image")
+_SOURCE_KINDS: Final = ("web", "maps", "retrieved_context", "image")
 
 
-def cited_in(event: object) -> list[Cited]:
+def sources_in(event: object) -> list[Source]:
     """Sources of ``grounding_metadata`` and ``citation_metadata``, in order, each with its URI."""
     return [*_grounding(event), *_citations(event)]
 
 
-def _grounding(event: object) -> Iterator[Cited]:
+def _grounding(event: object) -> Iterator[Source]:
     for chunk in _list(attribute(event, "grounding_metadata", "grounding_chunks")):
-        for kind in _KINDS:
+        for kind in _SOURCE_KINDS:
             source = attribute(chunk, kind)
             uri = text(source, "uri") or text(source, "source_uri")
             if uri:
-                yield _cited(uri, text(source, "title"))
+                yield _source(uri, text(source, "title"))
 
 
-def _citations(event: object) -> Iterator[Cited]:
+def _citations(event: object) -> Iterator[Source]:
     for citation in _list(attribute(event, "citation_metadata", "citations")):
         if text(citation, "uri"):
-            yield _cited(text(citation, "uri"), text(citation, "title"))
+            yield _source(text(citation, "uri"), text(citation, "title"))
 
 
-def _cited(uri: str, title: str) -> Cited:
-    """A web address is a page; what only a cloud can open (``gs://``) is a document."""
+def _source(uri: str, title: str) -> Source:
+    """A page for a web address; a document for any other URI (``gs://``)."""
     if uri.startswith(("https://", "http://")):
-        return Cited(uri, title)
+        return Source(uri, title)
     name = uri.rstrip("/").rpartition("/")[2]
     media_type = _MEDIA_TYPES.get(name.rpartition(".")[2].lower(), UNKNOWN_TYPE)
-    return Cited(uri, title or name or uri, media_type)
+    return Source(uri, title or name or uri, media_type)
 
 
 def _list(value: Any) -> list[Any]:

@@ -1,16 +1,24 @@
-"""What stands in an ADK event, read by attribute and named in the translator's own words.
+"""Reads ADK events by attribute: their contents, calls, responses, files and notes.
 
-Rule: reading never raises, whatever a plugin or an agent of one's own put into the event.
+Rule: reading never raises, whatever a plugin or a custom agent put into the event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.exchanges import METADATA_KEY, transcript
 from sluicegate.core.json_values import json_safe
+from sluicegate.core.signals import (
+    Call,
+    Code,
+    CodeOutput,
+    Content,
+    Media,
+    StreamedContent,
+    TextContent,
+)
 from sluicegate.wire.files import UNKNOWN_TYPE, StoredFile, parse_file_uri
 
 if TYPE_CHECKING:
@@ -20,67 +28,29 @@ if TYPE_CHECKING:
     from google.genai import types
     from pydantic import JsonValue
 
+METADATA_KEY: Final = "sluicegate"
+"""The key of our notes in ``Event.custom_metadata``."""
+
 CONFIRMATION: Final = "adk_request_confirmation"
 INPUT: Final = "adk_request_input"
 CREDENTIAL: Final = "adk_request_credential"
 TRANSFER: Final = "transfer_to_agent"
 NODE_CONFIRMATION: Final = "wf_tool_confirmation:"
-"""How the id of an `INPUT` call begins that asks about a tool node of a Workflow."""
+"""Prefix of the id of an `INPUT` call that requests approval of a tool node of a Workflow."""
 ABORTED: Final = "INVOCATION_ABORTED"
 
 
-@dataclass(frozen=True, slots=True)
-class TextContent:
-    """A piece of text, or of a thought."""
-
-    thought: bool
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class WholeCall:
-    """A function call with all its arguments; ``id`` is ADK's."""
-
-    id: str
-    name: str
-    args: JsonValue
-
-
-@dataclass(frozen=True, slots=True)
-class Media:
-    """A file by its URL; ``title`` is what its author or the user calls it."""
-
-    url: str
-    media_type: str
-    title: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Code the model wrote to be run; ``language`` in lower case."""
-
-    language: str
-    code: str
-
-
-@dataclass(frozen=True, slots=True)
-class CodeOutput:
-    """What the code gave; ``outcome`` is one of ADK's ``OUTCOME_…``."""
-
-    outcome: str
-    output: str
-
-
-Shown: TypeAlias = TextContent | Media | Code | CodeOutput
-Content: TypeAlias = Shown | WholeCall
-
-
 def attribute(source: object, *names: str) -> Any:
-    """Follow attributes or keys; None where there is none."""
+    """Follow attributes or keys; None where one is missing."""
     for name in names:
-        found = source.get(name) if isinstance(source, dict) else getattr(source, name, None)
-        source = found
+        source = source.get(name) if isinstance(source, dict) else getattr(source, name, None)
     return source
+
+
+def text(source: object, name: str) -> str:
+    """An attribute that is a string, else an empty one."""
+    value = attribute(source, name)
+    return value if type(value) is str else (str(value) if isinstance(value, str) else "")
 
 
 def parts_of(event: object) -> Sequence[Any]:
@@ -89,21 +59,44 @@ def parts_of(event: object) -> Sequence[Any]:
     return parts if isinstance(parts, list | tuple) else ()
 
 
+def notes_of(event: object) -> Mapping[str, Any]:
+    """The notes of the engine and its plugin on an event (``Event.custom_metadata``)."""
+    notes = attribute(event, "custom_metadata", METADATA_KEY)
+    return notes if isinstance(notes, Mapping) else {}
+
+
+def notices_in(event: object) -> list[str]:
+    """Notices for the user beside the answer, such as that a file was not sent to the model."""
+    notices = notes_of(event).get("notices")
+    return [each for each in notices if isinstance(each, str)] if isinstance(notices, list) else []
+
+
+def code_of(event: object) -> str:
+    """ADK's ``error_code`` as a string, empty if there is none."""
+    return _enum_value(attribute(event, "error_code"))
+
+
+def transcript(transcription: object) -> str:
+    """The text of a transcription that is complete, else an empty string."""
+    said = getattr(transcription, "text", None)
+    return said if isinstance(said, str) and getattr(transcription, "finished", None) else ""
+
+
 def contents_of(event: object, files_url: str) -> list[Content]:
-    """What the model said in one whole event, in order.
+    """The contents of a complete model response, in order.
 
-    Calls that are ADK's own business are left out: transfers, confirmations, credentials.
+    ADK's own calls are left out: transfers, confirmations, credentials.
     """
-    found = [item for part in parts_of(event) for item in _contents(part, files_url)]
+    contents = [content for part in parts_of(event) for content in _contents(part, files_url)]
     spoken = transcript(attribute(event, "output_transcription"))
-    return [TextContent(thought=False, text=spoken), *found] if spoken else found
+    return [TextContent(thought=False, text=spoken), *contents] if spoken else contents
 
 
-def contents_of_piece(part: object, files_url: str) -> Iterator[Shown]:
-    """What stands in a part of a partial event, but for function calls."""
-    for item in _contents(part, files_url):
-        if not isinstance(item, WholeCall):
-            yield item
+def streamed_contents_of(part: object, files_url: str) -> Iterator[StreamedContent]:
+    """The contents of a part of a partial event, except function calls."""
+    for content in _contents(part, files_url):
+        if not isinstance(content, Call):
+            yield content
 
 
 def _contents(part: object, files_url: str) -> Iterator[Content]:
@@ -112,20 +105,21 @@ def _contents(part: object, files_url: str) -> Iterator[Content]:
         yield TextContent(bool(attribute(part, "thought")), said)
     call = attribute(part, "function_call")
     if call is not None and is_shown(call):
-        yield WholeCall(text(call, "id"), text(call, "name"), arguments_of(call))
+        yield Call(text(call, "id"), text(call, "name"), arguments_of(call))
     code = attribute(part, "executable_code")
     if code is not None:
-        yield Code(_word(attribute(code, "language")).lower() or "python", text(code, "code"))
+        language = _enum_value(attribute(code, "language")).lower()
+        yield Code(language or "python", text(code, "code"))
     result = attribute(part, "code_execution_result")
     if result is not None:
-        yield CodeOutput(_word(attribute(result, "outcome")), text(result, "output"))
+        yield CodeOutput(_enum_value(attribute(result, "outcome")), text(result, "output"))
     file = media_in(part, files_url)
     if file is not None:
         yield file
 
 
 def is_shown(call: object) -> bool:
-    """Whether a function call is a tool call in the eyes of the user."""
+    """Whether a function call is shown to the user as a tool call."""
     name = text(call, "name")
     if not name or name in (TRANSFER, CONFIRMATION, CREDENTIAL):
         return False
@@ -153,11 +147,17 @@ def _all_of(event: object, name: str) -> list[Any]:
     return [item for item in found if item is not None]
 
 
+def response_parts(response: object) -> Sequence[Any]:
+    """The media parts of a function response."""
+    parts = attribute(response, "parts")
+    return parts if isinstance(parts, list | tuple) else ()
+
+
 def media_in(part: object, files_url: str) -> Media | None:
-    """The file in a part: ours by its name, somebody else's by its web address."""
+    """The file in a part: a stored file under ``files_url``, any other by its web address."""
     data = attribute(part, "inline_data", "data")
     if isinstance(data, bytes):
-        # A piece of an answer: its whole holds a reference of the same name.
+        # Partial events hold the bytes; the aggregate holds a reference of the same name.
         media_type = text(attribute(part, "inline_data"), "mime_type") or UNKNOWN_TYPE
         return Media(files_url + StoredFile.of(data, media_type).name, media_type)
     url = text(attribute(part, "file_data"), "file_uri")
@@ -170,67 +170,41 @@ def media_in(part: object, files_url: str) -> Media | None:
     return None
 
 
+_REMOVED: Final[Any] = object()
+
+
 def media_in_output(output: JsonValue, files_url: str) -> tuple[JsonValue, list[Media]]:
-    """The output of a node without its files, and the files; ADK leaves them where they are."""
-    found: list[Media] = []
-    rest = _without_files(output, files_url, found)
-    return ({} if rest is _GONE else rest), found
+    """Split the output of a node into the output without its files, and the files.
+
+    ADK: the files of a node's result stay in its output.
+    """
+    files: list[Media] = []
+    rest = _without_files(output, files_url, files)
+    return ({} if rest is _REMOVED else rest), files
 
 
-_GONE: Final[Any] = object()
-
-
-def _without_files(value: Any, files_url: str, found: list[Media]) -> Any:
+def _without_files(value: Any, files_url: str, files: list[Media]) -> Any:
     if isinstance(value, list):
-        kept = [_without_files(item, files_url, found) for item in value]
-        left = [item for item in kept if item is not _GONE]
-        return left if left or not value else _GONE
+        items = [_without_files(item, files_url, files) for item in value]
+        kept = [item for item in items if item is not _REMOVED]
+        return kept if kept or not value else _REMOVED
     if not isinstance(value, dict):
         return value
     file = media_in(value, files_url) if set(value) == {"file_data"} else None
     if file is not None:
-        found.append(file)
-        return _GONE
-    items = {key: _without_files(item, files_url, found) for key, item in value.items()}
-    return {key: item for key, item in items.items() if item is not _GONE}
+        files.append(file)
+        return _REMOVED
+    members = {key: _without_files(item, files_url, files) for key, item in value.items()}
+    return {key: item for key, item in members.items() if item is not _REMOVED}
 
 
-def response_parts(response: object) -> Sequence[Any]:
-    """The media parts of a function response."""
-    parts = attribute(response, "parts")
-    return parts if isinstance(parts, list | tuple) else ()
-
-
-def notes_of(event: object) -> Mapping[str, Any]:
-    """What the engine and its plugin noted on an event (``Event.custom_metadata``)."""
-    found = attribute(event, "custom_metadata", METADATA_KEY)
-    return found if isinstance(found, Mapping) else {}
-
-
-def notices_in(event: object) -> list[str]:
-    """What the user is to be told beside the answer, such as that a file was not given to it."""
-    found = notes_of(event).get("notices")
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
-
-
-def code_of(event: object) -> str:
-    """ADK's ``error_code`` as a word, empty if there is none."""
-    return _word(attribute(event, "error_code"))
-
-
-def text(source: object, name: str) -> str:
-    """An attribute that is a string, else an empty one."""
-    value = attribute(source, name)
-    return value if type(value) is str else (str(value) if isinstance(value, str) else "")
-
-
-def _word(value: object) -> str:
+def _enum_value(value: object) -> str:
     plain = getattr(value, "value", value)
     return plain if isinstance(plain, str) else ""
 
 
 @dataclass(slots=True)
-class Parts:
+class FragmentContent:
     """The parts of a fragment."""
 
     parts: list[types.Part]
@@ -238,24 +212,27 @@ class Parts:
 
 @dataclass(slots=True)
 class Fragment:
-    """All that is read of a partial event; it goes on where an event of the same id began."""
+    """The attributes of a partial event that are read.
+
+    It continues the model response that began with an event of the same id.
+    """
 
     id: str
     author: str
     branch: str | None
-    content: Parts
+    content: FragmentContent
     node_info: Any
     isolation_scope: Any
     partial: bool = True
 
 
 def continued(first: Event, part: types.Part) -> Fragment:
-    """The next piece of the model call whose first piece came as a partial event."""
+    """The next piece of the model response whose first piece was the partial event ``first``."""
     return Fragment(
         first.id,
         first.author,
         first.branch,
-        Parts([part]),
+        FragmentContent([part]),
         attribute(first, "node_info"),
         attribute(first, "isolation_scope"),
     )

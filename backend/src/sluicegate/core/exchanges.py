@@ -1,14 +1,16 @@
 """A session log as exchanges: one user message, its answer and every approval in between.
 
 Rule 1: rewound events are dropped before anything else is read. Rule 2: an exchange is named by
-the message id that each run stamps on its events (`stamp`); events without one belong to the
+the message id that each run stamps on its events (`TurnStamp`); events without one belong to the
 exchange of their invocation.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from sluicegate.core.events import METADATA_KEY, notes_of, transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,22 +21,21 @@ if TYPE_CHECKING:
     from sluicegate.core.release.base import ApprovalStyle
     from sluicegate.core.release.policy import ReleasePolicy
 
-METADATA_KEY = "sluicegate"
-ASIDE = "aside"
-"""Noted on events of a live run that belong to no exchange."""
+ASIDE: Final = "aside"
+"""The note on events of a live run that belong to no exchange."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnStamp:
-    """What every event of a run carries in ``Event.custom_metadata``.
+    """The notes on every event of a run, in ``Event.custom_metadata``.
 
-    ``created_at`` is the moment of the exchange in seconds since the epoch, ``model`` the name of
-    the model that answers unless a response says otherwise (T3).
-    ``outputs`` tells of client-side calls whose output ADK got in another shape than the browser
-    sent it: ``result`` for one that is not an object, ``error`` for a failure, with its words where
-    the log does not show them.
-    ``live`` marks an exchange of a live run, ``after`` names the message before it: as long as that
-    one is not over, this one is not shown.
+    ``created_at`` is the time of the exchange in seconds since the epoch, ``model`` the name of
+    the model that answers unless a response has another (T3).
+    ``outputs`` are the shapes of client-side outputs that ADK got in another shape than the browser
+    sent, by call id: ``result`` for one that is not an object, ``error`` for a failure, with its
+    text where the log does not hold it.
+    ``live`` marks an exchange of a live run. ``after`` is the message before it: this exchange is
+    hidden until that one is over.
     """
 
     message: str
@@ -90,35 +91,28 @@ class Exchange:
 
     @property
     def questions(self) -> list[Event]:
-        """The events that hold the user's message; what is spoken may come in pieces."""
+        """The events that hold the user's message; a spoken one may have several."""
         return [event for event in self.events if is_question(event)]
 
     @property
     def was_cut(self) -> bool:
-        """Whether its last run failed, was stopped or died before an answer."""
+        """Whether its last run failed, was stopped or crashed before an answer."""
         last = self.events[-1]
         return bool(
             last.author == "user"
             or last.interrupted
             or (last.error_code and not last.partial)
-            or notes(last).get("turn") == closed_turn(self.message_id)
+            or notes_of(last).get("turn") == closed_turn(self.message_id)
         )
 
 
 def closed_turn(message_id: str) -> str:
-    """What the turn is called in which an exchange that waited was closed (A5)."""
+    """The id of the turn in which an exchange that waited was closed (A5)."""
     return f"{message_id}-closed"
 
 
-def notes(event: Event) -> Mapping[str, Any]:
-    """What the engine and the gate plugin noted on an event."""
-    metadata = event.custom_metadata or {}
-    found = metadata.get(METADATA_KEY)
-    return found if isinstance(found, dict) else {}
-
-
 def is_question(event: Event) -> bool:
-    """Whether this is a user's message, not an answer to a call."""
+    """Whether this is a user's message, not a response to a call."""
     if event.author != "user":
         return False
     if transcript(event.input_transcription):
@@ -135,14 +129,8 @@ def question_texts(event: Event) -> list[str]:
     return [*([spoken] if spoken else []), *(part.text for part in parts or [] if part.text)]
 
 
-def transcript(said: object) -> str:
-    """The words of a transcript that is complete, else none."""
-    text = getattr(said, "text", None)
-    return text if isinstance(text, str) and getattr(said, "finished", None) else ""
-
-
 def without_rewound(events: Sequence[Event]) -> list[Event]:
-    """Drop what a rewind took back (ADK: ``actions.rewind_before_invocation_id``)."""
+    """Drop rewound events (ADK: ``actions.rewind_before_invocation_id``)."""
     kept: list[Event] = []
     for event in events:
         target = event.actions.rewind_before_invocation_id if event.actions else None
@@ -159,18 +147,17 @@ def exchanges(events: Sequence[Event]) -> list[Exchange]:
     found: dict[str, Exchange] = {}
     by_invocation: dict[str, str] = {}
     for event in without_rewound(events):
-        note = notes(event)
+        note = notes_of(event)
         if note.get(ASIDE):
             continue
-        name = note.get("message") or by_invocation.get(event.invocation_id)
-        if name is None:
-            name = event.invocation_id
-        by_invocation[event.invocation_id] = name
+        invocation = event.invocation_id
+        name = note.get("message") or by_invocation.get(invocation) or invocation
+        by_invocation[invocation] = name
         if name not in found:
             found[name] = Exchange(
                 message_id=name,
                 user_message_id=note.get("userMessage") or event.id,
-                invocation=event.invocation_id,
+                invocation=invocation,
                 release=note.get("release") or "progressive",
                 style=note.get("style") or "call",
                 created_at=note.get("createdAt") or event.timestamp,
@@ -183,7 +170,7 @@ def exchanges(events: Sequence[Event]) -> list[Exchange]:
 
 
 def in_view(found: Sequence[Exchange], is_over: Callable[[Exchange], bool]) -> list[Exchange]:
-    """The exchanges that are shown: those that come after one that is not over wait for it."""
+    """The exchanges that are shown; one after an exchange that is not over is hidden."""
     by_name = {exchange.message_id: exchange for exchange in found}
     hidden: set[str] = set()
     for exchange in found:

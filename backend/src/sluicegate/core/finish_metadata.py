@@ -1,7 +1,8 @@
-"""What ``finish`` reports (T3), read from the events as they pass."""
+"""The metadata of ``finish`` (T3), read from the events of the exchange."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -14,9 +15,29 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.release.base import ReleaseBuffer
-    from sluicegate.core.signals import TurnFacts, Usage
 
 FinishReason = Literal["stop", "length", "content-filter", "other"]
+
+
+@dataclass(slots=True)
+class Usage:
+    """Token counts of the exchange so far (T3)."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_input_tokens: int = 0
+
+
+@dataclass(slots=True)
+class TurnFacts:
+    """What ``finish`` reports of the exchange; the translator adds each event."""
+
+    usage: Usage = field(default_factory=Usage)
+    model: str | None = None
+    finish_reason: FinishReason = "stop"
+
 
 _LENGTH: Final = frozenset({"MAX_TOKENS"})
 _FILTERED: Final = frozenset(
@@ -40,34 +61,33 @@ def is_failure(code: str) -> bool:
     return bool(code) and code not in _LENGTH and code not in _FILTERED
 
 
-def note_facts(facts: TurnFacts, event: object) -> None:
+def add_facts(facts: TurnFacts, event: object) -> None:
     """Add a whole event: usage is a sum over model calls, the rest is of the last one."""
     _add_usage(facts.usage, attribute(event, "usage_metadata"))
     facts.model = text(event, "model_version") or facts.model
-    reason = code_of(event)
     stopped = attribute(event, "finish_reason")
-    word = getattr(stopped, "value", stopped) or reason
-    if isinstance(word, str) and word:
-        facts.finish_reason = _reason(word)
+    reason = getattr(stopped, "value", stopped) or code_of(event)
+    if isinstance(reason, str) and reason:
+        facts.finish_reason = _finish_reason(reason)
     elif attribute(event, "content", "role") == "model" and parts_of(event):
         facts.finish_reason = "stop"
 
 
-def _reason(word: str) -> FinishReason:
-    if word in _LENGTH:
+def _finish_reason(reason: str) -> FinishReason:
+    if reason in _LENGTH:
         return "length"
-    if word in _FILTERED:
+    if reason in _FILTERED:
         return "content-filter"
-    return "stop" if word == "STOP" else "other"
+    return "stop" if reason == "STOP" else "other"
 
 
-def _add_usage(total: Usage, found: object) -> None:
-    if found is None:
+def _add_usage(total: Usage, usage: object) -> None:
+    if usage is None:
         return
-    prompt = _count(found, "prompt_token_count") + _count(found, "tool_use_prompt_token_count")
-    candidates = _count(found, "candidates_token_count")
-    thoughts = _count(found, "thoughts_token_count")
-    whole = _count(found, "total_token_count")
+    prompt = _count(usage, "prompt_token_count") + _count(usage, "tool_use_prompt_token_count")
+    candidates = _count(usage, "candidates_token_count")
+    thoughts = _count(usage, "thoughts_token_count")
+    whole = _count(usage, "total_token_count")
     # ADK: Gemini counts thoughts beside the answer, LiteLLM counts them in it.
     beside = not whole or prompt + candidates + thoughts <= whole
     output = candidates + thoughts if beside else candidates
@@ -75,11 +95,11 @@ def _add_usage(total: Usage, found: object) -> None:
     total.output_tokens += output
     total.total_tokens += whole or prompt + output
     total.reasoning_tokens += thoughts
-    total.cached_input_tokens += _count(found, "cached_content_token_count")
+    total.cached_input_tokens += _count(usage, "cached_content_token_count")
 
 
-def _count(found: object, name: str) -> int:
-    value = attribute(found, name)
+def _count(usage: object, name: str) -> int:
+    value = attribute(usage, name)
     return value if type(value) is int and value > 0 else 0
 
 
@@ -88,10 +108,10 @@ def metadata(
 ) -> dict[str, Any]:
     """``messageMetadata`` of ``finish``: the exchange's total so far (T3).
 
-    ``edits`` are the arguments that were approved in place of others, by approval id (A7).
+    ``edits`` are the arguments approved in place of the requested ones, by approval id (A7).
     """
     usage = facts.usage
-    found: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "usage": {
             "inputTokens": usage.input_tokens,
             "outputTokens": usage.output_tokens,
@@ -102,17 +122,19 @@ def metadata(
         "createdAt": datetime.fromtimestamp(created_at, UTC).isoformat(timespec="milliseconds"),
     }
     if facts.model is not None:
-        found["model"] = facts.model
+        reported["model"] = facts.model
     if edits:
-        found["approvals"] = {name: {"edits": arguments} for name, arguments in edits.items()}
-    return found
+        reported["approvals"] = {name: {"edits": arguments} for name, arguments in edits.items()}
+    return reported
 
 
-def edits_in(gate: ReleaseBuffer, rows: Iterable[ApprovalRow]) -> dict[str, JsonValue]:
-    """What people changed in the calls of this exchange before they approved them (A7)."""
-    asked = {state.ask.approval_id for state in gate.calls.values() if state.ask is not None}
+def edits_in(buffer: ReleaseBuffer, rows: Iterable[ApprovalRow]) -> dict[str, JsonValue]:
+    """The edited arguments of approved calls of this exchange, by approval id (A7)."""
+    requested = {
+        state.request.approval_id for state in buffer.calls.values() if state.request is not None
+    }
     return {
         row.approval_id: row.edits
         for row in rows
-        if row.edits is not None and row.approval_id in asked
+        if row.edits is not None and row.approval_id in requested
     }

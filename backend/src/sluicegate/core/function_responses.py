@@ -1,7 +1,7 @@
-"""What a browser sends for a client-side call, as ADK gets it and as the message shows it.
+"""Function responses for ADK: the outputs of client-side calls, and the decisions.
 
-Credentials are the exception: the server keeps the auth config, and of the page only the address
-that the provider sent the user back to is read.
+Of credentials the server keeps the auth config; the page sends only the address to which the
+provider redirected the user.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ CONNECTED = Outcome("output", output={"connected": True})
 
 
 def check_output(state: CallState, output: ClientOutput, limits: RequestLimits) -> None:
-    """Refuse an output that cannot be taken, before anything has changed.
+    """Check an output before anything has changed.
 
     Raises:
-        Malformed: a credential without ``authResponseUri``.
-        TooLarge: more values or longer texts than an output may have.
+        Malformed: A credential without ``authResponseUri``.
+        TooLarge: More values or longer texts than an output may have.
     """
     check_size(output.output, limits)
     if state.call.name == CREDENTIAL and output.error_text is None and _uri(output) is None:
@@ -47,7 +47,7 @@ def response_of(state: CallState, output: ClientOutput, events: Sequence[Event])
     if output.error_text is not None:
         return {"error": output.error_text}
     if state.call.name == CREDENTIAL:
-        return _filled(state.call.id_in_adk, _uri(output) or "", events)
+        return _auth_config(state.call.id_in_adk, _uri(output) or "", events)
     return output.output if isinstance(output.output, dict) else {"result": output.output}
 
 
@@ -59,9 +59,9 @@ def outcome_of(state: CallState, output: ClientOutput) -> Outcome:
 
 
 def shape_of(state: CallState, output: ClientOutput) -> str | None:
-    """The note that tells a replay how the output looked before ADK's own shape.
+    """The note from which a replay restores the output that the browser sent.
 
-    Of a credential the log is never shown, so the words of a refusal stand in the note.
+    The log's response to a credential request is never shown, so the note holds its error text.
     """
     if output.error_text is not None:
         return f"error {output.error_text}" if state.call.name == CREDENTIAL else "error"
@@ -73,8 +73,8 @@ def _uri(output: ClientOutput) -> str | None:
     return uri if isinstance(uri, str) and uri.startswith(("http://", "https://")) else None
 
 
-def _filled(call_id: str, uri: str, events: Sequence[Event]) -> dict[str, Any]:
-    """ADK's own auth config of that request with the address filled in."""
+def _auth_config(call_id: str, uri: str, events: Sequence[Event]) -> dict[str, Any]:
+    """ADK's auth config of the request with ``uri`` as the response address."""
     for event in reversed(events):
         for call in event.get_function_calls():
             if call.id == call_id and call.args:
@@ -98,33 +98,31 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What ADK is told (A3): groups to append as user events, then the message to run with."""
+    """The responses for ADK (A3): groups to append as user events, then the message to run with."""
 
     appended: Sequence[Sequence[Reply]]
     message: Sequence[Reply]
 
 
 def delivery(exchange: RebuiltExchange, rows: Rows, outputs: Sequence[Reply]) -> Delivery | None:
-    """Group the answers of an exchange by branch (A3); None when nothing is left to tell."""
-    groups: dict[str | None, list[Reply]] = {}
-    for state in exchange.gate.calls.values():
-        if state.ask is None or not state.was_asked or state.outcome is not None:
+    """Group the responses of an exchange by branch (A3); None if there are none."""
+    decisions: dict[str | None, list[Reply]] = {}
+    for state in exchange.buffer.calls.values():
+        request = state.request
+        if request is None or not state.was_requested or state.outcome is not None:
             continue
-        row = rows.get(state.ask.approval_id)
+        row = rows.get(request.approval_id)
         confirmed = row is not None and (row.state == "approved" or row.state in EFFECTFUL)
-        ask = state.ask
         reply = Reply(
-            ask.confirmation_id,
-            ask.answer_name,
+            request.confirmation_id,
+            request.answer_name,
             {"confirmed": confirmed},
-            ask.branch,
-            ask.invocation,
+            request.branch,
+            request.invocation,
         )
-        groups.setdefault(ask.branch, []).append(reply)
+        decisions.setdefault(request.branch, []).append(reply)
     others: dict[str | None, list[Reply]] = {}
     for output in outputs:
         others.setdefault(output.branch, []).append(output)
-    ordered = [*others.values(), *groups.values()]
-    if not ordered:
-        return None
-    return Delivery(ordered[:-1], ordered[-1])
+    groups = [*others.values(), *decisions.values()]
+    return Delivery(groups[:-1], groups[-1]) if groups else None

@@ -1,8 +1,8 @@
 """The stored conversation: session events to chunks, and to UI messages.
 
-Rule 1: the log goes through the same translator and gate as a live turn, so a message is the same
-live, resumed and reloaded. Rule 2: the ledger says what people answered; the log says what came
-of it.
+Rule 1: the log goes through the same translator and release buffer as a live turn, so a message is
+the same live, resumed and reloaded. Rule 2: the ledger says what people decided; the log says what
+followed.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.emission_order import in_emission_order
-from sluicegate.core.events import media_in, parts_of
-from sluicegate.core.exchanges import Exchange, notes, question_texts
+from sluicegate.core.events import media_in, notes_of, parts_of
+from sluicegate.core.exchanges import Exchange, question_texts
 from sluicegate.core.finish_metadata import edits_in, metadata
 from sluicegate.core.ledger_overlay import (
-    by_browser,
-    closed_by_end,
-    closed_in,
-    cut_short,
-    decision_in,
-    enriched,
-    is_closed_in,
-    remembered_in,
-    remembered_open,
-    with_remembered,
+    annotated,
+    as_client_output,
+    closed_call,
+    closing_decision,
+    granted_rows,
+    is_superseded,
+    open_granted_requests,
+    undelivered_decision,
+    with_aborted_calls,
+    with_granted_requests,
 )
 from sluicegate.core.release.policy import open_release_buffer
 from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup
@@ -40,15 +40,15 @@ from sluicegate.wire.messages import is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from google.adk.events.event import Event
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.calls import CallState
-    from sluicegate.core.events import Media
     from sluicegate.core.ledger_overlay import Rows
     from sluicegate.core.release.base import ReleaseBuffer
+    from sluicegate.core.signals import Media
     from sluicegate.wire.messages import Part, UIMessage
 
 
@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 class RebuiltTurn:
     """The chunks of one turn, between its ``start`` and its ``finish``.
 
-    ``answers`` are what its request brought: known to the one who posted, shown to everyone else.
+    ``answers`` are the answers that its request brought: its sender has them, every other reader
+    is shown them.
     """
 
     id: str
@@ -66,29 +67,30 @@ class RebuiltTurn:
 
 @dataclass(slots=True)
 class RebuiltExchange:
-    """An exchange as its log and ledger tell it."""
+    """An exchange derived from its log and the ledger."""
 
     exchange: Exchange
     translator: Translator
-    gate: ReleaseBuffer
+    buffer: ReleaseBuffer
     turns: list[RebuiltTurn]
     rows: Rows
 
     @property
     def is_waiting(self) -> bool:
         """Whether a person or a browser still has to act."""
-        return self.gate.is_waiting
+        return self.buffer.is_waiting
 
     @property
     def open_calls(self) -> list[CallState]:
         """Calls that wait, in call order."""
-        return [state for state in self.gate.calls.values() if state.waits]
+        return [state for state in self.buffer.calls.values() if state.is_waiting]
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a gated call has no end yet: it waits, is decided, or its run was cut."""
+        """Whether a gated call has no outcome yet: it waits, is decided, or its run was cut."""
         return self.is_waiting or any(
-            state.ask is not None and state.outcome is None for state in self.gate.calls.values()
+            state.request is not None and state.outcome is None
+            for state in self.buffer.calls.values()
         )
 
     @property
@@ -97,7 +99,7 @@ class RebuiltExchange:
         return metadata(
             self.translator.facts,
             created_at=self.exchange.created_at,
-            edits=edits_in(self.gate, self.rows.values()),
+            edits=edits_in(self.buffer, self.rows.values()),
         )
 
     @property
@@ -116,7 +118,7 @@ def rebuild(
         rows: The ledger's rows by approval id.
         tools: Facts of the agent's tools.
         files_url: Prefix of the URL of produced media.
-        running: A turn goes on: nothing is released that may still be held.
+        running: A turn runs on the exchange, so held output is not flushed.
     """
     rebuilt = RebuiltExchange(
         exchange,
@@ -126,90 +128,89 @@ def rebuild(
         rows,
     )
     rebuilt.translator.facts.model = exchange.model
-    remembered = remembered_in(rows)
+    granted = granted_rows(rows)
     for event in in_emission_order(exchange.events):
-        turn = _turn_of(rebuilt, event)
-        note = notes(event)
-        signals = [
-            by_browser(enriched(signal, rows, note), rebuilt.gate, note)
-            for signal in cut_short(rebuilt.translator.feed(event), note)
-        ]
-        signals = with_remembered(signals, rebuilt.gate, remembered)
-        answers: list[Signal] = [signal for signal in signals if isinstance(signal, Answered)]
-        others: list[Signal] = [s for s in signals if not isinstance(s, Answered | Failed)]
-        _tell(turn, rebuilt.gate.feed_all(answers))
-        for signal in others:
-            _tell(turn, rebuilt.gate.feed_all(closed_by_end(signal, rebuilt.gate, rows)))
-            turn.chunks.extend(rebuilt.gate.feed(signal))
+        _replay(rebuilt, event, granted)
     if rebuilt.turns:
         rebuilt.turns[-1].chunks.extend(
-            rebuilt.gate.feed_all(remembered_open(rebuilt.gate, remembered))
+            rebuilt.buffer.feed_all(open_granted_requests(rebuilt.buffer, granted))
         )
-        _end(rebuilt, rows, running=running)
+        _end(rebuilt, running=running)
     return rebuilt
 
 
-def _tell(turn: RebuiltTurn, answers: list[BaseChunk]) -> None:
-    """Add answers: those to questions of the same turn, which was cut, come after them."""
-    asked = {c.approval_id for c in turn.chunks if isinstance(c, ToolApprovalRequestChunk)}
-    for chunk in answers:
-        is_own = isinstance(chunk, ToolApprovalResponseChunk) and chunk.approval_id in asked
+def _replay(rebuilt: RebuiltExchange, event: Event, granted: Mapping[str, ApprovalRow]) -> None:
+    """Feed an event of the log to the translator, and its signals to the buffer."""
+    buffer, rows, note = rebuilt.buffer, rebuilt.rows, notes_of(event)
+    turn = _turn_of(rebuilt, event)
+    signals: Sequence[Signal] = [
+        as_client_output(annotated(signal, rows, note), buffer, note)
+        for signal in with_aborted_calls(rebuilt.translator.feed(event), note)
+    ]
+    signals = with_granted_requests(signals, buffer, granted)
+    _add_answers(turn, buffer.feed_all([s for s in signals if isinstance(s, Answered)]))
+    for signal in signals:
+        if not isinstance(signal, Answered | Failed):
+            _add_answers(turn, buffer.feed_all(closing_decision(signal, buffer, rows)))
+            turn.chunks.extend(buffer.feed(signal))
+
+
+def _add_answers(turn: RebuiltTurn, chunks: list[BaseChunk]) -> None:
+    """Add answers; those to requests of the same turn, which was cut, come after the requests."""
+    requested = {c.approval_id for c in turn.chunks if isinstance(c, ToolApprovalRequestChunk)}
+    for chunk in chunks:
+        is_own = isinstance(chunk, ToolApprovalResponseChunk) and chunk.approval_id in requested
         (turn.chunks if is_own else turn.answers).append(chunk)
 
 
 def _turn_of(rebuilt: RebuiltExchange, event: Event) -> RebuiltTurn:
-    name = notes(event).get("turn")
+    """The turn of an event; a new one ends the one before."""
+    turn_id = notes_of(event).get("turn")
     turns = rebuilt.turns
-    if not turns or (name is not None and turns[-1].id != name):
+    if not turns or (turn_id is not None and turns[-1].id != turn_id):
         if turns:
-            turns[-1].chunks.extend(_paused(rebuilt))
-        turns.append(RebuiltTurn(str(name or event.invocation_id)))
+            turns[-1].chunks.extend(rebuilt.buffer.feed_all(rebuilt.translator.end()))
+            turns[-1].chunks.extend(rebuilt.buffer.pause())
+        turns.append(RebuiltTurn(str(turn_id or event.invocation_id)))
     return turns[-1]
 
 
-def _paused(rebuilt: RebuiltExchange) -> list[BaseChunk]:
-    gate = rebuilt.gate
-    return [*gate.feed_all(rebuilt.translator.end()), *gate.pause()]
-
-
-def _end(rebuilt: RebuiltExchange, rows: Rows, *, running: bool) -> None:
-    last = rebuilt.turns[-1]
-    gate = rebuilt.gate
-    last.chunks.extend(gate.feed_all(rebuilt.translator.end()))
-    goes_on = running or rebuilt.is_unfinished
-    if goes_on:
-        last.chunks.extend(gate.pause())
+def _end(rebuilt: RebuiltExchange, *, running: bool) -> None:
+    """End the last turn; add the decisions and ends that only the ledger holds."""
+    buffer, rows, last = rebuilt.buffer, rebuilt.rows, rebuilt.turns[-1]
+    last.chunks.extend(buffer.feed_all(rebuilt.translator.end()))
+    if running or rebuilt.is_unfinished:
+        last.chunks.extend(buffer.pause())
     decided = RebuiltTurn("decided")
-    is_over = not running and is_closed_in(rows, gate)
-    for state in gate.calls.values():
+    is_over = not running and is_superseded(buffer, rows)
+    for state in buffer.calls.values():
         if state.outcome is not None:
             continue
-        answer = None if state.answer else decision_in(rows, state)
-        if answer is not None:
-            decided.answers.extend(gate.feed(answer))
-        if answer is not None or not running:
-            ended = closed_in(rows, state, is_over=is_over)
-            decided.chunks.extend(gate.feed_all(ended))
+        decision = None if state.answer else undelivered_decision(state, rows)
+        if decision is not None:
+            decided.answers.extend(buffer.feed(decision))
+        if decision is not None or not running:
+            decided.chunks.extend(buffer.feed_all(closed_call(state, rows, is_over=is_over)))
     if decided.answers or decided.chunks:
         rebuilt.turns.append(decided)
     if not (running or rebuilt.is_unfinished):
-        # What is held comes after the decisions that closed the last calls.
-        rebuilt.turns[-1].chunks.extend(gate.finish())
+        # Held output comes after the decisions that closed the last calls.
+        rebuilt.turns[-1].chunks.extend(buffer.finish())
 
 
 def assistant_message(rebuilt: RebuiltExchange, rows: Rows) -> UIMessage:
     """The answer of an exchange as ``GET /chats/{id}`` returns it (section 7, gated part)."""
     exchange = rebuilt.exchange
     start = StartChunk(message_id=exchange.message_id)
-    message = reduce_chunks([start, *(c for c in rebuilt.chunks if not _is_passing(c))])
+    message = reduce_chunks([start, *(c for c in rebuilt.chunks if not _is_transient(c))])
     message["metadata"] = rebuilt.metadata
-    decided = {
-        state.ask.approval_id: _trace(rows[state.ask.approval_id])
-        for state in rebuilt.gate.calls.values()
-        if state.ask is not None and state.ask.approval_id in rows
+    approvals = {
+        state.request.approval_id: _trace(rows[state.request.approval_id])
+        for state in rebuilt.buffer.calls.values()
+        if state.request is not None and state.request.approval_id in rows
     }
-    if decided:
-        message["metadata"]["approvals"] = decided
+    if approvals:
+        message["metadata"]["approvals"] = approvals
     return message
 
 
@@ -221,12 +222,12 @@ def known_calls(rebuilt: RebuiltExchange) -> dict[str, str]:
 
 
 def user_message(exchange: Exchange, *, files_url: str) -> UIMessage | None:
-    """The user's message of an exchange; its files as URLs of our own."""
+    """The user's message of an exchange; its files as URLs under ``files_url``."""
     questions = exchange.questions
     if not questions:
         return None
-    holders = [part for event in questions for part in parts_of(event)]
-    files = [file for part in holders if (file := media_in(part, files_url))]
+    parts_of_questions = [part for event in questions for part in parts_of(event)]
+    files = [file for part in parts_of_questions if (file := media_in(part, files_url))]
     parts: list[Part] = [_file_part(file) for file in files]
     texts = [text for event in questions for text in question_texts(event)]
     parts.extend({"type": "text", "text": text} for text in texts)
@@ -242,15 +243,15 @@ def resumable(rebuilt: RebuiltExchange, *, major: Literal[6, 7]) -> bool:
     """Whether a client of that major can take the message as chunks (section 7)."""
     if major == 7:
         return True
-    asked = [state for state in rebuilt.gate.calls.values() if state.was_asked]
-    return all(state.waits for state in asked) or not any(state.waits for state in asked)
+    waiting = [s.is_waiting for s in rebuilt.buffer.calls.values() if s.was_requested]
+    return all(waiting) or not any(waiting)
 
 
 def for_reader(chunks: Sequence[BaseChunk], *, major: Literal[6, 7]) -> list[BaseChunk]:
-    """Chunks of earlier turns for one who reads them anew.
+    """Chunks of earlier turns for a client that reads them anew.
 
-    AI SDK 7 is told of decisions by ``tool-approval-response``; for 6 a decided approval leaves
-    neither request nor response, since only an answer of its own could complete it.
+    AI SDK 7 reads decisions as ``tool-approval-response``; for 6 a decided approval has neither
+    request nor response, since only the client's own answer could complete it.
     """
     if major == 7:
         return list(chunks)
@@ -263,12 +264,12 @@ def for_reader(chunks: Sequence[BaseChunk], *, major: Literal[6, 7]) -> list[Bas
     ]
 
 
-def _is_passing(chunk: BaseChunk) -> bool:
+def _is_transient(chunk: BaseChunk) -> bool:
     return isinstance(chunk, DataChunk) and bool(chunk.transient)
 
 
 def _trace(row: ApprovalRow) -> dict[str, Any]:
-    """Who decided, when and how it went; times in seconds since the epoch."""
+    """Decision, approver and state of an approval; times in seconds since the epoch."""
     trace: dict[str, Any] = {
         "state": row.state,
         "requestedAt": row.requested_at,

@@ -1,115 +1,99 @@
-"""Agents that run at once, told one after the other (T2).
+"""Agents that run in parallel are emitted one after the other (T2).
 
-A lane is a branch and the agent that speaks on it. A unit is what one event, or the fragments of
-one model call, have to tell. Rule: units are told in the order in which each began; the first one
-that has not ended holds back all that began later.
+Rule: segments are emitted in the order in which they began; the first one that is open holds back
+all that began later.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from sluicegate.core.model_call import ModelCall
-    from sluicegate.core.signals import Item
-
-Lane: TypeAlias = tuple[str | None, str]
-"""Branch and author."""
+    from sluicegate.core.signal_builder import SignalBuilder
+    from sluicegate.core.signals import Item, Speaker
 
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """What is told without a break; ``call`` for a model call, which has a step of its own."""
+    """Items that are emitted without interruption; ``call`` for a model call, which is a step."""
 
-    lane: Lane
+    speaker: Speaker
     event_id: str
     call: ModelCall | None = None
     is_open: bool = True
-    waiting: list[Item] = field(default_factory=list)
-
-
-class SegmentConsumer(Protocol):
-    """Who is told."""
-
-    def begin(self, unit: Segment) -> None:
-        """Its turn has come."""
-
-    def tell(self, item: Item) -> None:
-        """The next of its items."""
-
-    def end(self) -> None:
-        """It has told everything."""
+    held: list[Item] = field(default_factory=list)
 
 
 class Interleaver:
-    """The queue of units; the head of it is heard at once."""
+    """The queue of segments; the items of the first one are emitted at once."""
 
-    def __init__(self, listener: SegmentConsumer) -> None:
-        self._listener = listener
+    def __init__(self, builder: SignalBuilder) -> None:
+        self._builder = builder
         self._queue: deque[Segment] = deque()
-        self._speaking: dict[Lane, Segment] = {}
+        self._model_calls: dict[Speaker, Segment] = {}
 
-    def speaking(self, lane: Lane) -> Segment | None:
-        """The unit of a model call that is under way on this lane."""
-        return self._speaking.get(lane)
+    def model_call(self, speaker: Speaker) -> Segment | None:
+        """The open segment of a speaker's model call."""
+        return self._model_calls.get(speaker)
 
-    def unfinished(self) -> list[Segment]:
-        """Every model call under way, in the order they began."""
-        return [unit for unit in self._queue if unit.is_open]
+    def open_segments(self) -> list[Segment]:
+        """The segments of model calls that have not ended, in the order in which they began."""
+        return [segment for segment in self._queue if segment.is_open]
 
-    def open(self, lane: Lane, event_id: str, call: ModelCall) -> Segment:
-        """Begin the unit of a model call."""
-        unit = Segment(lane, event_id, call)
-        self._speaking[lane] = unit
-        self._add(unit)
-        return unit
+    def open(self, speaker: Speaker, event_id: str, call: ModelCall) -> Segment:
+        """Begin the segment of a model call."""
+        segment = Segment(speaker, event_id, call)
+        self._model_calls[speaker] = segment
+        self._enqueue(segment)
+        return segment
 
-    def tell(self, unit: Segment, items: Iterable[Item]) -> None:
-        """Tell now, or keep for when its turn comes."""
-        if self._queue[0] is not unit:
-            unit.waiting.extend(items)
+    def emit(self, segment: Segment, items: Iterable[Item]) -> None:
+        """Emit items of an open segment, or hold them until the segment is the first."""
+        if self._queue[0] is not segment:
+            segment.held.extend(items)
             return
         for item in items:
-            self._listener.tell(item)
+            self._builder.feed(item)
 
-    def close(self, unit: Segment) -> None:
-        """End a unit; the next one's turn may come."""
-        unit.is_open = False
-        if self._speaking.get(unit.lane) is unit:
-            del self._speaking[unit.lane]
+    def close(self, segment: Segment) -> None:
+        """End a segment; emit what it held back."""
+        segment.is_open = False
+        if self._model_calls.get(segment.speaker) is segment:
+            del self._model_calls[segment.speaker]
         while self._queue and not self._queue[0].is_open:
             self._queue.popleft()
-            self._listener.end()
+            self._builder.end()
             if self._queue:
-                self._turn(self._queue[0])
+                self._begin(self._queue[0])
 
-    def pass_on(self, lane: Lane, event_id: str, items: Sequence[Item]) -> None:
-        """Tell what an event has to tell that is no model call."""
+    def emit_event(self, speaker: Speaker, event_id: str, items: Sequence[Item]) -> None:
+        """Emit the items of an event that is no model response, as a segment of its own."""
         if items:
-            unit = Segment(lane, event_id)
-            self._add(unit)
-            self.tell(unit, items)
-            self.close(unit)
+            segment = Segment(speaker, event_id)
+            self._enqueue(segment)
+            self.emit(segment, items)
+            self.close(segment)
 
-    def overtaken_by(self, unit: Segment) -> str | None:
-        """The first unit that began after this one and has ended already, by its event id."""
-        after = iter(self._queue)
-        for other in after:
-            if other is unit:
+    def overtaken_by(self, segment: Segment) -> str | None:
+        """The event id of the first segment that began after this one and has already ended."""
+        following = iter(self._queue)
+        for other in following:
+            if other is segment:
                 break
-        return next((other.event_id for other in after if not other.is_open), None)
+        return next((other.event_id for other in following if not other.is_open), None)
 
-    def _add(self, unit: Segment) -> None:
-        self._queue.append(unit)
+    def _enqueue(self, segment: Segment) -> None:
+        self._queue.append(segment)
         if len(self._queue) == 1:
-            self._turn(unit)
+            self._begin(segment)
 
-    def _turn(self, unit: Segment) -> None:
-        self._listener.begin(unit)
-        for item in unit.waiting:
-            self._listener.tell(item)
-        unit.waiting = []
+    def _begin(self, segment: Segment) -> None:
+        self._builder.begin(segment.speaker, is_model_call=segment.call is not None)
+        for item in segment.held:
+            self._builder.feed(item)
+        segment.held = []

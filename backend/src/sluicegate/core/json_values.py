@@ -1,4 +1,4 @@
-"""Any Python value as JSON that a browser reads back unharmed."""
+"""JSON values: conversion from any Python value, text that stores accept, canonical form, hash."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 MAX_DEPTH: Final = 100
-"""Containers deeper than this become a note; JSON parsers recurse."""
+"""Containers nested more deeply become a note; JSON parsers recurse."""
 
 _MAX_EXACT: Final = 2**53 - 1
 _MAX_BITS: Final = 10_000
@@ -41,10 +41,10 @@ def json_safe(value: object) -> JsonValue:
 
 
 class _Converter:
-    """One conversion; it knows the containers it stands in."""
+    """One conversion; it tracks the containers that enclose the current value."""
 
     def __init__(self) -> None:
-        self._inside: set[int] = set()
+        self._enclosing: set[int] = set()
 
     def convert(self, value: object, depth: int) -> JsonValue:
         if value is None or value is True or value is False or type(value) is str:
@@ -61,15 +61,15 @@ class _Converter:
             return f"[{memoryview(value).nbytes} bytes]"
         if depth >= MAX_DEPTH:
             return "[nested too deeply]"
-        if id(value) in self._inside:
+        if id(value) in self._enclosing:
             return "[contains itself]"
-        self._inside.add(id(value))
+        self._enclosing.add(id(value))
         try:
             return self._container(value, depth + 1)
         except Exception:  # noqa: BLE001 - foreign objects may raise anything when they are read
             return _note(value)
         finally:
-            self._inside.discard(id(value))
+            self._enclosing.discard(id(value))
 
     def _container(self, value: object, depth: int) -> JsonValue:
         if isinstance(value, Mapping):
@@ -108,17 +108,17 @@ def _note(value: object) -> str:
     return f"[{type(value).__name__}]"
 
 
-_NOWHERE_KEPT: Final = re.compile("[\0\ud800-\udfff]")
+_NOT_STORABLE: Final = re.compile("[\0\ud800-\udfff]")
 _REPLACEMENT: Final = "\ufffd"
 
 
 def storable_text(text: str) -> str:
-    """Return the text with U+FFFD in place of what some store would refuse."""
-    return _NOWHERE_KEPT.sub(_REPLACEMENT, text)
+    """Return the text with U+FFFD in place of characters that some store refuses."""
+    return _NOT_STORABLE.sub(_REPLACEMENT, text)
 
 
 def storable_json(value: Any) -> Any:
-    """The same for all texts of a JSON value, keys too; what is fine comes back as it is."""
+    """As `storable_text` for all strings of a JSON value; returns an unchanged value itself."""
     if isinstance(value, str):
         return storable_text(value)
     if isinstance(value, list):
@@ -138,12 +138,12 @@ def _is(one: object, other: object) -> bool:
 def canonical_json(value: JsonValue) -> str:
     """Return the value as ASCII JSON: keys sorted, no blanks, whole numbers without a point.
 
-    Values that are equal in JSON have the same text, also after a way through a database or a
-    browser that reorders keys or writes ``1.0`` as ``1``. ``true`` and ``1`` stay apart.
+    Values that are equal in JSON have the same text, also after a round trip through a database or
+    a browser that reorders keys or writes ``1.0`` as ``1``. ``true`` and ``1`` differ.
 
     Raises:
-        ValueError: a number is not finite, the value contains itself, or it is nested too deeply.
-        TypeError: it is not JSON, or a key is not a string.
+        ValueError: A number is not finite, the value contains itself, or it is nested too deeply.
+        TypeError: The value is not JSON, or a key is not a string.
     """
     try:
         plain = _plain(value)
@@ -156,8 +156,8 @@ def hash_arguments(args: JsonValue) -> str:
     """Return the SHA-256 of the canonical JSON, 64 hexadecimal digits (A1, A10).
 
     Raises:
-        ValueError: as `canonical_json`.
-        TypeError: as `canonical_json`.
+        ValueError: As `canonical_json`.
+        TypeError: As `canonical_json`.
     """
     return sha256(canonical_json(args).encode("ascii")).hexdigest()
 

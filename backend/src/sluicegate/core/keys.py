@@ -1,4 +1,4 @@
-"""What names a chat, a turn of it, and a gated call within it."""
+"""Keys of a chat, a turn of it, and a gated call in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ChatKey(NamedTuple):
 
 
 class TurnKey(NamedTuple):
-    """One turn of a chat; ``fence`` is that of the lease under which it runs (A2)."""
+    """One turn of a chat; ``fence`` is the fencing token of its lease (A2)."""
 
     chat: ChatKey
     turn: str
@@ -38,7 +38,7 @@ class CallKey(NamedTuple):
 
 
 def idempotency_key(key: CallKey) -> str:
-    """A name of the call for other systems: 64 hexadecimal digits that tell nothing of it (A9)."""
-    # Lengths keep the parts apart, whatever characters they hold.
+    """The call's idempotency key for other systems: 64 opaque hexadecimal digits (A9)."""
+    # Lengths separate the parts, whatever characters they contain.
     text = "".join(f"{len(part)}:{part}" for part in key)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

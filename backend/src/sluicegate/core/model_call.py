@@ -1,8 +1,8 @@
 """One call of a model: what was streamed of it, and what its aggregate adds.
 
-Rule 1: what was streamed is never told again. Rule 2: nothing is final on the word of a fragment:
-a call is made only by the aggregate, so a whole call in a fragment waits for it. Rule 3: where the
-order of the aggregate is not the order that was told, `ModelCall.order` says which, for the log.
+Rule 1: streamed content is never emitted again. Rule 2: nothing is final before the aggregate, so
+a complete call in a partial event waits for it. Rule 3: where the order of the aggregate differs
+from the order that was emitted, `ModelCall.emitted_order` holds that order for the log.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sluicegate.core.events import (
+from sluicegate.core.events import attribute, is_shown, streamed_contents_of, text
+from sluicegate.core.json_values import json_safe
+from sluicegate.core.signals import (
+    NOT_FINISHED,
+    Call,
     Code,
     Content,
+    InputAvailable,
+    InputDelta,
+    InputStarted,
     Media,
-    Shown,
+    Settled,
     TextContent,
-    WholeCall,
-    attribute,
-    contents_of_piece,
-    is_shown,
-    text,
 )
-from sluicegate.core.json_values import json_safe
-from sluicegate.core.signals import CallAborted, CallCompleted, InputDelta, InputStarted, Item
 from sluicegate.core.streamed_arguments import ArgumentsWriter, parse_path
 
 if TYPE_CHECKING:
@@ -31,229 +31,230 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-Kind: TypeAlias = Literal["text", "thought", "call", "file", "code", "output"]
+    from sluicegate.core.signals import Item
+
+BlockKind: TypeAlias = Literal["text", "thought", "call", "file", "code", "output"]
 
 
 @dataclass(slots=True)
 class Block:
-    """A stretch of text or thought, or one thing of another kind with its name."""
+    """A run of text or thought, or one content of another kind with its name."""
 
-    kind: Kind
+    kind: BlockKind
     name: str = ""
     pieces: list[str] = field(default_factory=list)
 
     @property
     def text(self) -> str:
-        """The whole text so far; empty for other kinds."""
+        """The text so far; empty for other kinds."""
         return "".join(self.pieces)
 
     @property
     def label(self) -> list[JsonValue]:
-        """How the log notes a block: its kind, and its length or name."""
+        """The block in the log's note: its kind, and its length or name."""
         is_text = self.kind in ("text", "thought")
         return [self.kind, len(self.text) if is_text else self.name]
 
 
 @dataclass(slots=True)
-class _Written:
-    """A call whose arguments are being told."""
+class _StreamedCall:
+    """A call whose arguments stream."""
 
     name: str
     writer: ArgumentsWriter = field(default_factory=ArgumentsWriter)
-    is_done: bool = False
+    is_complete: bool = False
 
 
 class ModelCall:
-    """What was told of one model call."""
+    """The content of one model call that has been emitted."""
 
     def __init__(self, files_url: str) -> None:
-        self.told: list[Block] = []
-        self.order: list[JsonValue] | None = None
-        """After `complete`: the order that was told, if the aggregate has another."""
+        self.blocks: list[Block] = []
+        self.emitted_order: list[JsonValue] | None = None
+        """After `complete`: the labels in the order emitted, if the aggregate has another order."""
         self._files_url = files_url
-        self._calls: dict[str, _Written] = {}
-        self._writing: str | None = None
+        self._calls: dict[str, _StreamedCall] = {}
+        self._current_call: str | None = None
+        """The id of the call that the last fragment of a call belonged to."""
 
     def stream(self, parts: Sequence[Any]) -> list[Item]:
-        """Take the parts of a fragment; return what is to be told now."""
+        """Take the parts of a partial event; return the items to emit."""
         items: list[Item] = []
         for part in parts:
-            words = getattr(part, "text", None)
-            if words and type(words) is str:
-                items.append(self.lengthen(words, thought=bool(getattr(part, "thought", None))))
+            piece = getattr(part, "text", None)
+            if piece and type(piece) is str:
+                items.append(self.append_text(piece, thought=bool(getattr(part, "thought", None))))
                 continue
             call = attribute(part, "function_call")
             if call is not None:
-                items.extend(self._fragment(call))
+                items.extend(self._stream_call(call))
                 continue
-            for shown in contents_of_piece(part, self._files_url):
-                _append(self.told, shown)
-                items.append(shown)
+            for content in streamed_contents_of(part, self._files_url):
+                _append(self.blocks, content)
+                items.append(content)
         return items
 
-    def lengthen(self, words: str, *, thought: bool) -> TextContent:
-        """Take more text; return what is to be told."""
-        block = self.told[-1] if self.told else None
-        kind: Kind = "thought" if thought else "text"
+    def append_text(self, piece: str, *, thought: bool) -> TextContent:
+        """Take more text; return the item to emit."""
+        block = self.blocks[-1] if self.blocks else None
+        kind: BlockKind = "thought" if thought else "text"
         if block is not None and block.kind == kind:
-            block.pieces.append(words)
+            block.pieces.append(piece)
         else:
-            self.told.append(Block(kind, pieces=[words]))
-        return TextContent(thought, words)
+            self.blocks.append(Block(kind, pieces=[piece]))
+        return TextContent(thought, piece)
 
     def complete(
-        self, contents: Sequence[Content], cited: Sequence[Item] = (), order: object = None
+        self, contents: Sequence[Content], sources: Sequence[Item] = (), order: object = None
     ) -> list[Item]:
-        """Take the aggregate; return what was not told yet, its sources, then the calls as made.
+        """Take the aggregate; return what was not streamed, its sources, then its complete calls.
 
-        ``order`` is what the log noted when the call was live; it counts if nothing was streamed.
+        ``order`` is the log's note of the emitted order; it counts if nothing was streamed.
         """
-        if not self.told and isinstance(order, list):
+        if not self.blocks and isinstance(order, list):
             contents = reordered(contents, order)
-        follows = self._is_followed_by(contents)
+        extends = self._is_extended_by(contents)
         items: list[Item] = []
-        for content in list(self._untold(contents, follows=follows)):
+        for content in list(self._not_streamed(contents, extends=extends)):
             items.extend(self._add(content))
-        told = [block.label for block in self.told]
-        if follows and told != [block.label for block in _blocks(contents)]:
-            self.order = list(told)
-        items.extend(cited)
-        calls = [content for content in contents if isinstance(content, WholeCall)]
-        items.extend(CallCompleted(call.id, call.name, call.args) for call in calls)
-        return items + self.cut()
+        labels = [block.label for block in self.blocks]
+        if extends and labels != [block.label for block in _blocks(contents)]:
+            self.emitted_order = list(labels)
+        items.extend(sources)
+        items.extend(InputAvailable(content) for content in contents if isinstance(content, Call))
+        return items + self.abort_calls()
 
-    def cut(self) -> list[Item]:
+    def abort_calls(self) -> list[Item]:
         """End the calls whose arguments were never completed."""
         items: list[Item] = []
-        for made in self.unmade():
-            written = self._calls[made.id]
-            written.is_done = True
+        for call in self.incomplete_calls():
+            streamed = self._calls[call.id]
+            streamed.is_complete = True
             items += [
-                InputDelta(made.id, written.writer.finish(made.args)),
-                made,
-                CallAborted(made.id),
+                InputDelta(call.id, streamed.writer.finish(call.args)),
+                InputAvailable(call),
+                Settled(call.id, NOT_FINISHED),
             ]
         return items
 
-    def unmade(self) -> list[CallCompleted]:
-        """The calls whose arguments are not complete, with those told so far."""
+    def incomplete_calls(self) -> list[Call]:
+        """The calls whose arguments are not complete, with the arguments streamed so far."""
         return [
-            CallCompleted(call_id, written.name, json_safe(written.writer.value))
-            for call_id, written in self._calls.items()
-            if not written.is_done
+            Call(call_id, streamed.name, json_safe(streamed.writer.value))
+            for call_id, streamed in self._calls.items()
+            if not streamed.is_complete
         ]
 
     def texts(self) -> list[tuple[Literal["text", "thought"], str]]:
-        """The text told, in order."""
+        """The texts emitted, in order."""
         return [
             ("text" if block.kind == "text" else "thought", block.text)
-            for block in self.told
+            for block in self.blocks
             if block.kind in ("text", "thought")
         ]
 
-    def belongs(self, contents: Sequence[Content]) -> bool:
-        """Whether a whole event under another id is the aggregate of what was told.
+    def is_aggregated_by(self, contents: Sequence[Content]) -> bool:
+        """Whether a complete event under another id is the aggregate of what was streamed.
 
         ADK: a planner or a code executor makes the aggregate come under an id of its own, and
-        agents of one's own may give each fragment its own.
+        custom agents may give each partial event its own.
         """
-        if not self.told:
+        if not self.blocks:
             return True
-        told = "\n".join(said for _, said in self.texts())
+        streamed = "\n".join(said for _, said in self.texts())
         pieces = [content.text.strip() for content in contents if isinstance(content, TextContent)]
-        if told and any(pieces):
-            return "".join(pieces).startswith(told.strip()) or any(
-                piece in told for piece in pieces if piece
+        if streamed and any(pieces):
+            return "".join(pieces).startswith(streamed.strip()) or any(
+                piece in streamed for piece in pieces if piece
             )
-        names = {(block.kind, block.name) for block in self.told}
+        names = {(block.kind, block.name) for block in self.blocks}
         return any(
             _name(content) in names for content in contents if not isinstance(content, TextContent)
         )
 
-    def _fragment(self, call: object) -> Iterator[Item]:
-        """A fragment of a call: whose it is, then the pieces of its arguments."""
+    def _stream_call(self, call: object) -> Iterator[Item]:
+        """Take a fragment of a call: find its call, then write the pieces of its arguments."""
         pieces, more = attribute(call, "partial_args"), attribute(call, "will_continue")
-        if not pieces and more is None and (attribute(call, "args") or self._writing is None):
+        is_whole = attribute(call, "args") or self._current_call is None
+        if not pieces and more is None and is_whole:
             return
-        call_id = self._owner(call)
+        call_id = self._call_of(call)
         if call_id is None:
             return
         if call_id not in self._calls:
-            self._calls[call_id] = _Written(text(call, "name"))
-            self.told.append(Block("call", call_id))
-            yield InputStarted(call_id, text(call, "name"))
+            self._calls[call_id] = _StreamedCall(text(call, "name"))
+            self.blocks.append(Block("call", call_id))
+            yield InputStarted(Call(call_id, text(call, "name"), None))
         for piece in pieces if isinstance(pieces, list | tuple) else ():
-            added = _write(self._calls[call_id].writer, piece)
-            if added:
-                yield InputDelta(call_id, added)
+            delta = _write(self._calls[call_id].writer, piece)
+            if delta:
+                yield InputDelta(call_id, delta)
 
-    def _owner(self, call: object) -> str | None:
-        """The id of the call that a fragment belongs to; None if it is not to be shown yet."""
+    def _call_of(self, call: object) -> str | None:
+        """The id of the call that a fragment belongs to; None if it is not shown yet."""
         call_id = text(call, "id")
-        if call_id not in self._calls:
-            if text(call, "name"):
-                self._writing = call_id if call_id and is_shown(call) else None
-                return self._writing
-            return self._writing
-        self._writing = call_id
-        return call_id
+        if call_id in self._calls:
+            self._current_call = call_id
+        elif text(call, "name"):
+            self._current_call = call_id if call_id and is_shown(call) else None
+        return self._current_call
 
     def _add(self, content: Content) -> Iterator[Item]:
-        """Tell what the aggregate adds."""
-        if not isinstance(content, WholeCall):
-            _append(self.told, content)
+        """Emit content that only the aggregate holds."""
+        if not isinstance(content, Call):
+            _append(self.blocks, content)
             yield content
             return
-        written = self._calls.get(content.id)
-        if written is None or written.is_done:
-            written = self._calls[content.id] = _Written(content.name)
-            self.told.append(Block("call", content.id))
-            yield InputStarted(content.id, content.name)
-        written.is_done = True
-        yield InputDelta(content.id, written.writer.finish(content.args))
+        streamed = self._calls.get(content.id)
+        if streamed is None or streamed.is_complete:
+            streamed = self._calls[content.id] = _StreamedCall(content.name)
+            self.blocks.append(Block("call", content.id))
+            yield InputStarted(Call(content.id, content.name, None))
+        streamed.is_complete = True
+        yield InputDelta(content.id, streamed.writer.finish(content.args))
 
-    def _is_followed_by(self, contents: Sequence[Content]) -> bool:
-        """Whether an aggregate only adds to what was told; callbacks and planners rewrite."""
+    def _is_extended_by(self, contents: Sequence[Content]) -> bool:
+        """Whether an aggregate only extends the streamed texts; callbacks and planners rewrite."""
         whole = _texts(_blocks(contents))
-        return all(whole[kind].startswith(told) for kind, told in _texts(self.told).items())
+        return all(whole[kind].startswith(said) for kind, said in _texts(self.blocks).items())
 
-    def _untold(self, contents: Sequence[Content], *, follows: bool) -> Iterator[Content]:
-        told = _texts(self.told)
-        everything = "\n".join(told.values())
-        others = [(block.kind, block.name) for block in self.told]
+    def _not_streamed(self, contents: Sequence[Content], *, extends: bool) -> Iterator[Content]:
+        streamed = _texts(self.blocks)
+        everything = "\n".join(streamed.values())
+        others = [(block.kind, block.name) for block in self.blocks]
         for content in contents:
             if isinstance(content, TextContent):
-                if follows:
+                if extends:
                     kind = _name(content)[0]
-                    rest = content.text[len(told[kind]) :]
-                    told[kind] = told[kind][len(content.text) :]
+                    rest = content.text[len(streamed[kind]) :]
+                    streamed[kind] = streamed[kind][len(content.text) :]
                     if rest:
                         yield TextContent(content.thought, rest)
                 elif content.text.strip() not in everything:
                     yield content
-            elif isinstance(content, WholeCall) or _name(content) not in others:
+            elif isinstance(content, Call) or _name(content) not in others:
                 yield content
             else:
                 others.remove(_name(content))
 
 
 def reordered(contents: Sequence[Content], order: Sequence[object]) -> list[Content]:
-    """Put the contents of an aggregate into the order in which they were told."""
+    """Put the contents of an aggregate into the order in which they were emitted."""
     texts = _texts(_blocks(contents))
     others = [content for content in contents if not isinstance(content, TextContent)]
-    found: list[Content] = []
+    ordered: list[Content] = []
     for label in order:
         kind, name = label if isinstance(label, list) and len(label) == 2 else (None, None)
         if kind in texts and isinstance(name, int):
-            found.append(TextContent(kind == "thought", texts[kind][:name]))
+            ordered.append(TextContent(kind == "thought", texts[kind][:name]))
             texts[kind] = texts[kind][name:]
         else:
             at = next((i for i, c in enumerate(others) if _name(c) == (kind, name)), None)
             if at is not None:
-                found.append(others.pop(at))
-    found.extend(others)
-    found.extend(TextContent(kind == "thought", rest) for kind, rest in texts.items())
-    return [content for content in found if not isinstance(content, TextContent) or content.text]
+                ordered.append(others.pop(at))
+    ordered.extend(others)
+    ordered.extend(TextContent(kind == "thought", rest) for kind, rest in texts.items())
+    return [content for content in ordered if not isinstance(content, TextContent) or content.text]
 
 
 def _blocks(contents: Iterable[Content]) -> list[Block]:
@@ -273,18 +274,19 @@ def _append(blocks: list[Block], content: Content) -> None:
         blocks.append(Block(kind, pieces=[content.text]))
 
 
-def _texts(blocks: Iterable[Block]) -> dict[Kind, str]:
-    found: dict[Kind, list[str]] = {"thought": [], "text": []}
+def _texts(blocks: Iterable[Block]) -> dict[BlockKind, str]:
+    """All thoughts and all text, each as one string."""
+    pieces: dict[BlockKind, list[str]] = {"thought": [], "text": []}
     for block in blocks:
-        if block.kind in found:
-            found[block.kind].extend(block.pieces)
-    return {kind: "".join(pieces) for kind, pieces in found.items()}
+        if block.kind in pieces:
+            pieces[block.kind].extend(block.pieces)
+    return {kind: "".join(each) for kind, each in pieces.items()}
 
 
-def _name(content: Content | Shown) -> tuple[Kind, str]:
+def _name(content: Content) -> tuple[BlockKind, str]:
     if isinstance(content, TextContent):
         return ("thought" if content.thought else "text"), ""
-    if isinstance(content, WholeCall):
+    if isinstance(content, Call):
         return "call", content.id
     if isinstance(content, Media):
         return "file", content.url

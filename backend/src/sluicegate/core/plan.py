@@ -1,6 +1,6 @@
-"""A request and the stored conversation to a plan of what to run, before anything is changed.
+"""Plans a turn from a request and the stored conversation, before anything is changed.
 
-1 Only new text, answers and outputs count (S2-R44). 2 A refusal leaves no trace (A4).
+Rule 1: only new text, answers and outputs count (S2-R44). Rule 2: a refusal leaves no trace (A4).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 class ChatLog:
     """The stored conversation: exchanges, oldest first, and ledger rows by approval id.
 
-    ``is_new``: the chat has no session yet. ``limits`` bound what is read of a browser's outputs.
-    ``fence`` is that of the chat's last holder, if it was looked at before the log was read.
-    ``rebuilt`` rebuilds an exchange by such rows.
+    ``is_new``: the chat has no session yet. ``limits`` bound a browser's outputs and edits.
+    ``fence`` is the fencing token of the chat's last owner, if it was read before the log.
+    ``rebuilt`` rebuilds an exchange with such rows.
     """
 
     chat: ChatKey
@@ -53,7 +53,7 @@ class ChatLog:
     fence: int | None = None
 
     def rebuild(self, exchange: Exchange) -> RebuiltExchange:
-        """An exchange with its translator and gate, as they are after its last event."""
+        """An exchange with its translator and release buffer after its last event."""
         return self.rebuilt(exchange, self.rows)
 
     def last(self) -> RebuiltExchange | None:
@@ -65,9 +65,9 @@ class ChatLog:
 class NewExchange:
     """Run a user's message.
 
-    ``rewound`` are the exchanges it takes the place of, oldest first; ``message`` None means the
-    stored question of the first of them. ``closes`` is the exchange whose open calls it
-    supersedes (A5). ``is_first``: the chat has no session yet.
+    ``rewound`` are the exchanges it replaces, oldest first; ``message`` None means the stored
+    message of the first of them. ``closes`` is the exchange whose open calls it supersedes (A5).
+    ``is_first``: the chat has no session yet.
     """
 
     message: UserMessage | None
@@ -79,10 +79,10 @@ class NewExchange:
 
 @dataclass(frozen=True, slots=True)
 class ContinueExchange:
-    """Decide, and run on once nothing is open (A3).
+    """Record decisions, and continue once nothing is open (A3).
 
-    ``decisions`` are new; ``repeats`` were made before, equally. ``outputs`` are those of
-    client-side calls by call id.
+    ``decisions`` are new; ``repeats`` are approval ids of decisions already made. ``outputs`` are
+    those of client-side calls by call id.
     """
 
     exchange: RebuiltExchange
@@ -94,7 +94,7 @@ class ContinueExchange:
 
 @dataclass(frozen=True, slots=True)
 class RepeatExchange:
-    """Send an answer again from the log; nothing runs (A4)."""
+    """Send an answer from the log again; nothing runs (A4)."""
 
     exchange: RebuiltExchange
 
@@ -103,14 +103,15 @@ Plan = NewExchange | ContinueExchange | RepeatExchange
 
 
 def plan_turn(request: ChatRequest, log: ChatLog) -> Plan:
-    """Decide what a request asks for.
+    """Plan the turn of a request.
 
     Raises:
-        Malformed: a tool whose approvals cannot be remembered, or changed like this.
-        Unknown: an approval, message or exchange that is not of this chat.
-        AlreadyDecided: an answer that contradicts the first one.
-        Superseded: an answer to a request that is closed.
-        WouldForgetEffect, NotRewindable: a rewind over a call that may have run, over a live run.
+        Malformed: A grant or an edit that the tool does not allow.
+        Unknown: An approval, message or exchange that is not of this chat.
+        AlreadyDecided: A decision that contradicts the first one.
+        Superseded: A decision on a closed request.
+        WouldForgetEffect: A rewind over a call that may have run.
+        NotRewindable: A rewind over a live run.
     """
     if request.continued is not None:
         return _plan_answers(request.continued, log)
@@ -119,22 +120,22 @@ def plan_turn(request: ChatRequest, log: ChatLog) -> Plan:
     message = request.user_message
     if message is None:
         raise Unknown("This message is not part of the chat; load the chat again.")
-    known = _position(log, lambda exchange: exchange.user_message_id == message.id)
-    if known is None:
+    position = _position(log, lambda exchange: exchange.user_message_id == message.id)
+    if position is None:
         return NewExchange(message, message.id, closes=_open_exchange(log), is_first=log.is_new)
-    exchange = log.exchanges[known]
+    exchange = log.exchanges[position]
     if request.message_id == message.id:
-        return NewExchange(message, message.id, rewound=_rewindable(log, known))
-    is_last = known == len(log.exchanges) - 1
+        return NewExchange(message, message.id, rewound=_rewindable(log, position))
+    is_last = position == len(log.exchanges) - 1
     if is_last and exchange.was_cut and not log.rebuild(exchange).is_waiting:
-        return NewExchange(None, message.id, rewound=_rewindable(log, known))
+        return NewExchange(None, message.id, rewound=_rewindable(log, position))
     return RepeatExchange(log.rebuild(exchange))
 
 
 def _plan_regenerate(request: ChatRequest, log: ChatLog) -> Plan:
-    question = request.user_message.id if request.user_message else None
+    user_message = request.user_message.id if request.user_message else None
     position = _position(
-        log, lambda e: request.message_id == e.message_id or question == e.user_message_id
+        log, lambda e: request.message_id == e.message_id or user_message == e.user_message_id
     )
     if position is None:
         raise Unknown("This message is not part of the chat; load the chat again.")
@@ -148,9 +149,9 @@ def _plan_answers(posted: PostedAssistantMessage, log: ChatLog) -> Plan:
         raise Unknown("This approval is not known; load the chat again.")
     exchange = log.rebuild(log.exchanges[position])
     by_approval = {
-        state.ask.approval_id: state
-        for state in exchange.gate.calls.values()
-        if state.ask is not None
+        state.request.approval_id: state
+        for state in exchange.buffer.calls.values()
+        if state.request is not None
     }
     decisions: list[Decision] = []
     repeats: list[str] = []
@@ -165,10 +166,10 @@ def _plan_answers(posted: PostedAssistantMessage, log: ChatLog) -> Plan:
     outputs = {
         output.tool_call_id: output
         for output in posted.outputs
-        if _takes_output(exchange.gate.calls.get(output.tool_call_id))
+        if _awaits_output(exchange.buffer.calls.get(output.tool_call_id))
     }
     for call_id, output in outputs.items():
-        check_output(exchange.gate.calls[call_id], output, log.limits)
+        check_output(exchange.buffer.calls[call_id], output, log.limits)
     return ContinueExchange(exchange, posted, decisions, repeats, outputs)
 
 
@@ -186,12 +187,17 @@ def _decision(log: ChatLog, state: CallState, answer: PostedDecision) -> Decisio
     )
 
 
-def _takes_output(state: CallState | None) -> bool:
+def _awaits_output(state: CallState | None) -> bool:
     return state is not None and state.is_client_side and state.outcome is None
 
 
 def _is_repeat(state: CallState, answer: PostedDecision, row: ApprovalRow | None) -> bool:
-    """Whether the same was said before; raises when it contradicts or comes too late (A4)."""
+    """Whether a decision repeats the recorded one (A4).
+
+    Raises:
+        AlreadyDecided: It contradicts the recorded one.
+        Superseded: The request is closed.
+    """
     if row is None:
         if state.answer is None:
             return False
@@ -210,46 +216,45 @@ def _is_repeat(state: CallState, answer: PostedDecision, row: ApprovalRow | None
 
 
 def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow]) -> None:
-    """Tell the one who lost a race against another answer (A1: the first decision wins).
+    """Check that the recorded decisions are these (A1: the first decision wins).
 
     Raises:
-        AlreadyDecided: somebody else said the opposite first.
-        Superseded: the request was closed in between.
+        AlreadyDecided: A different decision was recorded first.
+        Superseded: The request was closed meanwhile.
     """
     by_id = {row.approval_id: row for row in rows}
     for decision in decisions:
         row = by_id[decision.request.approval_id]
         if row.state == "superseded":
             raise Superseded("This approval is closed; load the chat again.")
-        if row.answer is not None and not decision.says_what(row):
+        if row.answer is not None and not decision.equals(row):
             raise AlreadyDecided("This approval was already decided; load the chat again.")
 
 
 def call_key(chat: ChatKey, state: CallState) -> CallKey:
     """The ledger's key of a gated call (A1)."""
-    ask = state.ask
-    if ask is None:
+    if state.request is None:
         return CallKey(*chat, invocation="", call=state.call.id)
-    return CallKey(*chat, ask.invocation, state.call.id_in_adk)
+    return CallKey(*chat, state.request.invocation, state.call.id_in_adk)
 
 
 def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:
-    """The ledger's request row of a gated call; ``ttl`` in seconds."""
-    call, ask = state.call, state.ask
+    """The approval request of a gated call for the ledger; ``ttl`` in seconds."""
+    call, request = state.call, state.request
     return NewApproval(
         key=call_key(chat, state),
-        approval_id=ask.approval_id if ask else "",
+        approval_id=request.approval_id if request else "",
         tool=call.name,
         args_hash=hash_arguments(call.args),
         ttl=ttl,
         arguments=call.args,
-        hint=shown_hint(call, ask) if ask else None,
+        hint=shown_hint(call, request) if request else None,
     )
 
 
-def _position(log: ChatLog, fits: Callable[[Exchange], bool]) -> int | None:
+def _position(log: ChatLog, matches: Callable[[Exchange], bool]) -> int | None:
     for index in range(len(log.exchanges) - 1, -1, -1):
-        if fits(log.exchanges[index]):
+        if matches(log.exchanges[index]):
             return index
     return None
 
@@ -274,5 +279,5 @@ def _rewindable(log: ChatLog, position: int) -> Sequence[Exchange]:
 
 
 def still_open(plan: ContinueExchange) -> list[CallState]:
-    """Calls of the exchange that nobody has answered yet, this request included."""
+    """The calls that still wait once the outputs of this request are stored."""
     return [s for s in plan.exchange.open_calls if s.call.id not in plan.outputs]

@@ -1,40 +1,35 @@
-"""The calls of an exchange as the wire names them, and what has become of each."""
+"""Contents and signals with ADK's ids in, signals with the wire's ids, blocks and steps out."""
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from sluicegate.core.calls import start_chunk
-from sluicegate.core.events import CREDENTIAL, INPUT, Code, CodeOutput, Media, TextContent
-from sluicegate.core.release.base import NOT_FINISHED
+from sluicegate.core.events import CREDENTIAL, INPUT, NODE_CONFIRMATION
 from sluicegate.core.signals import (
+    NOT_FINISHED,
     Answered,
-    ApprovalRequest,
     ApprovalRequested,
     Call,
-    CallAborted,
-    CallCompleted,
-    Cited,
-    ConfirmationAnswer,
-    ConfirmationRequest,
+    Code,
+    CodeOutput,
+    ImmediateSignal,
     InputAvailable,
     InputDelta,
     InputStarted,
-    InputStreamed,
-    NodeEnded,
+    Media,
     Outcome,
-    Progress,
-    ResponseReceived,
-    ResultChunk,
+    ResultSignal,
     Settled,
     Signal,
+    Source,
+    Speaker,
     StepFinished,
     StepStarted,
-    TextChunk,
+    TextContent,
+    TextSignal,
     ToolFacts,
-    UnheldChunk,
 )
 from sluicegate.wire.chunks import (
     DataChunk,
@@ -47,192 +42,204 @@ from sluicegate.wire.chunks import (
     TextDeltaChunk,
     TextEndChunk,
     TextStartChunk,
-    ToolInputDeltaChunk,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from sluicegate.core.interleaving import Lane, Segment
-    from sluicegate.core.signals import Item, ToolLookup
+    from sluicegate.core.signals import ApprovalRequest, Item, ToolLookup
 
 
 @dataclass(slots=True)
-class KnownCall:
-    """A call that was made; ``is_over``: its outcome is known."""
+class RegisteredCall:
+    """A call of the exchange; ``is_settled``: its final outcome is known."""
 
     call: Call
-    is_over: bool = False
+    is_settled: bool = False
 
 
-@dataclass(slots=True)
-class KnownRequest:
-    """A confirmation request: its approval, and the call it is about."""
+@dataclass(frozen=True, slots=True)
+class RegisteredRequest:
+    """The wire's ids of an approval request and its call."""
 
     approval_id: str
     call_id: str
 
 
-@dataclass(slots=True)
 class CallRegistry:
-    """Calls by ADK's id.
+    """The calls and approval requests of an exchange by ADK's id.
 
-    ADK: some models number their calls anew in each answer, so the same id may come twice in an
-    exchange; the wire allows it once in a message (T9), so the later one gets ``~2``.
+    ADK: some models number their calls anew in each answer, so an exchange may have an id twice;
+    the wire allows it once in a message (T9), so the later one gets ``~2``.
     """
 
-    tools: ToolLookup
-    _latest: dict[str, KnownCall] = field(default_factory=dict)
-    _questions: dict[str, KnownRequest] = field(default_factory=dict)
-    _begun: dict[str, deque[str]] = field(default_factory=dict)
-    _taken: set[str] = field(default_factory=set)
+    def __init__(self, tools: ToolLookup) -> None:
+        self._tools = tools
+        self._calls: dict[str, RegisteredCall] = {}
+        """The newest call of each id."""
+        self._requests: dict[str, RegisteredRequest] = {}
+        self._streaming: dict[str, deque[str]] = {}
+        """Wire ids of calls whose arguments stream and that are not complete yet."""
+        self._used: set[str] = set()
 
-    def begin(self, adk_id: str) -> str:
-        """Give a wire id to a call whose arguments are about to be told."""
-        wire_id = self._free(adk_id)
-        self._begun.setdefault(adk_id, deque()).append(wire_id)
+    def start_input(self, adk_id: str) -> str:
+        """Allocate the wire id of a call whose arguments begin to stream."""
+        wire_id = self._allocate(adk_id)
+        self._streaming.setdefault(adk_id, deque()).append(wire_id)
         return wire_id
 
-    def writing(self, adk_id: str) -> str:
-        """The wire id of the call whose arguments are being told."""
-        begun = self._begun.get(adk_id)
-        return begun[-1] if begun else self.begin(adk_id)
+    def streaming_id(self, adk_id: str) -> str:
+        """The wire id of the call whose arguments stream."""
+        streaming = self._streaming.get(adk_id)
+        return streaming[-1] if streaming else self.start_input(adk_id)
 
-    def make(self, made: CallCompleted, lane: Lane) -> Call:
-        """Enter a complete call."""
-        begun = self._begun.get(made.id)
-        wire_id = begun.popleft() if begun else self._free(made.wire_id or made.id)
-        facts = self.facts(lane[1], made.name)
-        if made.kind is not None:
-            # A node of a Workflow is a place, not a tool: its next run may be another question.
-            facts = replace(facts, kind=made.kind, rememberable=False)
-        call = Call(wire_id, made.name, made.args, facts, lane[1], lane[0], made.id)
-        self._latest[made.id] = KnownCall(call)
-        return call
+    def add(self, call: Call, speaker: Speaker) -> Call:
+        """Register a complete call; return it with its wire id and facts."""
+        adk_id = call.id_in_adk
+        streaming = self._streaming.get(adk_id)
+        wire_id = streaming.popleft() if streaming else self._allocate(call.id)
+        facts = self.facts(speaker.agent, call.name)
+        if adk_id.startswith(NODE_CONFIRMATION):
+            # A node of a Workflow is no tool: its next run may request something else.
+            facts = replace(facts, kind="gated", rememberable=False)
+        return self._register(adk_id, wire_id, replace(call, facts=facts), speaker)
 
-    def enter(self, call_id: str, name: str, facts: ToolFacts, lane: Lane) -> str:
-        """Take an id for a call that ADK has none for."""
-        wire_id = self._free(call_id)
-        self._latest[wire_id] = KnownCall(Call(wire_id, name, {}, facts, lane[1], lane[0]))
-        return wire_id
+    def add_without_id(self, call: Call, speaker: Speaker) -> Call:
+        """Register a call that has no id in ADK; return it with its wire id."""
+        wire_id = self._allocate(call.id)
+        return self._register(wire_id, wire_id, call, speaker)
 
-    def find(self, adk_id: str) -> KnownCall | None:
-        """The newest call under that id."""
-        return self._latest.get(adk_id)
+    def _register(self, adk_id: str, wire_id: str, call: Call, speaker: Speaker) -> Call:
+        branch, agent = speaker
+        registered = replace(call, id=wire_id, author=agent, branch=branch, adk_id=adk_id)
+        self._calls[adk_id] = RegisteredCall(registered)
+        return registered
 
-    def end(self, adk_id: str) -> Call | None:
-        """The call, if its outcome was not known before."""
-        known = self._latest.get(adk_id)
-        if known is None or known.is_over:
+    def get(self, adk_id: str) -> RegisteredCall | None:
+        """The newest call of that id."""
+        return self._calls.get(adk_id)
+
+    def settle(self, adk_id: str) -> Call | None:
+        """Settle a call; return it, or None if it is settled already or not known."""
+        registered = self._calls.get(adk_id)
+        if registered is None or registered.is_settled:
             return None
-        known.is_over = True
-        return known.call
+        registered.is_settled = True
+        return registered.call
 
-    def ask(self, question: ConfirmationRequest) -> KnownRequest | None:
-        """Enter a confirmation request; None if there is nothing left to ask about.
+    def add_request(self, request: ApprovalRequest) -> RegisteredRequest | None:
+        """Register an approval request; None if its call is settled or it is a repetition.
 
-        A node's approval is named like its call, other approvals by ADK.
+        The approval of a node is named after its call, others by ADK.
         """
-        is_node = question.answer_name == "adk_request_input"
-        about = self._latest.get(question.original.id)
-        if about is None or about.is_over or (not is_node and question.id in self._questions):
+        about = self._calls.get(request.call_id)
+        is_known = request.confirmation_id in self._requests and not request.is_of_node
+        if about is None or about.is_settled or is_known:
             return None
-        known = KnownRequest(f"{about.call.id}:approval" if is_node else question.id, about.call.id)
-        self._questions[question.id] = known
-        return known
+        call_id = about.call.id
+        approval_id = f"{call_id}:approval" if request.is_of_node else request.confirmation_id
+        registered = RegisteredRequest(approval_id, call_id)
+        self._requests[request.confirmation_id] = registered
+        return registered
 
-    def question(self, adk_id: str) -> KnownRequest | None:
-        """The newest confirmation request under that id."""
-        return self._questions.get(adk_id)
+    def request(self, confirmation_id: str) -> RegisteredRequest | None:
+        """The newest approval request of that id."""
+        return self._requests.get(confirmation_id)
 
     def facts(self, author: str, name: str) -> ToolFacts:
-        """Facts of a tool; what ADK asks the user for is answered in the browser."""
-        facts = self.tools.facts(author, name)
-        if name in ("adk_request_input", "adk_request_credential"):
-            return replace(facts, kind="client")
-        return facts
+        """Facts of a tool; ADK's own requests to the user are answered in the browser."""
+        facts = self._tools.facts(author, name)
+        return replace(facts, kind="client") if name in (INPUT, CREDENTIAL) else facts
 
-    def _free(self, wanted: str) -> str:
-        wire_id, count = wanted or "call", 1
-        while wire_id in self._taken:
+    def _allocate(self, wanted: str) -> str:
+        base = wanted or "call"
+        wire_id, count = base, 1
+        while wire_id in self._used:
             count += 1
-            wire_id = f"{wanted or 'call'}~{count}"
-        self._taken.add(wire_id)
+            wire_id = f"{base}~{count}"
+        self._used.add(wire_id)
         return wire_id
 
 
-CODE_TOOL = "code_execution"
-_CODE = ToolFacts(kind="free", dynamic=True)
+CODE_TOOL: Final = "code_execution"
+_CODE_FACTS: Final = ToolFacts(kind="free", dynamic=True)
 
 
 class SignalBuilder:
-    """Hears the items of one unit after the other and turns them into signals."""
+    """Turns the items of one segment after the other into signals.
+
+    A segment is what one event, or the events of one model call, contribute without interruption.
+    """
 
     def __init__(self, tools: ToolLookup) -> None:
-        self.book = CallRegistry(tools)
-        self._out: list[Signal] = []
-        self._lane: Lane = (None, "")
+        self._calls = CallRegistry(tools)
+        self._signals: list[Signal] = []
+        self._speaker = Speaker(None, "")
         self._agent: str | None = None
+        """The agent of the last model call."""
         self._in_step = False
         self._block: tuple[bool, str] | None = None
-        self._counts = {True: 0, False: 0}
-        self._cited: set[str] = set()
-        self._code: dict[Lane, list[str]] = {}
-        self._codes = 0
+        """Whether the open block is a thought, and its id."""
+        self._blocks = {True: 0, False: 0}
+        self._sources: set[str] = set()
+        self._code_calls: dict[Speaker, list[str]] = {}
+        """Code calls without a result, by the agent that runs them."""
+        self._code_count = 0
 
-    def take(self) -> list[Signal]:
-        """The signals since the last time."""
-        out, self._out = self._out, []
-        return out
+    def drain(self) -> list[Signal]:
+        """The signals since the last call of `drain`."""
+        signals, self._signals = self._signals, []
+        return signals
 
-    def begin(self, unit: Segment) -> None:
-        """A unit's turn; another agent than before is announced."""
-        self._lane = unit.lane
-        if unit.call is None or unit.lane[1] == self._agent:
+    def begin(self, speaker: Speaker, *, is_model_call: bool) -> None:
+        """Begin a segment; announce a model call of another agent than before."""
+        self._speaker = speaker
+        if not is_model_call or speaker.agent == self._agent:
             return
         if self._agent is not None:
-            data = DataChunk(type="data-agent", data={"name": unit.lane[1]}, transient=True)
-            self._out.append(UnheldChunk(data))
-        self._agent = unit.lane[1]
+            data = DataChunk(type="data-agent", data={"name": speaker.agent}, transient=True)
+            self._signals.append(ImmediateSignal(data))
+        self._agent = speaker.agent
 
     def end(self) -> None:
-        """A unit has told everything: its block and its step end."""
+        """End a segment: its block and its step are closed."""
         self._end_block()
         if self._in_step:
             self._in_step = False
-            self._out.append(StepFinished(_name(self._lane)))
+            self._signals.append(StepFinished(self._speaker.label))
 
-    def tell(self, item: Item) -> None:
-        """Hear the next item."""
+    def feed(self, item: Item) -> None:
+        """Take the next item of the segment."""
         if type(item) is TextContent:
-            self._said(item)
+            self._text(item)
             return
         self._end_block()
-        self._HEARD[type(item)](self, item)
+        self._RULES[type(item)](self, item)
 
-    def give_up_code(self) -> None:
-        """Code that was written and has no result will have none."""
-        for waiting in self._code.values():
-            for call_id in waiting:
+    def settle_code(self) -> None:
+        """Settle code calls without a result as not finished."""
+        for call_ids in self._code_calls.values():
+            for call_id in call_ids:
                 self._settle(call_id, NOT_FINISHED)
-        self._code.clear()
+        self._code_calls.clear()
 
-    def _said(self, said: TextContent) -> None:
+    def _text(self, content: TextContent) -> None:
         block = self._block
-        if block is None or block[0] is not said.thought:
+        if block is None or block[0] is not content.thought:
             self._end_block()
             self._begin_step()
-            self._counts[said.thought] += 1
-            name = "reasoning" if said.thought else "text"
-            block = self._block = (said.thought, f"{name}-{self._counts[said.thought]}")
-            if said.thought:
-                self._out.append(UnheldChunk(ReasoningStartChunk(id=block[1])))
+            self._blocks[content.thought] += 1
+            name = "reasoning" if content.thought else "text"
+            block = self._block = (content.thought, f"{name}-{self._blocks[content.thought]}")
+            if content.thought:
+                self._signals.append(ImmediateSignal(ReasoningStartChunk(id=block[1])))
             else:
-                self._out.append(TextChunk(TextStartChunk(id=block[1])))
-        if said.thought:
-            self._out.append(UnheldChunk(ReasoningDeltaChunk(id=block[1], delta=said.text)))
+                self._signals.append(TextSignal(TextStartChunk(id=block[1])))
+        if content.thought:
+            delta = ReasoningDeltaChunk(id=block[1], delta=content.text)
+            self._signals.append(ImmediateSignal(delta))
         else:
-            self._out.append(TextChunk(TextDeltaChunk(id=block[1], delta=said.text)))
+            self._signals.append(TextSignal(TextDeltaChunk(id=block[1], delta=content.text)))
 
     def _end_block(self) -> None:
         if self._block is None:
@@ -240,154 +247,130 @@ class SignalBuilder:
         thought, name = self._block
         self._block = None
         if thought:
-            self._out.append(UnheldChunk(ReasoningEndChunk(id=name)))
+            self._signals.append(ImmediateSignal(ReasoningEndChunk(id=name)))
         else:
-            self._out.append(TextChunk(TextEndChunk(id=name)))
+            self._signals.append(TextSignal(TextEndChunk(id=name)))
 
     def _begin_step(self) -> None:
         if not self._in_step:
             self._in_step = True
-            self._out.append(StepStarted(_name(self._lane)))
+            self._signals.append(StepStarted(self._speaker.label))
 
-    def _input_begun(self, item: InputStarted) -> None:
+    def _file(self, file: Media) -> None:
         self._begin_step()
-        call_id = self.book.begin(item.id)
-        facts = self.book.facts(self._lane[1], item.name)
-        call = Call(call_id, item.name, None, facts, self._lane[1], self._lane[0])
-        chunk = start_chunk(call, provider_executed=facts.kind == "free")
-        self._out.append(InputStreamed(call_id, chunk))
+        self._add_file(file)
 
-    def _input_text(self, item: InputDelta) -> None:
-        call_id = self.book.writing(item.id)
-        chunk = ToolInputDeltaChunk(tool_call_id=call_id, input_text_delta=item.text)
-        self._out.append(InputStreamed(call_id, chunk))
+    def _add_file(self, file: Media) -> None:
+        self._signals.append(ResultSignal(FileChunk(url=file.url, media_type=file.media_type)))
 
-    def _made(self, item: CallCompleted) -> None:
-        self._begin_step()
-        self._out.append(InputAvailable(self.book.make(item, self._lane)))
-
-    def _cut(self, item: CallAborted) -> None:
-        self._settle(item.id, NOT_FINISHED)
-
-    def _media(self, item: Media) -> None:
-        self._begin_step()
-        self._out.append(ResultChunk(FileChunk(url=item.url, media_type=item.media_type)))
-
-    def _cited_once(self, item: Cited) -> None:
-        if item.uri in self._cited:
+    def _source(self, source: Source) -> None:
+        """A source is shown once in a message."""
+        if source.uri in self._sources:
             return
-        self._cited.add(item.uri)
+        self._sources.add(source.uri)
         self._begin_step()
-        source = f"source-{len(self._cited)}"
-        if item.media_type is None:
-            title = item.title or None
-            page = SourceUrlChunk(source_id=source, url=item.uri, title=title)
-            self._out.append(ResultChunk(page))
+        source_id = f"source-{len(self._sources)}"
+        if source.media_type is None:
+            page = SourceUrlChunk(source_id=source_id, url=source.uri, title=source.title or None)
+            self._signals.append(ResultSignal(page))
             return
         document = SourceDocumentChunk(
-            source_id=source,
-            media_type=item.media_type,
-            title=item.title,
-            filename=item.uri.rstrip("/").rpartition("/")[2] or None,
+            source_id=source_id,
+            media_type=source.media_type,
+            title=source.title,
+            filename=source.uri.rstrip("/").rpartition("/")[2] or None,
         )
-        self._out.append(ResultChunk(document))
+        self._signals.append(ResultSignal(document))
 
-    def _code_written(self, item: Code) -> None:
+    def _code(self, code: Code) -> None:
         self._begin_step()
-        self._codes += 1
-        call_id = self.book.enter(f"code-{self._codes}", CODE_TOOL, _CODE, self._lane)
-        self._code.setdefault(self._lane, []).append(call_id)
-        args: dict[str, Any] = {"language": item.language, "code": item.code}
-        self._out.append(
-            InputAvailable(Call(call_id, CODE_TOOL, args, _CODE, self._lane[1], self._lane[0]))
+        self._code_count += 1
+        args: dict[str, Any] = {"language": code.language, "code": code.code}
+        call = self._calls.add_without_id(
+            Call(f"code-{self._code_count}", CODE_TOOL, args, _CODE_FACTS), self._speaker
         )
+        self._code_calls.setdefault(self._speaker, []).append(call.id)
+        self._signals.append(InputAvailable(call))
 
-    def _code_ran(self, item: CodeOutput) -> None:
-        waiting = self._code.get(self._lane)
-        if waiting:
-            output: dict[str, Any] = {"outcome": item.outcome, "output": item.output}
-            self._settle(waiting.pop(0), Outcome("output", output))
+    def _code_output(self, result: CodeOutput) -> None:
+        call_ids = self._code_calls.get(self._speaker)
+        if call_ids:
+            output: dict[str, Any] = {"outcome": result.outcome, "output": result.output}
+            self._settle(call_ids.pop(0), Outcome("output", output))
 
-    def _asked(self, item: ConfirmationRequest) -> None:
-        if self.book.find(item.original.id) is None:
-            self._made(item.original)
-        question = self.book.ask(item)
-        if question is None:
-            return
-        self._out.append(
-            ApprovalRequested(
-                ApprovalRequest(
-                    approval_id=question.approval_id,
-                    call_id=question.call_id,
-                    confirmation_id=item.id,
-                    answer_name=item.answer_name,
-                    hint=item.hint,
-                    payload=item.payload,
-                    branch=self._lane[0],
-                    invocation=item.invocation,
+    def _input_started(self, signal: InputStarted) -> None:
+        self._begin_step()
+        call_id = self._calls.start_input(signal.call.id)
+        branch, agent = self._speaker
+        facts = self._calls.facts(agent, signal.call.name)
+        call = replace(signal.call, id=call_id, facts=facts, author=agent, branch=branch)
+        self._signals.append(InputStarted(call))
+
+    def _input_delta(self, signal: InputDelta) -> None:
+        self._signals.append(InputDelta(self._calls.streaming_id(signal.call_id), signal.delta))
+
+    def _input_available(self, signal: InputAvailable) -> None:
+        self._begin_step()
+        self._signals.append(InputAvailable(self._calls.add(signal.call, self._speaker)))
+
+    def _approval_requested(self, signal: ApprovalRequested) -> None:
+        request = signal.request
+        if signal.call is not None and self._calls.get(request.call_id) is None:
+            self._input_available(InputAvailable(signal.call))
+        registered = self._calls.add_request(request)
+        if registered is not None:
+            self._signals.append(
+                ApprovalRequested(
+                    replace(
+                        request,
+                        approval_id=registered.approval_id,
+                        call_id=registered.call_id,
+                        branch=self._speaker.branch,
+                    )
                 )
             )
-        )
 
-    def _judged(self, item: ConfirmationAnswer) -> None:
-        question = self.book.question(item.id)
-        if question is not None:
-            self._out.append(
-                Answered(question.call_id, question.approval_id, item.approved, item.reason)
+    def _decided(self, signal: Answered) -> None:
+        registered = self._calls.request(signal.approval_id or "")
+        if registered is not None:
+            decision = replace(
+                signal, call_id=registered.call_id, approval_id=registered.approval_id
             )
+            self._signals.append(decision)
 
-    def _response(self, item: ResponseReceived) -> None:
-        known = self.book.find(item.id)
-        if known is not None and item.by_user and self._is_browsers(known.call):
-            if self.book.end(item.id) is not None:
-                outcome = item.outcome
-                if known.call.name == CREDENTIAL and outcome.kind == "output":
-                    outcome = Outcome("output", {"connected": True})
-                self._out.append(Answered(known.call.id, outcome=outcome))
+    def _settled(self, signal: Settled) -> None:
+        registered = self._calls.get(signal.call_id)
+        if registered is None or registered.is_settled:
+            # The first outcome of a call counts; calls of other exchanges are not named (T9).
             return
-        if self._settle(item.id, item.outcome):
-            self._produce(item.media)
+        call = registered.call
+        if signal.preliminary:
+            self._signals.append(Settled(call.id, signal.outcome, preliminary=True))
+        elif signal.by_user and call.facts.kind in ("client", "gated-client"):
+            self._calls.settle(signal.call_id)
+            outcome = signal.outcome
+            if call.name == CREDENTIAL and outcome.kind == "output":
+                outcome = Outcome("output", {"connected": True})
+            self._signals.append(Answered(call.id, outcome=outcome))
+        else:
+            self._settle(signal.call_id, signal.outcome)
+            for file in signal.files:
+                self._add_file(file)
 
-    def _is_browsers(self, call: Call) -> bool:
-        return call.facts.kind in ("client", "gated-client") or call.name in (INPUT, CREDENTIAL)
-
-    def _node_ended(self, item: NodeEnded) -> None:
-        if self._settle(item.id, item.outcome):
-            self._produce(item.media)
-
-    def _produce(self, files: Sequence[Media]) -> None:
-        for file in files:
-            self._out.append(ResultChunk(FileChunk(url=file.url, media_type=file.media_type)))
-
-    def _progress(self, item: Progress) -> None:
-        known = self.book.find(item.id)
-        if known is not None and not known.is_over:
-            outcome = Outcome("output", item.output)
-            self._out.append(Settled(known.call.id, outcome, preliminary=True))
-
-    def _settle(self, adk_id: str, outcome: Outcome) -> bool:
-        """The first outcome of a call counts; calls of other exchanges are not named (T9)."""
-        call = self.book.end(adk_id)
+    def _settle(self, adk_id: str, outcome: Outcome) -> None:
+        call = self._calls.settle(adk_id)
         if call is not None:
-            self._out.append(Settled(call.id, outcome))
-        return call is not None
+            self._signals.append(Settled(call.id, outcome))
 
-    _HEARD: ClassVar[Mapping[type, Callable[[SignalBuilder, Any], None]]] = {
-        InputStarted: _input_begun,
-        InputDelta: _input_text,
-        CallCompleted: _made,
-        CallAborted: _cut,
-        Media: _media,
-        Cited: _cited_once,
-        Code: _code_written,
-        CodeOutput: _code_ran,
-        ConfirmationRequest: _asked,
-        ResponseReceived: _response,
-        ConfirmationAnswer: _judged,
-        NodeEnded: _node_ended,
-        Progress: _progress,
+    _RULES: ClassVar[Mapping[type, Callable[[SignalBuilder, Any], None]]] = {
+        Media: _file,
+        Source: _source,
+        Code: _code,
+        CodeOutput: _code_output,
+        InputStarted: _input_started,
+        InputDelta: _input_delta,
+        InputAvailable: _input_available,
+        ApprovalRequested: _approval_requested,
+        Answered: _decided,
+        Settled: _settled,
     }
-
-
-def _name(lane: Lane) -> str:
-    return lane[1] if lane[0] is None else f"{lane[0]}/{lane[1]}"

@@ -1,31 +1,37 @@
-"""What one turn consists of, between ADK's events and the AI SDK's chunks.
+"""The types between ADK's events and the AI SDK's chunks.
 
-The translator says *what happened* in these words; a gate decides *when* it may be shown and
-turns it into chunks. Rule 1: a signal never depends on the release. Rule 2: the order of the
-signals is the natural order of the turn (T2: one model call at a time, the first to speak first).
+`sluicegate.core.events` reads *contents* from an event: text, files, code, calls. The translator
+turns them into *signals*, which say what happened in the turn. A release buffer decides when a
+signal is shown and turns it into chunks.
+
+Rule 1: a signal never depends on the release policy. Rule 2: signals come in the natural order of
+the turn (T2: one model call at a time, in the order in which they began). Rule 3: until the
+`SignalBuilder` replaces them with the wire's, ``call_id`` and ``approval_id`` are ADK's ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
-
-from sluicegate.core.events import Code, CodeOutput, Media, TextContent
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import JsonValue
 
     from sluicegate.wire.chunks import BaseChunk
 
 ToolKind = Literal["free", "gated", "conditional", "client", "gated-client"]
-"""``free`` never asks; ``gated`` always asks; ``conditional`` is known only once it ran or asked
-(a predicate, ``request_confirmation``); the client kinds run in the browser."""
+"""``free`` never needs approval; ``gated`` always does; ``conditional`` is known only when the call
+has run or asked (a predicate, ``request_confirmation``); the client kinds run in the browser."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """What the wire says of a tool (T7); ``expires`` is the seconds its approvals wait (A5)."""
+    """Properties of a tool on the wire (T7); ``expires`` is the lifetime of its approvals (A5).
+
+    ``expires`` is in seconds.
+    """
 
     kind: ToolKind = "free"
     title: str | None = None
@@ -37,6 +43,10 @@ class ToolFacts:
     dynamic: bool = False
 
 
+UNKNOWN_TOOL: Final = ToolFacts()
+"""Facts of a tool that is not declared: it is ``free``."""
+
+
 class ToolLookup(Protocol):
     """Facts of the tools of an agent tree."""
 
@@ -44,19 +54,77 @@ class ToolLookup(Protocol):
         """Facts of tool ``name`` as agent ``author`` sees it; unknown tools are ``free``."""
 
 
+class Speaker(NamedTuple):
+    """The branch of an event and the agent that is its author."""
+
+    branch: str | None
+    agent: str
+
+    @property
+    def label(self) -> str:
+        """Branch and agent as one string."""
+        return self.agent if self.branch is None else f"{self.branch}/{self.agent}"
+
+
+# Contents of an event.
+
+
+@dataclass(frozen=True, slots=True)
+class TextContent:
+    """A piece of text, or of a thought."""
+
+    thought: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A file by its URL; ``title`` is its name for the user."""
+
+    url: str
+    media_type: str
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Code that the model wrote for a code executor; ``language`` in lower case."""
+
+    language: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOutput:
+    """The result of executed code; ``outcome`` is one of ADK's ``OUTCOME_…``."""
+
+    outcome: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A cited page or document; ``media_type`` only for documents."""
+
+    uri: str
+    title: str
+    media_type: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function call of the model, as the wire names it.
+    """A complete function call of the model.
 
     ``id`` is the wire's toolCallId; for nodes of a Workflow ``<invocation>:<interrupt id>``.
-    ``adk_id`` is the id ADK knows the call by, where it is another one.
+    ``adk_id`` is ADK's id of the call where it differs. The `SignalBuilder` fills in ``facts``,
+    ``author`` and ``branch``.
     """
 
     id: str
     name: str
     args: JsonValue
-    facts: ToolFacts
-    author: str
+    facts: ToolFacts = UNKNOWN_TOOL
+    author: str = ""
     branch: str | None = None
     adk_id: str = ""
 
@@ -66,14 +134,24 @@ class Call:
         return self.adk_id or self.id
 
 
+StreamedContent: TypeAlias = TextContent | Media | Code | CodeOutput
+"""Contents that are final when they are streamed."""
+
+Content: TypeAlias = StreamedContent | Call
+"""Contents of a model response."""
+
+
+# Values of signals.
+
+
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A confirmation request for a call.
+    """ADK's confirmation request for a call.
 
     ``confirmation_id`` is the id ADK expects the answer under (it is ``approval_id`` except for
     nodes of a Workflow), ``answer_name`` the function name of that answer. ``expires_at`` is the
-    ledger's deadline in seconds since the epoch, filled in by whoever knows the row.
-    ``automatic``: a remembered approval has answered it, and ADK never asked (A8).
+    ledger's deadline in seconds since the epoch, filled in from the ledger row.
+    ``automatic``: a grant has approved the call, and ADK never asked (A8).
     """
 
     approval_id: str
@@ -87,50 +165,75 @@ class ApprovalRequest:
     expires_at: float | None = None
     automatic: bool = False
 
+    @property
+    def is_of_node(self) -> bool:
+        """Whether a node of a Workflow asks."""
+        return self.answer_name == "adk_request_input"
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a call ended (T8): its output, one public sentence, or the user's no."""
+    """How a call ended (T8): its output, one public sentence, or the user's denial."""
 
     kind: Literal["output", "error", "denied"]
     output: JsonValue = None
     text: str = ""
 
 
+NOT_FINISHED: Final = Outcome("error", text="This call did not finish.")
+
+
+# Signals.
+
+
 @dataclass(frozen=True, slots=True)
 class StepStarted:
     """A model call begins; its chunks stand between start-step and finish-step."""
 
-    lane: str
+    speaker: str
 
 
 @dataclass(frozen=True, slots=True)
 class StepFinished:
-    """That model call has ended: its aggregate was seen, all its calls are known."""
+    """The model call has ended: its aggregate was read, all its calls are known."""
 
-    lane: str
+    speaker: str
 
 
 @dataclass(frozen=True, slots=True)
-class UnheldChunk:
-    """A chunk no release holds: reasoning, ``data-*``."""
+class TextSignal:
+    """A text chunk of the current model call."""
 
     chunk: BaseChunk
 
 
 @dataclass(frozen=True, slots=True)
-class TextChunk:
-    """A text chunk of the model call that is under way."""
+class ImmediateSignal:
+    """A chunk that no release policy holds: reasoning, ``data-*``."""
 
     chunk: BaseChunk
 
 
 @dataclass(frozen=True, slots=True)
-class InputStreamed:
-    """``tool-input-start`` or ``tool-input-delta`` of a call that is still being written."""
+class ResultSignal:
+    """A file or source chunk: a result in the sense of D1."""
+
+    chunk: BaseChunk
+
+
+@dataclass(frozen=True, slots=True)
+class InputStarted:
+    """The arguments of a call begin to stream; its ``args`` are not set."""
+
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class InputDelta:
+    """A piece of the JSON text of a call's arguments."""
 
     call_id: str
-    chunk: BaseChunk
+    delta: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +245,20 @@ class InputAvailable:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequested:
-    """A call waits for a person."""
+    """A call waits for a decision.
 
-    ask: ApprovalRequest
+    ``call`` is the call as ADK quotes it in its request; None after the `SignalBuilder`.
+    """
+
+    request: ApprovalRequest
+    call: Call | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A person or a browser answered; the one who posted it knows, so only rebuilds show it.
+    """A decision, or a browser's output (``approval_id`` None); its sender has it already.
 
-    ``delivered``: the answer stands in the session, so ADK knows it too.
+    Only a rebuilt message shows it. ``delivered``: the answer is in the session, so ADK has it too.
     """
 
     call_id: str
@@ -164,18 +271,17 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A call has ended, or reports progress (``preliminary``)."""
+    """A call has ended, or reports progress (``preliminary``).
+
+    ``files`` are the files of the result and ``by_user`` says that the response came from the
+    user's side; the `SignalBuilder` turns them into `ResultSignal` and `Answered`.
+    """
 
     call_id: str
     outcome: Outcome
     preliminary: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ResultChunk:
-    """A file or source chunk: a result in the sense of D1."""
-
-    chunk: BaseChunk
+    files: tuple[Media, ...] = ()
+    by_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,149 +291,22 @@ class Failed:
     code: str
 
 
-Signal = (
+Signal: TypeAlias = (
     StepStarted
     | StepFinished
-    | UnheldChunk
-    | TextChunk
-    | InputStreamed
+    | TextSignal
+    | ImmediateSignal
+    | ResultSignal
+    | InputStarted
+    | InputDelta
     | InputAvailable
     | ApprovalRequested
     | Answered
     | Settled
-    | ResultChunk
     | Failed
 )
 
+CallSignal: TypeAlias = InputStarted | InputDelta | InputAvailable | Settled
 
-@dataclass(slots=True)
-class Usage:
-    """Token counts of the exchange so far (T3)."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    total_tokens: int = 0
-    reasoning_tokens: int = 0
-    cached_input_tokens: int = 0
-
-
-@dataclass(slots=True)
-class TurnFacts:
-    """What ``finish`` reports of the exchange: filled by the translator as events pass."""
-
-    usage: Usage = field(default_factory=Usage)
-    model: str | None = None
-    finish_reason: Literal["stop", "length", "content-filter", "other"] = "stop"
-
-
-Signals = Sequence[Signal]
-
-
-@dataclass(frozen=True, slots=True)
-class InputStarted:
-    """A call whose arguments are about to be written."""
-
-    id: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class InputDelta:
-    """A piece of the JSON text of a call's arguments."""
-
-    id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallCompleted:
-    """A call is complete. ``kind`` is what it is whatever the tools say, ``wire_id`` its own."""
-
-    id: str
-    name: str
-    args: JsonValue
-    kind: ToolKind | None = None
-    wire_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CallAborted:
-    """A call whose arguments were never completed, or that the model took back."""
-
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A page or document the answer rests on; ``media_type`` only for documents."""
-
-    uri: str
-    title: str
-    media_type: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ConfirmationRequest:
-    """A confirmation request; ``original`` is the call it is about."""
-
-    id: str
-    original: CallCompleted
-    answer_name: Literal["adk_request_confirmation", "adk_request_input"]
-    hint: str
-    payload: JsonValue
-    invocation: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseReceived:
-    """A function response; ``by_user``: a person or a browser gave it."""
-
-    id: str
-    name: str
-    outcome: Outcome
-    media: tuple[Media, ...] = ()
-    by_user: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ConfirmationAnswer:
-    """The answer to a confirmation request."""
-
-    id: str
-    approved: bool
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class NodeEnded:
-    """A tool node of a Workflow has ended; ``id`` is its interrupt id."""
-
-    id: str
-    outcome: Outcome
-    media: tuple[Media, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A tool that still runs has something to show."""
-
-    id: str
-    output: JsonValue
-
-
-Item: TypeAlias = (
-    TextContent
-    | InputStarted
-    | InputDelta
-    | CallCompleted
-    | CallAborted
-    | Code
-    | CodeOutput
-    | Media
-    | Cited
-    | ConfirmationRequest
-    | ResponseReceived
-    | ConfirmationAnswer
-    | NodeEnded
-    | Progress
-)
+Item: TypeAlias = StreamedContent | Source | CallSignal | ApprovalRequested | Answered
+"""Input of the `SignalBuilder`: contents, and signals with ADK's ids."""

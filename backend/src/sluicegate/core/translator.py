@@ -1,139 +1,64 @@
-"""What becomes of the gated tool nodes of a Workflow.
-
-ADK: a node's result is no function response but an event of its own, with the node's path and the
-result as ``Event.output``. A tool that returned None leaves an event without one; that it is over
-stands in the Workflow's next checkpoint. A node that raised leaves an error event, and may be
-tried again.
-"""
+"""ADK events in, signals out: live and from the log alike."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from sluicegate.core.calls import notice_chunk
-from sluicegate.core.event_signals import answers_in, cited_in, noted, progress_in, requests_in
+from sluicegate.core.event_signals import (
+    NodeOutcomes,
+    answers_in,
+    progress_in,
+    requests_in,
+    sources_in,
+)
 from sluicegate.core.events import (
     ABORTED,
-    NODE_CONFIRMATION,
     Fragment,
     attribute,
     calls_of,
     code_of,
     contents_of,
-    media_in_output,
     notes_of,
     notices_in,
     parts_of,
     text,
 )
-from sluicegate.core.finish_metadata import is_failure, note_facts
-from sluicegate.core.interleaving import Interleaver, Lane, Segment
-from sluicegate.core.json_values import json_safe
+from sluicegate.core.finish_metadata import TurnFacts, add_facts, is_failure
+from sluicegate.core.interleaving import Interleaver, Segment
 from sluicegate.core.model_call import ModelCall
-from sluicegate.core.release.base import NOT_FINISHED
 from sluicegate.core.signal_builder import SignalBuilder
 from sluicegate.core.signals import (
-    CallCompleted,
-    ConfirmationRequest,
+    Call,
     Failed,
-    NodeEnded,
-    Outcome,
+    ImmediateSignal,
+    InputAvailable,
     Signal,
+    Speaker,
     ToolLookup,
-    TurnFacts,
-    UnheldChunk,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
-    from sluicegate.core.events import Media
-    from sluicegate.core.signals import Item
-
-_COMPLETED: Final = 3
-"""ADK's ``NodeStatus.COMPLETED``, as checkpoints store it."""
-
-
-class NodeResults:
-    """The tool nodes that were asked about, by their path."""
-
-    def __init__(self, files_url: str = "") -> None:
-        self._files_url = files_url
-        self._asked: set[str] = set()
-        self._failed: set[str] = set()
-        self._silent: set[str] = set()
-
-    def note(self, items: Iterable[Item]) -> None:
-        """Take what an event asks."""
-        for item in items:
-            if isinstance(item, ConfirmationRequest) and item.id.startswith(NODE_CONFIRMATION):
-                self._asked.add(item.id.removeprefix(NODE_CONFIRMATION))
-
-    def read(self, event: object) -> list[NodeEnded]:
-        """Whatever this event says of a node that was asked about."""
-        path = text(attribute(event, "node_info"), "path")
-        if path not in self._asked:
-            return self._completed(event)
-        outcomes = attribute(notes_of(event), "outcomes")
-        interrupt = NODE_CONFIRMATION + path
-        wire_id = f"{text(event, 'invocation_id')}:{interrupt}"
-        outcome = noted(outcomes, interrupt, wire_id)
-        output = attribute(event, "output")
-        if outcome is None and output is not None:
-            rest, files = media_in_output(json_safe(output), self._files_url)
-            return [self._end(path, Outcome("output", rest), files)]
-        if outcome is not None:
-            return [self._end(path, outcome)]
-        if code_of(event):
-            self._failed.add(path)
-        elif attribute(event, "node_info", "message_as_output"):
-            said = "".join(text(part, "text") for part in parts_of(event))
-            return [self._end(path, Outcome("output", said))]
-        elif not parts_of(event):
-            self._silent.add(path)
-        return []
-
-    def end(self) -> list[NodeEnded]:
-        """Nothing follows: what failed was not tried again."""
-        return [self._end(path, NOT_FINISHED) for path in sorted(self._failed)]
-
-    def _completed(self, event: object) -> list[NodeEnded]:
-        if not self._silent:
-            return []
-        nodes = attribute(event, "actions", "agent_state", "nodes")
-        over = [
-            path for path in self._silent if attribute(nodes, _node(path), "status") == _COMPLETED
-        ]
-        return [self._end(path, Outcome("output", None)) for path in sorted(over)]
-
-    def _end(self, path: str, outcome: Outcome, files: Sequence[Media] = ()) -> NodeEnded:
-        self._asked.discard(path)
-        self._failed.discard(path)
-        self._silent.discard(path)
-        return NodeEnded(NODE_CONFIRMATION + path, outcome, tuple(files))
-
-
-def _node(path: str) -> str:
-    return path.rpartition("/")[2].partition("@")[0]
+    from sluicegate.core.signals import Content, Source
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
-    """What was told of a model call that never ended; the log does not hold it.
+class UnfinishedModelCall:
+    """The emitted content of a model call that never ended, which the log does not hold.
 
     ``calls`` are function calls whose arguments were not complete, by ADK's id and with the
-    arguments so far; they were told as calls that did not finish. ``ahead_of`` is the id of the
-    event before which all this was told, None if it was told last.
+    arguments so far; they were emitted as calls that did not finish. ``ahead_of`` is the id of the
+    event before which all this was emitted, None if it was emitted last.
     """
 
     author: str
     branch: str | None
     parts: list[tuple[Literal["text", "thought"], str]]
-    calls: list[CallCompleted]
+    calls: list[Call]
     ahead_of: str | None = None
 
 
@@ -141,148 +66,170 @@ class Translator:
     """Translates the events of one exchange, from its first one on.
 
     ``files_url`` is the prefix of the URL of produced media, ``/api/chats/{id}/files/``.
-    ``facts`` is what ``finish`` reports, up to the event that was fed last. ``note`` is what the
-    log must remember of that event so that a replay tells the same: an empty dictionary for
-    almost every event; the keys belong under ``Event.custom_metadata["sluicegate"]``.
+    ``facts`` is what ``finish`` reports, up to the last event. ``note`` is what the log must hold
+    of that event so that a replay emits the same: an empty dictionary for almost every event; its
+    keys belong under ``Event.custom_metadata["sluicegate"]``.
     """
 
     def __init__(self, tools: ToolLookup, *, files_url: str) -> None:
         self.facts = TurnFacts()
         self.note: dict[str, JsonValue] = {}
         self._files_url = files_url
-        self._telling = SignalBuilder(tools)
-        self._lanes = Interleaver(self._telling)
-        self._nodes = NodeResults(files_url)
-        self._made: dict[str, str] = {}
-        self._cut: list[Unfinished] = []
+        self._builder = SignalBuilder(tools)
+        self._interleaver = Interleaver(self._builder)
+        self._nodes = NodeOutcomes(files_url)
+        self._call_names: dict[str, str] = {}
+        self._unfinished: list[UnfinishedModelCall] = []
         self._failures: dict[str, str] = {}
+        """Error codes by the path of the node, or of the agent, that failed."""
 
     def feed(self, event: Event | Fragment) -> list[Signal]:
-        """Take the next event, live or from the log; return what it says."""
+        """Take the next event, live or from the log; return its signals."""
         self.note = {}
-        notices = [UnheldChunk(notice_chunk(sentence)) for sentence in notices_in(event)]
+        notices: list[Signal] = [
+            ImmediateSignal(notice_chunk(sentence)) for sentence in notices_in(event)
+        ]
         if isinstance(event, Fragment) or event.partial:
-            self._fragment(event)
-            return [*notices, *self._telling.take()]
-        failed = self._whole(event)
-        return [*notices, *self._telling.take(), *failed]
+            self._feed_partial(event)
+            return [*notices, *self._builder.drain()]
+        failures = self._feed_complete(event)
+        return [*notices, *self._builder.drain(), *failures]
 
-    def lengthen(self, lane: Lane, words: str, *, thought: bool) -> list[Signal] | None:
-        """Take more text of the model call that speaks on a lane, as a fragment of it would say.
+    def append_text(self, speaker: Speaker, piece: str, *, thought: bool) -> list[Signal] | None:
+        """Take more text of a speaker's current model call, as a partial event would bring it.
 
-        None where no model call speaks there; then only a fragment tells what it belongs to.
+        None where the speaker has no model call; then only an event says what the text belongs to.
         """
-        unit = self._lanes.speaking(lane)
-        if unit is None or unit.call is None:
+        segment = self._interleaver.model_call(speaker)
+        if segment is None or segment.call is None:
             return None
-        self._lanes.tell(unit, (unit.call.lengthen(words, thought=thought),))
-        return self._telling.take()
+        self._interleaver.emit(segment, (segment.call.append_text(piece, thought=thought),))
+        return self._builder.drain()
 
     def end(self) -> list[Signal]:
-        """Say that nothing follows for now: what is open ends, what waits is told."""
-        for unit in self._lanes.unfinished():
-            self._abandon(unit, None)
-        self._lanes.pass_on((None, ""), "", self._nodes.end())
-        self._telling.give_up_code()
+        """End the turn: close what is open, emit what is held; the exchange may continue."""
+        for segment in self._interleaver.open_segments():
+            self._abandon(segment, None)
+        self._interleaver.emit_event(Speaker(None, ""), "", self._nodes.end())
+        self._builder.settle_code()
         failures, self._failures = self._failures, {}
-        return [*self._telling.take(), *(Failed(code) for code in list(failures.values())[:1])]
+        return [*self._builder.drain(), *(Failed(code) for code in list(failures.values())[:1])]
 
-    def unfinished(self) -> list[Unfinished]:
-        """What was told of model calls that never ended, in the order it was told."""
-        under_way = [self._unfinished(unit, None) for unit in self._lanes.unfinished()]
-        return [*self._cut, *(piece for piece in under_way if piece is not None)]
+    def unfinished(self) -> list[UnfinishedModelCall]:
+        """The model calls that never ended, in the order in which they were emitted."""
+        current = (
+            self._unfinished_call(segment, None) for segment in self._interleaver.open_segments()
+        )
+        return [*self._unfinished, *(call for call in current if call is not None)]
 
-    def _fragment(self, event: Event | Fragment) -> None:
+    def _feed_partial(self, event: Event | Fragment) -> None:
         parts = parts_of(event)
         author = text(event, "author")
         if not parts or author == "user":
             return
-        lane: Lane = (text(event, "branch") or None, author)
-        if lane[0] is not None and "@" in lane[0]:
-            progress = progress_in(event, self._made)
+        speaker = Speaker(text(event, "branch") or None, author)
+        if speaker.branch is not None and "@" in speaker.branch:
+            progress = progress_in(event, self._call_names)
             if progress is not None:
-                self._lanes.pass_on(lane, text(event, "id"), [progress])
+                self._interleaver.emit_event(speaker, text(event, "id"), [progress])
                 return
-        unit = self._lanes.speaking(lane)
-        call = ModelCall(self._files_url) if unit is None or unit.call is None else unit.call
+        segment = self._interleaver.model_call(speaker)
+        call = segment.call if segment is not None else None
+        call = call or ModelCall(self._files_url)
         items = call.stream(parts)
         if items:
-            unit = unit or self._lanes.open(lane, text(event, "id"), call)
-            self._lanes.tell(unit, items)
+            segment = segment or self._interleaver.open(speaker, text(event, "id"), call)
+            self._interleaver.emit(segment, items)
 
-    def _whole(self, event: Event) -> list[Signal]:
-        lane: Lane = (text(event, "branch") or None, text(event, "author"))
+    def _feed_complete(self, event: Event) -> list[Signal]:
+        speaker = Speaker(text(event, "branch") or None, text(event, "author"))
         code, event_id = code_of(event), text(event, "id")
-        if lane[1] != "user":
-            note_facts(self.facts, event)
-            progress = progress_in(event, self._made)
+        if speaker.agent != "user":
+            add_facts(self.facts, event)
+            progress = progress_in(event, self._call_names)
             if progress is not None:
-                self._lanes.pass_on(lane, event_id, [progress])
+                self._interleaver.emit_event(speaker, event_id, [progress])
             elif code != ABORTED:
-                self._spoken(event, lane)
-        results = self._nodes.read(event)
+                self._feed_model_response(event, speaker)
+        outcomes = self._nodes.read(event)
         requests = list(requests_in(event))
-        self._nodes.note(requests)
+        self._nodes.add_requests(requests)
         answers = answers_in(event, self._files_url)
-        self._lanes.pass_on(lane, event_id, [*requests, *answers, *results])
-        return self._failed(event, lane, code)
+        self._interleaver.emit_event(speaker, event_id, [*requests, *answers, *outcomes])
+        return self._failed(event, speaker, code)
 
-    def _spoken(self, event: Event, lane: Lane) -> None:
-        """The whole of a model call, or the failure of one."""
+    def _feed_model_response(self, event: Event, speaker: Speaker) -> None:
+        """Complete a model call, or abandon one that failed."""
         event_id = text(event, "id")
         contents = contents_of(event, self._files_url)
-        cited = cited_in(event)
-        unit = self._lanes.speaking(lane)
-        is_model = bool(contents or cited or calls_of(event))
-        if unit is not None and unit.call is not None:
-            known = unit.event_id == event_id
-            if is_model and (known or unit.call.belongs(contents)):
-                self._complete(unit, event, contents, cited)
+        sources = sources_in(event)
+        segment = self._interleaver.model_call(speaker)
+        is_response = bool(contents or sources or calls_of(event))
+        if segment is not None and segment.call is not None:
+            is_same_event = segment.event_id == event_id
+            if is_response and (is_same_event or segment.call.is_aggregated_by(contents)):
+                self._complete(segment, segment.call, event, contents, sources)
                 return
-            if not (is_model or known or is_failure(code_of(event))):
+            if not (is_response or is_same_event or is_failure(code_of(event))):
                 return
-            self._abandon(unit, event_id)
-        if is_model:
-            unit = self._lanes.open(lane, event_id, ModelCall(self._files_url))
-            self._complete(unit, event, contents, cited)
+            self._abandon(segment, event_id)
+        if is_response:
+            call = ModelCall(self._files_url)
+            segment = self._interleaver.open(speaker, event_id, call)
+            self._complete(segment, call, event, contents, sources)
 
-    def _complete(self, unit: Segment, event: Event, contents: list[Any], cited: list[Any]) -> None:
-        call = unit.call or ModelCall(self._files_url)
-        items = call.complete(contents, cited, notes_of(event).get("blocks"))
-        self._made.update({item.id: item.name for item in items if isinstance(item, CallCompleted)})
-        self._lanes.tell(unit, items)
-        if call.order is not None:
-            self.note["blocks"] = call.order
-        ahead_of = self._lanes.overtaken_by(unit)
+    def _complete(
+        self,
+        segment: Segment,
+        call: ModelCall,
+        event: Event,
+        contents: list[Content],
+        sources: list[Source],
+    ) -> None:
+        items = call.complete(contents, sources, notes_of(event).get("blocks"))
+        self._call_names.update(
+            {item.call.id: item.call.name for item in items if isinstance(item, InputAvailable)}
+        )
+        self._interleaver.emit(segment, items)
+        if call.emitted_order is not None:
+            self.note["blocks"] = call.emitted_order
+        ahead_of = self._interleaver.overtaken_by(segment)
         if ahead_of is not None:
             self.note["aheadOf"] = ahead_of
-        self._lanes.close(unit)
+        self._interleaver.close(segment)
 
-    def _abandon(self, unit: Segment, event_id: str | None) -> None:
+    def _abandon(self, segment: Segment, event_id: str | None) -> None:
         """End a model call whose aggregate does not come."""
-        piece = self._unfinished(unit, event_id)
-        if piece is not None:
-            self._cut.append(piece)
-        if unit.call is not None:
-            self._lanes.tell(unit, unit.call.cut())
-        self._lanes.close(unit)
+        unfinished = self._unfinished_call(segment, event_id)
+        if unfinished is not None:
+            self._unfinished.append(unfinished)
+        if segment.call is not None:
+            self._interleaver.emit(segment, segment.call.abort_calls())
+        self._interleaver.close(segment)
 
-    def _unfinished(self, unit: Segment, event_id: str | None) -> Unfinished | None:
-        call = unit.call
-        if call is None or not call.told:
+    def _unfinished_call(
+        self, segment: Segment, event_id: str | None
+    ) -> UnfinishedModelCall | None:
+        call = segment.call
+        if call is None or not call.blocks:
             return None
-        ahead_of = self._lanes.overtaken_by(unit) or event_id
-        return Unfinished(unit.lane[1], unit.lane[0], call.texts(), call.unmade(), ahead_of)
+        return UnfinishedModelCall(
+            segment.speaker.agent,
+            segment.speaker.branch,
+            call.texts(),
+            call.incomplete_calls(),
+            self._interleaver.overtaken_by(segment) or event_id,
+        )
 
-    def _failed(self, event: Event, lane: Lane, code: str) -> list[Signal]:
-        """A model's own error counts at once; that of a node only if the run did not go on.
+    def _failed(self, event: Event, speaker: Speaker, code: str) -> list[Signal]:
+        """A model's own error counts at once; that of a node only if the run did not continue.
 
-        ADK: a node that raises leaves an error event before it is tried again, and so does a
-        tool whose failure a plugin then answers.
+        ADK: a node that raises leaves an error event before it is retried, and so does a tool
+        whose failure a plugin then answers.
         """
-        path = text(attribute(event, "node_info"), "path") or f"{lane[0]}/{lane[1]}"
+        path = text(attribute(event, "node_info"), "path") or f"{speaker.branch}/{speaker.agent}"
         if not is_failure(code) or code == ABORTED:
-            if lane[1] != "user":
+            if speaker.agent != "user":
                 self._failures = {
                     at: failure
                     for at, failure in self._failures.items()

@@ -192,8 +192,10 @@ def _message_of(log: ChatLog, row: ApprovalRow) -> str | None:
     """The message that holds the question."""
     for exchange in reversed(log.exchanges):
         if exchange.invocation == row.key.invocation:
-            states = log.rebuild(exchange).gate.calls.values()
-            if any(s.ask is not None and s.ask.approval_id == row.approval_id for s in states):
+            states = log.rebuild(exchange).buffer.calls.values()
+            if any(
+                s.request is not None and s.request.approval_id == row.approval_id for s in states
+            ):
                 return exchange.message_id
     return None
 

@@ -118,10 +118,10 @@ def going_on(
     outputs = _gated_outputs(plan)
     answers = _shown_outputs(plan)
     known = [answer for answer in answers if answer.outcome is not CONNECTED]
-    rebuilt.turns[-1].chunks.extend(rebuilt.gate.feed_all(known))
+    rebuilt.turns[-1].chunks.extend(rebuilt.buffer.feed_all(known))
     # The page keeps the provider's answer to itself: its part says only that it is there.
     connected = [answer for answer in answers if answer.outcome is CONNECTED]
-    opening = [*_late(log, plan), *rebuilt.gate.feed_all(connected)]
+    opening = [*_late(log, plan), *rebuilt.buffer.feed_all(connected)]
     return TurnSetup(key, stamp, release, rebuilt, client_outputs=outputs, opening=opening)
 
 
@@ -136,7 +136,7 @@ def outputs_of(plan: ContinueExchange) -> list[Reply]:
             invocation=plan.exchange.exchange.invocation,
         )
         for state in _with_outputs(plan)
-        if state.ask is None
+        if state.request is None
     ]
 
 
@@ -144,7 +144,7 @@ def _gated_outputs(plan: ContinueExchange) -> dict[str, dict[str, Any]]:
     return {
         state.call.id_in_adk: _response(plan, state)
         for state in _with_outputs(plan)
-        if state.ask is not None
+        if state.request is not None
     }
 
 
@@ -167,7 +167,7 @@ def _late(log: ChatLog, plan: ContinueExchange) -> list[BaseChunk]:
 
 
 def _with_outputs(plan: ContinueExchange) -> list[CallState]:
-    calls = plan.exchange.gate.calls.values()
+    calls = plan.exchange.buffer.calls.values()
     return [state for state in calls if state.call.id in plan.outputs and state.outcome is None]
 
 

@@ -92,7 +92,7 @@ async def prepare_turn(parts: EngineResources, setup: TurnSetup) -> RunningTurn:
             ReaderBackpressure(parts.options.reader_backlog, parts.options.reader_patience)
         ),
     )
-    gate = continues.gate if continues else open_release_buffer(stamp.release, stamp.style)
+    gate = continues.buffer if continues else open_release_buffer(stamp.release, stamp.style)
     turn = RunningTurn(
         key=setup.key,
         stamp=stamp,
@@ -211,9 +211,9 @@ class StartTurn:
         stamp = stamp_of(exchange.exchange)
         await self._parts.ledger.mark_unknown(chat, owners_alive=self._parts.turns.owners())
         await self._parts.closing.close(
-            chat, exchange.gate, exchange.exchange.invocation, stamp, reason="it was superseded."
+            chat, exchange.buffer, exchange.exchange.invocation, stamp, reason="it was superseded."
         )
-        return await self._parts.closing.cards(chat, exchange.gate, exchange.exchange.message_id)
+        return await self._parts.closing.cards(chat, exchange.buffer, exchange.exchange.message_id)
 
     async def _rewind(self, chat: ChatKey, rewound: Sequence[Exchange]) -> None:
         log = await self._parts.chat_log(chat)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.exchanges import notes
+from sluicegate.core.events import notes_of
 from sluicegate.core.history import for_reader
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.wire.chunks import (
@@ -33,7 +33,7 @@ NOTHING_TO_DO: Final = "Nothing in this chat waits for that answer; load the cha
 def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> TurnReader:
     """Something is still open: announce what the browser may run, else say so (A3, T4)."""
     exchange = plan.exchange
-    calls = exchange.gate.calls
+    calls = exchange.buffer.calls
     if plan.repeats and not plan.decisions and not _are_posted(plan, waiting):
         return repeated(plan, major=major)
     runnable = [call_id for call_id in waiting if _awaits_word(plan, calls[call_id])]
@@ -43,8 +43,8 @@ def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> 
         sentence = f"Your answer is noted; still waiting for: {names}."
         return refusal(exchange.exchange.message_id, sentence, major=major)
     for call_id in runnable:
-        head.extend(exchange.gate.announce_again(call_id))
-    head.extend(exchange.gate.pause())
+        head.extend(exchange.buffer.announce_again(call_id))
+    head.extend(exchange.buffer.pause())
     head.append(FinishChunk(finish_reason="tool-calls", message_metadata=exchange.metadata))
     return TurnReader(head, None, major=major)
 
@@ -52,7 +52,7 @@ def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> 
 def _are_posted(plan: ContinueExchange, waiting: Sequence[str]) -> bool:
     """Whether the page knows of a call that waits; in style confirmation by its card alone."""
     names = {part.tool_call_id for part in plan.posted.parts}
-    asks = (plan.exchange.gate.calls[call_id].ask for call_id in waiting)
+    asks = (plan.exchange.buffer.calls[call_id].request for call_id in waiting)
     cards = {ask.approval_id for ask in asks if ask is not None}
     return not names.isdisjoint({*waiting, *cards})
 
@@ -60,7 +60,7 @@ def _are_posted(plan: ContinueExchange, waiting: Sequence[str]) -> bool:
 def _awaits_word(plan: ContinueExchange, state: CallState) -> bool:
     """Whether the page said yes to a call of its own and was not yet told to run it."""
     answered = {decision.request.approval_id for decision in plan.decisions} | set(plan.repeats)
-    if not state.is_approved or state.ask is None or state.ask.approval_id not in answered:
+    if not state.is_approved or state.request is None or state.request.approval_id not in answered:
         return False
     posted = (part for part in plan.posted.parts if part.tool_call_id == state.call.id)
     return all(part.state == "approval-responded" for part in posted)
@@ -96,13 +96,15 @@ def was_told(plan: ContinueExchange, known: Collection[str]) -> bool:
     if not now.is_unfinished:
         return True
     asks_again = any(turn.id not in known for turn in now.turns) and now.is_waiting
-    return asks_again and all(s.waits or s.outcome is not None for s in now.gate.calls.values())
+    return asks_again and all(
+        s.is_waiting or s.outcome is not None for s in now.buffer.calls.values()
+    )
 
 
 def has_ended(plan: ContinueExchange) -> bool:
     """Whether a live model has said all it had to say, as far as the log tells."""
     events = plan.exchange.exchange.events
-    if plan.exchange.is_waiting or not notes(events[-1]).get("live"):
+    if plan.exchange.is_waiting or not notes_of(events[-1]).get("live"):
         return True
     for event in reversed(events):
         if event.turn_complete or event.interrupted:

@@ -19,7 +19,7 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
 from sluicegate.adk_private import invocation_of, request_confirmation
-from sluicegate.core.ledger_overlay import shown_answer
+from sluicegate.core.ledger_overlay import shown_decision
 from sluicegate.engine.files.result_files import as_object
 from sluicegate.engine.guard.claims import ToolCall
 from sluicegate.engine.guard.guard import ApprovalGuard
@@ -128,7 +128,7 @@ class PendingApprovals:
         for row in self._rows.values():
             if row.state != "requested" and row.approval_id not in self._reported:
                 self._reported.add(row.approval_id)
-                _, reason = shown_answer(row)
+                _, reason = shown_decision(row)
                 end = _ENDS.get(row.state, "approved")
                 self._context.outbox.send(ApprovalFrame(row.approval_id, end, reason))
 

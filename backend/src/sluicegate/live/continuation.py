@@ -97,9 +97,9 @@ class LiveContinuation:
         confirmed = {
             reply.id: reply.response.get("confirmed") is True for group in groups for reply in group
         }
-        for state in plan.exchange.gate.calls.values():
-            if state.ask is not None:
-                is_confirmed = confirmed.get(state.ask.confirmation_id, False)
+        for state in plan.exchange.buffer.calls.values():
+            if state.request is not None:
+                is_confirmed = confirmed.get(state.request.confirmation_id, False)
                 self._pending.resolve(state.call.id_in_adk, confirmed=is_confirmed)
         await context.parts.chats.touch(context.chat, title=None)
         return reader
@@ -112,7 +112,7 @@ class LiveContinuation:
         closer = OpenCallCloser(parts.ledger, run.log, parts.survey.terms)
         signals = await closer.close(
             context.chat,
-            rebuilt.gate,
+            rebuilt.buffer,
             run.invocation,
             stamp_of(rebuilt.exchange),
             reason="it was superseded.",
@@ -120,7 +120,7 @@ class LiveContinuation:
         results = _silent_results(rebuilt, signals)
         if results.parts:
             run.send_results(results)
-        cards = await closer.cards(context.chat, rebuilt.gate, exchange.message)
+        cards = await closer.cards(context.chat, rebuilt.buffer, exchange.message)
         self._queue.drop(exchange)
         return cards
 
@@ -130,7 +130,7 @@ def _silent_results(rebuilt: RebuiltExchange, signals: Sequence[Signal]) -> type
     parts: list[types.Part] = []
     for signal in signals:
         if isinstance(signal, Settled):
-            call = rebuilt.gate.calls[signal.call_id].call
+            call = rebuilt.buffer.calls[signal.call_id].call
             response = types.FunctionResponse(
                 id=call.id_in_adk,
                 name=call.name,

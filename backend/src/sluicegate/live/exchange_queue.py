@@ -13,11 +13,10 @@ import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sluicegate.core.exchanges import notes
+from sluicegate.core.events import notes_of
 from sluicegate.core.history import rebuild
 from sluicegate.core.keys import TurnKey
-from sluicegate.core.release.base import NOT_FINISHED
-from sluicegate.core.signals import Settled
+from sluicegate.core.signals import NOT_FINISHED, Settled
 from sluicegate.engine.failures import describe
 from sluicegate.engine.start_turn import TurnSetup, prepare_turn
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
@@ -167,7 +166,9 @@ class ExchangeQueue:
         """Rebuild an exchange from its published turns."""
         stored = next(e for e in log.exchanges if e.message_id == exchange.message)
         unpublished = {turn.stamp.turn for turn in exchange.unpublished}
-        events = [event for event in stored.events if notes(event).get("turn") not in unpublished]
+        events = [
+            event for event in stored.events if notes_of(event).get("turn") not in unpublished
+        ]
         parts = self._context.parts
         files_url = parts.files_url(self._context.chat)
         return rebuild(replace(stored, events=events), log.rows, parts.survey, files_url=files_url)
@@ -296,5 +297,5 @@ def _cancelled_calls(turn: RunningTurn) -> list[Closed]:
     return [
         Closed(state, {"error": NOT_FINISHED.text}, note, was_unanswered=False)
         for state in turn.gate.calls.values()
-        if state.outcome is None and state.ask is None and not state.is_client_side
+        if state.outcome is None and state.request is None and not state.is_client_side
     ]

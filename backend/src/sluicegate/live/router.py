@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.genai import types
 
 from sluicegate.core.emission_order import EmissionOrder
-from sluicegate.core.events import CONFIRMATION, CREDENTIAL
-from sluicegate.core.exchanges import notes, transcript
+from sluicegate.core.events import CONFIRMATION, CREDENTIAL, notes_of, transcript
 from sluicegate.engine.start_turn import title_of
 from sluicegate.wire.live_frames import InterruptedFrame, TranscriptFrame, TurnCompleteFrame
 
@@ -85,7 +84,7 @@ class EventRouter:
     def route(self, event: Event) -> EmissionOrder:
         """Route and stamp an event that is about to be stored; return the order of its turn."""
         # An event that has a stamp was created here and is not published.
-        exchange = None if "message" in notes(event) else self._exchange_of(event)
+        exchange = None if "message" in notes_of(event) else self._exchange_of(event)
         if exchange is None:
             self._routes.append((event.id, Route()))
             return _NO_ORDER

@@ -14,8 +14,9 @@ from google.adk.live.live_request_queue import LiveRequestQueue
 from google.genai import types
 
 from sluicegate.adk_private import append_event, background_tasks
-from sluicegate.core.exchanges import ASIDE, METADATA_KEY
-from sluicegate.core.release.base import NOT_FINISHED
+from sluicegate.core.events import METADATA_KEY
+from sluicegate.core.exchanges import ASIDE
+from sluicegate.core.signals import NOT_FINISHED
 from sluicegate.engine.guard.recovery import Outcomes
 from sluicegate.engine.turn.runner import TELEMETRY
 from sluicegate.engine.turn.session_log import SessionLog

@@ -256,7 +256,7 @@ class LiveRunSupervisor:
                 turn, last.exchange.release, spoken=False, phase="waiting", is_earlier=True
             )
             self.current.queue.exchanges.append(earlier)
-            requests = [state.ask for state in last.open_calls if state.ask is not None]
+            requests = [state.request for state in last.open_calls if state.request is not None]
             self._watch_approvals({request.approval_id for request in requests})
         await self.current.start()
 

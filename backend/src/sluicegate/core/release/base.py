@@ -1,4 +1,4 @@
-"""The steps of the message on the wire: at most one is open, the last one is never a trap (T5)."""
+"""The part that all release policies share: calls, their chunks, and the steps of the message."""
 
 from __future__ import annotations
 
@@ -14,25 +14,28 @@ from sluicegate.core.calls import (
     start_chunk,
 )
 from sluicegate.core.signals import (
+    NOT_FINISHED,
     Answered,
     ApprovalRequest,
     ApprovalRequested,
+    ImmediateSignal,
     InputAvailable,
-    InputStreamed,
+    InputDelta,
+    InputStarted,
     Outcome,
-    ResultChunk,
+    ResultSignal,
     Settled,
     Signal,
     StepFinished,
     StepStarted,
-    TextChunk,
-    UnheldChunk,
+    TextSignal,
 )
 from sluicegate.wire.chunks import (
     BaseChunk,
     FinishStepChunk,
     StartStepChunk,
     ToolApprovalResponseChunk,
+    ToolInputDeltaChunk,
     ToolOutputAvailableChunk,
     ToolOutputDeniedChunk,
 )
@@ -40,122 +43,125 @@ from sluicegate.wire.chunks import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+ApprovalStyle = Literal["call", "confirmation"]
+"""The tool part that carries an approval request: the call's own, or one of its own."""
+
 
 class StepWriter:
-    """Writes ``start-step`` and ``finish-step`` and knows what stands in the last step."""
+    """Writes ``start-step`` and ``finish-step``; at most one step is open (T5)."""
 
     def __init__(self) -> None:
-        self.is_open = False
+        self._is_open = False
         self._announced: set[str] = set()
+        """Calls whose tool part is in the last step."""
         self._finished: set[str] = set()
+        """Those of them that have their final output."""
 
-    def begin(self) -> list[BaseChunk]:
+    def open(self) -> list[BaseChunk]:
         """Open a step unless one is open."""
-        if self.is_open:
+        if self._is_open:
             return []
-        self.is_open = True
-        self._announced.clear()
-        self._finished.clear()
+        self._is_open = True
+        self.reset()
         return [StartStepChunk()]
 
     def close(self) -> list[BaseChunk]:
         """Close the open step, if any."""
-        if not self.is_open:
+        if not self._is_open:
             return []
-        self.is_open = False
+        self._is_open = False
         return [FinishStepChunk()]
 
-    def renew(self) -> list[BaseChunk]:
-        """Close the open step, if any, and open the next."""
-        return [*self.close(), *self.begin()]
+    def next(self) -> list[BaseChunk]:
+        """Close the open step, if any, and open another."""
+        return [*self.close(), *self.open()]
 
-    def taken_back(self) -> None:
-        """``reset-step`` was written: the open step is empty again."""
+    def reset(self) -> None:
+        """Forget the tool parts of the step: it is empty."""
         self._announced.clear()
         self._finished.clear()
 
-    def announced(self, call_id: str) -> None:
-        """A tool part was pushed into the open step."""
+    def announce(self, call_id: str) -> None:
+        """Note that the tool part of a call is in the open step."""
         self._announced.add(call_id)
 
-    def has_announced(self, call_id: str) -> bool:
-        """Whether the tool part of that call stands in the last step."""
-        return call_id in self._announced
-
-    def finished(self, call_id: str) -> None:
-        """A server tool has its final output; it counts only where its part stands (T5)."""
+    def finish(self, call_id: str) -> None:
+        """Note the final output of a server tool; it counts where its part is (T5)."""
         if call_id in self._announced:
             self._finished.add(call_id)
 
-    def seal(self) -> list[BaseChunk]:
-        """Close the last step of a message that waits for nobody (T5, S2-R47)."""
-        if not self._finished:
-            return self.close()
-        return [*self.renew(), *self.close()]
+    def close_last(self) -> list[BaseChunk]:
+        """Close the last step of a message that waits for nothing (T5, S2-R47).
 
-
-ApprovalStyle = Literal["call", "confirmation"]
-NOT_FINISHED = Outcome("error", text="This call did not finish.")
+        A finished tool in the last step would make the client send the message again, so an empty
+        step follows.
+        """
+        return [*self.next(), *self.close()] if self._finished else self.close()
 
 
 class ReleaseBuffer(ABC):
-    """The shared part of the releases: the calls, their chunks, the steps."""
+    """Turns the signals of an exchange into chunks, as soon as the release policy allows."""
 
     def __init__(self, style: ApprovalStyle) -> None:
         self.style = style
         self.calls: dict[str, CallState] = {}
+        """The calls of the exchange by the wire's id, in call order."""
         self._step = StepWriter()
         self._streamed: set[str] = set()
+        """Calls whose arguments were streamed to the client."""
 
     @property
     def is_waiting(self) -> bool:
         """Whether the exchange waits for an approval or a browser's output."""
-        return any(state.waits for state in self.calls.values())
+        return any(state.is_waiting for state in self.calls.values())
 
     @property
     def held_bytes(self) -> int:
-        """Roughly what is held back, in bytes (S2-R27)."""
+        """The approximate size of the held output in bytes (S2-R27)."""
         return 0
 
     def feed_all(self, signals: Sequence[Signal]) -> list[BaseChunk]:
-        """Feed signals in order; return what may be shown now."""
+        """Feed signals in order; return the chunks that may be shown now."""
         return [chunk for signal in signals for chunk in self.feed(signal)]
 
     def feed(self, signal: Signal) -> list[BaseChunk]:
-        """Take one signal; return what may be shown now."""
+        """Take one signal; return the chunks that may be shown now."""
         match signal:
-            case TextChunk(chunk=chunk):
-                return self._speech(chunk)
-            case UnheldChunk(chunk=chunk):
-                return self._neutral(chunk)
-            case InputStreamed():
-                return self._input_streamed(signal)
-            case ResultChunk(chunk=chunk):
-                return self._produced(chunk)
+            case TextSignal(chunk=chunk):
+                return self._text(chunk)
+            case ImmediateSignal(chunk=chunk):
+                return self._immediate(chunk)
+            case InputDelta(call_id=call_id, delta=delta):
+                chunk = ToolInputDeltaChunk(tool_call_id=call_id, input_text_delta=delta)
+                return self._input_streamed(call_id, chunk)
+            case InputStarted(call=call):
+                return self._input_streamed(call.id, start_chunk(call))
+            case ResultSignal(chunk=chunk):
+                return self._result(chunk)
             case StepStarted():
-                return self._step_began()
+                return self._step_started()
             case StepFinished():
-                return self._step_ended()
+                return self._step_finished()
             case _:
-                return self._call_signal(signal)
+                return self._feed_call(signal)
 
-    def _call_signal(self, signal: Signal) -> list[BaseChunk]:
+    def _feed_call(self, signal: Signal) -> list[BaseChunk]:
         match signal:
             case InputAvailable(call=call):
                 state = self.calls.setdefault(call.id, CallState(call))
-                return self._called(state)
-            case ApprovalRequested(ask=ask) if ask.call_id in self.calls:
-                state = self.calls[ask.call_id]
-                if state.ask is not None:
+                return self._input_available(state)
+            case ApprovalRequested(request=request) if request.call_id in self.calls:
+                state = self.calls[request.call_id]
+                if state.request is not None:
                     return []
-                state.ask = ask
-                if ask.automatic:
-                    state.answer = Answered(ask.call_id, ask.approval_id, approved=True)
-                return self._asked(state)
+                state.request = request
+                if request.automatic:
+                    state.answer = Answered(request.call_id, request.approval_id, approved=True)
+                return self._approval_requested(state)
             case Settled(call_id=call_id) if call_id in self.calls:
                 return self._settle(self.calls[call_id], signal)
             case Answered(call_id=call_id) if call_id in self.calls:
-                return self._answered(self.calls[call_id], signal)
+                return self._answer(self.calls[call_id], signal)
             case _:
                 return []
 
@@ -167,11 +173,11 @@ class ReleaseBuffer(ABC):
         state.outcome = signal.outcome
         return self._settled(state)
 
-    def _answered(self, state: CallState, answer: Answered) -> list[BaseChunk]:
-        """What the one who answered knows already; shown to others by a rebuild."""
+    def _answer(self, state: CallState, answer: Answered) -> list[BaseChunk]:
+        """Show an answer; only rebuilt messages feed answers, since their sender has them."""
         if answer.approval_id is None:
-            return self._given(state, answer)
-        if state.answer is not None or state.ask is None:
+            return self._client_output(state, answer)
+        if state.answer is not None or state.request is None:
             return []
         state.answer = answer
         return [
@@ -180,59 +186,58 @@ class ReleaseBuffer(ABC):
             )
         ]
 
-    def _given(self, state: CallState, answer: Answered) -> list[BaseChunk]:
-        """The browser's own output, which it need not be told."""
+    def _client_output(self, state: CallState, answer: Answered) -> list[BaseChunk]:
         if state.outcome is not None:
             return []
-        if state.ask is None:
+        if state.request is None:
             state.answer = answer
         state.outcome = answer.outcome or Outcome("output")
         state.shown = True
         chunks: list[BaseChunk] = []
         if not state.announced:
-            chunks = [*self._step.begin(), *self._announce(state), *self._step.close()]
-        # An answer that adds nothing after it would be asked for again and again (T4).
-        self._step.finished(state.call.id)
+            chunks = [*self._step.open(), *self._announce(state), *self._step.close()]
+        # If nothing followed in another step, the client would send the message again (T4).
+        self._step.finish(state.call.id)
         return [*chunks, outcome_chunk(state.call.id, state.outcome)]
 
     def announce_again(self, call_id: str) -> list[BaseChunk]:
-        """The call a browser may run now that a person said yes (the exception to T9)."""
+        """Announce an approved call that a browser may run now (the exception to T9)."""
         state = self.calls[call_id]
         if state.announced:
             return [input_chunk(state.call, provider_executed=False)]
-        return [*self._step.begin(), *self._announce(state)]
+        return [*self._step.open(), *self._announce(state)]
 
     @abstractmethod
     def pause(self) -> list[BaseChunk]:
-        """End a turn that waits: what is held stays held."""
+        """End a turn that waits: held output stays held."""
 
     @abstractmethod
     def finish(self) -> list[BaseChunk]:
-        """End the exchange: everything held is released, open calls are closed (D3, D7)."""
+        """End the exchange: flush held output, close open calls (D3, D7)."""
 
     @abstractmethod
-    def _speech(self, chunk: BaseChunk) -> list[BaseChunk]: ...
+    def _text(self, chunk: BaseChunk) -> list[BaseChunk]: ...
 
     @abstractmethod
-    def _neutral(self, chunk: BaseChunk) -> list[BaseChunk]: ...
+    def _immediate(self, chunk: BaseChunk) -> list[BaseChunk]: ...
 
     @abstractmethod
-    def _input_streamed(self, signal: InputStreamed) -> list[BaseChunk]: ...
+    def _result(self, chunk: BaseChunk) -> list[BaseChunk]: ...
 
     @abstractmethod
-    def _produced(self, chunk: BaseChunk) -> list[BaseChunk]: ...
+    def _input_streamed(self, call_id: str, chunk: BaseChunk) -> list[BaseChunk]: ...
 
     @abstractmethod
-    def _step_began(self) -> list[BaseChunk]: ...
+    def _step_started(self) -> list[BaseChunk]: ...
 
     @abstractmethod
-    def _step_ended(self) -> list[BaseChunk]: ...
+    def _step_finished(self) -> list[BaseChunk]: ...
 
     @abstractmethod
-    def _called(self, state: CallState) -> list[BaseChunk]: ...
+    def _input_available(self, state: CallState) -> list[BaseChunk]: ...
 
     @abstractmethod
-    def _asked(self, state: CallState) -> list[BaseChunk]: ...
+    def _approval_requested(self, state: CallState) -> list[BaseChunk]: ...
 
     @abstractmethod
     def _settled(self, state: CallState) -> list[BaseChunk]: ...
@@ -241,45 +246,43 @@ class ReleaseBuffer(ABC):
     def _progress(self, state: CallState, outcome: Outcome) -> list[BaseChunk]: ...
 
     def _announce(self, state: CallState) -> list[BaseChunk]:
-        """The input of a call, in the step that is open."""
+        """The tool part of a call, in the open step."""
         chunks: list[BaseChunk] = []
         if state.call.id not in self._streamed:
-            chunks.append(
-                start_chunk(state.call, provider_executed=state.call.facts.kind == "free")
-            )
+            chunks.append(start_chunk(state.call))
         state.announced = True
-        self._step.announced(state.call.id)
-        return [*chunks, input_chunk(state.call, provider_executed=state.runs_unasked)]
+        self._step.announce(state.call.id)
+        return [*chunks, input_chunk(state.call, provider_executed=state.is_provider_executed)]
 
     def _request(self, state: CallState) -> list[BaseChunk]:
         """The approval request of a call, in the step that holds its part (S2-R03)."""
-        ask = state.ask
-        if ask is None:
+        request = state.request
+        if request is None:
             return []
-        if ask.automatic:
-            return self._remembered(state, ask)
+        if request.automatic:
+            return self._granted_request(state, request)
         chunks: list[BaseChunk] = []
         part_id = state.call.id
         if self.style == "confirmation":
-            part_id = ask.approval_id
-            chunks = confirmation_chunks(state.call, ask)
-            self._step.announced(part_id)
+            part_id = request.approval_id
+            chunks = confirmation_chunks(state.call, request)
+            self._step.announce(part_id)
         elif not state.announced:
             chunks = self._announce(state)
-        return [*chunks, request_chunk(state.call, ask, part_id)]
+        return [*chunks, request_chunk(state.call, request, part_id)]
 
-    def _remembered(self, state: CallState, ask: ApprovalRequest) -> list[BaseChunk]:
-        """A question that was answered before it was asked (A8); no card of its own for it."""
+    def _granted_request(self, state: CallState, request: ApprovalRequest) -> list[BaseChunk]:
+        """A request that a grant has approved, with its response (A8); it has no own part."""
         if self.style == "confirmation":
             return []
         announced = [] if state.announced else self._announce(state)
-        answer = ToolApprovalResponseChunk(approval_id=ask.approval_id, approved=True)
-        return [*announced, request_chunk(state.call, ask, state.call.id), answer]
+        response = ToolApprovalResponseChunk(approval_id=request.approval_id, approved=True)
+        return [*announced, request_chunk(state.call, request, state.call.id), response]
 
     def _show_outcome(self, state: CallState) -> list[BaseChunk]:
-        """The final outcome of a call whose part stands in the message (T8)."""
+        """The final outcome of a call whose part is in the message (T8)."""
         state.shown = True
-        self._step.finished(state.call.id)
+        self._step.finish(state.call.id)
         return [outcome_chunk(state.call.id, state.outcome or NOT_FINISHED)]
 
     def _show_original(self, state: CallState) -> list[BaseChunk]:
@@ -289,16 +292,16 @@ class ReleaseBuffer(ABC):
             outcome = Outcome("error", text=outcome.text)
         announced = self._announce(state)
         state.shown = True
-        self._step.finished(state.call.id)
+        self._step.finish(state.call.id)
         return [*announced, outcome_chunk(state.call.id, outcome)]
 
     def _close_confirmation(self, state: CallState) -> list[BaseChunk]:
         """Style ``confirmation``: the end of the part that carries the approval."""
-        if state.ask is None or state.closed:
+        if state.request is None or state.closed:
             return []
         state.closed = True
-        part_id = state.ask.approval_id
-        self._step.finished(part_id)
+        part_id = state.request.approval_id
+        self._step.finish(part_id)
         if state.outcome is not None and state.outcome.kind == "denied":
             return [ToolOutputDeniedChunk(tool_call_id=part_id)]
         return [ToolOutputAvailableChunk(tool_call_id=part_id, output={"confirmed": True})]

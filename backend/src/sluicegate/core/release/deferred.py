@@ -1,4 +1,4 @@
-"""Releases ``deferred`` and ``preview``: text and results wait for the last approval (S2)."""
+"""Release policies ``deferred`` and ``preview``: output waits for the last approval (S2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.core.calls import progress_chunk
 from sluicegate.core.release.base import ApprovalStyle, ReleaseBuffer
-from sluicegate.core.signals import InputStreamed, Outcome
+from sluicegate.core.signals import Outcome
 from sluicegate.wire.chunks import BaseChunk, DataChunk, ResetStepChunk, TextDeltaChunk
 from sluicegate.wire.encoding import to_json
 
@@ -26,98 +26,108 @@ class CallBatch:
 
     @property
     def is_ready(self) -> bool:
-        """Whether each call has settled, asked or is client-side."""
+        """Whether each call has settled, needs approval or is client-side."""
         return self.is_complete and all(
-            state.ask is not None or state.outcome is not None or state.call.facts.kind == "client"
+            state.request is not None
+            or state.outcome is not None
+            or state.call.facts.kind == "client"
             for state in self.calls
         )
 
 
 class DeferredBuffer(ReleaseBuffer):
-    """Holds text and results until the exchange ends; ``preview`` shows text while it may (D4)."""
+    """Holds text and results until the exchange ends.
+
+    With ``preview`` it shows text at once and retracts it with ``reset-step`` when a call comes
+    (D4).
+    """
 
     def __init__(self, style: ApprovalStyle) -> None:
         super().__init__(style)
         self.preview = False
-        self._held_speech: list[BaseChunk] = []
-        self._own_speech: list[BaseChunk] = []
-        self._shows_speech = False
-        self._step_record: list[BaseChunk] = []
-        self._products: list[BaseChunk] = []
+        self._earlier_text: list[BaseChunk] = []
+        """Text of earlier model calls."""
+        self._current_text: list[BaseChunk] = []
+        """Text of the current model call."""
+        self._shows_text = False
+        """Whether the text is shown and may still be retracted."""
+        self._step_chunks: list[BaseChunk] = []
+        """Chunks of the open step that stay when its text is retracted."""
+        self._results: list[BaseChunk] = []
         self._batches: list[CallBatch] = []
-        self._model_speaks = False
-        self._held = 0
+        self._in_model_call = False
+        self._held_bytes = 0
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of the text and results held back, as they would stand on the wire."""
-        return self._held
+        """Bytes of the held text and results, as they would be on the wire."""
+        return self._held_bytes
 
     def pause(self) -> list[BaseChunk]:
         """Close the step; text and results stay held."""
-        self._model_speaks = False
-        return [*self._take_back(), *self._announce_ready(), *self._step.close()]
+        self._in_model_call = False
+        return [*self._retract_text(), *self._announce_ready(), *self._step.close()]
 
     def finish(self) -> list[BaseChunk]:
-        """Release all that is held, in the order of D3, then close the last step (T5)."""
-        self._model_speaks = False
+        """Flush everything in the order of D3, then close the last step (T5)."""
+        self._in_model_call = False
         chunks: list[BaseChunk] = []
         for batch in self._batches:
             if not batch.is_announced:
                 chunks.extend(self._announce_batch(batch))
-        chunks.extend(self._release_speech())
-        chunks.extend(self._release_originals())
+        chunks.extend(self._flush_text())
+        chunks.extend(self._flush_originals())
         for state in self.calls.values():
             if not state.shown:
-                chunks.extend([*self._step.begin(), *self._show_outcome(state)])
-        for product in self._products:
-            chunks.extend([*self._step.begin(), product])
-        self._products = []
-        self._held = 0
-        return [*chunks, *self._step.seal()]
+                chunks.extend([*self._step.open(), *self._show_outcome(state)])
+        for result in self._results:
+            chunks.extend([*self._step.open(), result])
+        self._results = []
+        self._held_bytes = 0
+        return [*chunks, *self._step.close_last()]
 
-    def _speech(self, chunk: BaseChunk) -> list[BaseChunk]:
-        self._own_speech.append(chunk)
-        self._held += len(to_json(chunk))
+    def _text(self, chunk: BaseChunk) -> list[BaseChunk]:
+        self._current_text.append(chunk)
+        self._held_bytes += len(to_json(chunk))
         if not self.preview:
             return []
-        if self._shows_speech:
+        if self._shows_text:
             return [chunk]
-        self._shows_speech = True
-        return [*self._step.begin(), *_joined([*self._held_speech, *self._own_speech])]
+        self._shows_text = True
+        return [*self._step.open(), *_joined([*self._earlier_text, *self._current_text])]
 
-    def _neutral(self, chunk: BaseChunk) -> list[BaseChunk]:
+    def _immediate(self, chunk: BaseChunk) -> list[BaseChunk]:
         if isinstance(chunk, DataChunk) and chunk.transient:
             return [chunk]
-        taken_back = self._take_back()
-        self._step_record.append(chunk)
-        return [*taken_back, *self._step.begin(), chunk]
+        retracted = self._retract_text()
+        self._step_chunks.append(chunk)
+        return [*retracted, *self._step.open(), chunk]
 
-    def _produced(self, chunk: BaseChunk) -> list[BaseChunk]:
-        self._held += len(to_json(chunk))
-        self._products.append(chunk)
+    def _result(self, chunk: BaseChunk) -> list[BaseChunk]:
+        self._held_bytes += len(to_json(chunk))
+        self._results.append(chunk)
         return []
 
-    def _input_streamed(self, signal: InputStreamed) -> list[BaseChunk]:
-        return self._take_back()
+    def _input_streamed(self, call_id: str, chunk: BaseChunk) -> list[BaseChunk]:
+        return self._retract_text()
 
-    def _step_began(self) -> list[BaseChunk]:
-        chunks = [*self._take_back(), *self._step.close()]
-        self._held_speech.extend(self._own_speech)
-        self._own_speech = []
-        self._step_record = []
-        self._model_speaks = True
+    def _step_started(self) -> list[BaseChunk]:
+        chunks = [*self._retract_text(), *self._step.close()]
+        self._earlier_text.extend(self._current_text)
+        self._current_text = []
+        self._step_chunks = []
+        self._in_model_call = True
         self._batches.append(CallBatch())
         return chunks
 
-    def _step_ended(self) -> list[BaseChunk]:
-        self._model_speaks = False
+    def _step_finished(self) -> list[BaseChunk]:
+        self._in_model_call = False
         if self._batches:
             self._batches[-1].is_complete = True
         return self._announce_ready()
 
-    def _called(self, state: CallState) -> list[BaseChunk]:
-        chunks = self._take_back()
+    def _input_available(self, state: CallState) -> list[BaseChunk]:
+        chunks = self._retract_text()
         if not self._batches:
             self._batches.append(CallBatch(is_complete=True))
         self._batches[-1].calls.append(state)
@@ -125,12 +135,12 @@ class DeferredBuffer(ReleaseBuffer):
             chunks.append(progress_chunk(state.call, "running"))
         return chunks
 
-    def _asked(self, state: CallState) -> list[BaseChunk]:
+    def _approval_requested(self, state: CallState) -> list[BaseChunk]:
         return self._announce_ready()
 
     def _settled(self, state: CallState) -> list[BaseChunk]:
         outcome = state.outcome or Outcome("output")
-        self._held += len(repr(outcome.output)) + len(outcome.text)
+        self._held_bytes += len(repr(outcome.output)) + len(outcome.text)
         progress = progress_chunk(state.call, "done" if outcome.kind == "output" else "failed")
         return [progress, *self._announce_ready()]
 
@@ -138,7 +148,7 @@ class DeferredBuffer(ReleaseBuffer):
         return [progress_chunk(state.call, "running")]
 
     def _announce_ready(self) -> list[BaseChunk]:
-        if self._model_speaks:
+        if self._in_model_call:
             return []
         chunks: list[BaseChunk] = []
         for batch in self._batches:
@@ -147,21 +157,24 @@ class DeferredBuffer(ReleaseBuffer):
         return chunks
 
     def _announce_batch(self, batch: CallBatch) -> list[BaseChunk]:
-        """First what ran without asking, then, in a step of its own, what waits (D2, S2-R46)."""
+        """First the calls without a request, then, in a step of their own, the others.
+
+        D2, S2-R46.
+        """
         batch.is_announced = True
         if not batch.calls:
             return []
-        chunks = self._take_back()
+        chunks = self._retract_text()
         if batch is not self._batches[-1]:
             chunks.extend(self._step.close())
-        unasked = [s for s in batch.calls if not s.was_asked and not s.is_for_browser]
-        waiting = [s for s in batch.calls if s not in unasked]
-        if unasked:
-            chunks.extend(self._step.begin())
-            for state in unasked:
+        unrequested = [s for s in batch.calls if not s.was_requested and not s.is_for_browser]
+        waiting = [s for s in batch.calls if s not in unrequested]
+        if unrequested:
+            chunks.extend(self._step.open())
+            for state in unrequested:
                 chunks.extend([*self._announce(state), *self._request(state)])
         if waiting:
-            chunks.extend(self._step.renew() if unasked else self._step.begin())
+            chunks.extend(self._step.next() if unrequested else self._step.open())
             chunks.extend(self._announce_waiting(waiting))
         return chunks
 
@@ -171,49 +184,49 @@ class DeferredBuffer(ReleaseBuffer):
             for state in waiting:
                 chunks.extend(self._announce(state))
         for state in waiting:
-            chunks.extend(self._request(state) if state.ask else self._announce_once(state))
+            if state.request is not None:
+                chunks.extend(self._request(state))
+            elif not state.announced:
+                chunks.extend(self._announce(state))
         return chunks
 
-    def _announce_once(self, state: CallState) -> list[BaseChunk]:
-        return [] if state.announced else self._announce(state)
-
-    def _take_back(self) -> list[BaseChunk]:
-        """Preview: the text that is shown goes back behind the gate (D4)."""
-        if not self._shows_speech:
+    def _retract_text(self) -> list[BaseChunk]:
+        """Preview: hold the text again that is shown (D4)."""
+        if not self._shows_text:
             return []
-        self._shows_speech = False
-        self._step.taken_back()
-        return [ResetStepChunk(), *self._step_record]
+        self._shows_text = False
+        self._step.reset()
+        return [ResetStepChunk(), *self._step_chunks]
 
-    def _release_speech(self) -> list[BaseChunk]:
-        speech = [*self._held_speech, *self._own_speech]
-        self._held_speech, self._own_speech = [], []
-        if self._shows_speech:
-            self._shows_speech = False
+    def _flush_text(self) -> list[BaseChunk]:
+        text = [*self._earlier_text, *self._current_text]
+        self._earlier_text, self._current_text = [], []
+        if self._shows_text:
+            self._shows_text = False
             return []
-        return [*self._step.begin(), *_joined(speech)] if speech else []
+        return [*self._step.open(), *_joined(text)] if text else []
 
-    def _release_originals(self) -> list[BaseChunk]:
-        """Style ``confirmation``: a step with each original call, then the closings (D3)."""
+    def _flush_originals(self) -> list[BaseChunk]:
+        """Style ``confirmation``: a step with each original call, then the closed parts (D3)."""
         if self.style == "call":
             return []
-        asked = [s for s in self.calls.values() if s.was_asked and not s.closed]
-        if not asked:
+        requested = [s for s in self.calls.values() if s.was_requested and not s.closed]
+        if not requested:
             return []
-        chunks = self._step.renew()
-        for state in asked:
+        chunks = self._step.next()
+        for state in requested:
             if not state.shown:
                 chunks.extend(self._show_original(state))
-        for state in asked:
+        for state in requested:
             chunks.extend(self._close_confirmation(state))
         return chunks
 
 
-def _joined(speech: list[BaseChunk]) -> list[BaseChunk]:
-    """Text that was held comes in one delta per block: all at once, its pieces tell nothing."""
+def _joined(text: list[BaseChunk]) -> list[BaseChunk]:
+    """Held text with one delta per block, since all of it is flushed at once."""
     joined: list[BaseChunk] = []
     pieces: list[str] = []
-    for chunk, following in zip_longest(speech, speech[1:]):
+    for chunk, following in zip_longest(text, text[1:]):
         if isinstance(chunk, TextDeltaChunk):
             pieces.append(chunk.delta)
             if isinstance(following, TextDeltaChunk) and following.id == chunk.id:

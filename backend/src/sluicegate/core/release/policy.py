@@ -1,4 +1,4 @@
-"""Which gate an exchange goes through."""
+"""The release policies and their buffers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 ReleasePolicy = Literal["deferred", "preview", "progressive"]
 
 
-def open_release_buffer(release: ReleasePolicy, style: ApprovalStyle) -> ReleaseBuffer:
-    """A gate for an exchange; ``preview`` rests as ``deferred`` does and is switched on live."""
-    if release == "progressive":
+def open_release_buffer(policy: ReleasePolicy, style: ApprovalStyle) -> ReleaseBuffer:
+    """Open the buffer of an exchange; for ``preview`` a running turn sets its ``preview``."""
+    if policy == "progressive":
         return ProgressiveBuffer(style)
     return DeferredBuffer(style)

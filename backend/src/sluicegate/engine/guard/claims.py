@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.json_values import hash_arguments, json_safe
-from sluicegate.core.ledger_overlay import UNKNOWN
+from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.engine.guard.recovery import approval, look_up, noted_outcome, with_edits
 from sluicegate.tools.gated import GatedCall, set_approval, terms_of
 
@@ -160,7 +160,7 @@ class ApprovedCalls:
         if current.state == "unknown":
             return await self._recover(call, current)
         if current.state == "executing":
-            return self.outcomes.unrun(call.name, UNKNOWN)
+            return self.outcomes.unrun(call.name, OUTCOME_UNKNOWN)
         return self.outcomes.closed(call.name, current)
 
     def noted(
@@ -222,7 +222,7 @@ class ApprovedCalls:
         if terms.idempotent and await self._may_repeat(call, row):
             self._run(call, row, is_repeated=True)
             return None
-        return self.outcomes.unrun(call.name, UNKNOWN)
+        return self.outcomes.unrun(call.name, OUTCOME_UNKNOWN)
 
     async def _may_repeat(self, call: ToolCall, row: ApprovalRow) -> bool:
         if await self.forbidden(call, row, row.decided_by or "") is not None:

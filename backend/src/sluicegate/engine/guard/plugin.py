@@ -16,9 +16,8 @@ from google.adk.platform.time import get_time
 from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.adk_private import invocation_of
-from sluicegate.core.events import ABORTED, NODE_CONFIRMATION
-from sluicegate.core.exchanges import METADATA_KEY
-from sluicegate.core.ledger_overlay import UNKNOWN, closing_words
+from sluicegate.core.events import ABORTED, METADATA_KEY, NODE_CONFIRMATION
+from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.engine.guard.recovery import STOPPED
 from sluicegate.engine.models.fast_lane import UNOBSERVED
 from sluicegate.engine.models.model_files import is_served
@@ -248,9 +247,9 @@ async def _seal(turn: ApprovalGuard, invocation: str, names: Sequence[str]) -> N
     """Note what it means for calls that the end of the turn has ended them (A5, T8)."""
     # ADK: those that were asked about are among them.
     for row in await turn.asks.close(turn.chat, invocation, names, turn.ledger):
-        approved, sentence = closing_words(row)
+        approved, sentence = closing_sentence(row)
         kind = "error" if approved else "denied"
         turn.outcomes.setdefault(row.key.call, {"kind": kind, "text": sentence})
     for name in names:
-        text = UNKNOWN if name in turn.claims.cut or name in turn.claims else STOPPED
+        text = OUTCOME_UNKNOWN if name in turn.claims.cut or name in turn.claims else STOPPED
         turn.outcomes.setdefault(name, {"kind": "error", "text": text})

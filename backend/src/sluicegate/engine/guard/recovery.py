@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.json_values import json_safe, storable_text
 from sluicegate.core.keys import idempotency_key
-from sluicegate.core.ledger_overlay import UNKNOWN, closing_words
+from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.engine.files.result_files import FILES_KEY, restored
 from sluicegate.tools.gated import Approval
 
@@ -42,7 +42,7 @@ class Outcomes(dict[str, dict[str, str]]):
         outcome = row.outcome
         answer = restored(outcome) if isinstance(outcome, dict) else {"result": outcome}
         if row.state == "failed":
-            self[call_id] = {"kind": "error", "text": str(answer.get("error", UNKNOWN))}
+            self[call_id] = {"kind": "error", "text": str(answer.get("error", OUTCOME_UNKNOWN))}
         return answer
 
     def closed(self, call_id: str, row: ApprovalRow) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Outcomes(dict[str, dict[str, str]]):
             return denied
         if row.state in ("approved", "requested"):
             return self.unrun(call_id, NOT_APPROVED)
-        approved, sentence = closing_words(row)
+        approved, sentence = closing_sentence(row)
         answer = self.unrun(call_id, sentence)
         if not approved:
             self[call_id] = {"kind": "denied", "text": sentence}

@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.core.signals import Speaker
+
 if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.models.llm_response import LlmResponse
     from google.genai import types
 
-    from sluicegate.core.interleaving import Lane
     from sluicegate.stores.streams.base import StreamReader
 
 PIECES: Final = 16
@@ -130,7 +131,7 @@ class LaneCall:
         self._lanes = lanes
         self.first: Event | None = None
         """The event of the first piece, once it has come out of the Runner."""
-        self.lane: Lane = (None, "")
+        self.lane = Speaker(None, "")
         self._may_skip = UNOBSERVED.get()
         self._mark: types.Content | None = None
         self._under_way = 0
@@ -167,7 +168,7 @@ class LaneCall:
         """One of the pieces has come out."""
         self._under_way -= 1
         if self.first is None:
-            self.first, self.lane = event, (event.branch or None, event.author)
+            self.first, self.lane = event, Speaker(event.branch or None, event.author)
         if self._room is not None and self._under_way < UNDER_WAY:
             self._room.set()
 

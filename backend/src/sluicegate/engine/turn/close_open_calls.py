@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Literal
 
-from sluicegate.core.ledger_overlay import closing_words, ended_as, shown_answer
+from sluicegate.core.ledger_overlay import closed_outcome, closing_sentence, shown_decision
 from sluicegate.core.plan import call_key
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
 from sluicegate.engine.failures import describe
@@ -50,17 +50,17 @@ class OpenCallCloser:
         """
         states = [s for s in gate.calls.values() if s.outcome is None and _is_open(s)]
         await self._ledger.expire(chat)
-        await self._ledger.supersede([call_key(chat, s) for s in states if s.ask is not None])
+        await self._ledger.supersede([call_key(chat, s) for s in states if s.request is not None])
         rows = {row.approval_id: row for row in await self._ledger.rows(chat)}
         signals: list[Signal] = []
         closings: list[Closed] = []
         for state in states:
-            row = rows.get(state.ask.approval_id) if state.ask else None
+            row = rows.get(state.request.approval_id) if state.request else None
             row = await self._looked_up(row)
             outcome = _outcome(state, row, reason)
             closings.append(_closed(state, outcome))
             if row is not None:
-                approved, said = shown_answer(row)
+                approved, said = shown_decision(row)
                 signals.append(
                     Answered(state.call.id, row.approval_id, approved=approved, reason=said)
                 )
@@ -80,7 +80,9 @@ class OpenCallCloser:
     ) -> Sequence[BaseChunk]:
         """One transient ``data-approval`` per card that was closed (D7)."""
         rows = {row.approval_id: row for row in await self._ledger.rows(chat)}
-        found = (rows.get(s.ask.approval_id) for s in gate.calls.values() if s.ask is not None)
+        found = (
+            rows.get(s.request.approval_id) for s in gate.calls.values() if s.request is not None
+        )
         return closed_cards([row for row in found if row is not None], message_id)
 
 
@@ -110,22 +112,22 @@ def closed_cards(rows: Sequence[ApprovalRow], message_id: str) -> list[BaseChunk
 
 def _shown_end(row: ApprovalRow) -> str:
     """What the stored message says: the error of a yes that came to nothing, else why."""
-    approved, sentence = closing_words(row)
+    approved, sentence = closing_sentence(row)
     if approved:
         return sentence
-    return shown_answer(row)[1] or sentence
+    return shown_decision(row)[1] or sentence
 
 
 def _is_open(state: CallState) -> bool:
-    return state.ask is not None or state.is_client_side
+    return state.request is not None or state.is_client_side
 
 
 def _outcome(state: CallState, row: ApprovalRow | None, reason: str) -> Outcome:
     """How a call ends that nobody will run any more (T8)."""
     if row is None:
-        kind: Literal["error", "denied"] = "denied" if state.ask is not None else "error"
+        kind: Literal["error", "denied"] = "denied" if state.request is not None else "error"
         return Outcome(kind, text=f"Not run: {reason}")
-    return ended_as(row)
+    return closed_outcome(row)
 
 
 def _closed(state: CallState, outcome: Outcome) -> Closed:

@@ -13,10 +13,14 @@ from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 
 from sluicegate.adk_private import StreamingMode
-from sluicegate.core.events import continued
-from sluicegate.core.exchanges import TurnStamp, notes
+from sluicegate.core.events import continued, notes_of
 from sluicegate.core.finish_metadata import edits_in, metadata
-from sluicegate.core.ledger_overlay import closed_by_end, enriched, remembered_open, with_remembered
+from sluicegate.core.ledger_overlay import (
+    annotated,
+    closing_decision,
+    open_granted_requests,
+    with_granted_requests,
+)
 from sluicegate.core.plan import new_approval
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled, Signal
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
     from google.genai import types
 
+    from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.grammar import Grammar
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.keys import ChatKey, TurnKey
@@ -144,7 +149,7 @@ class RunningTurn:
                     if self.invocation is None:
                         self.invocation = event.invocation_id
                     async with self._telling:
-                        await self._feed(self.translator.feed(event), notes(event))
+                        await self._feed(self.translator.feed(event), notes_of(event))
                     if event.partial:
                         lanes.came_out(event)
         except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
@@ -153,7 +158,7 @@ class RunningTurn:
         try:
             await self._feed(self.translator.end(), {})
             # A call that was cut has no outcome, but its yes stands in the ledger.
-            await self._feed(remembered_open(self.gate, self.turn_gate.remembered), {})
+            await self._feed(open_granted_requests(self.gate, self.turn_gate.remembered), {})
         except StreamFull:
             self.fail(STREAM_FULL)
         if self._model_failed:
@@ -192,9 +197,9 @@ class RunningTurn:
             return
         for part in content.parts or ():
             words, thought = part.text or "", bool(part.thought)
-            if not self.turn_gate.order.lengthen(first.id, words, thought=thought):
+            if not self.turn_gate.order.append_text(first.id, words, thought=thought):
                 self.turn_gate.order.note(continued(first, part))
-            signals = self.translator.lengthen(call.lane, words, thought=thought)
+            signals = self.translator.append_text(call.lane, words, thought=thought)
             if signals is None:
                 signals = self.translator.feed(continued(first, part))
             for signal in signals:
@@ -203,13 +208,13 @@ class RunningTurn:
             self.fail(HELD_TOO_MUCH)
 
     async def _feed(self, signals: Sequence[Signal], note: Mapping[str, Any]) -> None:
-        for found in with_remembered(signals, self.gate, self.turn_gate.remembered):
+        for found in with_granted_requests(signals, self.gate, self.turn_gate.remembered):
             signal = found
-            if isinstance(signal, ApprovalRequested) and not signal.ask.automatic:
+            if isinstance(signal, ApprovalRequested) and not signal.request.automatic:
                 signal = await self._remember(signal)
             elif isinstance(signal, Settled):
-                signal = enriched(signal, {}, note)
-                closed = closed_by_end(signal, self.gate, self.turn_gate.asks.closed)
+                signal = annotated(signal, {}, note)
+                closed = closing_decision(signal, self.gate, self.turn_gate.asks.closed)
                 await self.emit(self.gate.feed_all(closed))
             elif isinstance(signal, Failed):
                 self._model_failed = True
@@ -222,12 +227,12 @@ class RunningTurn:
 
     async def _remember(self, signal: ApprovalRequested) -> Signal:
         """Write the request to the ledger before anybody sees it, and learn its deadline."""
-        state = self.gate.calls.get(signal.ask.call_id)
+        state = self.gate.calls.get(signal.request.call_id)
         if state is None:
             return signal
-        state.ask = signal.ask
+        state.request = signal.request
         approval = new_approval(self.chat, state, ttl=self.approval_ttl(state.call.name))
-        state.ask = None
+        state.request = None
         if state.call.facts.kind == "free":
             self.unforeseen(state.call.name)
         try:
@@ -242,7 +247,7 @@ class RunningTurn:
             return signal
         finally:
             self.turn_gate.asks.written(state.call.id_in_adk)
-        return enriched(signal, {row.approval_id: row for row in rows}, {})
+        return annotated(signal, {row.approval_id: row for row in rows}, {})
 
     def _failed_with(self, error: BaseException | None) -> None:
         if self.failure is not None:

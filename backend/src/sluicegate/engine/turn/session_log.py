@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from google.adk.events.event import Event
 from google.genai import types
 
-from sluicegate.core.exchanges import METADATA_KEY, TurnStamp
+from sluicegate.core.events import METADATA_KEY
 from sluicegate.core.function_responses import Reply
-from sluicegate.core.release.base import NOT_FINISHED
+from sluicegate.core.signals import NOT_FINISHED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
     from sluicegate.core.calls import CallState
+    from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.keys import ChatKey
-    from sluicegate.core.translator import Unfinished
+    from sluicegate.core.translator import UnfinishedModelCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class SessionLog:
         if session is None:
             return
         for closed in closings:
-            ask = closed.state.ask
+            ask = closed.state.request
             if ask is not None and closed.was_unanswered:
                 no: dict[str, object] = {"confirmed": False}
                 reply = Reply(ask.confirmation_id, ask.answer_name, no, ask.branch, invocation)
@@ -85,7 +86,11 @@ class SessionLog:
             await self._append(session, _result(closed, invocation, stamp))
 
     async def append_unfinished(
-        self, chat: ChatKey, pieces: Sequence[Unfinished], invocation: str, stamp: TurnStamp
+        self,
+        chat: ChatKey,
+        pieces: Sequence[UnfinishedModelCall],
+        invocation: str,
+        stamp: TurnStamp,
     ) -> None:
         """Keep what was shown of a model call that never ended (section 7).
 
@@ -128,7 +133,7 @@ def _answer_event(session: Session, group: Sequence[Reply], metadata: dict[str, 
     )
 
 
-def _fragment(piece: Unfinished, invocation: str, stamp: TurnStamp) -> Event:
+def _fragment(piece: UnfinishedModelCall, invocation: str, stamp: TurnStamp) -> Event:
     parts = [
         types.Part(text=text, thought=True if kind == "thought" else None)
         for kind, text in piece.parts
@@ -159,7 +164,7 @@ def _fragment(piece: Unfinished, invocation: str, stamp: TurnStamp) -> Event:
     )
 
 
-def _cut(piece: Unfinished, fragment: Event) -> Event:
+def _cut(piece: UnfinishedModelCall, fragment: Event) -> Event:
     """The answers to the calls of a fragment."""
     error: dict[str, Any] = {"error": NOT_FINISHED.text}
     responses = [

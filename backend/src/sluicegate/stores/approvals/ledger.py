@@ -83,7 +83,7 @@ def without_contradictions(decisions: Sequence[Decision]) -> dict[CallKey, NewAp
 
 def has_lost(decision: Decision, row: ApprovalRow) -> bool:
     """Whether somebody said something else before, or took the question back (A4)."""
-    is_contradicted = row.answer is not None and not decision.says_what(row)
+    is_contradicted = row.answer is not None and not decision.equals(row)
     return is_contradicted or row.state == "superseded"
 
 

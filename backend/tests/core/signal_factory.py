@@ -9,17 +9,17 @@ from sluicegate.core.signals import (
     ApprovalRequest,
     ApprovalRequested,
     Call,
+    ImmediateSignal,
     InputAvailable,
     Outcome,
-    ResultChunk,
+    ResultSignal,
     Settled,
     Signal,
     StepFinished,
     StepStarted,
-    TextChunk,
+    TextSignal,
     ToolFacts,
     ToolKind,
-    UnheldChunk,
 )
 from sluicegate.wire.chunks import (
     BaseChunk,
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 def text(name: str) -> list[Signal]:
     """A whole text block."""
     return [
-        TextChunk(TextStartChunk(id=name)),
-        TextChunk(TextDeltaChunk(id=name, delta=name)),
-        TextChunk(TextEndChunk(id=name)),
+        TextSignal(TextStartChunk(id=name)),
+        TextSignal(TextDeltaChunk(id=name, delta=name)),
+        TextSignal(TextEndChunk(id=name)),
     ]
 
 
 def reasoning(name: str) -> list[Signal]:
     """A whole reasoning block."""
     return [
-        UnheldChunk(ReasoningStartChunk(id=name)),
-        UnheldChunk(ReasoningDeltaChunk(id=name, delta=name)),
-        UnheldChunk(ReasoningEndChunk(id=name)),
+        ImmediateSignal(ReasoningStartChunk(id=name)),
+        ImmediateSignal(ReasoningDeltaChunk(id=name, delta=name)),
+        ImmediateSignal(ReasoningEndChunk(id=name)),
     ]
 
 
@@ -97,7 +97,7 @@ def failed(name: str) -> Signal:
 
 def file(name: str) -> Signal:
     """A file that a tool made."""
-    return ResultChunk(FileChunk(url=name, media_type="image/png"))
+    return ResultSignal(FileChunk(url=name, media_type="image/png"))
 
 
 def step(*inner: Signal | list[Signal]) -> list[Signal]:

@@ -8,9 +8,9 @@ import pytest
 
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.release.progressive import ProgressiveBuffer
-from sluicegate.core.signals import TextChunk
+from sluicegate.core.signals import TextSignal
 from sluicegate.wire.chunks import TextDeltaChunk, TextEndChunk, TextStartChunk
-from tests.core.signals_script import (
+from tests.core.signal_factory import (
     ask,
     call,
     failed,
@@ -78,8 +78,8 @@ def test_deferred_holds_text_and_results_until_the_last_approval() -> None:
 
 def test_deferred_shows_a_held_block_in_one_piece() -> None:
     gate = DeferredBuffer("call")
-    pieces: list[Signal] = [TextChunk(TextStartChunk(id="t")), TextChunk(TextEndChunk(id="t"))]
-    pieces[1:1] = [TextChunk(TextDeltaChunk(id="t", delta=delta)) for delta in ("a ", "b ", "c")]
+    pieces: list[Signal] = [TextSignal(TextStartChunk(id="t")), TextSignal(TextEndChunk(id="t"))]
+    pieces[1:1] = [TextSignal(TextDeltaChunk(id="t", delta=delta)) for delta in ("a ", "b ", "c")]
     chunks = [*gate.feed_all(step(pieces, text("u"))), *gate.finish()]
     assert shapes(chunks) == a_step(TEXT_T, TEXT_U)
     assert [c.delta for c in chunks if isinstance(c, TextDeltaChunk)] == ["a b c", "u"]

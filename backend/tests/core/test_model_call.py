@@ -9,7 +9,7 @@ from google.adk.agents import BaseAgent
 from google.adk.events.event import Event
 from google.genai import types
 
-from tests.core.stories import (
+from tests.core.adk_conversations import (
     Story,
     fragment,
     function_call,
@@ -19,7 +19,7 @@ from tests.core.stories import (
     thought,
     whole,
 )
-from tests.core.told import replayed, translate, words
+from tests.core.signal_words import replayed, translate, words
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

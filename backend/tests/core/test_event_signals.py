@@ -10,10 +10,10 @@ from google.adk.events.event_actions import EventActions
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
-from sluicegate.core.signals import Answered, InputAvailable, Settled
-from tests.core.events import ABORTED, KINDS, PAY, asks, gave, model, noted
-from tests.core.stories import function_call, text
-from tests.core.told import translate, words
+from sluicegate.core.signals import Answered, ApprovalRequested, InputAvailable, Settled
+from tests.core.adk_conversations import function_call, text
+from tests.core.event_factory import ABORTED, KINDS, PAY, asks, gave, model, noted
+from tests.core.signal_words import translate, words
 
 CUT = "done 1 error: This call did not finish."
 WHERE = model(function_call("where", id="1", args={}))
@@ -75,7 +75,7 @@ def test_only_a_true_yes_is_a_yes(response: dict[str, Any], approved: bool, reas
 
 def test_a_request_carries_its_hint_and_its_payload() -> None:
     signals = translate([PAY, asks("1")])
-    [ask] = [signal.ask for signal in signals if hasattr(signal, "ask")]
+    [ask] = [signal.request for signal in signals if isinstance(signal, ApprovalRequested)]
     assert (ask.hint, ask.payload) == ("Sure?", {"limit": 5})
 
 

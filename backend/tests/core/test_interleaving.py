@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from google.adk.agents import BaseAgent, ParallelAgent
 
-from tests.core.stories import Story, agent, call, price
+from tests.core.adk_conversations import Story, agent, call, price
 
 
 async def test_a_transfer_is_a_change_of_agent_and_no_call() -> None:

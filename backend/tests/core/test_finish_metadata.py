@@ -8,12 +8,12 @@ import pytest
 from google.adk.events.event import Event
 from google.genai import types
 
-from sluicegate.core.signals import ResultChunk
+from sluicegate.core.signals import ResultSignal
 from sluicegate.core.translator import Translator
 from sluicegate.wire.files import StoredFile
-from tests.core.events import KINDS, PAY, gave, model
-from tests.core.stories import text
-from tests.core.told import FILES, translate, words
+from tests.core.adk_conversations import text
+from tests.core.event_factory import KINDS, PAY, gave, model
+from tests.core.signal_words import FILES, translate, words
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_files_have_names_that_depend_on_their_bytes_alone() -> None:
         ],
     )
     event = model(blob(b"a"), blob(b""), types.Part(function_response=response))
-    urls = [s.chunk for s in translate([PAY, event]) if isinstance(s, ResultChunk)]
+    urls = [s.chunk for s in translate([PAY, event]) if isinstance(s, ResultSignal)]
     assert [getattr(chunk, "url", None) for chunk in urls] == [
         FILES + "ca978112ca1bbdcafac231b39a23dc4d.jpg",
         FILES + "e3b0c44298fc1c149afbf4c8996fb924.jpg",

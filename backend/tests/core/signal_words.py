@@ -10,17 +10,18 @@ from sluicegate.core.signals import (
     Answered,
     ApprovalRequested,
     Failed,
+    ImmediateSignal,
     InputAvailable,
-    InputStreamed,
+    InputDelta,
+    InputStarted,
     Outcome,
-    ResultChunk,
+    ResultSignal,
     Settled,
     Signal,
     StepFinished,
     StepStarted,
-    TextChunk,
+    TextSignal,
     ToolFacts,
-    UnheldChunk,
 )
 from sluicegate.core.translator import Translator
 from sluicegate.wire.chunks import (
@@ -28,7 +29,6 @@ from sluicegate.wire.chunks import (
     FileChunk,
     SourceDocumentChunk,
     SourceUrlChunk,
-    ToolInputStartChunk,
 )
 
 if TYPE_CHECKING:
@@ -87,15 +87,18 @@ class _Words:
 
     def _read(self, signal: Signal) -> None:
         match signal:
-            case StepStarted(lane=lane):
-                self.lines.append(f"step {lane}")
+            case StepStarted(speaker=speaker):
+                self.lines.append(f"step {speaker}")
             case StepFinished():
                 self.lines.append("end")
-            case TextChunk(chunk=chunk) | UnheldChunk(chunk=chunk):
+            case TextSignal(chunk=chunk) | ImmediateSignal(chunk=chunk):
                 self._block(chunk)
-            case InputStreamed(call_id=call_id, chunk=chunk):
-                self._input(self._name(call_id), chunk)
-            case ResultChunk(chunk=chunk):
+            case InputStarted(call=call):
+                self._inputs[call.id] = len(self.lines)
+                self.lines.append(f"input {self._name(call.id)} {call.name} ")
+            case InputDelta(call_id=call_id, delta=delta):
+                self.lines[self._inputs[call_id]] += delta
+            case ResultSignal(chunk=chunk):
                 self._produced(chunk)
             case _:
                 self.lines.append(self._of_call(signal))
@@ -105,8 +108,8 @@ class _Words:
             case InputAvailable(call=call):
                 marks = f"{call.facts.kind}{' dynamic' if call.facts.dynamic else ''}"
                 return f"call {self._name(call.id)} {call.name} {_json(call.args)} {marks}"
-            case ApprovalRequested(ask=ask):
-                return f"ask {self._name(ask.call_id)}"
+            case ApprovalRequested(request=request):
+                return f"ask {self._name(request.call_id)}"
             case Answered(call_id=call_id, approval_id=approval, approved=yes, outcome=outcome):
                 said = f"{'yes' if yes else 'no'}" if approval else _outcome(outcome)
                 return f"answer {self._name(call_id)} {said}"
@@ -134,13 +137,6 @@ class _Words:
         else:
             assert self._blocks[chunk.id] == len(self.lines) - 1
             self.lines[-1] += "."
-
-    def _input(self, call: str, chunk: Any) -> None:
-        if isinstance(chunk, ToolInputStartChunk):
-            self._inputs[call] = len(self.lines)
-            self.lines.append(f"input {call} {chunk.tool_name} ")
-        else:
-            self.lines[self._inputs[call]] += chunk.input_text_delta
 
     def _produced(self, chunk: Any) -> None:
         match chunk:

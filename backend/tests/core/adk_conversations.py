@@ -17,7 +17,7 @@ from sluicegate.core.emission_order import EmissionOrder
 from sluicegate.core.signals import ToolFacts
 from sluicegate.replay import ScriptedModel
 from tests.agents.conversation import Conversation
-from tests.core.told import Tools, replayed, translate, words
+from tests.core.signal_words import Tools, replayed, translate, words
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence

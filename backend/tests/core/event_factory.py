@@ -8,8 +8,8 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate.core.signals import ToolFacts
-from tests.core.stories import function_call
-from tests.core.told import Tools
+from tests.core.adk_conversations import function_call
+from tests.core.signal_words import Tools
 
 KINDS = Tools({"where": ToolFacts(kind="client"), "guard": ToolFacts(kind="gated-client")})
 
