@@ -12,6 +12,7 @@ import sqlite3
 import uuid
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Executor
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +25,7 @@ import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
-from sqlalchemy import Connection
+from sqlalchemy import make_url
 
 from sluicegate.core.approvals import ApprovalState
 from sluicegate.core.keys import ChatKey
@@ -33,8 +34,9 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
-from sluicegate.stores.sql.connection_thread import plain_of
-from sluicegate.stores.sql.sqlite import FileLock
+from sluicegate.stores.sql.database import Database
+from sluicegate.stores.sql.schema import create_tables
+from sluicegate.stores.sql.sqlite import FileLock, SqliteFile
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
 from tests.engine.stage import calls, says
 from tests.engine.talk import Talk, decide
@@ -95,16 +97,11 @@ AGENT = LlmAgent(
 )
 
 
-class _NoPool:
-    """Stands where a pool of threads stands; the loop runs what is given to it."""
+class _OnTheLoop(Executor):
+    """An executor without threads: the seeded loop runs the functions itself."""
 
-    def __init__(self, *_: object, **__: object) -> None: ...
-    def shutdown(self) -> None: ...
-
-
-def _begin_at_once(lane: Any, connection: Connection, _: object) -> None:
-    """Waiting stops the loop, on which the transaction waits that is in the way."""
-    plain_of(connection).execute(lane._begin)
+    def shutdown(self, *_: Any, **__: Any) -> None:
+        """Nothing has to end."""
 
 
 async def _execute(_: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -124,9 +121,7 @@ def seeded(choose: random.Random) -> Iterator[Open]:
         patch.setattr(connection, "_connect", still.attach)
         patch.setattr(connection, "__await__", lambda self: self._connect().__await__())
         patch.setattr(connection, "stop", lambda _self: None)
-        patch.setattr("sluicegate.stores.sql.connection_thread.ThreadPoolExecutor", _NoPool)
-        patch.setattr("sluicegate.stores.sql.connection_thread.Lane._wait_to_begin", _begin_at_once)
-        patch.setattr("sluicegate.stores.sql.sqlite.FileLock", still.lock)
+        patch.setattr(Database, "open", still.database)
         for module in (sqlite3, sqlite3.dbapi2):
             patch.setattr(module, "connect", still.connect)
         patch.setattr("uuid.uuid4", lambda: uuid.UUID(int=choose.getrandbits(128), version=4))
@@ -154,6 +149,19 @@ class Open:
     def connect(self, *args: Any, **kwargs: Any) -> sqlite3.Connection:
         self._connections.append(CONNECT(*args, **kwargs))
         return self._connections[-1]
+
+    async def database(self, url: str, *, clock_offset: Callable[[], float]) -> Database:
+        """Open a database without threads; a locked one is tried again by the loop."""
+        transactions = await SqliteFile.open(
+            make_url(url),
+            exclusive=True,
+            busy_timeout=0.0,
+            lock=self.lock,
+            executor=_OnTheLoop,
+        )
+        database = Database(transactions, clock_offset=clock_offset)
+        await database.write(create_tables)
+        return database
 
     def lock(self, path: Path) -> FileLock:
         self._locks.append(FileLock(path))

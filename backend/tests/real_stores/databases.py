@@ -22,16 +22,21 @@ async def fresh_database(server: Postgres) -> AsyncIterator[str]:
     await execute(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-async def execute(server: Postgres, *statements: str, database: str = "postgres") -> None:
-    """Run statements, each on its own."""
-    connection = await asyncpg.connect(
-        host="127.0.0.1", port=server.port, user="postgres", database=database
-    )
+@asynccontextmanager
+async def connection_to(url: str) -> AsyncIterator[asyncpg.Connection]:
+    """A connection of the driver itself, without settings of ours."""
+    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
     try:
-        for statement in statements:
-            await connection.execute(statement)
+        yield connection
     finally:
         await connection.close()
+
+
+async def execute(server: Postgres, *statements: str, database: str = "postgres") -> None:
+    """Run statements, each on its own."""
+    async with connection_to(server.url(database)) as connection:
+        for statement in statements:
+            await connection.execute(statement)
 
 
 async def flush(server: Valkey) -> None:

@@ -19,6 +19,7 @@ from sluicegate.server.settings import Settings
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.sqlite import SqliteFile
+from sluicegate.stores.sql.timings import DatabaseTimings
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.real_stores.databases import fresh_database
 from tests.real_stores.postgres import Postgres
@@ -70,10 +71,9 @@ async def stage(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Stage]:
     kind, how = request.param.split()
-    monkeypatch.setattr("sluicegate.stores.sql.postgresql.ANSWER_SECONDS", 0.7)
-    monkeypatch.setattr("sluicegate.stores.sql.postgresql.COMMAND_SECONDS", 0.7)
     opening: Any = Database.open
-    monkeypatch.setitem(opening.__func__.__kwdefaults__, "busy_timeout", 0.05)
+    timings = DatabaseTimings(busy=0.05, command=0.7, response=0.7)
+    monkeypatch.setitem(opening.__func__.__kwdefaults__, "timings", timings)
     if kind == "sqlite":
         path = tmp_path / "chats.db"
         async with staged(f"sqlite+aiosqlite:///{path}", tmp_path) as (http, counted, database):

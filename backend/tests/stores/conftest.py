@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from sluicegate.stores.sql.database import Database
 from sluicegate.stores.streams.memory import MemoryStreamStore
 from sluicegate.stores.streams.valkey import ValkeyStreamStore
 from tests.real_stores.databases import flush, fresh_database
-from tests.stores.builders import Clock
+from tests.stores.builders import PATIENT_STREAMS, Clock, open_database
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -38,7 +37,7 @@ def clock() -> Clock:
 
 @pytest.fixture(params=["memory", "valkey", "valkey elsewhere"])
 def stream_kind(request: pytest.FixtureRequest) -> str:
-    """Where chunks lie; ``elsewhere`` is read by another process than the one that writes."""
+    """The store of the chunks; ``elsewhere`` is read by another process than the writing one."""
     kind: str = request.param
     return kind
 
@@ -47,7 +46,7 @@ def stream_kind(request: pytest.FixtureRequest) -> str:
 async def make_stream_store(
     stream_kind: str, request: pytest.FixtureRequest
 ) -> AsyncIterator[Callable[..., StreamStore]]:
-    """A factory that takes the bounds ``max_chunks`` and ``max_bytes``."""
+    """A factory with the limits ``max_chunks`` and ``max_bytes``."""
     if stream_kind == "memory":
         yield MemoryStreamStore
         return
@@ -55,8 +54,8 @@ async def make_stream_store(
     await flush(server)
     made: list[ValkeyStreamStore] = []
 
-    def make(**bounds: int) -> StreamStore:
-        made.append(ValkeyStreamStore(server.url(), **bounds))
+    def make(**limits: int) -> StreamStore:
+        made.append(ValkeyStreamStore(server.url(), timings=PATIENT_STREAMS, **limits))
         return made[-1]
 
     yield make
@@ -73,7 +72,7 @@ def streams(make_stream_store: Callable[..., StreamStore]) -> StreamStore:
 def reading(
     stream_kind: str, streams: StreamStore, make_stream_store: Callable[..., StreamStore]
 ) -> StreamStore:
-    """Where turns are read that ``streams`` writes."""
+    """The store that reads the turns that ``streams`` writes."""
     return make_stream_store() if stream_kind == "valkey elsewhere" else streams
 
 
@@ -107,7 +106,7 @@ def database_url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 async def database(database_url: str, clock: Clock) -> AsyncIterator[Database]:
-    database = await Database.open(database_url, clock_offset=clock)
+    database = await open_database(database_url, clock_offset=clock)
     yield database
     await database.close()
 
@@ -129,7 +128,7 @@ def waiting(database: Database) -> ApprovalInbox:
 
 @pytest.fixture(params=["sqlite", "postgresql", "in the process"])
 def leases_url(request: pytest.FixtureRequest) -> str | None:
-    """The database of the leases, if they lie in one."""
+    """The URL of the database of the leases, None for leases in memory."""
     if request.param == "in the process":
         return None
     url: str = request.getfixturevalue(f"{request.param}_url")
@@ -139,9 +138,9 @@ def leases_url(request: pytest.FixtureRequest) -> str | None:
 @pytest.fixture
 async def leases(leases_url: str | None, clock: Clock) -> AsyncIterator[Leases]:
     if leases_url is None:
-        yield ProcessLeases(lambda: time.monotonic() + clock())
+        yield ProcessLeases(clock)
         return
-    database = await Database.open(leases_url, clock_offset=clock)
+    database = await open_database(leases_url, clock_offset=clock)
     yield DatabaseLeases(database)
     await database.close()
 

@@ -12,7 +12,7 @@ from sluicegate.errors import ConfigurationError, StoreError
 from sluicegate.stores.approvals.audit import AuditEntry, AuditFilter, read_audit
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
-from tests.stores.builders import CHAT, TTL, claim, key, no, request, yes
+from tests.stores.builders import CHAT, TTL, claim, key, no, open_database, request, yes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,7 +137,7 @@ async def test_what_cannot_be_read_is_said_in_one_sentence(
 
 
 async def test_reading_writes_nothing(sqlite_url: str, folder: Path) -> None:
-    database = await Database.open(sqlite_url)
+    database = await open_database(sqlite_url)
     await Ledger(database).request([request()])
     before = (folder / "chats.db").read_bytes()
     assert await actions(sqlite_url) == ["requested"]

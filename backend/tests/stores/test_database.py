@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from google.adk.events.event import Event
 from google.adk.sessions.database_session_service import DatabaseSessionService
-from sqlalchemy import insert, select, text
+from sqlalchemy import insert, make_url, select, text
 from sqlalchemy.exc import DBAPIError
 
 from sluicegate.errors import StoreError, StoreUnavailable
 from sluicegate.stores.approvals.ledger import Ledger
-from sluicegate.stores.sql.database import Database
+from sluicegate.stores.sql.database import SQLITE, Database, Transactions
+from sluicegate.stores.sql.postgresql import PostgresServer
 from sluicegate.stores.sql.schema import META
-from tests.stores.builders import CHAT, approve, request
+from sluicegate.stores.sql.sqlite import SqliteFile
+from tests.stores.builders import CHAT, LIMIT, PATIENT, approve, open_database, request
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -32,10 +35,10 @@ _WHOLE_SECONDS = {
 
 
 async def test_the_rows_are_there_after_a_restart(database_url: str) -> None:
-    first = await Database.open(database_url)
+    first = await open_database(database_url)
     await approve(Ledger(first))
     await first.close()
-    second = await Database.open(database_url)
+    second = await open_database(database_url)
     assert [row.state for row in await Ledger(second).rows(CHAT)] == ["approved"]
     await second.close()
 
@@ -93,79 +96,101 @@ async def test_adk_keeps_its_sessions_in_the_same_place(database: Database) -> N
     assert len(await Ledger(database).rows(CHAT)) == 1
 
 
-class Failing:
-    """Lets the first statements fail as if the database were away; says when each was tried."""
+class FailingTransactions:
+    """Transactions whose first single statements fail as if the database were unavailable."""
 
-    def __init__(self, database: Database, times: int, patch: pytest.MonkeyPatch) -> None:
-        self._times = times
-        self._execute = database._transactions.execute
-        self.tries = 0
-        self.began, self.done = asyncio.Event(), asyncio.Event()
-        patch.setattr("sluicegate.stores.sql.database._PAUSE", 0.001)
-        patch.setattr(database._transactions, "execute", self)
+    def __init__(self, transactions: Transactions, failures: int) -> None:
+        self._transactions = transactions
+        self._failures = failures
+        self.attempts = 0
+        self.attempted, self.executed = asyncio.Event(), asyncio.Event()
 
-    async def __call__(
-        self, prepared: PreparedStatement, values: Any, *, is_lasting: bool
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transactions, name)
+
+    async def execute(
+        self, prepared: PreparedStatement, values: Any, *, shielded: bool = False
     ) -> list[Row]:
-        self.tries += 1
-        self.began.set()
-        if self.tries <= self._times:
+        self.attempts += 1
+        self.attempted.set()
+        if self.attempts <= self._failures:
             raise StoreUnavailable("gone")
-        rows = await self._execute(prepared, values, is_lasting=is_lasting)
-        self.done.set()
+        rows = await self._transactions.execute(prepared, values, shielded=shielded)
+        self.executed.set()
         return rows
+
+
+Fail = Callable[[int], tuple[Database, FailingTransactions]]
+
+
+@pytest.fixture
+async def fail(database_url: str) -> AsyncIterator[Fail]:
+    """Makes the first single statements of a database fail."""
+    await (await open_database(database_url)).close()
+    url = make_url(database_url)
+    transactions: Transactions
+    if url.drivername == SQLITE:
+        transactions = await SqliteFile.open(url, exclusive=True, busy_timeout=LIMIT)
+    else:
+        transactions = await PostgresServer.open(url, PATIENT)
+    opened: list[Database] = []
+
+    def make(failures: int) -> tuple[Database, FailingTransactions]:
+        failing = FailingTransactions(transactions, failures)
+        timings = replace(PATIENT, retry_pause=0.001)
+        opened.append(Database(cast("Transactions", failing), timings=timings))
+        return opened[-1], failing
+
+    yield make
+    for database in opened:
+        await database.close()
+    await transactions.close()
 
 
 def note(database: Database) -> PreparedStatement:
     return database.prepare(insert(META).values(name="told", value="yes").returning(META.c.value))
 
 
-async def test_a_statement_is_tried_again_while_the_database_does_not_answer(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failing = Failing(database, 2, monkeypatch)
-    assert await database.execute(note(database), {}, patience=10) == [{"value": "yes"}]
-    assert failing.tries == 3
+async def test_a_statement_is_retried_while_the_database_is_unavailable(fail: Fail) -> None:
+    database, failing = fail(2)
+    assert await database.execute(note(database), {}, retry_for=LIMIT) == [{"value": "yes"}]
+    assert failing.attempts == 3
 
 
-@pytest.mark.parametrize("patience", [0.0, 0.002])
-async def test_patience_has_an_end(
-    database: Database, monkeypatch: pytest.MonkeyPatch, patience: float
-) -> None:
-    Failing(database, 1_000_000, monkeypatch)
+@pytest.mark.parametrize("seconds", [0.0, 0.002])
+async def test_retries_come_to_an_end(fail: Fail, seconds: float) -> None:
+    database, _ = fail(1_000_000)
     with pytest.raises(StoreUnavailable, match="gone"):
-        await database.execute(note(database), {}, patience=patience)
+        await database.execute(note(database), {}, retry_for=seconds)
 
 
-async def test_an_error_of_ours_is_not_tried_again(database: Database) -> None:
+async def test_an_error_that_may_not_pass_is_not_retried(database: Database) -> None:
     with pytest.raises(StoreError, match="sluicegate_nowhere"):
         await database.write(
             lambda connection: connection.execute(text("DELETE FROM sluicegate_nowhere"))
         )
 
 
-async def test_a_lasting_statement_outlives_its_caller(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    failing = Failing(database, 1, monkeypatch)
-    work = database.execute(note(database), {}, is_lasting=True, patience=10)
+async def test_a_shielded_statement_outlives_its_caller(fail: Fail) -> None:
+    database, failing = fail(1)
+    work = database.execute(note(database), {}, shielded=True, retry_for=LIMIT)
     caller = asyncio.create_task(work)
-    await failing.began.wait()
+    await failing.attempted.wait()
     caller.cancel()
     await asyncio.wait([caller])
     assert caller.cancelled()
-    await failing.done.wait()
+    await failing.executed.wait()
 
 
 async def test_tables_of_adk_without_their_version_are_taken_over(database_url: str) -> None:
-    first = await Database.open(database_url)
-    await first.make_tables_of(DatabaseSessionService(db_engine=first.sessions))
+    first = await open_database(database_url)
+    await first.create_session_tables(DatabaseSessionService(db_engine=first.sessions))
     async with first.sessions.begin() as connection:
         # As a process leaves them that dies between ADK's two transactions.
         await connection.execute(text("DELETE FROM adk_internal_metadata"))
     await first.close()
-    second = await Database.open(database_url)
+    second = await open_database(database_url)
     sessions = DatabaseSessionService(db_engine=second.sessions)
-    await second.make_tables_of(sessions)
+    await second.create_session_tables(sessions)
     await sessions.create_session(app_name="app", user_id="ann", session_id="chat")
     await second.close()

@@ -13,6 +13,7 @@ from sluicegate.errors import StoreError
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.prepared import PreparedStatement
 from sluicegate.stores.sql.schema import META
+from tests.stores.builders import open_database
 
 POSTGRESQL = make_url("postgresql+asyncpg://").get_dialect()()
 RENAMED = (
@@ -48,7 +49,7 @@ def test_values_are_bound_in_the_order_of_their_places(dialect: Any, sql: str) -
 
 
 async def test_what_follows_is_done_only_if_there_was_a_row(sqlite_url: str) -> None:
-    database = await Database.open(sqlite_url)
+    database = await open_database(sqlite_url)
     note = database.prepare(insert(META).values(name="noted", value=bindparam("its_value")))
     found = select(META.c.name).where(META.c.name == bindparam("its_name"))
     looking = database.prepare(found, then=note)

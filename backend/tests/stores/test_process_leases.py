@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sluicegate.stores.leases import process_leases
 from sluicegate.stores.leases.process_leases import ProcessLeases
-from sluicegate.stores.sql.database import Database
-from tests.stores.builders import CHAT, owner_of
-
-if TYPE_CHECKING:
-    import pytest
+from tests.stores.builders import CHAT, open_database, owner_of
 
 TTL = 15.0
 
@@ -22,7 +15,7 @@ def no_time_passes() -> float:
 async def test_fences_go_on_above_those_of_earlier_processes(sqlite_url: str) -> None:
     fences: list[int] = []
     for _ in range(3):
-        database = await Database.open(sqlite_url)
+        database = await open_database(sqlite_url)
         leases = await ProcessLeases.open(database, no_time_passes)
         assert await owner_of(leases, CHAT) is None
         for _ in range(3):
@@ -37,11 +30,8 @@ async def test_fences_go_on_above_those_of_earlier_processes(sqlite_url: str) ->
     assert fences[-1] / 3 * 1_000_000 < 2**53
 
 
-async def test_fences_of_a_chat_never_fall_however_many_chats_there_were(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(process_leases, "KEPT", 2)
-    leases = ProcessLeases(no_time_passes)
+async def test_fences_of_a_chat_never_fall_however_many_chats_there_were() -> None:
+    leases = ProcessLeases(no_time_passes, max_ended=2)
     chats = [CHAT._replace(chat=f"chat-{number}") for number in range(6)]
     last = dict.fromkeys(chats, 0)
     for chat in [*chats, *reversed(chats), *chats[::2]] * 3:

@@ -18,8 +18,7 @@ import sluicegate
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.leases.database_leases import DatabaseLeases
-from sluicegate.stores.sql.database import Database
-from tests.stores.builders import CHAT, approve, key, owner_of
+from tests.stores.builders import CHAT, approve, key, open_database, owner_of
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
@@ -45,7 +44,7 @@ async def start(task: str, url: str, owner: str) -> tuple[Process, StreamWriter,
 
 
 async def test_two_processes_never_win_the_same_lease_or_claim(database_url: str) -> None:
-    database = await Database.open(database_url, exclusive=False)
+    database = await open_database(database_url, exclusive=False)
     ledger, leases = Ledger(database), DatabaseLeases(database)
     calls = [f"call-{n}" for n in range(RACES)]
     for call in calls:
@@ -79,14 +78,14 @@ async def test_a_killed_process_loses_nothing_that_it_has_said(
     url = f"sqlite+aiosqlite:///{path}"
     process, _, said = await start("write", url, "dead")
     with pytest.raises(ConfigurationError, match="in use by another process"):
-        await Database.open(url)
+        await open_database(url)
     heard = [int(await said.readline()) for _ in range(finished)]
     process.send_signal(signal.SIGKILL)
     # What it said between the last line that was read and its end counts as well.
     heard += [int(line) for line in (await said.read()).splitlines()]
     assert await process.wait() == -signal.SIGKILL
 
-    database = await Database.open(url)
+    database = await open_database(url)
     ledger = Ledger(database)
     await ledger.mark_unknown(CHAT, owners_alive=())
     states = {int(row.key.call): row.state for row in await ledger.rows(CHAT)}

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import stat
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,12 +16,15 @@ from sluicegate.errors import ConfigurationError, StoreError
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import SCHEMA_VERSION
-from tests.stores.builders import CHAT, approve, key, request
+from tests.stores.builders import CHAT, LIMIT, PATIENT, approve, key, open_database, request
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from sqlalchemy import Connection
+
+
+IMPATIENT = replace(PATIENT, busy=0.01)
 
 
 def url_of(path: Path) -> str:
@@ -50,7 +54,7 @@ async def test_the_connections_are_set_up(
 
 async def test_file_and_new_folders_are_private(folder: Path) -> None:
     path = folder / "new" / "deep" / "chats.db"
-    database = await Database.open(url_of(path))
+    database = await open_database(url_of(path))
     await approve(Ledger(database))
     files = list(path.parent.iterdir())
     assert {file.name for file in files} >= {"chats.db", "chats.db.lock", "chats.db-wal"}
@@ -64,7 +68,7 @@ async def test_a_relative_path_begins_at_the_working_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    database = await Database.open("sqlite+aiosqlite:///.sluicegate/chats.db")
+    database = await open_database("sqlite+aiosqlite:///.sluicegate/chats.db")
     await database.close()
     assert (folder / ".sluicegate" / "chats.db").is_file()
 
@@ -87,7 +91,7 @@ async def test_a_relative_path_begins_at_the_working_folder(
 )
 async def test_a_url_that_names_no_database_is_refused_in_one_sentence(url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"write sqlite\+aiosqlite:///PATH") as refusal:
-        await Database.open(url)
+        await open_database(url)
     assert "hunter2" not in str(refusal.value)
     assert refusal.value.__cause__ is None
 
@@ -98,20 +102,20 @@ async def test_a_second_user_of_the_file_is_refused_until_the_first_has_left(
     path = folder / "chats.db"
     link = folder / "link.db"
     link.symlink_to(path)
-    first = await Database.open(url_of(path))
+    first = await open_database(url_of(path))
     for name in (path, link):
         with pytest.raises(ConfigurationError, match="in use by another process; stop"):
-            await Database.open(url_of(name))
+            await open_database(url_of(name))
     await first.close()
-    second = await Database.open(url_of(link))
+    second = await open_database(url_of(link))
     assert second.is_exclusive
     await second.close()
 
 
 async def test_a_shared_database_has_several_users(folder: Path) -> None:
     url = url_of(folder / "chats.db")
-    first = await Database.open(url, exclusive=False)
-    second = await Database.open(url, exclusive=False)
+    first = await open_database(url, exclusive=False)
+    second = await open_database(url, exclusive=False)
     await approve(Ledger(first))
     assert len(await Ledger(second).rows(CHAT)) == 1
     assert not first.is_exclusive
@@ -123,44 +127,44 @@ async def test_what_is_not_a_database_is_refused_and_left_alone(folder: Path) ->
     path = folder / "notes.txt"
     path.write_text("not a database, but quite long enough to look like one " * 20)
     with pytest.raises(ConfigurationError, match=r"cannot be used: file is not a database\.$"):
-        await Database.open(url_of(path))
+        await open_database(url_of(path))
     assert path.read_text().startswith("not a database")
     path.unlink()
-    await (await Database.open(url_of(path))).close()
+    await (await open_database(url_of(path))).close()
 
 
 async def test_a_folder_is_no_database(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"cannot be used: Is a directory\.$"):
-        await Database.open(url_of(folder))
+        await open_database(url_of(folder))
 
 
 async def test_a_file_cannot_stand_where_a_folder_must(folder: Path) -> None:
     (folder / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot be used"):
-        await Database.open(url_of(folder / "file" / "chats.db"))
+        await open_database(url_of(folder / "file" / "chats.db"))
 
 
 async def test_an_old_sqlite_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
     with pytest.raises(ConfigurationError, match="or later is needed"):
-        await Database.open(url_of(folder / "chats.db"))
+        await open_database(url_of(folder / "chats.db"))
 
 
 async def test_a_newer_schema_is_refused_and_left_alone(folder: Path) -> None:
     path = folder / "chats.db"
-    await (await Database.open(url_of(path))).close()
+    await (await open_database(url_of(path))).close()
     plain = sqlite3.connect(path)
     plain.execute(f"UPDATE sluicegate_meta SET value = '{SCHEMA_VERSION + 1}'")
     plain.execute("DROP TABLE sluicegate_chats")
     plain.commit()
     with pytest.raises(ConfigurationError, match="newer sluicegate"):
-        await Database.open(url_of(path))
+        await open_database(url_of(path))
     tables = {name for (name,) in plain.execute("SELECT name FROM sqlite_master")}
     assert "sluicegate_chats" not in tables
     plain.execute(f"UPDATE sluicegate_meta SET value = '{SCHEMA_VERSION}'")
     plain.commit()
     plain.close()
-    await (await Database.open(url_of(path))).close()
+    await (await open_database(url_of(path))).close()
 
 
 async def test_a_file_locked_by_a_stranger_cannot_be_opened(folder: Path) -> None:
@@ -169,14 +173,14 @@ async def test_a_file_locked_by_a_stranger_cannot_be_opened(folder: Path) -> Non
     stranger.execute("PRAGMA journal_mode=WAL")
     stranger.execute("BEGIN IMMEDIATE")
     with pytest.raises(ConfigurationError, match=r"cannot be used: database is locked\.$"):
-        await Database.open(url_of(path), busy_timeout=0.01)
+        await open_database(url_of(path), timings=IMPATIENT)
     stranger.close()
-    await (await Database.open(url_of(path))).close()
+    await (await open_database(url_of(path))).close()
 
 
 async def test_a_locked_database_is_a_store_error_and_works_again(folder: Path) -> None:
     path = folder / "chats.db"
-    database = await Database.open(url_of(path), busy_timeout=0.01)
+    database = await open_database(url_of(path), timings=IMPATIENT)
     ledger = Ledger(database)
     await approve(ledger)
     stranger = sqlite3.connect(path, isolation_level=None)
@@ -191,13 +195,13 @@ async def test_a_locked_database_is_a_store_error_and_works_again(folder: Path) 
 
 async def test_a_write_keeps_others_out_from_its_beginning(folder: Path) -> None:
     url = url_of(folder / "chats.db")
-    first = await Database.open(url, exclusive=False)
-    second = await Database.open(url, exclusive=False, busy_timeout=0.01)
+    first = await open_database(url, exclusive=False)
+    second = await open_database(url, exclusive=False, timings=IMPATIENT)
     began, may_end = threading.Event(), threading.Event()
 
     def dawdle(_connection: Connection) -> None:
         began.set()
-        may_end.wait(10)
+        may_end.wait(LIMIT)
 
     writer = asyncio.create_task(first.write(dawdle))
     await asyncio.to_thread(began.wait)
@@ -211,7 +215,7 @@ async def test_a_write_keeps_others_out_from_its_beginning(folder: Path) -> None
 
 
 async def test_a_full_disk_is_a_store_error_and_changes_nothing(sqlite_url: str) -> None:
-    database = await Database.open(sqlite_url)
+    database = await open_database(sqlite_url)
     ledger = Ledger(database)
     await approve(ledger)
     await ledger.claim(key(), owner="me", args_hash="hash")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,19 +15,18 @@ from redis.exceptions import ResponseError
 
 from sluicegate.core.keys import ChatKey, TurnKey
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.streams import valkey_writer
 from sluicegate.stores.streams.valkey import ValkeyStreamStore
 from sluicegate.stores.streams.valkey_writer import key_of
 from tests.real_stores.databases import flush
 from tests.real_stores.ports import free_port
 from tests.real_stores.valkey import Valkey
-from tests.stores.builders import CHAT
+from tests.stores.builders import CHAT, LIMIT, PATIENT_STREAMS
 from tests.stores.test_stream_store import LATER, TURN, delta, opened, reader_of, texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    Make = Callable[[], ValkeyStreamStore]
+    Make = Callable[..., ValkeyStreamStore]
 
 
 @pytest.fixture
@@ -40,11 +40,11 @@ def server(real_stores_folder: Path, tmp_path: Path) -> Iterator[Valkey]:
 
 @pytest.fixture
 async def make(server: Valkey) -> AsyncIterator[Make]:
-    """Makes one store per process."""
+    """Makes one store per process, with patient timings unless others are given."""
     made: list[ValkeyStreamStore] = []
 
-    def make_one() -> ValkeyStreamStore:
-        made.append(ValkeyStreamStore(server.url()))
+    def make_one(**timings: float) -> ValkeyStreamStore:
+        made.append(ValkeyStreamStore(server.url(), timings=replace(PATIENT_STREAMS, **timings)))
         return made[-1]
 
     yield make_one
@@ -59,19 +59,11 @@ async def client(server: Valkey) -> AsyncIterator[Redis]:
     await client.aclose()
 
 
-@pytest.fixture(autouse=True)
-def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "sluicegate.stores.streams.valkey_writer",
-        "sluicegate.stores.streams.valkey",
-    ):
-        monkeypatch.setattr(f"{name}._PAUSE", 0.01)
-
-
 async def copied(client: Redis, entries: int) -> None:
-    """Wait until the server has so many entries of the chat."""
-    while await client.xlen(key_of(CHAT)) < entries:
-        pass
+    """Wait until the server has that many entries of the chat."""
+    async with asyncio.timeout(LIMIT):
+        while await client.xlen(key_of(CHAT)) < entries:
+            pass
 
 
 async def test_a_turn_that_began_without_the_server_is_shared_when_it_is_there(
@@ -92,11 +84,8 @@ async def test_a_turn_that_began_without_the_server_is_shared_when_it_is_there(
     assert await texts(reader) == "ab"
 
 
-async def test_readers_here_do_not_notice_that_the_server_dies(
-    make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(valkey_writer, "CLOSE_SECONDS", 0.01)
-    here = make()
+async def test_readers_here_do_not_notice_that_the_server_dies(make: Make, server: Valkey) -> None:
+    here = make(close=0.01, delivery=0.0)
     writer = await opened(here)
     await writer.publish(delta("a"))
     reader = await reader_of(here)
@@ -126,11 +115,9 @@ async def test_readers_elsewhere_go_on_when_the_server_is_back(
 
 
 async def test_readers_elsewhere_are_let_go_when_the_server_stays_away(
-    make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
+    make: Make, server: Valkey
 ) -> None:
-    monkeypatch.setattr("sluicegate.stores.streams.valkey.PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr(valkey_writer, "CLOSE_SECONDS", 0.01)
-    here, elsewhere = make(), make()
+    here, elsewhere = make(close=0.01, delivery=0.0), make(unavailable=0.05)
     writer = await opened(here)
     await writer.publish(delta("a"))
     reader = await reader_of(elsewhere)
@@ -140,12 +127,8 @@ async def test_readers_elsewhere_are_let_go_when_the_server_stays_away(
     await writer.close()
 
 
-async def test_a_server_that_does_not_answer_holds_nobody_up(
-    make: Make, server: Valkey, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sluicegate.stores.streams.valkey.SECONDS", 0.05)
-    monkeypatch.setattr(valkey_writer, "CLOSE_SECONDS", 0.05)
-    here, elsewhere = make(), make()
+async def test_a_server_that_does_not_answer_holds_nobody_up(make: Make, server: Valkey) -> None:
+    here, elsewhere = make(command=0.05, close=0.05), make(command=0.05)
     writer = await opened(here)
     server.freeze()
     await writer.publish(delta("a"))
@@ -279,7 +262,7 @@ def test_a_url_that_cannot_be_read_is_refused_in_one_sentence(url: str) -> None:
 
 async def test_a_server_that_is_away_at_the_start_is_waited_for() -> None:
     store = ValkeyStreamStore(f"redis://127.0.0.1:{free_port()}")
-    await store.look()
+    await store.connect()
     assert not await store.check()
     await store.aclose()
 
@@ -300,8 +283,8 @@ async def test_a_server_that_cannot_be_used_is_refused_at_the_start(
         return answer
 
     store = make()
-    await store.look()
+    await store.connect()
     monkeypatch.setattr(Redis, "info", info)
     with pytest.raises(ConfigurationError, match=words) as refusal:
-        await store.look()
+        await store.connect()
     assert "hunter2" not in str(refusal.value)

@@ -97,7 +97,7 @@ async def open_stores(
             if tape is None
             else RecordedSessions(tape, database, max_bytes=kept)
         )
-        await database.make_tables_of(sessions)
+        await database.create_session_tables(sessions)
         opened.pop_all()
         return OpenStores(streams, database, sessions)
 

@@ -118,7 +118,7 @@ class ChatSessions(DatabaseSessionService):
         try:
             yield
         except Exception as error:
-            failure = self._database.failure(error)
+            failure = self._database.store_error(error)
             if failure is None:
                 raise
             raise failure from error

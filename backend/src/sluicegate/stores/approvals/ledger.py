@@ -1,49 +1,292 @@
-"""What people say of requests, as the ledger stores it (A4)."""
+"""The ledger: who decided what and when, and which calls have run (A1, A4)."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from sqlalchemy import and_, func, select, tuple_, update
-
-from sluicegate.core.approvals import ApprovalRow, sources
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.grants import add_grant, find_grant
 from sluicegate.stores.approvals.statements import (
-    ANSWER,
-    CLAIM,
-    CLAIM_AGAIN,
-    EXECUTED,
-    FAILED,
-    KEY,
-    NEW,
+    CLAIMED_OWNERS,
+    ERASE_DETAILS,
+    PENDING_COUNTS,
     ROW,
     ROW_LOCKED,
     ROWS,
     LedgerTransitions,
-    is_row,
     key_values,
-    of_chat,
     row_of,
     to_json,
 )
-from sluicegate.stores.sql.schema import APPROVALS
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
     from pydantic import JsonValue
-    from sqlalchemy import ColumnElement, Connection, Update
+    from sqlalchemy import Connection
 
-    from sluicegate.core.approvals import ApprovalState, Decision, NewApproval
+    from sluicegate.core.approvals import ApprovalRow, Decision, NewApproval
     from sluicegate.core.keys import CallKey, ChatKey
+    from sluicegate.stores.approvals.statements import TransitionName
     from sluicegate.stores.sql.database import Database
 
+OUTCOME_RETRY_SECONDS: Final = 30.0
+"""How long storing an outcome is retried while the database is unavailable: only we know it."""
 
-def requested(new: NewApproval) -> dict[str, Any]:
-    """What binds the values of a new request."""
+BY_GRANT: Final = "remembered"
+"""Stored instead of a transport when a grant has approved the call."""
+
+REVOKED: Final = "the remembered approval was taken back."
+
+
+class Ledger:
+    """The approvals of the calls, one row per gated call.
+
+    Every change is a compare-and-set along `TRANSITIONS`, recorded in the audit trail in the same
+    transaction (A10), and every time is the database's. All methods raise StoreError when the
+    database fails. Nothing has changed then, unless the reply to a commit was lost: read before
+    a change is repeated.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._transitions = LedgerTransitions(database)
+        self._rows = database.prepare(ROWS)
+
+    async def request(self, new: Sequence[NewApproval]) -> None:
+        """Record approval requests; existing ones stay unchanged."""
+        if len(new) == 1:
+            await self._transitions.execute("request", _request_values(new[0]))
+        elif new:
+            await self._database.write(partial(self._request, new=new))
+
+    async def record_decisions(
+        self, decisions: Sequence[Decision], *, by: str, via: str = ""
+    ) -> list[ApprovalRow]:
+        """Record the decisions of one person, all or none.
+
+        The first decision on a request wins, and an unknown request is recorded first. A decision
+        after the deadline makes the row ``expired`` and is stored in ``answer``. If one of the
+        decisions contradicts an earlier one, or its row is superseded, none is recorded (A4).
+        ``via`` is the transport that delivered them.
+
+        Returns:
+            The rows after that, in the order of the decisions.
+
+        Raises:
+            StoreError: the decisions contradict each other, or a row has other arguments.
+        """
+        if not decisions:
+            return []
+        requests = _requests_of(decisions)
+        if len(decisions) == 1 and not decisions[0].is_remembered:
+            # Nearly always this is the first decision, and then one statement records it.
+            values = _decision_values(decisions[0], by, via)
+            rows = await self._transitions.execute("answer", values)
+            if rows:
+                return rows
+        record = partial(self._record, decisions=decisions, requests=requests, by=by, via=via)
+        recorded = await self._database.write(record)
+        return [recorded[decision.request.key] for decision in decisions]
+
+    async def approve_by_grant(self, new: NewApproval) -> ApprovalRow | None:
+        """Approve a call whose tool has a grant in its chat (A8).
+
+        Returns the row, also one that was approved so before; None without a grant.
+        """
+
+        def approve(connection: Connection) -> ApprovalRow | None:
+            grant = find_grant(connection, new.key.chat_key, new.tool)
+            if grant is not None and self._request(connection, [new]):
+                values = {
+                    **key_values(new.key),
+                    "new_decided_by": grant.granted_by,
+                    "new_grant_id": grant.approval_id,
+                    "new_via": BY_GRANT,
+                }
+                self._transitions.execute_in(connection, "grant", values)
+            row = _select(connection, [new.key]).get(new.key)
+            return row if row is not None and row.is_automatic else None
+
+        return await self._database.write(approve)
+
+    def refuse_granted(self, connection: Connection, chat: ChatKey, tool: str) -> None:
+        """Refuse the calls that a revoked grant has approved and that have not begun."""
+        values = {**key_values(chat), "its_tool": tool, "new_outcome": _error(REVOKED)}
+        self._transitions.execute_in(connection, "refuse granted", values, reason=REVOKED)
+
+    async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
+        """Close calls that are pending, or approved and not claimed (A5).
+
+        Returns the rows after that, in the order of the keys; unknown keys are left out.
+        """
+        if not keys:
+            return []
+
+        def close(connection: Connection) -> dict[CallKey, ApprovalRow]:
+            self._transitions.execute_in(connection, "supersede", {"its_keys": list(keys)})
+            return _select(connection, keys)
+
+        rows = await self._database.write(close)
+        return [rows[key] for key in keys if key in rows]
+
+    async def expire(self, chat: ChatKey) -> list[ApprovalRow]:
+        """Close requests that are pending after their deadline (A5).
+
+        A decision in time stays valid. Returns the rows that changed, oldest request first.
+        """
+        return await self._execute_in_transaction("expire", key_values(chat))
+
+    async def claim(
+        self, key: CallKey, *, owner: str, args_hash: str, is_again: bool = False
+    ) -> ApprovalRow | None:
+        """Claim an approved call just before its effect: move it to ``executing``.
+
+        ``is_again`` claims only a call with an ``unknown`` outcome, of a tool that may run twice
+        (A9). Other arguments than the approved ones never win.
+
+        Returns:
+            None to the winner, the unchanged row to everybody else.
+
+        Raises:
+            StoreError: also when the row does not exist.
+        """
+        name: TransitionName = "claim again" if is_again else "claim"
+        values = {**key_values(key), "its_args_hash": args_hash, "new_owner": owner}
+        if await self._transitions.execute(name, values):
+            return None
+        rows = await self._database.read(partial(_select, keys=[key]))
+        if key not in rows:
+            raise StoreError("a call was claimed that nobody requested")
+        return rows[key]
+
+    async def store_outcome(
+        self, key: CallKey, *, owner: str, state: Literal["executed", "failed"], outcome: JsonValue
+    ) -> bool:
+        """Store the outcome of a claimed call, also when the caller is cancelled.
+
+        Only the owner of the claim may store it, except that anybody may report that an
+        ``unknown`` call was executed. It is idempotent, and retried for `OUTCOME_RETRY_SECONDS`.
+
+        Returns:
+            False when the row did not wait for an outcome.
+
+        Raises:
+            StoreError: also when the outcome is not JSON.
+        """
+        values = {**key_values(key), "its_owner": owner, "new_outcome": to_json(outcome)}
+        stored = await self._transitions.execute(
+            state,
+            values,
+            reason=_error_in(outcome) if state == "failed" else None,
+            shielded=True,
+            retry_for=OUTCOME_RETRY_SECONDS,
+        )
+        return bool(stored)
+
+    async def refuse(self, key: CallKey, reason: str) -> bool:
+        """Close an approved call that a policy forbids; its outcome holds the reason."""
+        values = {**key_values(key), "new_outcome": _error(reason)}
+        # A transaction, unlike a single statement, is rolled back when the caller is cancelled.
+        return bool(await self._execute_in_transaction("refuse", values, reason=reason))
+
+    async def mark_unknown(
+        self, chat: ChatKey, *, owners_alive: Container[str]
+    ) -> list[ApprovalRow]:
+        """Move claimed calls whose owner has died to ``unknown``; returns the changed rows."""
+
+        def move(connection: Connection) -> list[ApprovalRow]:
+            owners = connection.scalars(CLAIMED_OWNERS, key_values(chat))
+            dead = [owner for owner in owners if owner not in owners_alive]
+            if not dead:
+                return []
+            values = {**key_values(chat), "its_owners": dead}
+            return self._transitions.execute_in(connection, "unknown", values)
+
+        return await self._database.write(move)
+
+    async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
+        """Return all rows of a chat, oldest request first."""
+        return [row_of(row) for row in await self._database.fetch(self._rows, key_values(chat))]
+
+    async def erase_details(self, chat: ChatKey) -> None:
+        """Erase arguments, edits, hints and outcomes of a deleted chat.
+
+        Who decided what and when stays, with the hashes of the arguments.
+        """
+        await self._database.write(
+            lambda connection: connection.execute(ERASE_DETAILS, key_values(chat)).rowcount
+        )
+
+    async def count_pending(self, app: str, user: str) -> dict[str, int]:
+        """Return the number of pending requests by chat id, without chats that have none."""
+        values = {"its_app": app, "its_user": user, **self._database.clock_values()}
+
+        def count(connection: Connection) -> dict[str, int]:
+            return {row.chat: row.pending for row in connection.execute(PENDING_COUNTS, values)}
+
+        return await self._database.read(count)
+
+    def _request(self, connection: Connection, new: Sequence[NewApproval]) -> bool:
+        """Record requests; returns whether one of them is new."""
+        added = []
+        # In the order of the keys, so that two transactions cannot deadlock.
+        for request in sorted(new, key=lambda request: request.key):
+            added += self._transitions.execute_in(connection, "request", _request_values(request))
+        return bool(added)
+
+    def _record(
+        self,
+        connection: Connection,
+        decisions: Sequence[Decision],
+        requests: Mapping[CallKey, NewApproval],
+        by: str,
+        via: str,
+    ) -> dict[CallKey, ApprovalRow]:
+        """Record all decisions or none; returns the rows after that."""
+        # The rows stay locked from here, so they cannot change between check and update.
+        rows = _select(connection, requests, is_locked=True)
+        if len(rows) < len(requests):
+            self._request(connection, [requests[key] for key in requests if key not in rows])
+            rows = _select(connection, requests, is_locked=True)
+        if any(rows[key].args_hash != new.args_hash for key, new in requests.items()):
+            raise StoreError("a decision was made on other arguments than were requested")
+        if any(_has_lost(decision, rows[decision.request.key]) for decision in decisions):
+            return rows
+        for decision in decisions:
+            values = _decision_values(decision, by, via)
+            for row in self._transitions.execute_in(connection, "answer", values):
+                rows[row.key] = row
+                if decision.is_remembered and row.state == "approved":
+                    add_grant(connection, self._database, row)
+        return rows
+
+    async def _execute_in_transaction(
+        self, name: TransitionName, values: Mapping[str, Any], *, reason: str | None = None
+    ) -> list[ApprovalRow]:
+        work = partial(self._transitions.execute_in, name=name, values=values, reason=reason)
+        return await self._database.write(work)
+
+
+def _requests_of(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:
+    """Return the decided requests, each once; raises StoreError for a contradiction."""
+    answers: dict[CallKey, Decision] = {}
+    for decision in decisions:
+        first = answers.setdefault(decision.request.key, decision)
+        if first.approved != decision.approved:
+            raise StoreError("one request was answered with both yes and no")
+    return {key: decision.request for key, decision in answers.items()}
+
+
+def _has_lost(decision: Decision, row: ApprovalRow) -> bool:
+    """Whether an earlier decision contradicts this one, or the request is superseded (A4)."""
+    is_contradicted = row.answer is not None and not decision.equals(row)
+    return is_contradicted or row.state == "superseded"
+
+
+def _request_values(new: NewApproval) -> dict[str, Any]:
     return {
         **key_values(new.key),
         "its_args_hash": new.args_hash,
@@ -55,8 +298,7 @@ def requested(new: NewApproval) -> dict[str, Any]:
     }
 
 
-def answered(decision: Decision, by: str, via: str) -> dict[str, Any]:
-    """What binds the values of an answer, ``by`` a person ``via`` a transport."""
+def _decision_values(decision: Decision, by: str, via: str) -> dict[str, Any]:
     request, edits = decision.request, decision.edits
     return {
         **key_values(request.key),
@@ -71,252 +313,18 @@ def answered(decision: Decision, by: str, via: str) -> dict[str, Any]:
     }
 
 
-def without_contradictions(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:
-    """Return the requests that are decided, each once."""
-    answers: dict[CallKey, Decision] = {}
-    for decision in decisions:
-        first = answers.setdefault(decision.request.key, decision)
-        if first.approved != decision.approved:
-            raise StoreError("one request was answered with both yes and no")
-    return {key: decision.request for key, decision in answers.items()}
-
-
-def has_lost(decision: Decision, row: ApprovalRow) -> bool:
-    """Whether somebody said something else before, or took the question back (A4)."""
-    is_contradicted = row.answer is not None and not decision.equals(row)
-    return is_contradicted or row.state == "superseded"
-
-
-_C = APPROVALS.c
-
-PATIENCE = 30.0
-"""Seconds for which an outcome is kept while the database does not take it: nobody else has it."""
-
-REMEMBERED = "remembered"
-"""What stands in place of a transport where nobody was asked."""
-
-TAKEN_BACK = "the remembered approval was taken back."
-
-
-class Ledger:
-    """The ledger (the port is `Ledger`); its methods say here only what the port leaves open."""
-
-    def __init__(self, database: Database) -> None:
-        """Take the database whose tables are there."""
-        self._database = database
-        self._rows = database.prepare(ROWS)
-        insert = database.insert(APPROVALS).values(NEW)
-        self._moves = LedgerTransitions(
-            database,
-            {
-                "requested": insert.on_conflict_do_nothing().returning(APPROVALS),
-                "answered": ANSWER,
-                "executing": CLAIM,
-                "executing again": CLAIM_AGAIN,
-                "executed": EXECUTED,
-                "failed": FAILED,
-            },
-        )
-
-    async def request(self, new: Sequence[NewApproval]) -> None:
-        """Remember requests; those that are known already stay as they are."""
-        if len(new) == 1:
-            await self._moves.make_alone("requested", requested(new[0]))
-        elif new:
-            await self._database.write(partial(self._remember, new=new))
-
-    async def record_decisions(
-        self, decisions: Sequence[Decision], *, by: str, via: str = ""
-    ) -> list[ApprovalRow]:
-        """Record the answers of one person, all or none."""
-        if not decisions:
-            return []
-        requests = without_contradictions(decisions)
-        if len(decisions) == 1 and not decisions[0].is_remembered:
-            # Nearly always nothing was said before, and then one statement does it all.
-            rows = await self._moves.make_alone("answered", answered(decisions[0], by, via))
-            if rows:
-                return rows
-        record = partial(self._record, decisions=decisions, requests=requests, by=by, via=via)
-        found = await self._database.write(record)
-        return [found[decision.request.key] for decision in decisions]
-
-    async def approve_by_grant(self, new: NewApproval) -> ApprovalRow | None:
-        """Approve a call of a tool that is remembered in its chat (A8)."""
-
-        def approve(connection: Connection) -> ApprovalRow | None:
-            grant = find_grant(connection, new.key.chat_key, new.tool)
-            if grant is not None and self._remember(connection, [new]):
-                now = self._database.now()
-                answer = self._move("approved", is_row(new.key)).values(
-                    answer=True,
-                    decided_by=grant.granted_by,
-                    decided_at=now,
-                    grant_id=grant.approval_id,
-                    via=REMEMBERED,
-                )
-                self._change(connection, answer)
-            row = _select(connection, [new.key]).get(new.key)
-            return row if row is not None and row.is_automatic else None
-
-        return await self._database.write(approve)
-
-    def refuse_granted(self, connection: Connection, chat: ChatKey, tool: str) -> None:
-        """Close what was approved by a grant that is taken back and has not begun."""
-        is_its = and_(of_chat(chat), _C.tool == tool, _C.grant_id.is_not(None))
-        ended = self._end("refused", is_its).values(outcome=_refusal(TAKEN_BACK))
-        self._change(connection, ended, reason=TAKEN_BACK)
-
-    async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
-        """Close what waits or is approved but not claimed."""
-        if not keys:
-            return []
-        statement = self._end("superseded", tuple_(*KEY).in_(keys))
-
-        def end(connection: Connection) -> dict[CallKey, ApprovalRow]:
-            self._change(connection, statement)
-            return _select(connection, keys)
-
-        rows = await self._database.write(end)
-        return [rows[key] for key in keys if key in rows]
-
-    async def expire(self, chat: ChatKey) -> list[ApprovalRow]:
-        """Close what waited past its deadline."""
-        is_late = and_(of_chat(chat), _C.answer.is_(None), _C.deadline <= self._database.now())
-        return await self._database.write(partial(self._change, by=self._end("expired", is_late)))
-
-    async def claim(
-        self, key: CallKey, *, owner: str, args_hash: str, is_again: bool = False
-    ) -> ApprovalRow | None:
-        """Move an approved call to ``executing``."""
-        name = "executing again" if is_again else "executing"
-        values = {**key_values(key), "its_args_hash": args_hash, "new_owner": owner}
-        if await self._moves.make_alone(name, values):
-            return None
-        rows = await self._database.read(partial(_select, keys=[key]))
-        if key not in rows:
-            raise StoreError("a call was claimed that nobody requested")
-        return rows[key]
-
-    async def store_outcome(
-        self, key: CallKey, *, owner: str, state: Literal["executed", "failed"], outcome: JsonValue
-    ) -> bool:
-        """Store the outcome of a claimed call, also when the caller is cancelled meanwhile.
-
-        It bears to be stored twice: the second time changes nothing and says so.
-        """
-        values = {**key_values(key), "its_owner": owner, "new_outcome": to_json(outcome)}
-        reason = _why(outcome) if state == "failed" else None
-        stored = self._moves.make_alone(
-            state, values, reason=reason, is_lasting=True, patience=PATIENCE
-        )
-        return bool(await stored)
-
-    async def refuse(self, key: CallKey, reason: str) -> bool:
-        """Close an approved call that policy forbids."""
-        statement = self._end("refused", is_row(key)).values(outcome=_refusal(reason))
-        work = partial(self._change, by=statement, reason=reason)
-        return bool(await self._database.write(work))
-
-    async def mark_unknown(
-        self, chat: ChatKey, *, owners_alive: Container[str]
-    ) -> list[ApprovalRow]:
-        """Move claimed calls whose owner is gone to ``unknown``."""
-        is_claimed = and_(of_chat(chat), _C.state.in_(sources("unknown")))
-
-        def move(connection: Connection) -> list[ApprovalRow]:
-            owners = connection.scalars(select(_C.owner).where(is_claimed).distinct())
-            gone = [owner for owner in owners if owner not in owners_alive]
-            statement = self._move("unknown", and_(is_claimed, _C.owner.in_(gone)))
-            return self._change(connection, statement) if gone else []
-
-        return await self._database.write(move)
-
-    async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
-        """Return every row of a chat, oldest request first."""
-        return [row_of(row) for row in await self._database.fetch(self._rows, key_values(chat))]
-
-    async def erase_details(self, chat: ChatKey) -> None:
-        """Drop what the calls of a deleted chat were about."""
-        emptied = dict.fromkeys((_C.arguments, _C.edits, _C.hint, _C.outcome))
-        statement = update(APPROVALS).where(of_chat(chat)).values(emptied)
-        await self._database.write(lambda connection: connection.execute(statement).rowcount)
-
-    async def count_pending(self, app: str, user: str) -> dict[str, int]:
-        """Return how many requests wait, by chat id."""
-        statement = (
-            select(_C.chat, func.count().label("waiting"))
-            .where(_C.app == app, _C.user == user)
-            .where(_C.state == "requested", _C.deadline > self._database.now())
-            .group_by(_C.chat)
-        )
-
-        def count(connection: Connection) -> dict[str, int]:
-            return {row.chat: row.waiting for row in connection.execute(statement)}
-
-        return await self._database.read(count)
-
-    def _remember(self, connection: Connection, new: Sequence[NewApproval]) -> bool:
-        """Add requests that are not known; whether there was one."""
-        added = []
-        # In the order of the keys, so that two transactions never wait for each other.
-        for request in sorted(new, key=lambda request: request.key):
-            added += self._moves.make(connection, "requested", requested(request))
-        return bool(added)
-
-    def _record(
-        self,
-        connection: Connection,
-        decisions: Sequence[Decision],
-        requests: Mapping[CallKey, NewApproval],
-        by: str,
-        via: str,
-    ) -> dict[CallKey, ApprovalRow]:
-        """Record all answers or none; returns the rows as they are then."""
-        # The rows stay locked from here, so what is judged is what is changed.
-        rows = _select(connection, requests, is_locked=True)
-        if len(rows) < len(requests):
-            self._remember(connection, [requests[key] for key in requests if key not in rows])
-            rows = _select(connection, requests, is_locked=True)
-        if any(rows[key].args_hash != new.args_hash for key, new in requests.items()):
-            raise StoreError("a decision was made on other arguments than were requested")
-        if any(has_lost(decision, rows[decision.request.key]) for decision in decisions):
-            return rows
-        for decision in decisions:
-            for row in self._moves.make(connection, "answered", answered(decision, by, via)):
-                rows[row.key] = row
-                if decision.is_remembered and row.state == "approved":
-                    add_grant(connection, self._database, row)
-        return rows
-
-    def _change(
-        self, connection: Connection, by: Update, *, reason: str | None = None
-    ) -> list[ApprovalRow]:
-        """Make a move and note it in the trail (A10); returns the rows that changed."""
-        rows = self._moves.make(connection, by.returning(APPROVALS), {}, reason=reason)
-        return sorted(rows, key=lambda row: (row.requested_at, row.key))
-
-    def _end(self, target: ApprovalState, where: ColumnElement[bool]) -> Update:
-        return self._move(target, where).values(finished_at=self._database.now())
-
-    def _move(self, target: ApprovalState, where: ColumnElement[bool]) -> Update:
-        """Return the compare-and-set to ``target``: from the states that may be before it."""
-        statement = update(APPROVALS).where(where, _C.state.in_(sources(target)))
-        return statement.values(state=target)
-
-
 def _select(
     connection: Connection, keys: Iterable[CallKey], *, is_locked: bool = False
 ) -> dict[CallKey, ApprovalRow]:
     statement = ROW_LOCKED if is_locked else ROW
-    found = (connection.execute(statement, key_values(key)).one_or_none() for key in sorted(keys))
-    return {row.key: row for row in (row_of(each._asdict()) for each in found if each is not None)}
+    rows = (connection.execute(statement, key_values(key)).one_or_none() for key in sorted(keys))
+    return {row.key: row for row in (row_of(each._asdict()) for each in rows if each is not None)}
 
 
-def _why(outcome: JsonValue) -> str | None:
+def _error_in(outcome: JsonValue) -> str | None:
     return str(outcome.get("error") or "") or None if isinstance(outcome, dict) else None
 
 
-def _refusal(reason: str) -> str:
-    """Beside the person's own words, which stay theirs."""
+def _error(reason: str) -> str:
+    """Encode a refusal's outcome; the person's own reason has a column of its own."""
     return to_json({"error": reason})

@@ -1,11 +1,14 @@
-"""Rows of the ledger as the database has them, and as everybody else does."""
+"""The statements of the ledger, built once; each transition appends to the audit trail (A10).
+
+Values are bound by name: ``its_…`` select rows and ``new_…`` are stored.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from sqlalchemy import and_, bindparam, case, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, case, func, insert, or_, select, tuple_, update
 from sqlalchemy.sql.elements import Null
 from sqlalchemy.types import Double, Text
 
@@ -18,81 +21,112 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import JsonValue
-    from sqlalchemy import ColumnElement, Select
-    from sqlalchemy.sql.dml import ReturningUpdate
+    from sqlalchemy import ColumnElement, Connection, Executable, FromClause, Insert, Select
+    from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
     from sluicegate.core.approvals import ApprovalState
     from sluicegate.core.keys import ChatKey
+    from sluicegate.stores.sql.database import Database
+
+    _Transition = ReturningInsert[Any] | ReturningUpdate[Any]
 
 _C = APPROVALS.c
-KEY: Final = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
+_KEY: Final = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
 _JSON: Final = ("outcome", "arguments", "edits")
 
-IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in KEY))
-OF_CHAT: Final = and_(*(column == bindparam(f"its_{column.name}") for column in KEY[:3]))
-"""Conditions of statements that are made once; `key_values` binds them."""
+_IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY))
+_OF_CHAT: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY[:3]))
+_IS_OWNERS = _C.owner == bindparam("its_owner")
+_IS_LATE = _C.deadline <= NOW
+_HAS_ARGUMENTS = _C.args_hash == bindparam("its_args_hash")
 
 
 def key_values(key: CallKey | ChatKey) -> dict[str, Any]:
-    """What binds a call's or a chat's key."""
+    """Return the values that select a call or the calls of a chat."""
     return {f"its_{name}": value for name, value in key._asdict().items()}
 
 
 def row_of(row: Mapping[str, Any]) -> ApprovalRow:
-    """A row of the table, by the names of its columns."""
+    """Convert a row of the table, given by column name."""
     values = dict(row)
-    key = CallKey(*(values.pop(column.name) for column in KEY))
+    key = CallKey(*(values.pop(column.name) for column in _KEY))
     del values["edits_hash"]
     answer = values.pop("answer")
     for name in _JSON:
         values[name] = None if values[name] is None else json.loads(values[name])
-    # SQLite has numbers for booleans.
+    # SQLite returns numbers for booleans.
     return ApprovalRow(key=key, answer=None if answer is None else bool(answer), **values)
 
 
 def to_json(value: JsonValue) -> str:
-    """A value as the table keeps it; raises StoreError."""
+    """Encode a value as the table stores it; raises StoreError."""
     try:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
     except (RecursionError, TypeError, ValueError) as error:
         raise StoreError(f"a value is not JSON: {type(error).__name__}") from error
 
 
-def is_row(key: CallKey) -> ColumnElement[bool]:
-    """Whether a row is that call's."""
-    return and_(of_chat(key.chat_key), _C.invocation == key.invocation, _C.call == key.call)
+ROW: Final[Select[Any]] = select(APPROVALS).where(_IS_ROW)
+ROW_LOCKED: Final = ROW.with_for_update()
+ROWS: Final[Select[Any]] = select(APPROVALS).where(_OF_CHAT).order_by(_C.requested_at, *_KEY)
+PENDING_COUNTS: Final[Select[Any]] = (
+    select(_C.chat, func.count().label("pending"))
+    .where(_C.app == bindparam("its_app"), _C.user == bindparam("its_user"))
+    .where(_C.state == "requested", _C.deadline > NOW)
+    .group_by(_C.chat)
+)
+CLAIMED_OWNERS: Final[Select[Any]] = (
+    select(_C.owner).where(_OF_CHAT, _C.state.in_(sources("unknown"))).distinct()
+)
+ERASE_DETAILS: Final = (
+    update(APPROVALS)
+    .where(_OF_CHAT)
+    .values(dict.fromkeys((_C.arguments, _C.edits, _C.hint, _C.outcome)))
+)
+
+TransitionName = Literal[
+    "request",
+    "answer",
+    "grant",
+    "claim",
+    "claim again",
+    "executed",
+    "failed",
+    "supersede",
+    "expire",
+    "refuse",
+    "refuse granted",
+    "unknown",
+]
 
 
-def of_chat(chat: ChatKey) -> ColumnElement[bool]:
-    """Whether a row is of that chat."""
-    return and_(_C.app == chat.app, _C.user == chat.user, _C.chat == chat.chat)
-
-
-_IS_OWNERS = _C.owner == bindparam("its_owner")
-_IS_LATE = _C.deadline <= NOW
-_HAS_ARGUMENTS = _C.args_hash == bindparam("its_args_hash")
-
-
-def _move(target: ApprovalState, *where: Any, **values: Any) -> ReturningUpdate[Any]:
-    """The compare-and-set to ``target`` of one call: from the states that may be before it."""
-    changed = update(APPROVALS).where(IS_ROW, *where, _from(target))
+def _to(target: ApprovalState, where: ColumnElement[bool], **values: Any) -> ReturningUpdate[Any]:
+    """Build the compare-and-set to ``target``, from the states that may precede it."""
+    changed = update(APPROVALS).where(where, _from(target))
     return changed.values(state=target, **values).returning(APPROVALS)
 
 
 def _from(target: ApprovalState) -> ColumnElement[bool]:
-    # An IN would be put together anew each time.
+    # Equalities, since the driver cannot expand the list of an IN.
     return or_(*(_C.state == source for source in sources(target)))
 
 
-ROW: Final[Select[Any]] = select(APPROVALS).where(IS_ROW)
-ROW_LOCKED: Final = ROW.with_for_update()
-ROWS: Final[Select[Any]] = select(APPROVALS).where(OF_CHAT).order_by(_C.requested_at, *KEY)
+_NEW_ROW: Final[dict[str, Any]] = {
+    "requested_at": NOW,
+    "deadline": NOW + bindparam("new_ttl", type_=Double),
+    "state": "requested",
+    **{name: bindparam(f"its_{name}") for name in (*(column.name for column in _KEY), "args_hash")},
+    **{name: bindparam(f"new_{name}") for name in ("approval_id", "tool", "arguments", "hint")},
+}
+_CLAIMED: Final[dict[str, Any]] = {"owner": bindparam("new_owner"), "claimed_at": NOW}
+_ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_at": NOW}
 
-ANSWER: Final[ReturningUpdate[Any]] = (
+# The states after a request follow it alone, so the sources of one serve for all of them.
+_ANSWER: Final[ReturningUpdate[Any]] = (
     update(APPROVALS)
-    .where(IS_ROW, _HAS_ARGUMENTS, _from("approved"))
+    .where(_IS_ROW, _HAS_ARGUMENTS, _from("approved"))
     .values(
-        # A late answer is kept and does nothing; the database's clock judges.
+        # A late answer is stored without effect; the database's clock decides.
         state=case((_IS_LATE, "expired"), else_=bindparam("new_state", type_=Text)),
         answer=bindparam("new_answer"),
         reason=bindparam("new_reason"),
@@ -107,43 +141,50 @@ ANSWER: Final[ReturningUpdate[Any]] = (
     )
     .returning(APPROVALS)
 )
-"""The states after a request are reached from it alone, so one list of sources serves for all."""
-
-_CLAIMED: Final[dict[str, Any]] = {"owner": bindparam("new_owner"), "claimed_at": NOW}
-CLAIM: Final = _move("executing", _HAS_ARGUMENTS, _C.state == "approved", **_CLAIMED)
-CLAIM_AGAIN: Final = _move("executing", _HAS_ARGUMENTS, _C.state == "unknown", **_CLAIMED)
-
-_ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_at": NOW}
-EXECUTED: Final = _move("executed", or_(_IS_OWNERS, _C.state == "unknown"), **_ENDED)
-FAILED: Final = _move("failed", _IS_OWNERS, **_ENDED)
-
-NEW: Final[dict[str, Any]] = {
-    "requested_at": NOW,
-    "deadline": NOW + bindparam("new_ttl", type_=Double),
-    "state": "requested",
-    **{name: bindparam(f"its_{name}") for name in (*(column.name for column in KEY), "args_hash")},
-    **{name: bindparam(f"new_{name}") for name in ("approval_id", "tool", "arguments", "hint")},
+_SINGLE: Final[dict[TransitionName, ReturningUpdate[Any]]] = {
+    "answer": _ANSWER,
+    "claim": _to("executing", and_(_IS_ROW, _HAS_ARGUMENTS, _C.state == "approved"), **_CLAIMED),
+    "claim again": _to(
+        "executing", and_(_IS_ROW, _HAS_ARGUMENTS, _C.state == "unknown"), **_CLAIMED
+    ),
+    "executed": _to("executed", and_(_IS_ROW, or_(_IS_OWNERS, _C.state == "unknown")), **_ENDED),
+    "failed": _to("failed", and_(_IS_ROW, _IS_OWNERS), **_ENDED),
 }
-"""The values of a request; each database has an INSERT of its own."""
+"""Transitions of one call, which run alone or within a transaction."""
+
+_WITHIN: Final[dict[TransitionName, _Transition]] = {
+    "grant": _to(
+        "approved",
+        _IS_ROW,
+        answer=True,
+        decided_by=bindparam("new_decided_by"),
+        decided_at=NOW,
+        grant_id=bindparam("new_grant_id"),
+        via=bindparam("new_via"),
+    ),
+    "supersede": _to(
+        "superseded", tuple_(*_KEY).in_(bindparam("its_keys", expanding=True)), finished_at=NOW
+    ),
+    "expire": _to("expired", and_(_OF_CHAT, _C.answer.is_(None), _IS_LATE), finished_at=NOW),
+    "refuse": _to("refused", _IS_ROW, **_ENDED),
+    "refuse granted": _to(
+        "refused",
+        and_(_OF_CHAT, _C.tool == bindparam("its_tool"), _C.grant_id.is_not(None)),
+        **_ENDED,
+    ),
+    "unknown": _to(
+        "unknown", and_(_OF_CHAT, _C.owner.in_(bindparam("its_owners", expanding=True)))
+    ),
+}
+"""Transitions that run within a transaction alone."""
+
+_COPIED: Final = (*_KEY, _C.approval_id, _C.tool, _C.via)
 
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+def _audit_entry(of: FromClause) -> Select[Any]:
+    """Select the audit entry of rows that have just changed their state.
 
-    from sqlalchemy import Connection, Executable, FromClause, Insert, Select
-    from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
-
-    from sluicegate.stores.sql.database import Database
-
-    Move = ReturningInsert[Any] | ReturningUpdate[Any]
-
-_SAME: Final = (*KEY, APPROVALS.c.approval_id, APPROVALS.c.tool, APPROVALS.c.via)
-
-
-def _line(of: FromClause) -> Select[Any]:
-    """The line of the trail for rows that have just come into their state.
-
-    ``noted_reason`` is bound: why a call failed or was refused, in place of the person's words.
+    ``audit_reason`` is bound: why a call failed or was refused, instead of the person's reason.
     """
     row = of.c
     at = case(
@@ -151,84 +192,89 @@ def _line(of: FromClause) -> Select[Any]:
         (row.state == "approved", row.decided_at),
         (row.state == "denied", row.decided_at),
         (row.state == "executing", row.claimed_at),
-        # That an owner is gone is noticed, it has no moment of its own.
+        # The loss of an owner has no time of its own.
         (row.state == "unknown", NOW),
         else_=row.finished_at,
     )
-    reason = func.coalesce(bindparam("noted_reason", type_=Text), row.reason)
+    reason = func.coalesce(bindparam("audit_reason", type_=Text), row.reason)
     return select(
-        *(row[column.name] for column in _SAME),
+        *(row[column.name] for column in _COPIED),
         at.label("at"),
         row.state.label("action"),
         row.decided_by.label("by"),
         reason.label("reason"),
-        # Rows of schema 5 have no hash of their edits; the line of their approval has it.
+        # Rows of schema 5 have no hash of their edits; the entry of their approval has it.
         case((row.edits.is_(None), row.args_hash), else_=row.edits_hash).label("args_hash"),
     )
 
 
-def _note(line: Select[Any]) -> Insert:
-    return insert(AUDIT).from_select([column.name for column in line.selected_columns], line)
+def _audit(entry: Select[Any]) -> Insert:
+    return insert(AUDIT).from_select([column.name for column in entry.selected_columns], entry)
 
 
-_NOTE_ROW: Final = _note(_line(APPROVALS).where(IS_ROW))
+_AUDIT_ROW: Final = _audit(_audit_entry(APPROVALS).where(_IS_ROW))
 
 
-def _in_one(move: Move) -> Executable:
-    moved = move.cte("moved")
-    return select(moved).add_cte(_note(_line(moved)).cte("noted"))
+def _with_audit(transition: _Transition) -> Executable:
+    moved = transition.cte("moved")
+    return select(moved).add_cte(_audit(_audit_entry(moved)).cte("noted"))
 
 
 class LedgerTransitions:
-    """Makes moves: statements that change or add rows of the ledger and return them.
+    """Executes transitions: each changes or adds rows of the ledger and audits them.
 
-    PostgreSQL does a move and its note in one statement, which needs no transaction around it;
-    SQLite, where a statement costs no round trip, in two.
+    PostgreSQL does both in one statement, which needs no transaction around it; SQLite, where a
+    statement costs no round trip, in two.
     """
 
-    def __init__(self, database: Database, single: Mapping[str, Move]) -> None:
-        """Prepare moves of one call, by name."""
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._is_one = database.sessions.dialect.name == "postgresql"
-        self._single = single
-        note = None if self._is_one else database.prepare(_NOTE_ROW)
+        self._is_single_statement = database.sessions.dialect.name == "postgresql"
+        request = database.insert(APPROVALS).values(_NEW_ROW).on_conflict_do_nothing()
+        single: dict[TransitionName, _Transition] = {
+            **_SINGLE,
+            "request": request.returning(APPROVALS),
+        }
+        self._statements = {
+            name: _with_audit(transition) if self._is_single_statement else transition
+            for name, transition in (single | _WITHIN).items()
+        }
+        audit = None if self._is_single_statement else database.prepare(_AUDIT_ROW)
         self._prepared = {
-            name: database.prepare(self._noted(move), then=note) for name, move in single.items()
+            name: database.prepare(self._statements[name], then=audit) for name in single
         }
 
-    async def make_alone(
+    async def execute(
         self,
-        name: str,
+        name: TransitionName,
         values: Mapping[str, Any],
         *,
         reason: str | None = None,
-        is_lasting: bool = False,
-        patience: float = 0.0,
+        shielded: bool = False,
+        retry_for: float = 0.0,
     ) -> list[ApprovalRow]:
-        """Make a move of one call in a transaction of its own; returns the row if it changed."""
-        bound = {**values, "noted_reason": reason}
+        """Execute a transition of one call as a transaction; returns the row if it changed."""
         rows = await self._database.execute(
-            self._prepared[name], bound, is_lasting=is_lasting, patience=patience
+            self._prepared[name],
+            {**values, "audit_reason": reason},
+            shielded=shielded,
+            retry_for=retry_for,
         )
         return [row_of(row) for row in rows]
 
-    def make(
+    def execute_in(
         self,
         connection: Connection,
-        move: str | Move,
+        name: TransitionName,
         values: Mapping[str, Any],
         *,
         reason: str | None = None,
     ) -> list[ApprovalRow]:
-        """Make a move in a transaction; returns the rows that changed."""
-        statement = self._single[move] if isinstance(move, str) else move
-        noted = {**self._database.clock(), "noted_reason": reason}
-        found = connection.execute(self._noted(statement), {**values, **noted})
-        rows = [row_of(row._asdict()) for row in found]
-        if not self._is_one:
+        """Execute a transition in a transaction; returns the rows that changed, oldest first."""
+        audited = {**self._database.clock_values(), "audit_reason": reason}
+        result = connection.execute(self._statements[name], {**values, **audited})
+        rows = [row_of(row._asdict()) for row in result]
+        if not self._is_single_statement:
             for row in rows:
-                connection.execute(_NOTE_ROW, {**key_values(row.key), **noted})
-        return rows
-
-    def _noted(self, move: Move) -> Executable:
-        return _in_one(move) if self._is_one else move
+                connection.execute(_AUDIT_ROW, {**key_values(row.key), **audited})
+        return sorted(rows, key=lambda row: (row.requested_at, row.key))

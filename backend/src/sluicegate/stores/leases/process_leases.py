@@ -1,4 +1,4 @@
-"""The leases of a process that is alone on its database: they live and die with it."""
+"""The leases of a process that uses its database alone: they live in its memory (A2)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.stores.sql.database import Database
 
-KEPT: Final = 10_000
-"""Ended leases whose fences are remembered one by one."""
-
 _TERM: Final = 2**32
-"""More fences than one process gives."""
+"""More fences than one process assigns."""
 
 
 @dataclass(slots=True)
@@ -30,28 +27,35 @@ class _Lease:
     owner: str
     fence: int
     until: float
-    wants_stop: bool = False
+    stop_requested: bool = False
     read_until: float = 0.0
 
 
 class ProcessLeases:
-    """One writer per chat (the port is `Leases`), where no other process can ask for one.
+    """Leases that no other process can request (implements `Leases`).
 
-    The lock on the database's file does between processes what rows of leases would do.
+    The lock on the database's file excludes other processes, as rows of leases would.
+
+    Args:
+        clock: Returns the time in seconds.
+        after: The highest fence that was assigned before.
+        max_ended: How many ended leases keep a fence of their own; older ones share the highest.
     """
 
-    def __init__(self, clock: Callable[[], float], *, after: int = 0) -> None:
-        """Take a clock in seconds, and the fence that was the highest before."""
+    def __init__(
+        self, clock: Callable[[], float], *, after: int = 0, max_ended: int = 10_000
+    ) -> None:
         self._clock = clock
-        self._floor = after
+        self._lowest_fence = after
+        self._max_ended = max_ended
         self._leases: dict[ChatKey, _Lease] = {}
         self._ended: dict[ChatKey, int] = {}
 
     @classmethod
     async def open(cls, database: Database, clock: Callable[[], float]) -> ProcessLeases:
-        """Begin above every fence that was given on this database before.
+        """Begin above every fence that was assigned on this database before.
 
-        A stream server that outlives the process refuses fences that fall.
+        A stream server that outlives the process refuses lower fences.
         """
         first = database.insert(META).values(name="term", value="1")
         value = cast(cast(META.c.value, Integer) + 1, Text)
@@ -63,16 +67,16 @@ class ProcessLeases:
         return cls(clock, after=await database.write(begin) * _TERM)
 
     async def acquire(self, chat: ChatKey, *, owner: str, ttl: float) -> int | None:
-        """Take the lease and return its fence; None while it is held."""
+        """Acquire the lease and return its fence; None while it is held."""
         if self._held(chat) is not None:
             return None
-        fence = self._fence(chat) + 1
+        fence = self._newest_fence(chat) + 1
         self._ended.pop(chat, None)
         self._leases[chat] = _Lease(owner, fence, self._clock() + ttl)
         return fence
 
     async def renew(self, chat: ChatKey, *, owner: str, fence: int, ttl: float) -> bool:
-        """Hold for another ``ttl`` from now; False when the lease is lost."""
+        """Extend the lease to ``ttl`` seconds from now; False when it is lost."""
         lease = self._held(chat)
         if lease is None or (lease.owner, lease.fence) != (owner, fence):
             return False
@@ -80,53 +84,54 @@ class ProcessLeases:
         return True
 
     async def release(self, chat: ChatKey, *, owner: str, fence: int) -> None:
-        """Give the lease back; nothing happens when it is lost already."""
+        """Release the lease; a lost lease is ignored."""
         lease = self._leases.get(chat)
-        if lease is not None and (lease.owner, lease.fence) == (owner, fence):
-            self._end(chat)
+        if lease is None or (lease.owner, lease.fence) != (owner, fence):
+            return
+        self._ended[chat] = self._leases.pop(chat).fence
+        if len(self._ended) > self._max_ended:
+            oldest = next(iter(self._ended))
+            self._lowest_fence = max(self._lowest_fence, self._ended.pop(oldest))
 
     async def state(self, chat: ChatKey) -> LeaseState:
-        """Return the lease as it is now."""
+        """Return the current state of a lease."""
         lease = self._held(chat)
         if lease is None:
-            return LeaseState(self._fence(chat))
+            return LeaseState(self._newest_fence(chat))
         is_read = lease.read_until > self._clock()
-        return LeaseState(lease.fence, lease.owner, lease.wants_stop, is_read)
+        return LeaseState(lease.fence, lease.owner, lease.stop_requested, is_read)
 
     async def states(self, chats: Collection[ChatKey]) -> dict[ChatKey, LeaseState]:
-        """Return the leases of several chats, each of which is there."""
+        """Return the current states of several leases, with an entry for each chat."""
         return {chat: await self.state(chat) for chat in chats}
 
     async def request_stop(self, chat: ChatKey, *, fence: int) -> None:
-        """Ask the holder with this fence to stop what it runs."""
-        self._want_stop(chat, fence, is_wanted=True)
+        """Ask the owner with this fence to stop its turn."""
+        lease = self._fenced(chat, fence)
+        if lease is not None:
+            lease.stop_requested = True
 
     async def clear_stop_request(self, chat: ChatKey, *, fence: int) -> None:
-        """Tell those who asked that it was done."""
-        self._want_stop(chat, fence, is_wanted=False)
+        """Acknowledge a stop request after the turn has stopped."""
+        lease = self._fenced(chat, fence)
+        if lease is not None:
+            lease.stop_requested = False
 
     async def record_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
-        """Tell the holder with this fence that somebody reads along."""
-        lease = self._leases.get(chat)
-        if lease is not None and lease.fence == fence:
+        """Record for the owner with this fence that a replica reads."""
+        lease = self._fenced(chat, fence)
+        if lease is not None:
             lease.read_until = self._clock() + ttl
 
     def _held(self, chat: ChatKey) -> _Lease | None:
         lease = self._leases.get(chat)
         return None if lease is None or lease.until <= self._clock() else lease
 
-    def _fence(self, chat: ChatKey) -> int:
-        """The highest fence that the chat may have had."""
+    def _fenced(self, chat: ChatKey, fence: int) -> _Lease | None:
         lease = self._leases.get(chat)
-        return self._ended.get(chat, self._floor) if lease is None else lease.fence
+        return lease if lease is not None and lease.fence == fence else None
 
-    def _end(self, chat: ChatKey) -> None:
-        self._ended[chat] = self._leases.pop(chat).fence
-        if len(self._ended) > KEPT:
-            oldest = next(iter(self._ended))
-            self._floor = max(self._floor, self._ended.pop(oldest))
-
-    def _want_stop(self, chat: ChatKey, fence: int, *, is_wanted: bool) -> None:
+    def _newest_fence(self, chat: ChatKey) -> int:
+        """Return the highest fence that the chat may have had."""
         lease = self._leases.get(chat)
-        if lease is not None and lease.fence == fence:
-            lease.wants_stop = is_wanted
+        return self._ended.get(chat, self._lowest_fence) if lease is None else lease.fence

@@ -1,4 +1,4 @@
-"""A thread with one connection to the database, in which transactions run as a whole."""
+"""A thread with one SQLite connection, in which transactions run one after the other."""
 
 from __future__ import annotations
 
@@ -15,127 +15,134 @@ from sluicegate.errors import StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Executor
 
     from sqlalchemy import Connection, Engine
 
 _T = TypeVar("_T")
 
+SQLITE_ERRORS: Final = (SQLAlchemyError, sqlite3.Error, UnicodeError)
+"""Errors of SQLite, raised by SQLAlchemy or by the driver itself."""
+
 
 class ConnectionThread:
-    """Runs plain functions of a connection, one after the other, away from the event loop.
+    """Runs functions of a connection, one after the other, outside the event loop.
 
-    A transaction costs one change of threads, where every awaited statement would cost several.
+    A transaction costs one switch of threads, where awaiting each statement would cost several.
+
+    Args:
+        engine: An engine whose driver begins no transactions by itself.
+        begin: The statement that begins each transaction.
+        patience: Seconds for which a transaction waits for another writer before it begins.
+        executor: What runs the functions, one at a time; a thread of its own by default.
     """
 
     def __init__(
-        self, engine: Engine, *, begin: Literal["BEGIN", "BEGIN IMMEDIATE"], patience: float
+        self,
+        engine: Engine,
+        *,
+        begin: Literal["BEGIN", "BEGIN IMMEDIATE"],
+        patience: float,
+        executor: Executor | None = None,
     ) -> None:
-        """Take an engine that leaves transactions alone.
-
-        ``patience`` is how many seconds a transaction may wait for another writer to begin.
-        """
         self._engine = engine
         self._begin = begin
         self._patience = patience
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sluicegate-database")
+        self._executor = executor or ThreadPoolExecutor(1, thread_name_prefix="sluicegate-database")
         self._connection: Connection | None = None
         self._closed = False
 
-    async def run(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+    async def run(self, work: Callable[[Connection], _T], *, shielded: bool = False) -> _T:
         """Run ``work`` in a transaction, which commits unless it raises.
 
-        When the caller is cancelled the transaction is given up if it still can be; one that is
-        lasting goes on to its end.
+        When the caller is cancelled, a transaction that has not committed yet is rolled back;
+        a shielded one continues to its end.
 
         Raises:
-            StoreError: the database could not do it. Nothing has changed.
-            StoreUnavailable: the file is locked, or cannot be written now.
+            StoreError: the database failed; nothing has changed.
+            StoreUnavailable: the file is locked or cannot be written at the moment.
         """
         if self._closed:
             raise StoreError("the database is closed")
-        is_given_up = threading.Event()
+        cancelled = threading.Event()
         loop = asyncio.get_running_loop()
-        done = loop.run_in_executor(self._thread, self._transact, work, is_given_up)
+        done = loop.run_in_executor(self._executor, self._transact, work, cancelled)
         try:
-            return await (asyncio.shield(done) if is_lasting else done)
+            return await (asyncio.shield(done) if shielded else done)
         except asyncio.CancelledError:
-            if not is_lasting:
-                is_given_up.set()
+            if not shielded:
+                cancelled.set()
             raise
-        except OWN_ERRORS as error:
-            raise failure_of(error) from error
+        except SQLITE_ERRORS as error:
+            raise store_error(error) from error
 
     async def close(self) -> None:
-        """Finish what was begun and close the connection; a second call does nothing."""
+        """Finish the queued transactions and close the connection. Idempotent."""
         self._closed = True
-        await asyncio.to_thread(self._thread.shutdown)
-        self._let_go()
+        await asyncio.to_thread(self._executor.shutdown)
+        self._disconnect()
         self._engine.dispose()
 
-    def _transact(self, work: Callable[[Connection], _T], is_given_up: threading.Event) -> _T:
+    def _transact(self, work: Callable[[Connection], _T], cancelled: threading.Event) -> _T:
         if self._connection is None:
             self._connection = self._engine.connect()
         connection = self._connection
         try:
-            self._wait_to_begin(connection, is_given_up)
+            self._begin_transaction(connection, cancelled)
             result = work(connection)
-            if is_given_up.is_set():
-                raise _Abandoned
-            plain_of(connection).commit()
+            if cancelled.is_set():
+                raise _Cancelled
+            driver_connection(connection).commit()
             connection.commit()
         except BaseException:
-            # Taking it back takes the transaction back.
-            self._let_go()
+            # Closing the connection rolls the transaction back.
+            self._disconnect()
             raise
         return result
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _wait_to_begin(self, connection: Connection, is_given_up: threading.Event) -> None:
-        # SQLite's own wait tries again after up to 100 ms and so loses, for seconds, to sessions
-        # that are written all the time.
+    def _begin_transaction(self, connection: Connection, cancelled: threading.Event) -> None:
+        # SQLite's own busy handler retries after up to 100 ms and so starves, for seconds, beside
+        # sessions that are written all the time.
         deadline = time.monotonic() + self._patience
         while True:
             try:
-                plain_of(connection).execute(self._begin)
+                driver_connection(connection).execute(self._begin)
             except sqlite3.OperationalError as error:
                 if not _is_busy(error) or time.monotonic() >= deadline:
                     raise
             else:
                 return
-            if is_given_up.wait(0.001):
-                raise _Abandoned
+            if cancelled.wait(0.001):
+                raise _Cancelled
 
 
-class _Abandoned(Exception):
-    """Nobody waits for the transaction any more."""
+class _Cancelled(Exception):
+    """The caller of the transaction was cancelled."""
 
 
-OWN_ERRORS: Final = (SQLAlchemyError, sqlite3.Error, UnicodeError)
-"""What SQLite raises, by way of SQLAlchemy or straight."""
-
-
-def plain_of(connection: Connection) -> sqlite3.Connection:
-    """The driver's connection."""
+def driver_connection(connection: Connection) -> sqlite3.Connection:
+    """Return the driver's connection."""
     return cast("sqlite3.Connection", connection.connection.driver_connection)
+
+
+def store_error(error: Exception) -> StoreError:
+    """Map an error of SQLite; a locked file or a full disk is `StoreUnavailable`."""
+    if isinstance(error, OperationalError | sqlite3.OperationalError):
+        return StoreUnavailable(message_of(error))
+    return StoreError(message_of(error))
+
+
+def message_of(error: Exception) -> str:
+    """Return the database's message without the statement and its parameters."""
+    if isinstance(error, DBAPIError):
+        return str(error.orig)
+    return str(error) if isinstance(error, sqlite3.Error) else type(error).__name__
 
 
 def _is_busy(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-
-
-def failure_of(error: Exception) -> StoreError:
-    """Return what an error of SQLite means: what is locked or full may not be so in a moment."""
-    if isinstance(error, OperationalError | sqlite3.OperationalError):
-        return StoreUnavailable(words_of(error))
-    return StoreError(words_of(error))
-
-
-def words_of(error: Exception) -> str:
-    """Say what the database said, without the statement and its parameters."""
-    if isinstance(error, DBAPIError):
-        return str(error.orig)
-    return str(error) if isinstance(error, sqlite3.Error) else type(error).__name__

@@ -14,6 +14,7 @@ from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
 from sluicegate.stores.sql.prepared import PreparedStatement
 from sluicegate.stores.sql.schema import DatabaseSeconds, create_tables
 from sluicegate.stores.sql.sqlite import SqliteFile
+from sluicegate.stores.sql.timings import DatabaseTimings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,16 +30,10 @@ _T = TypeVar("_T")
 
 SQLITE: Final = "sqlite+aiosqlite"
 POSTGRESQL: Final = "postgresql+asyncpg"
-BUSY_SECONDS: Final = 4.0
-"""How long a statement waits for another writer of a file; whoever asked is told within 5 s."""
-
-_PAUSE: Final = 0.5
-"""Seconds between two tries of a write that bears a repetition."""
-
-_SHAPES: Final = f"write {SQLITE}:///PATH or {POSTGRESQL}://USER@HOST/DATABASE"
+_FORMS: Final = f"write {SQLITE}:///PATH or {POSTGRESQL}://USER@HOST/DATABASE"
 
 _VERSIONS: Final = table("adk_internal_metadata", column("key"))
-"""Where ADK notes the version of its tables."""
+"""Where ADK stores the version of its tables."""
 
 _INSERTS: Final[dict[str, type[postgresql.Insert] | type[sqlite.Insert]]] = {
     "postgresql": postgresql.Insert,
@@ -47,7 +42,10 @@ _INSERTS: Final[dict[str, type[postgresql.Insert] | type[sqlite.Insert]]] = {
 
 
 class Transactions(Protocol):
-    """What runs transactions: one file of SQLite, or a PostgreSQL server."""
+    """The port of a database: a SQLite file or a PostgreSQL server.
+
+    Methods raise StoreError when the database fails, StoreUnavailable when that may pass.
+    """
 
     @property
     def sessions(self) -> AsyncEngine:
@@ -55,48 +53,58 @@ class Transactions(Protocol):
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether no other process can be on this database."""
+        """Whether no other process can use this database."""
 
-    def making_tables(self) -> AbstractAsyncContextManager[None]:
-        """Keep other processes from making tables meanwhile."""
+    def table_creation(self) -> AbstractAsyncContextManager[None]:
+        """Keep other processes from creating tables meanwhile."""
 
-    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+    async def write(self, work: Callable[[Connection], _T], *, shielded: bool = False) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads."""
 
     async def execute(
-        self, prepared: PreparedStatement, values: Mapping[str, Any], *, is_lasting: bool = False
+        self, prepared: PreparedStatement, values: Mapping[str, Any], *, shielded: bool = False
     ) -> list[Row]:
-        """Run a statement as a transaction; returns its rows."""
+        """Execute a statement as a transaction; returns its rows."""
 
     async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
-        """Run a statement that only reads; returns its rows."""
+        """Execute a statement that only reads; returns its rows."""
 
     async def check(self) -> None:
-        """Ask the database something, over the connections of the sessions and over our own."""
+        """Query the database over the connections of the sessions and over our own."""
 
-    def failure(self, error: Exception) -> StoreError | None:
-        """Return what an error of the database means; None for one that is none of its own."""
+    def store_error(self, error: Exception) -> StoreError | None:
+        """Map an error of the database; None for any other error."""
 
     async def close(self) -> None:
-        """Close every connection; a second call does nothing."""
+        """Close every connection. Idempotent."""
 
 
 class Database:
-    """One database for ADK's session service, on the engine ``sessions``, and for our tables."""
+    """One database for ADK's session service, on the engine ``sessions``, and for our tables.
+
+    Args:
+        transactions: The SQLite file or PostgreSQL server; `open` connects to it.
+        clock_offset: Seconds that are added to the database's clock.
+        timings: The time limits.
+    """
 
     def __init__(
-        self, transactions: Transactions, *, clock_offset: Callable[[], float] = lambda: 0.0
+        self,
+        transactions: Transactions,
+        *,
+        clock_offset: Callable[[], float] = lambda: 0.0,
+        timings: DatabaseTimings | None = None,
     ) -> None:
-        """Take what runs the transactions; `open` makes it."""
         self._transactions = transactions
         self._clock_offset = clock_offset
+        self._timings = timings or DatabaseTimings()
+        self._retrying: set[asyncio.Task[Any]] = set()
         self.sessions = transactions.sessions
-        self._trying: set[asyncio.Task[Any]] = set()
         self.is_exclusive = transactions.is_exclusive
-        """Whether no other process can be on this database, so that old leases are void (A2)."""
+        """Whether no other process can use this database, so that old leases are void (A2)."""
 
     @classmethod
     async def open(
@@ -105,51 +113,50 @@ class Database:
         *,
         exclusive: bool = True,
         clock_offset: Callable[[], float] = lambda: 0.0,
-        busy_timeout: float = BUSY_SECONDS,
+        timings: DatabaseTimings | None = None,
     ) -> Database:
         """Open the database of a URL: ``sqlite+aiosqlite:///chats.db`` or ``postgresql+asyncpg://…``.
 
-        Our tables are created when they are missing; so are a SQLite file and its folders, for
-        the user of the process alone. ``exclusive`` keeps every other process off a SQLite file;
-        ``busy_timeout`` is how many seconds a statement on it waits for another writer.
-        ``clock_offset`` is added to the database's clock, in seconds.
+        Missing tables are created; so are a SQLite file and its folders, private to the user of
+        the process. ``exclusive`` keeps every other process out of a SQLite file.
 
         Raises:
             ConfigurationError: the URL, the database or its tables cannot be used, or another
                 process uses the file.
         """
-        parsed = _parsed(url)
+        parsed = _parse(url)
+        timings = timings or DatabaseTimings()
         transactions: Transactions
         if parsed.drivername == SQLITE:
             transactions = await SqliteFile.open(
-                parsed, exclusive=exclusive, busy_timeout=busy_timeout
+                parsed, exclusive=exclusive, busy_timeout=timings.busy
             )
         else:
-            transactions = await _postgresql(parsed)
-        database = cls(transactions, clock_offset=clock_offset)
+            transactions = await _open_postgresql(parsed, timings)
+        database = cls(transactions, clock_offset=clock_offset, timings=timings)
         try:
             await database.write(create_tables)
         except StoreError as error:
             await database.close()
             raise ConfigurationError(
-                f"The database {_named(parsed)} cannot be used: {str(error).rstrip('.')}."
+                f"The database {_printable(parsed)} cannot be used: {str(error).rstrip('.')}."
             ) from error
         except BaseException:
             await database.close()
             raise
         return database
 
-    async def make_tables_of(self, sessions: DatabaseSessionService) -> None:
-        """Have ADK make its tables before anything else uses them.
+    async def create_session_tables(self, sessions: DatabaseSessionService) -> None:
+        """Let ADK create its tables before anything else uses them.
 
         Raises:
-            ConfigurationError: it cannot, or they are those of another version.
+            ConfigurationError: it cannot, or they belong to another version.
         """
-        # ADK: the first calls of two processes make the tables at once, and one of them fails.
+        # ADK: the first calls of two processes create the tables at once, and one of them fails.
         try:
-            async with self._transactions.making_tables():
+            async with self._transactions.table_creation():
                 async with self.sessions.begin() as connection:
-                    await connection.run_sync(_unmake)
+                    await connection.run_sync(_drop_empty_versions)
                 await sessions.prepare_tables()
         except (SQLAlchemyError, OSError, ValueError, StoreError) as error:
             raise ConfigurationError(
@@ -157,43 +164,43 @@ class Database:
             ) from error
 
     def now(self) -> ColumnElement[float]:
-        """Return the database's clock as an SQL expression, seconds since the epoch."""
+        """Return the database's clock as an SQL expression, in seconds since the epoch."""
         return DatabaseSeconds() + literal(self._clock_offset())
 
-    def clock(self) -> dict[str, float]:
-        """What binds the clock of statements that are made once (`NOW`)."""
+    def clock_values(self) -> dict[str, float]:
+        """Return the values of `NOW` in statements that are built once."""
         return {"clock_ahead": self._clock_offset()}
 
     def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
-        """Return an INSERT that knows ON CONFLICT, in the database's dialect."""
+        """Return an INSERT with ON CONFLICT, in the database's dialect."""
         return _INSERTS[self.sessions.dialect.name](table)
 
-    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+    async def write(self, work: Callable[[Connection], _T], *, shielded: bool = False) -> _T:
         """Run ``work`` in a transaction that may write; it commits unless it raises.
 
-        When the caller is cancelled the transaction is given up if it still can be; one that is
-        lasting goes on to its end.
+        When the caller is cancelled, a transaction that has not committed yet is rolled back;
+        a shielded one continues to its end.
 
         Raises:
-            StoreError: the database could not do it, and nothing has changed, unless the reply
-                to the commit was lost.
-            StoreUnavailable: that may be otherwise in a moment.
+            StoreError: the database failed, and nothing has changed, unless the reply to the
+                commit was lost.
+            StoreUnavailable: as StoreError, and a retry may succeed.
         """
-        return await self._transactions.write(work, is_lasting=is_lasting)
+        return await self._transactions.write(work, shielded=shielded)
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads.
 
         Raises:
-            StoreError: the database could not do it.
-            StoreUnavailable: that may be otherwise in a moment.
+            StoreError: the database failed.
+            StoreUnavailable: as StoreError, and a retry may succeed.
         """
         return await self._transactions.read(work)
 
     def prepare(
         self, statement: Executable, *, then: PreparedStatement | None = None
     ) -> PreparedStatement:
-        """Return a statement as `execute` and `fetch` take it."""
+        """Compile a statement for `execute` and `fetch`."""
         return PreparedStatement(statement, self.sessions.dialect, then=then)
 
     async def execute(
@@ -201,76 +208,76 @@ class Database:
         prepared: PreparedStatement,
         values: Mapping[str, Any],
         *,
-        is_lasting: bool = False,
-        patience: float = 0.0,
+        shielded: bool = False,
+        retry_for: float = 0.0,
     ) -> list[Row]:
-        """Run a statement as a transaction of its own; returns its rows.
+        """Execute a statement as a transaction of its own; returns its rows.
 
-        The clock is bound besides ``values``. For ``patience`` seconds it is tried again when the
-        database does not answer, so it must bear to be done twice: a reply to a commit may be
-        lost. Cancelled callers and errors are as with `write`.
+        The clock is bound besides ``values``. While the database is unavailable the statement is
+        retried for ``retry_for`` seconds; it must be idempotent, since the reply to a commit may
+        be lost. Cancellation and errors are those of `write`.
         """
-        bound = {**values, **self.clock()}
-        if not patience:
-            return await self._transactions.execute(prepared, bound, is_lasting=is_lasting)
-        trying = asyncio.create_task(self._try(prepared, bound, patience))
-        self._trying.add(trying)
-        trying.add_done_callback(self._trying.discard)
-        return await (asyncio.shield(trying) if is_lasting else trying)
+        bound = {**values, **self.clock_values()}
+        if not retry_for:
+            return await self._transactions.execute(prepared, bound, shielded=shielded)
+        retrying = asyncio.create_task(self._retry(prepared, bound, retry_for))
+        self._retrying.add(retrying)
+        retrying.add_done_callback(self._retrying.discard)
+        return await (asyncio.shield(retrying) if shielded else retrying)
 
-    async def _try(
-        self, prepared: PreparedStatement, bound: Mapping[str, Any], patience: float
+    async def _retry(
+        self, prepared: PreparedStatement, bound: Mapping[str, Any], seconds: float
     ) -> list[Row]:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + patience
+        deadline = loop.time() + seconds
         while True:
             try:
-                return await self._transactions.execute(prepared, bound, is_lasting=True)
+                return await self._transactions.execute(prepared, bound, shielded=True)
             except StoreUnavailable:
-                if loop.time() + _PAUSE > deadline:
+                if loop.time() + self._timings.retry_pause > deadline:
                     raise
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(self._timings.retry_pause)
 
     async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
-        """Run a statement that only reads; returns its rows. Errors are as with `read`."""
-        return await self._transactions.fetch(prepared, {**values, **self.clock()})
+        """Execute a statement that only reads; returns its rows. Errors are those of `read`."""
+        return await self._transactions.fetch(prepared, {**values, **self.clock_values()})
 
     async def check(self) -> None:
-        """Find out whether the database answers, in less than 5 seconds.
+        """Check that the database responds, in less than 5 seconds.
 
-        Connections that were lost are replaced, so no request has to find out.
+        Lost connections are replaced, so that no request fails because of one.
 
         Raises:
             StoreError: it does not.
         """
         await self._transactions.check()
 
-    def failure(self, error: Exception) -> StoreError | None:
-        """Return what an error on ``sessions`` means; None for one that is not the database's."""
-        return self._transactions.failure(error)
+    def store_error(self, error: Exception) -> StoreError | None:
+        """Map an error of the engine ``sessions``; None for an error of anything else."""
+        return self._transactions.store_error(error)
 
     async def close(self) -> None:
-        """Close every connection and let others in; a second call does nothing."""
-        if self._trying:
-            await asyncio.wait(self._trying)
+        """Finish retries, close every connection and release the file. Idempotent."""
+        if self._retrying:
+            await asyncio.wait(self._retrying)
         await self._transactions.close()
 
 
-def _parsed(url: str) -> URL:
+def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
     except ArgumentError:
-        # The text may hold a password, so the sentence does not repeat it.
-        raise ConfigurationError(f"The sessions URL cannot be read; {_SHAPES}.") from None
+        # The URL may contain a password, so the message does not repeat it.
+        raise ConfigurationError(f"The sessions URL cannot be read; {_FORMS}.") from None
     if parsed.drivername not in (SQLITE, POSTGRESQL):
         raise ConfigurationError(
             f"The sessions URL begins with {parsed.drivername}://, which is not supported; "
-            f"{_SHAPES}."
+            f"{_FORMS}."
         )
     return parsed
 
 
-async def _postgresql(url: URL) -> Transactions:
+async def _open_postgresql(url: URL, timings: DatabaseTimings) -> Transactions:
     try:
         module = importlib.import_module("sluicegate.stores.sql.postgresql")
     except ModuleNotFoundError as error:
@@ -280,18 +287,18 @@ async def _postgresql(url: URL) -> Transactions:
             "A PostgreSQL database needs the package asyncpg; install it with "
             "pip install 'sluicegate[postgresql]'."
         ) from error
-    opened: Transactions = await module.PostgresServer.open(url)
-    return opened
+    server: Transactions = await module.PostgresServer.open(url, timings)
+    return server
 
 
-def _named(url: URL) -> str:
-    """Return the URL as a sentence may show it."""
+def _printable(url: URL) -> str:
+    """Return the URL without its password."""
     return url.database or "" if url.drivername == SQLITE else url.render_as_string()
 
 
-def _unmake(connection: Connection) -> None:
-    """Let ADK make its tables once more where a process died before it had noted their version."""
+def _drop_empty_versions(connection: Connection) -> None:
+    """Drop ADK's table of versions if a process died before it stored the version."""
     # ADK: tables and version are two transactions, and it refuses tables without a version.
-    made = inspect(connection).has_table(_VERSIONS.name)
-    if made and connection.execute(select(_VERSIONS)).first() is None:
+    exists = inspect(connection).has_table(_VERSIONS.name)
+    if exists and connection.execute(select(_VERSIONS)).first() is None:
         connection.execute(text(f"DROP TABLE {_VERSIONS.name}"))

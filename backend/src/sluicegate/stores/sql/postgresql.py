@@ -14,8 +14,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
-from sluicegate.stores.sql.connection_thread import words_of
+from sluicegate.stores.sql.connection_thread import message_of
 from sluicegate.stores.sql.schema import LOCK, DatabaseSeconds
+from sluicegate.stores.sql.timings import DatabaseTimings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -27,27 +28,23 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-CONNECT_SECONDS: Final = 3.0
-POOL_SECONDS: Final = 3.0
-COMMAND_SECONDS: Final = 4.0
-ANSWER_SECONDS: Final = 4.0
-"""How long a transaction of ours may take in all; a server that is gone must be told in time."""
-
 CLOCK_TOLERANCE: Final = 1.0
-"""Seconds by which this machine's clock may be off: ADK orders events by it."""
+"""Seconds by which this machine's clock may differ: ADK orders events by it."""
 
-_SESSION_CONNECTIONS: Final = 10
-_OWN_CONNECTIONS: Final = 3
-_STATEMENT_CONNECTIONS: Final = 5
-_LASTING: Final = {"synchronous_commit": "on"}
-"""What we have committed must outlive a power cut, whatever the server's default is."""
+SESSION_CONNECTIONS: Final = 10
+TRANSACTION_CONNECTIONS: Final = 3
+STATEMENT_CONNECTIONS: Final = 5
+"""Connections of a process: of ADK's sessions, our transactions and our single statements."""
 
-_OF_SQLALCHEMY: Final = frozenset(
+_DURABLE: Final = {"synchronous_commit": "on"}
+"""Our commits must survive a power cut, whatever the server's default is."""
+
+_OPTIONS_OF_SQLALCHEMY: Final = frozenset(
     {"async_creator_fn", "prepared_statement_cache_size", "prepared_statement_name_func"}
 )
-"""Options in a URL that the driver itself does not know."""
+"""Options in a URL that the driver itself does not accept."""
 
-_UNREACHABLE: Final = (
+_UNAVAILABLE: Final = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
@@ -57,52 +54,56 @@ _UNREACHABLE: Final = (
     TimeoutError,
     PoolTimeout,
 )
-
-
-_OWN_ERRORS: Final = (SQLAlchemyError, asyncpg.PostgresError, UnicodeError, *_UNREACHABLE)
+_POSTGRESQL_ERRORS: Final = (SQLAlchemyError, asyncpg.PostgresError, UnicodeError, *_UNAVAILABLE)
 
 
 class PostgresServer:
-    """Transactions on a PostgreSQL server (the port is `Transactions`).
+    """Transactions on a PostgreSQL server (implements `Transactions`).
 
-    ADK's sessions, our transactions and our statements have a pool of connections each, so that a
-    claim never waits for long conversations that are being loaded.
+    ADK's sessions, our transactions and our statements have a pool of connections each, so that
+    a claim never waits for long conversations to be loaded. The constructor does not connect.
     """
 
     is_exclusive: Final = False
 
-    def __init__(self, url: URL) -> None:
-        """Take the server and database; nothing connects to it yet."""
-        self.sessions = _engine(url, _SESSION_CONNECTIONS, {})
-        self._own = _engine(url, _OWN_CONNECTIONS, _LASTING)
-        self._statements = _pool(self._own, url)
+    def __init__(self, url: URL, timings: DatabaseTimings | None = None) -> None:
+        self._timings = timings or DatabaseTimings()
+        self.sessions = self._engine(url, SESSION_CONNECTIONS, {})
+        self._transactions = self._engine(url, TRANSACTION_CONNECTIONS, _DURABLE)
+        self._statements = self._pool(url)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     @classmethod
-    async def open(cls, url: URL) -> PostgresServer:
-        """Connect, and compare the clocks.
+    async def open(
+        cls,
+        url: URL,
+        timings: DatabaseTimings | None = None,
+        *,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> PostgresServer:
+        """Connect, and compare the server's clock with the ``wall_clock`` of this machine.
 
         Raises:
-            ConfigurationError: the server cannot be reached or lets nobody in, or its clock and
-                this machine's differ.
+            ConfigurationError: the server cannot be reached or refuses the user, or the clocks
+                differ.
         """
-        server = cls(url)
+        server = cls(url, timings)
         name = url.render_as_string()
         try:
             await server._statements
-            before = time.time()
+            before = wall_clock()
             now = await server.read(lambda connection: connection.scalar(select(DatabaseSeconds())))
-            after = time.time()
+            after = wall_clock()
         except StoreError as error:
             await server.close()
-            words = str(error).rstrip(".")
-            raise ConfigurationError(f"The database {name} cannot be used: {words}.") from error
+            message = str(error).rstrip(".")
+            raise ConfigurationError(f"The database {name} cannot be used: {message}.") from error
         except BaseException:
             await server.close()
             raise
         assert now is not None
-        if not before - CLOCK_TOLERANCE <= now <= after + CLOCK_TOLERANCE:
+        if not clocks_agree(before, now, after):
             await server.close()
             raise ConfigurationError(
                 f"The clock of this machine and that of the database {name} are "
@@ -111,82 +112,85 @@ class PostgresServer:
         return server
 
     @asynccontextmanager
-    async def making_tables(self) -> AsyncIterator[None]:
-        """Keep other processes from making tables meanwhile."""
-        async with self._own.begin() as connection:
+    async def table_creation(self) -> AsyncIterator[None]:
+        """Hold the lock under which one process at a time creates tables."""
+        async with self._transactions.begin() as connection:
             await connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
             yield
 
-    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+    async def write(self, work: Callable[[Connection], _T], *, shielded: bool = False) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""
 
         async def transact() -> _T:
-            async with self._own.begin() as connection:
+            async with self._transactions.begin() as connection:
                 return await connection.run_sync(work)
 
-        return await self._run(transact(), is_lasting=is_lasting)
+        return await self._run(transact(), shielded=shielded)
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
-        """Run ``work``, each of its statements on its own."""
+        """Run ``work`` with each of its statements in a transaction of its own."""
 
-        async def each() -> _T:
-            async with self._own.connect() as plain:
-                # One round trip in place of three.
-                connection = await plain.execution_options(isolation_level="AUTOCOMMIT")
+        async def transact() -> _T:
+            async with self._transactions.connect() as connection:
+                # One round trip instead of three.
+                await connection.execution_options(isolation_level="AUTOCOMMIT")
                 return await connection.run_sync(work)
 
-        return await self._run(each(), is_lasting=False)
+        return await self._run(transact())
 
     async def execute(
-        self, prepared: PreparedStatement, values: Mapping[str, Any], *, is_lasting: bool = False
+        self, prepared: PreparedStatement, values: Mapping[str, Any], *, shielded: bool = False
     ) -> list[Row]:
-        """Run a statement, which is a transaction by itself; returns its rows."""
+        """Execute a statement, which is a transaction by itself; returns its rows."""
         assert prepared.then is None, "two statements would be two transactions"
         work = self._fetch(prepared.sql, prepared.arguments(values))
-        return await self._run(work, is_lasting=is_lasting)
+        return await self._run(work, shielded=shielded)
 
     async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
-        """Run a statement that only reads; returns its rows."""
+        """Execute a statement that only reads; returns its rows."""
         return await self.execute(prepared, values)
 
     async def _fetch(self, sql: str, arguments: tuple[Any, ...]) -> list[Row]:
-        connection = await self._statements.acquire()
+        async with asyncio.timeout(self._timings.pool):
+            connection = await self._statements.acquire()
         try:
             return [dict(row) for row in await connection.fetch(sql, *arguments)]
         finally:
-            # Whoever asked need not wait until the connection is put back.
-            self._begin(self._statements.release(connection))
+            # The caller need not wait until the connection is released.
+            self._start(self._statements.release(connection))
 
     async def check(self) -> None:
-        """Ask something over a connection of each pool; a lost one takes its pool with it."""
-        asking = (_ask(self.sessions), _ask(self._own), self._fetch("SELECT 1", ()))
-        await asyncio.gather(*(self._run(question, is_lasting=False) for question in asking))
+        """Query over a connection of each pool; a pool replaces its lost connections."""
+        queries = (
+            _query(self.sessions),
+            _query(self._transactions),
+            self._fetch("SELECT 1", ()),
+        )
+        await asyncio.gather(*(self._run(query) for query in queries))
 
-    def failure(self, error: Exception) -> StoreError | None:
-        """Return what an error of the database means; None for one that is none of its own."""
-        if isinstance(error, _OWN_ERRORS):
-            return _failure_of(error)
-        return None
+    def store_error(self, error: Exception) -> StoreError | None:
+        """Map an error of the database; None for any other error."""
+        return _store_error(error) if isinstance(error, _POSTGRESQL_ERRORS) else None
 
     async def close(self) -> None:
-        """Close every connection; a second call does nothing."""
+        """Finish pending transactions and close every connection. Idempotent."""
         self._closed = True
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=ANSWER_SECONDS)
+            await asyncio.wait(self._tasks, timeout=self._timings.response)
         await self.sessions.dispose()
-        await self._own.dispose()
+        await self._transactions.dispose()
         self._statements.terminate()
 
-    async def _run(self, work: Coroutine[Any, Any, _T], *, is_lasting: bool) -> _T:
-        """Wait for ``work``, but not for ever: a dead server also keeps what would clean up."""
+    async def _run(self, work: Coroutine[Any, Any, _T], *, shielded: bool = False) -> _T:
+        """Await ``work`` up to the limit: on a dead server its cleanup hangs, too."""
         if self._closed:
             work.close()
             raise StoreError("the database is closed")
-        task = self._begin(work)
+        task = self._start(work)
         try:
-            await asyncio.wait([task], timeout=ANSWER_SECONDS)
+            await asyncio.wait([task], timeout=self._timings.response)
         except asyncio.CancelledError:
-            if not is_lasting:
+            if not shielded:
                 task.cancel()
             raise
         if not task.done():
@@ -195,12 +199,12 @@ class PostgresServer:
         try:
             return task.result()
         except Exception as error:
-            failure = self.failure(error)
+            failure = self.store_error(error)
             if failure is None:
                 raise
             raise failure from error
 
-    def _begin(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
+    def _start(self, work: Coroutine[Any, Any, _T]) -> asyncio.Task[_T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -209,78 +213,81 @@ class PostgresServer:
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            # Nobody may be there any more to hear of it.
+            # The caller may be gone; an exception that is never retrieved would be logged.
             task.exception()
 
+    def _engine(self, url: URL, connections: int, settings: Mapping[str, str]) -> AsyncEngine:
+        return create_async_engine(
+            url,
+            # Parameters hold messages and tool arguments, which no log may contain.
+            hide_parameters=True,
+            isolation_level="READ COMMITTED",
+            pool_size=connections,
+            max_overflow=0,
+            pool_timeout=self._timings.pool,
+            # The connection used last is the one most likely alive; idle ones are closed.
+            pool_use_lifo=True,
+            pool_recycle=1800,
+            connect_args=self._connection_options(settings),
+        )
 
-async def _ask(engine: AsyncEngine) -> None:
+    def _pool(self, url: URL) -> asyncpg.Pool:
+        """Create the driver's own pool, which connects as an engine does, on demand."""
+        _, options = self._transactions.dialect.create_connect_args(url)
+        return asyncpg.create_pool(
+            min_size=0,
+            max_size=STATEMENT_CONNECTIONS,
+            # A single statement leaves no state to reset.
+            reset=_keep_state,
+            **{
+                name: value for name, value in options.items() if name not in _OPTIONS_OF_SQLALCHEMY
+            },
+            **self._connection_options(_DURABLE),
+        )
+
+    def _connection_options(self, settings: Mapping[str, str]) -> dict[str, Any]:
+        return {
+            "timeout": self._timings.connect,
+            "command_timeout": self._timings.command,
+            "server_settings": {
+                "application_name": "sluicegate",
+                "idle_in_transaction_session_timeout": "10000",
+                **settings,
+            },
+        }
+
+
+def clocks_agree(before: float, now: float, after: float) -> bool:
+    """Whether the server's time ``now`` was read between two times of this machine."""
+    return before - CLOCK_TOLERANCE <= now <= after + CLOCK_TOLERANCE
+
+
+async def _query(engine: AsyncEngine) -> None:
     async with engine.connect() as connection:
         await connection.execute(select(1))
 
 
-def _failure_of(error: Exception) -> StoreError:
-    """Say what went wrong without the statement and its parameters."""
-    reason = error
+async def _keep_state(_connection: object) -> None: ...
+
+
+def _store_error(error: Exception) -> StoreError:
+    """Map an error, without the statement and its parameters."""
+    cause = error
     if isinstance(error, DBAPIError) and isinstance(error.orig, Exception):
-        reason = error.orig.__cause__ if isinstance(error.orig.__cause__, Exception) else error.orig
-    lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    lost = lost or isinstance(error, OperationalError | InterfaceError)
-    words = _words_of(reason)
-    if lost or isinstance(reason, _UNREACHABLE):
-        return StoreUnavailable(words or type(reason).__name__)
-    return StoreError(words or type(reason).__name__)
+        cause = error.orig.__cause__ if isinstance(error.orig.__cause__, Exception) else error.orig
+    is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    is_lost = is_lost or isinstance(error, OperationalError | InterfaceError)
+    message = _message_of(cause) or type(cause).__name__
+    if is_lost or isinstance(cause, _UNAVAILABLE):
+        return StoreUnavailable(message)
+    return StoreError(message)
 
 
-def _words_of(reason: Exception) -> str:
-    """What the server or the driver said, without the values that both may repeat."""
-    if isinstance(reason, SQLAlchemyError):
-        return words_of(reason)
-    if isinstance(reason, asyncpg.DataError):
+def _message_of(cause: Exception) -> str:
+    """Return the message of the server or the driver, without the values that it may repeat."""
+    if isinstance(cause, SQLAlchemyError):
+        return message_of(cause)
+    if isinstance(cause, asyncpg.DataError):
         return ""
     # Details follow, and they hold the values of a row.
-    return str(reason.args[0]) if isinstance(reason, asyncpg.PostgresError) else str(reason)
-
-
-def _engine(url: URL, connections: int, settings: Mapping[str, str]) -> AsyncEngine:
-    return create_async_engine(
-        url,
-        # Parameters are what people say and what tools get: no log may show them.
-        hide_parameters=True,
-        isolation_level="READ COMMITTED",
-        pool_size=connections,
-        max_overflow=0,
-        pool_timeout=POOL_SECONDS,
-        # The last one used is the one that surely lives; the others are closed when they rest.
-        pool_use_lifo=True,
-        pool_recycle=1800,
-        connect_args=_connecting(settings),
-    )
-
-
-def _pool(engine: AsyncEngine, url: URL) -> asyncpg.Pool:
-    """The driver's own pool, which connects as an engine does; it has no connection yet."""
-    _, options = engine.dialect.create_connect_args(url)
-    ours = {name: value for name, value in options.items() if name not in _OF_SQLALCHEMY}
-    return asyncpg.create_pool(
-        min_size=0,
-        max_size=_STATEMENT_CONNECTIONS,
-        # A statement leaves nothing behind that would have to be taken back.
-        reset=_as_it_is,
-        **ours,
-        **_connecting(_LASTING),
-    )
-
-
-async def _as_it_is(_connection: object) -> None: ...
-
-
-def _connecting(settings: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "timeout": CONNECT_SECONDS,
-        "command_timeout": COMMAND_SECONDS,
-        "server_settings": {
-            "application_name": "sluicegate",
-            "idle_in_transaction_session_timeout": "10000",
-            **settings,
-        },
-    }
+    return str(cause.args[0]) if isinstance(cause, asyncpg.PostgresError) else str(cause)

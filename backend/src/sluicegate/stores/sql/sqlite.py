@@ -1,4 +1,4 @@
-"""A lock on a file that the operating system drops with the process, however that ends."""
+"""A database in a SQLite file."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.sql.connection_thread import (
-    OWN_ERRORS,
+    SQLITE_ERRORS,
     ConnectionThread,
-    failure_of,
-    plain_of,
+    driver_connection,
+    store_error,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Executor
     from contextlib import AbstractAsyncContextManager
 
     from sqlalchemy import Connection, Engine
@@ -39,17 +40,23 @@ if sys.platform == "win32":
 else:
     import fcntl
 
+_T = TypeVar("_T")
+
+_OLDEST: Final = (3, 35)
+"""The first SQLite with RETURNING."""
+
 
 class FileLock:
-    """An exclusive lock; a second holder, in this process too, is refused at once."""
+    """An exclusive lock on a file, which the operating system releases with the process.
+
+    The constructor acquires it and creates the file if needed; the file is not removed.
+
+    Raises:
+        BlockingIOError: the lock is held, by another process or by this one.
+        OSError: the file cannot be opened, or its file system has no locks.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Take the lock, creating the file if needed. The file stays behind.
-
-        Raises:
-            BlockingIOError: somebody has it.
-            OSError: the file cannot be opened, or its file system has no locks.
-        """
         self._descriptor: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _lock(self._descriptor)
@@ -58,7 +65,7 @@ class FileLock:
             raise
 
     def release(self) -> None:
-        """Give the lock back; a second call does nothing."""
+        """Release the lock. Idempotent."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -74,82 +81,99 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-_T = TypeVar("_T")
-
-_OLDEST: Final = (3, 35)
-"""The first SQLite with RETURNING."""
-
-
 class SqliteFile:
-    """Transactions on one file (the port is `Transactions`).
+    """Transactions on one file (implements `Transactions`).
 
-    Our writers queue for one connection that syncs each commit, so what it has committed outlives
-    a power cut; our readers have another one, where no writer makes them wait.
+    Our writers queue for one connection that syncs each commit, so a commit survives a power
+    cut; our readers have another connection, on which they never wait for a writer.
+
+    Args:
+        path: A file that `open` has prepared.
+        lock: The lock that keeps other processes out, if any.
+        busy_timeout: Seconds for which a statement waits for another writer.
+        executor: Makes what runs the transactions of one connection; threads by default.
     """
 
-    def __init__(self, path: Path, *, lock: FileLock | None, busy_timeout: float) -> None:
-        """Take a file that `open` has prepared; nothing connects to it yet."""
-        set_up = partial(_set, busy_timeout=busy_timeout)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        lock: FileLock | None,
+        busy_timeout: float,
+        executor: Callable[[], Executor | None] = lambda: None,
+    ) -> None:
+        set_up = partial(_set_up, busy_timeout=busy_timeout)
         self.sessions = _sessions_engine(path, partial(set_up, synchronous="NORMAL"))
-        lasting = partial(set_up, synchronous="FULL")
+        durable = partial(set_up, synchronous="FULL")
         # A transaction that begins as a reader and then writes fails at once when another one
         # wrote meanwhile; one that begins as a writer waits its turn.
         self._writer = ConnectionThread(
-            _own_engine(path, partial(lasting, busy_timeout=0)),
+            _own_engine(path, partial(durable, busy_timeout=0)),
             begin="BEGIN IMMEDIATE",
             patience=busy_timeout,
+            executor=executor(),
         )
-        self._reader = ConnectionThread(_own_engine(path, lasting), begin="BEGIN", patience=0)
+        self._reader = ConnectionThread(
+            _own_engine(path, durable), begin="BEGIN", patience=0, executor=executor()
+        )
         self._lock = lock
 
     @classmethod
-    async def open(cls, url: URL, *, exclusive: bool, busy_timeout: float) -> SqliteFile:
-        """Prepare the file of a URL and lock other processes out, if ``exclusive``.
+    async def open(
+        cls,
+        url: URL,
+        *,
+        exclusive: bool,
+        busy_timeout: float,
+        lock: Callable[[Path], FileLock] = FileLock,
+        executor: Callable[[], Executor | None] = lambda: None,
+    ) -> SqliteFile:
+        """Prepare the file of a URL; ``exclusive`` keeps other processes out with a ``lock``.
 
         Raises:
             ConfigurationError: the file cannot be used, or another process uses it.
         """
         path = _path_of(url)
-        lock = await asyncio.to_thread(_prepare, path, exclusive=exclusive)
-        return cls(path, lock=lock, busy_timeout=busy_timeout)
+        held = await asyncio.to_thread(_prepare, path, lock if exclusive else None)
+        return cls(path, lock=held, busy_timeout=busy_timeout, executor=executor)
 
     @property
     def is_exclusive(self) -> bool:
-        """Whether no other process can be on this file."""
+        """Whether other processes are kept out of this file."""
         return self._lock is not None
 
-    def making_tables(self) -> AbstractAsyncContextManager[None]:
-        """Do nothing: writers of a file take turns."""
+    def table_creation(self) -> AbstractAsyncContextManager[None]:
+        """Do nothing: SQLite serializes writers itself."""
         return nullcontext()
 
-    async def write(self, work: Callable[[Connection], _T], *, is_lasting: bool = False) -> _T:
+    async def write(self, work: Callable[[Connection], _T], *, shielded: bool = False) -> _T:
         """Run ``work`` in a transaction that commits unless it raises."""
-        return await self._writer.run(work, is_lasting=is_lasting)
+        return await self._writer.run(work, shielded=shielded)
 
     async def read(self, work: Callable[[Connection], _T]) -> _T:
         """Run ``work`` in a transaction that only reads."""
         return await self._reader.run(work)
 
     async def execute(
-        self, prepared: PreparedStatement, values: Mapping[str, Any], *, is_lasting: bool = False
+        self, prepared: PreparedStatement, values: Mapping[str, Any], *, shielded: bool = False
     ) -> list[Row]:
-        """Run a statement that may write; returns its rows."""
-        return await self._writer.run(partial(_run, prepared, values), is_lasting=is_lasting)
+        """Execute a statement as a transaction; returns its rows."""
+        return await self._writer.run(partial(_execute, prepared, values), shielded=shielded)
 
     async def fetch(self, prepared: PreparedStatement, values: Mapping[str, Any]) -> list[Row]:
-        """Run a statement that only reads; returns its rows."""
-        return await self._reader.run(partial(_run, prepared, values))
+        """Execute a statement that only reads; returns its rows."""
+        return await self._reader.run(partial(_execute, prepared, values))
 
     async def check(self) -> None:
-        """Read something: whoever writes now does not hold it up."""
+        """Read from the file, without waiting for a writer."""
         await self._reader.run(lambda connection: connection.execute(select(1)))
 
-    def failure(self, error: Exception) -> StoreError | None:
-        """Return what an error of the database means; None for one that is none of its own."""
-        return failure_of(error) if isinstance(error, OWN_ERRORS) else None
+    def store_error(self, error: Exception) -> StoreError | None:
+        """Map an error of the database; None for any other error."""
+        return store_error(error) if isinstance(error, SQLITE_ERRORS) else None
 
     async def close(self) -> None:
-        """Close every connection and let others in; a second call does nothing."""
+        """Close every connection and release the lock. Idempotent."""
         await self._writer.close()
         await self._reader.close()
         await self.sessions.dispose()
@@ -157,19 +181,19 @@ class SqliteFile:
             self._lock.release()
 
 
-def _run(
+def _execute(
     prepared: PreparedStatement, values: Mapping[str, Any], connection: Connection
 ) -> list[Row]:
-    cursor = plain_of(connection).execute(prepared.sql, prepared.arguments(values))
-    names = [described[0] for described in cursor.description or ()]
+    cursor = driver_connection(connection).execute(prepared.sql, prepared.arguments(values))
+    names = [column[0] for column in cursor.description or ()]
     rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
     if rows and prepared.then is not None:
-        _run(prepared.then, values, connection)
+        _execute(prepared.then, values, connection)
     return rows
 
 
 def _path_of(url: URL) -> Path:
-    """Return the file that a database URL names, without symbolic links."""
+    """Return the file of a database URL, with symbolic links resolved."""
     name = url.database
     if not name or name.startswith((":memory:", "file:")) or url.query or url.host:
         raise ConfigurationError(
@@ -178,18 +202,18 @@ def _path_of(url: URL) -> Path:
     return Path(name).resolve()
 
 
-def _prepare(path: Path, *, exclusive: bool) -> FileLock | None:
-    """Make the file ready for both engines, private to this user, and lock others out."""
+def _prepare(path: Path, lock: Callable[[Path], FileLock] | None) -> FileLock | None:
+    """Create the file, private to this user and with a write-ahead log, and lock it."""
     if sqlite3.sqlite_version_info < _OLDEST:
         raise ConfigurationError(
             f"Python is linked to SQLite {sqlite3.sqlite_version}; 3.35 or later is needed."
         )
-    lock: FileLock | None = None
+    held: FileLock | None = None
     try:
         for folder in reversed([folder for folder in path.parents if not folder.exists()]):
             folder.mkdir(mode=0o700, exist_ok=True)
-        if exclusive:
-            lock = FileLock(path.with_name(f"{path.name}.lock"))
+        if lock is not None:
+            held = lock(path.with_name(f"{path.name}.lock"))
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         _use_write_ahead_log(path)
     except BlockingIOError:
@@ -198,17 +222,17 @@ def _prepare(path: Path, *, exclusive: bool) -> FileLock | None:
             "a database of its own with --sessions."
         ) from None
     except (OSError, sqlite3.Error) as error:
-        if lock is not None:
-            lock.release()
-        words = error.strerror if isinstance(error, OSError) else str(error)
+        if held is not None:
+            held.release()
+        message = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigurationError(
-            f"The database {path} cannot be used: {words or type(error).__name__}."
+            f"The database {path} cannot be used: {message or type(error).__name__}."
         ) from error
-    return lock
+    return held
 
 
 def _use_write_ahead_log(path: Path) -> None:
-    """Let readers and the writer pass each other; the file remembers it."""
+    """Let readers and the writer run concurrently; the file stores this setting."""
     connection = sqlite3.connect(path)
     try:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -218,9 +242,9 @@ def _use_write_ahead_log(path: Path) -> None:
 
 def _sessions_engine(path: Path, set_up: Callable[[DBAPIConnection], None]) -> AsyncEngine:
     url = URL.create("sqlite+aiosqlite", database=str(path))
-    # Parameters are what people say and what tools get: no log may show them.
-    # One connection: chats that write at once queue here, in order. With more, SQLite makes them
-    # poll for its lock, which starves some of them past the busy timeout and costs throughput.
+    # Parameters hold messages and tool arguments, which no log may contain.
+    # One connection: concurrent chats queue for it in order. With more, SQLite makes writers poll
+    # for its lock, which starves some of them past the busy timeout and costs throughput.
     engine = create_async_engine(url, hide_parameters=True, pool_size=1, max_overflow=0)
 
     def connected(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
@@ -236,14 +260,14 @@ def _own_engine(path: Path, set_up: Callable[[DBAPIConnection], None]) -> Engine
 
     def connected(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         set_up(connection)
-        # Transactions begin where a lane says so.
+        # The connection thread begins the transactions.
         connection.isolation_level = None
 
     event.listen(engine, "connect", connected)
     return engine
 
 
-def _set(
+def _set_up(
     connection: DBAPIConnection,
     *,
     busy_timeout: float,
@@ -252,6 +276,6 @@ def _set(
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout={round(busy_timeout * 1000)}")
     cursor.execute(f"PRAGMA synchronous={synchronous}")
-    # ADK: a session's events go with it only where SQLite enforces foreign keys.
+    # ADK: a session's events are deleted with it only where SQLite enforces foreign keys.
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()

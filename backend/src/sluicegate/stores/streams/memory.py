@@ -1,4 +1,4 @@
-"""Streams in the memory of one process."""
+"""The stream store in the memory of one process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 from weakref import WeakSet
 
 from sluicegate.errors import StoreError
-from sluicegate.stores.streams.base import BATCH_BYTES, MAX_BYTES, MAX_CHUNKS, StreamFull, encoded
+from sluicegate.stores.streams.base import (
+    BATCH_BYTES,
+    MAX_BYTES,
+    MAX_CHUNKS,
+    StreamFull,
+    encoded,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -19,71 +25,70 @@ if TYPE_CHECKING:
 
 
 class MemoryStreamStore:
-    """The stream store of a single process (the port is `StreamStore`).
+    """The stream store of a single process (implements `StreamStore`).
 
-    The chunks of a turn are one list, a reader is a position in it. Of a closed turn each reader
-    keeps what it has not taken.
+    The chunks of a turn are one list, and a reader is an index into it. After the end of a turn
+    each reader keeps only its unread chunks.
+
+    Args:
+        max_chunks: The limit of chunks in one turn.
+        max_bytes: The limit of bytes of encoded chunks in one turn.
     """
 
-    def __init__(self, *, max_chunks: int = MAX_CHUNKS, max_bytes: int = MAX_BYTES) -> None:
-        """Take the bounds of one turn; bytes are those of the encoded chunks."""
-        self._max_chunks = max_chunks
-        self._max_bytes = max_bytes
-        self._turns: dict[ChatKey, _Turn] = {}
-
-    async def open(self, turn: TurnKey, *, description: str = "") -> _Turn | None:
-        """Take the writer's seat; None while it is not free for this fence."""
-        seated = self._turns.get(turn.chat)
-        if seated is not None:
-            if seated.key.fence >= turn.fence:
-                return None
-            seated.end()
-        opened = _Turn(turn, description, (self._max_chunks, self._max_bytes), self._leave)
-        self._turns[turn.chat] = opened
-        return opened
-
-    async def find(self, chat: ChatKey) -> _Turn | None:
-        """Return the turn of a chat that is open."""
-        return self._turns.get(chat)
-
     is_shared: Final = False
+
+    def __init__(self, *, max_chunks: int = MAX_CHUNKS, max_bytes: int = MAX_BYTES) -> None:
+        self._limits = (max_chunks, max_bytes)
+        self._streams: dict[ChatKey, _Stream] = {}
+
+    async def open(self, turn: TurnKey, *, description: str = "") -> _Stream | None:
+        """Open the stream of a turn; None while one with this or a higher fence is open."""
+        current = self._streams.get(turn.chat)
+        if current is not None:
+            if current.key.fence >= turn.fence:
+                return None
+            current.end()
+        stream = _Stream(turn, description, self._limits, self._remove)
+        self._streams[turn.chat] = stream
+        return stream
+
+    async def find(self, chat: ChatKey) -> _Stream | None:
+        """Return the open stream of a chat."""
+        return self._streams.get(chat)
 
     def followed(self) -> Collection[TurnKey]:
         """Return nothing: no other process writes here."""
         return ()
 
     async def end_followed(self, turn: TurnKey, last: BaseChunk) -> None:
-        """Do nothing: nothing is followed."""
+        """Do nothing: no turn is followed."""
 
     async def check(self) -> bool:
-        """Return True: memory is there."""
+        """Return True."""
         return True
 
     async def aclose(self) -> None:
-        """Do nothing: what is read goes with its readers."""
+        """Do nothing: readers own what they have not read."""
 
-    def _leave(self, turn: _Turn) -> None:
-        if self._turns.get(turn.key.chat) is turn:
-            del self._turns[turn.key.chat]
+    def _remove(self, stream: _Stream) -> None:
+        if self._streams.get(stream.key.chat) is stream:
+            del self._streams[stream.key.chat]
 
 
-class _Turn:
-    """The chunks of one turn, its readers, and those of them that wait.
-
-    It is the writer's seat and what readers find (the ports `StreamWriter` and `OpenStream`).
-    """
+class _Stream:
+    """The chunks of one turn (implements `StreamWriter` and `OpenStream`)."""
 
     __slots__ = (
         "__weakref__",
-        "_bounds",
-        "_bytes_room",
+        "_bytes_left",
+        "_chunks_left",
         "_ended",
         "_full",
-        "_leave",
+        "_limits",
+        "_published",
         "_readers",
-        "_room",
+        "_remove",
         "_waiting",
-        "_written",
         "description",
         "key",
     )
@@ -92,82 +97,82 @@ class _Turn:
         self,
         key: TurnKey,
         description: str,
-        bounds: tuple[int, int],
-        leave: Callable[[_Turn], None],
+        limits: tuple[int, int],
+        remove: Callable[[_Stream], None],
     ) -> None:
         self.key = key
         self.description = description
-        self._written = _Written([], [])
+        self._published = _Published([], [])
         self._readers: WeakSet[_Reader] = WeakSet()
-        self._ended = False
+        self._waiting: list[Future[None]] = []  # One of each reader that waits.
+        self._remove = remove
+        self._limits = limits
+        self._chunks_left, self._bytes_left = limits
         self._full = False
-        self._leave = leave
-        self._waiting: list[Future[None]] = []  # One for each reader that waits.
-        self._bounds = bounds
-        self._room, self._bytes_room = bounds
+        self._ended = False
 
     async def publish(self, chunk: BaseChunk | EncodedChunk) -> None:
-        """Add the next chunk."""
+        """Append the next chunk."""
         if self._ended:
             raise StoreError("a chunk came for a turn that is not open")
         entry = encoded(chunk)
         size = entry.size
-        if self._room < 1 or self._bytes_room < size:
-            self._overflow()
-        self._room -= 1
-        self._bytes_room -= size
-        chunks, ends = self._written
+        if self._chunks_left < 1 or self._bytes_left < size:
+            self._refuse()
+        self._chunks_left -= 1
+        self._bytes_left -= size
+        chunks, ends = self._published
         ends.append(ends[-1] + size if ends else size)
         chunks.append(entry)
         if self._waiting:
             self._wake()
 
     async def publish_end(self) -> None:
-        """Do nothing: there is nobody else."""
+        """Do nothing: no other process reads this stream."""
 
     async def close(self) -> None:
-        """End the turn."""
+        """Close the stream."""
         self.end()
 
     def end(self) -> None:
-        """Give up the seat; each reader keeps what it has not taken, and comes to its end."""
+        """Remove the stream from the store; each reader keeps its unread chunks."""
         self._ended = True
-        self._leave(self)
+        self._remove(self)
         for reader in self._readers:
-            reader.keep_rest()
+            reader.detach()
         self._wake()
 
     def read(self) -> _Reader:
-        """Return the turn from sequence 0 to its close."""
-        reader = _Reader(self, self._written)
+        """Return a reader from sequence 0 to the end of the stream."""
+        reader = _Reader(self, self._published)
         self._readers.add(reader)
         if self._ended:
-            reader.keep_rest()
+            reader.detach()
         return reader
 
-    def more(self) -> Future[None]:
-        """Return what is done with the next chunk, or with the end."""
+    def changed(self) -> Future[None]:
+        """Return a future that is done with the next chunk or at the end."""
         waiter: Future[None] = get_running_loop().create_future()
         self._waiting.append(waiter)
         return waiter
 
-    def _overflow(self) -> NoReturn:
-        """Refuse the chunk; the first time, make room for what ends the turn."""
+    def _refuse(self) -> NoReturn:
+        """Refuse the chunk; the first time, reset the limits for the chunks of the end."""
         if not self._full:
             self._full = True
-            self._room, self._bytes_room = self._bounds
+            self._chunks_left, self._bytes_left = self._limits
         raise StreamFull("the turn has grown over its bound")
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []
         for waiter in waiting:
-            # Whoever was cancelled does not wait any more.
+            # The waiter of a cancelled reader is done already.
             if not waiter.done():
                 waiter.set_result(None)
 
 
-class _Written(NamedTuple):
-    """Chunks in order, and for each how many bytes there are up to its end."""
+class _Published(NamedTuple):
+    """Chunks in order, and for each the number of bytes up to its end."""
 
     chunks: list[EncodedChunk]
     ends: list[int]
@@ -178,49 +183,49 @@ class _Written(NamedTuple):
 
 
 class _Reader:
-    """A position in the chunks of a turn (the port is `StreamReader`)."""
+    """An index into the chunks of a turn (implements `StreamReader`)."""
 
-    __slots__ = ("__weakref__", "_at", "_taken", "_turn", "_written")
+    __slots__ = ("__weakref__", "_index", "_published", "_read_bytes", "_stream")
 
-    def __init__(self, turn: _Turn, written: _Written) -> None:
-        self._turn: _Turn | None = turn
-        self._written = written
-        self._at = 0
-        self._taken = 0
+    def __init__(self, stream: _Stream, published: _Published) -> None:
+        self._stream: _Stream | None = stream
+        self._published = published
+        self._index = 0
+        self._read_bytes = 0
 
     @property
     def backlog(self) -> int:
-        """Bytes of chunks that are there and were not taken."""
-        return max(0, self._written.size - self._taken)
+        """Bytes of chunks that are published and not read yet."""
+        return max(0, self._published.size - self._read_bytes)
 
-    def keep_rest(self) -> None:
-        """Hold nothing but what was not taken: nothing follows it."""
-        chunks, ends = self._written
-        self._written = _Written(chunks[self._at :], ends[self._at :])
-        self._at = 0
-        self._turn = None
+    def detach(self) -> None:
+        """Keep only the unread chunks: no others follow."""
+        chunks, ends = self._published
+        self._published = _Published(chunks[self._index :], ends[self._index :])
+        self._index = 0
+        self._stream = None
 
     def __aiter__(self) -> _Reader:
         return self
 
     async def __anext__(self) -> Sequence[EncodedChunk]:
-        while self._at == len(self._written.chunks):
-            if self._turn is None:
+        while self._index == len(self._published.chunks):
+            if self._stream is None:
                 raise StopAsyncIteration
-            await self._turn.more()
+            await self._stream.changed()
         return self.read_nowait()
 
     def read_nowait(self) -> Sequence[EncodedChunk]:
-        """Take what is ready."""
-        chunks, ends = self._written
-        start, end = self._at, len(chunks)
+        """Return the available chunks, up to `BATCH_BYTES`."""
+        chunks, ends = self._published
+        start, end = self._index, len(chunks)
         if start == end:
             return ()
-        if ends[-1] - self._taken > BATCH_BYTES:
-            end = max(start + 1, bisect_right(ends, self._taken + BATCH_BYTES, start))
-        self._at, self._taken = end, ends[end - 1]
+        if ends[-1] - self._read_bytes > BATCH_BYTES:
+            end = max(start + 1, bisect_right(ends, self._read_bytes + BATCH_BYTES, start))
+        self._index, self._read_bytes = end, ends[end - 1]
         return chunks[start:end]
 
     async def aclose(self) -> None:
         """Stop reading."""
-        self._turn, self._written, self._at = None, _Written([], []), 0
+        self._stream, self._published, self._index = None, _Published([], []), 0

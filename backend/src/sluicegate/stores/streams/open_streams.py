@@ -1,4 +1,4 @@
-"""The stream store that a URL names."""
+"""Opens the stream store of a URL."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ async def open_streams(
 ) -> StreamStore:
     """Open the store: ``memory``, or a server's URL such as ``valkey://localhost:6379/0``.
 
-    No turn may have more than so many chunks and bytes of them.
+    ``max_chunks`` and ``max_bytes`` limit each turn; bytes are those of encoded chunks.
 
     Raises:
-        ConfigurationError: the URL cannot be read, or the server lets nobody in.
+        ConfigurationError: the URL cannot be parsed, or the server refuses the user.
     """
     if url == MEMORY:
         return MemoryStreamStore(max_chunks=max_chunks, max_bytes=max_bytes)
@@ -42,7 +42,7 @@ async def open_streams(
         url, max_chunks=max_chunks, max_bytes=max_bytes
     )
     try:
-        await store.look()
+        await store.connect()
     except ConfigurationError:
         await store.aclose()
         raise

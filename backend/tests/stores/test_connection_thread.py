@@ -1,3 +1,5 @@
+"""Transactions on one connection in a thread of its own."""
+
 from __future__ import annotations
 
 import asyncio
@@ -11,15 +13,14 @@ from sqlalchemy.exc import OperationalError
 
 from sluicegate.errors import StoreError
 from sluicegate.stores.sql.connection_thread import ConnectionThread
+from tests.stores.builders import LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from sqlalchemy import Connection
+    from sqlalchemy import Connection, Engine
     from sqlalchemy.engine.interfaces import DBAPIConnection
-
-PATIENCE = 0.05
 
 
 @pytest.fixture
@@ -32,16 +33,30 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def lane(path: Path) -> AsyncIterator[ConnectionThread]:
+def engine(path: Path) -> Engine:
     engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 0})
 
-    def leave_transactions_to_the_lane(connection: DBAPIConnection, _entry: object) -> None:
+    def leave_transactions_to_the_thread(connection: DBAPIConnection, _entry: object) -> None:
         connection.isolation_level = None
 
-    event.listen(engine, "connect", leave_transactions_to_the_lane)
-    lane = ConnectionThread(engine, begin="BEGIN IMMEDIATE", patience=PATIENCE)
-    yield lane
-    await lane.close()
+    event.listen(engine, "connect", leave_transactions_to_the_thread)
+    return engine
+
+
+@pytest.fixture
+async def thread(engine: Engine) -> AsyncIterator[ConnectionThread]:
+    """A thread that does not wait for other writers."""
+    thread = ConnectionThread(engine, begin="BEGIN IMMEDIATE", patience=0.0)
+    yield thread
+    await thread.close()
+
+
+@pytest.fixture
+async def patient(engine: Engine) -> AsyncIterator[ConnectionThread]:
+    """A thread that waits for other writers."""
+    thread = ConnectionThread(engine, begin="BEGIN IMMEDIATE", patience=3600.0)
+    yield thread
+    await thread.close()
 
 
 def words(path: Path) -> list[str]:
@@ -69,102 +84,101 @@ class Held:
     def __call__(self, connection: Connection) -> None:
         writing("held")(connection)
         self.began.set()
-        self.may_end.wait(10)
+        self.may_end.wait(LIMIT)
 
 
-async def test_work_is_committed_and_its_result_returned(
-    lane: ConnectionThread, path: Path
+async def test_work_is_committed_and_its_result_is_returned(
+    thread: ConnectionThread, path: Path
 ) -> None:
-    assert await lane.run(writing("a")) == "a"
+    assert await thread.run(writing("a")) == "a"
     assert words(path) == ["a"]
 
 
-async def test_work_that_raises_leaves_nothing(lane: ConnectionThread, path: Path) -> None:
+async def test_work_that_raises_leaves_nothing(thread: ConnectionThread, path: Path) -> None:
     def fail(connection: Connection) -> None:
         writing("a")(connection)
         raise KeyError
 
     with pytest.raises(KeyError):
-        await lane.run(fail)
-    await lane.run(writing("b"))
+        await thread.run(fail)
+    await thread.run(writing("b"))
     assert words(path) == ["b"]
 
 
-async def test_what_the_database_refuses_is_a_store_error(lane: ConnectionThread) -> None:
+async def test_an_error_of_the_database_is_a_store_error(thread: ConnectionThread) -> None:
     with pytest.raises(StoreError, match=r"^no such table: nowhere$") as refusal:
-        await lane.run(lambda connection: connection.execute(text("SELECT 1 FROM nowhere")))
+        await thread.run(lambda connection: connection.execute(text("SELECT 1 FROM nowhere")))
     assert isinstance(refusal.value.__cause__, OperationalError)
 
 
-async def test_a_cancelled_transaction_is_given_up(lane: ConnectionThread, path: Path) -> None:
+async def test_a_cancelled_transaction_is_rolled_back(thread: ConnectionThread, path: Path) -> None:
     held = Held()
-    caller = asyncio.create_task(lane.run(held))
+    caller = asyncio.create_task(thread.run(held))
     await asyncio.to_thread(held.began.wait)
     caller.cancel()
     await asyncio.wait([caller])
     assert caller.cancelled()
     held.may_end.set()
-    await lane.run(writing("next"))
+    await thread.run(writing("next"))
     assert words(path) == ["next"]
 
 
-async def test_a_lasting_transaction_ends_without_its_caller(
-    lane: ConnectionThread, path: Path
+async def test_a_shielded_transaction_outlives_its_caller(
+    thread: ConnectionThread, path: Path
 ) -> None:
     held = Held()
-    caller = asyncio.create_task(lane.run(held, is_lasting=True))
+    caller = asyncio.create_task(thread.run(held, shielded=True))
     await asyncio.to_thread(held.began.wait)
     caller.cancel()
     await asyncio.wait([caller])
     assert caller.cancelled()
     held.may_end.set()
-    await lane.run(writing("next"))
+    await thread.run(writing("next"))
     assert words(path) == ["held", "next"]
 
 
-@pytest.mark.parametrize("is_lasting", [False, True])
-async def test_work_that_still_waits_its_turn(
-    lane: ConnectionThread, path: Path, *, is_lasting: bool
+@pytest.mark.parametrize("shielded", [False, True])
+async def test_queued_work_whose_caller_is_cancelled(
+    thread: ConnectionThread, path: Path, *, shielded: bool
 ) -> None:
-    """Cancelled before it has begun, it never begins, unless it is lasting."""
+    """It never begins, unless it is shielded."""
     held = Held()
-    first = asyncio.create_task(lane.run(held))
+    first = asyncio.create_task(thread.run(held))
     await asyncio.to_thread(held.began.wait)
-    caller = asyncio.create_task(lane.run(writing("queued"), is_lasting=is_lasting))
+    caller = asyncio.create_task(thread.run(writing("queued"), shielded=shielded))
     await asyncio.sleep(0)
     caller.cancel()
     await asyncio.wait([caller])
     held.may_end.set()
     await first
-    await lane.run(writing("last"))
-    assert words(path) == ["held", *(["queued"] if is_lasting else []), "last"]
+    await thread.run(writing("last"))
+    assert words(path) == ["held", *(["queued"] if shielded else []), "last"]
 
 
-async def test_a_transaction_waits_for_another_writer(lane: ConnectionThread, path: Path) -> None:
+async def test_a_transaction_waits_for_another_writer(
+    thread: ConnectionThread, patient: ConnectionThread, path: Path
+) -> None:
     stranger = sqlite3.connect(path, isolation_level=None)
     stranger.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreError, match="database is locked"):
-        await lane.run(writing("too late"))
-    patient = ConnectionThread(lane._engine, begin="BEGIN IMMEDIATE", patience=60.0)
+        await thread.run(writing("too late"))
     caller = asyncio.create_task(patient.run(writing("in time")))
     with pytest.raises(StoreError):
-        await lane.run(writing("too late"))
+        await thread.run(writing("too late"))
     stranger.execute("COMMIT")
     assert await caller == "in time"
     stranger.close()
-    await patient.close()
     assert words(path) == ["in time"]
 
 
 async def test_a_cancelled_caller_does_not_wait_for_another_writer(
-    path: Path, lane: ConnectionThread
+    path: Path, thread: ConnectionThread, patient: ConnectionThread
 ) -> None:
     stranger = sqlite3.connect(path, isolation_level=None)
     stranger.execute("BEGIN IMMEDIATE")
-    patient = ConnectionThread(lane._engine, begin="BEGIN IMMEDIATE", patience=3600.0)
-    caller = asyncio.create_task(patient.run(writing("given up")))
+    caller = asyncio.create_task(patient.run(writing("cancelled")))
     with pytest.raises(StoreError):
-        await lane.run(writing("too late"))
+        await thread.run(writing("too late"))
     caller.cancel()
     await asyncio.wait([caller])
     await patient.close()
@@ -173,14 +187,14 @@ async def test_a_cancelled_caller_does_not_wait_for_another_writer(
     assert words(path) == []
 
 
-async def test_a_closed_lane_takes_no_work(lane: ConnectionThread, path: Path) -> None:
+async def test_a_closed_thread_refuses_work(thread: ConnectionThread, path: Path) -> None:
     held = Held()
-    begun = asyncio.create_task(lane.run(held))
+    begun = asyncio.create_task(thread.run(held))
     await asyncio.to_thread(held.began.wait)
     held.may_end.set()
-    await lane.close()
-    await lane.close()
+    await thread.close()
+    await thread.close()
     await begun
     with pytest.raises(StoreError, match="closed"):
-        await lane.run(writing("a"))
+        await thread.run(writing("a"))
     assert words(path) == ["held"]
