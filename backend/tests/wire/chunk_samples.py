@@ -1,4 +1,4 @@
-"""A chunk of every class and how it stands on the wire."""
+"""A chunk of every class with its encoded text."""
 
 from typing import Any, get_args
 

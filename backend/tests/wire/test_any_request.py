@@ -108,12 +108,12 @@ PLACES = [(body, path) for body in GOOD for path in places(body)]
 
 
 @pytest.mark.parametrize("body", GOOD)
-def test_the_requests_that_are_changed_are_good(body: Any) -> None:
+def test_the_unchanged_requests_are_valid(body: Any) -> None:
     parse_chat_request(body, LIMITS)
 
 
 @pytest.mark.parametrize("strange", STRANGE, ids=repr)
-def test_a_strange_value_in_any_place_is_read_or_refused(strange: Any) -> None:
+def test_an_unexpected_value_at_any_path_is_parsed_or_refused(strange: Any) -> None:
     for body, path in PLACES:
         read_or_refuse(put(body, path, strange))
 
@@ -122,7 +122,7 @@ def test_a_strange_value_in_any_place_is_read_or_refused(strange: Any) -> None:
     st.sampled_from(GOOD),
     st.lists(st.tuples(st.sampled_from([path for _, path in PLACES]), st.sampled_from(STRANGE))),
 )
-def test_strange_values_in_many_places_are_read_or_refused(
+def test_unexpected_values_at_many_paths_are_parsed_or_refused(
     body: Any, changes: list[tuple[tuple[Any, ...], Any]]
 ) -> None:
     for path, strange in changes:

@@ -10,13 +10,14 @@ from sluicegate.wire.chunks import (
     TextDeltaChunk,
     ToolApprovalRequestChunk,
     ToolOutputAvailableChunk,
+    chunk_for_major,
 )
-from sluicegate.wire.encoding import to_json
+from sluicegate.wire.encoding import encode_chunk, to_json
 from tests.wire.chunk_samples import WIRE
 
 
 @pytest.mark.parametrize(("chunk", "text"), WIRE)
-def test_an_optional_none_is_never_on_the_wire(chunk: Chunk, text: str) -> None:
+def test_an_optional_none_is_not_encoded(chunk: Chunk, text: str) -> None:
     cls: type[BaseChunk] = type(chunk)
     optional: dict[str, Any] = {
         name: None
@@ -33,7 +34,7 @@ def test_an_optional_none_is_never_on_the_wire(chunk: Chunk, text: str) -> None:
     assert set(written) == aliases | {"type"}
 
 
-def test_the_null_of_an_untransformed_input_is_a_value_and_its_absence_is_not() -> None:
+def test_an_untransformed_input_is_encoded_only_if_it_was_passed() -> None:
     bare = ToolApprovalRequestChunk(approval_id="a", tool_call_id="c")
     assert to_json(bare) == '{"type":"tool-approval-request","approvalId":"a","toolCallId":"c"}'
 
@@ -53,31 +54,31 @@ def test_the_null_of_an_untransformed_input_is_a_value_and_its_absence_is_not() 
         ({"a": [{"b": None}]}, '{"a":[{"b":null}]}'),
     ],
 )
-def test_an_output_is_always_there_whatever_it_is(value: object, text: str) -> None:
+def test_an_output_is_always_encoded(value: object, text: str) -> None:
     chunk = ToolOutputAvailableChunk(tool_call_id="c", output=value)
     assert to_json(chunk).endswith(f',"output":{text}}}')
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("wrap", [lambda x: x, lambda x: {"a": [x]}], ids=["bare", "nested"])
-def test_a_number_that_is_not_finite_is_never_written(number: float, wrap: Any) -> None:
+def test_a_number_that_is_not_finite_is_refused(number: float, wrap: Any) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         to_json(ToolOutputAvailableChunk(tool_call_id="c", output=wrap(number)))
 
 
-def test_what_is_not_json_is_never_written() -> None:
+def test_a_value_that_is_not_json_is_refused() -> None:
     with pytest.raises(TypeError):
         to_json(DataChunk(type="data-x", data=object()))
 
 
-def test_a_value_that_contains_itself_is_never_written() -> None:
+def test_a_value_that_contains_itself_is_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(ValueError, match="Circular"):
         to_json(DataChunk(type="data-x", data=endless))
 
 
-def test_a_chunk_without_a_type_is_never_written() -> None:
+def test_a_chunk_without_a_type_is_refused() -> None:
     with pytest.raises(TypeError, match="no type"):
         to_json(BaseChunk())
 
@@ -93,7 +94,7 @@ def test_a_chunk_without_a_type_is_never_written() -> None:
         ("\x00\u2028", "\x00\u2028"),
     ],
 )
-def test_every_text_can_be_written_as_utf_8(text: str, written: str) -> None:
+def test_every_text_is_valid_utf_8(text: str, written: str) -> None:
     for chunk in (
         TextDeltaChunk(id="t", delta=text),
         ToolOutputAvailableChunk(tool_call_id="c", output={"key": [text]}),
@@ -119,8 +120,28 @@ def test_every_text_can_be_written_as_utf_8(text: str, written: str) -> None:
         ({"text": '"__proto__":'}, {"text": '"__proto__":'}),
     ],
 )
-def test_keys_for_which_the_client_ends_the_response_are_left_out(
+def test_keys_at_which_the_client_ends_the_response_are_left_out(
     output: object, written: object
 ) -> None:
     chunk = ToolOutputAvailableChunk(tool_call_id="c", output=output)
     assert json.loads(to_json(chunk))["output"] == written
+
+
+@pytest.mark.parametrize(("chunk", "text"), WIRE)
+def test_each_major_has_its_text(chunk: BaseChunk, text: str) -> None:
+    entry = encode_chunk(chunk)
+    fit = chunk_for_major(chunk, 6)
+    assert entry.text_for(7) == text
+    assert entry.text_for(6) == (None if fit is None else to_json(fit))
+    assert entry.text.startswith(f'{{"type":"{entry.kind}"')
+
+
+def test_a_chunk_for_both_majors_is_encoded_once() -> None:
+    entry = encode_chunk(TextDeltaChunk(id="t", delta="x"))
+    assert entry.text_for_6 is entry.text
+
+
+@pytest.mark.parametrize("text", ["plain", "äöü", "😀"])
+def test_the_size_is_that_of_the_encoded_bytes(text: str) -> None:
+    chunk = TextDeltaChunk(id="t", delta=text)
+    assert encode_chunk(chunk).size == len(to_json(chunk).encode())

@@ -1,10 +1,20 @@
 import base64
+import hashlib
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sluicegate.errors import Malformed, RequestError, TooLarge, UnsupportedMediaType
-from sluicegate.wire.files import FilePart, parse_file_part
+from sluicegate.wire.files import (
+    FilePart,
+    StoredFile,
+    file_extension,
+    is_stored_file_name,
+    parse_file_part,
+    parse_file_uri,
+)
 from sluicegate.wire.requests import parse_chat_request
 
 OWN = "/api/chats/chat/files/"
@@ -107,7 +117,7 @@ REFUSED: list[tuple[str, dict[str, Any], type[RequestError]]] = [
 
 
 @pytest.mark.parametrize(("part", "error"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
-def test_a_file_that_is_not_ours_and_not_inline_is_refused(
+def test_a_file_that_is_neither_own_nor_inline_is_refused(
     part: dict[str, Any], error: type[RequestError]
 ) -> None:
     with pytest.raises(error) as refused:
@@ -116,12 +126,12 @@ def test_a_file_that_is_not_ours_and_not_inline_is_refused(
 
 
 @pytest.mark.parametrize("name", ["a.png", "0.b-c_d:e", "a%20b", "%C3%A4.png", "...", "a%252fb"])
-def test_a_file_of_ours_keeps_its_url(name: str) -> None:
+def test_an_own_file_keeps_its_url(name: str) -> None:
     file = parse(mediaType="image/png", url=OWN + name)
     assert file == FilePart("image/png", None, OWN + name, None)
 
 
-def test_without_files_of_our_own_no_url_is_ours() -> None:
+def test_without_own_files_every_url_is_refused() -> None:
     with pytest.raises(Malformed):
         parse(own_prefix=None, url=OWN + "a.png")
 
@@ -141,9 +151,7 @@ def test_the_largest_file_is_accepted() -> None:
         (None, "/api/chats/c1/files/a.png", False),
     ],
 )
-def test_only_the_files_of_the_same_chat_are_ours(
-    own_files: str | None, url: str, ours: bool
-) -> None:
+def test_only_files_of_the_same_chat_are_own(own_files: str | None, url: str, ours: bool) -> None:
     part = {"type": "file", "mediaType": "image/png", "url": url}
     body: Any = {"id": "c1", "message": {"id": "u", "role": "user", "parts": [part]}}
     if ours:
@@ -153,3 +161,76 @@ def test_only_the_files_of_the_same_chat_are_ours(
     else:
         with pytest.raises(Malformed):
             parse_chat_request(body, own_files=own_files)
+
+
+FILE = StoredFile.of(b"content", "image/png", title="chart & more.png", description="Sales?")
+
+
+def test_a_file_is_named_by_its_content_and_its_type() -> None:
+    digest = hashlib.sha256(b"content").hexdigest()
+    assert (FILE.name, FILE.size, FILE.digest) == (f"{digest[:32]}.png", 7, digest)
+
+
+@given(title=st.none() | st.text(min_size=1), description=st.none() | st.text(min_size=1))
+def test_a_uri_is_parsed_as_it_was_built(title: str | None, description: str | None) -> None:
+    file = StoredFile.of(b"x", "text/plain", title=title, description=description)
+    read = parse_file_uri(file.uri, "text/plain")
+    assert read is not None
+    assert (read.name, read.size, read.digest) == (file.name, 1, file.digest)
+    for said, heard in ((title, read.title), (description, read.description)):
+        assert heard == (None if said is None else said.encode("utf-8", "replace").decode())
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "https://example.com/a.png",
+        "gs://bucket/a.png",
+        "sluicegate:",
+        f"sluicegate:{FILE.name}",
+        FILE.uri.replace(FILE.digest, "0" * 64),
+        FILE.uri.replace("size=7", "size=-7"),
+        FILE.uri.replace("size=7", "size=" + "7" * 16),
+        FILE.uri.replace(FILE.name, "../../etc/passwd"),
+        FILE.uri + "&a=1" * 20,
+        "SLUICEGATE:" + FILE.uri.partition(":")[2],
+    ],
+)
+def test_other_uris_are_not_stored_files(uri: str) -> None:
+    assert parse_file_uri(uri, "image/png") is None
+
+
+@given(uri=st.text().map("sluicegate:".__add__))
+def test_parsing_never_fails(uri: str) -> None:
+    parse_file_uri(uri, None)
+
+
+@pytest.mark.parametrize("name", ["a" * 32 + ".png", FILE.name])
+def test_the_name_of_a_stored_file_is_recognised(name: str) -> None:
+    assert is_stored_file_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a.png", "../" + FILE.name, FILE.name + "/x", FILE.name.upper(), FILE.name + "\n"]
+)
+def test_other_names_are_not_stored_files(name: str) -> None:
+    assert not is_stored_file_name(name)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "found"),
+    [
+        ("image/png", "png"),
+        ("IMAGE/JPEG", "jpg"),
+        ("audio/pcm;rate=24000", "pcm"),
+        ("image/svg+xml", "svg"),
+        ("text/x-../../etc", "xetc"),
+        ("text/html; charset=utf-8", "html"),
+        ("application/x-sh", "bin"),
+        ("video/", "bin"),
+        ("", "bin"),
+    ],
+)
+def test_extensions_consist_of_letters_and_digits(media_type: str, found: str) -> None:
+    assert file_extension(media_type) == found

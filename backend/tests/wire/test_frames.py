@@ -1,4 +1,4 @@
-"""The frames of a socket: what is read of them, and how they are written."""
+"""Parsing and encoding of the frames of a WebSocket."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_send_becomes_the_body_that_a_post_would_have() -> None:
     )
 
 
-def test_what_the_frame_says_counts_more_than_its_body() -> None:
+def test_fields_of_the_frame_take_precedence_over_its_body() -> None:
     nested = {"id": "c2", "messages": [], "messageId": "m2", "trigger": "regenerate-message"}
     sent = parse({**SEND, "messageId": "m1", "body": nested})
     assert isinstance(sent, SendFrame)
@@ -92,7 +92,7 @@ def test_what_the_frame_says_counts_more_than_its_body() -> None:
     }
 
 
-def test_a_send_may_bring_the_last_message_alone() -> None:
+def test_a_send_may_carry_the_last_message_alone() -> None:
     sent = parse({**without(SEND, "messages"), "body": {"message": MESSAGES[0]}})
     assert isinstance(sent, SendFrame)
     assert sent.body["message"] == MESSAGES[0]
@@ -106,12 +106,12 @@ def test_headers_and_body_may_be_left_out(frame: dict[str, Any], missing: str) -
 
 
 @pytest.mark.parametrize("last", [0, 1, 2**53 - 1])
-def test_a_resume_begins_at_the_beginning_whatever_the_client_had(last: int) -> None:
+def test_a_resume_ignores_the_last_sequence(last: int) -> None:
     assert parse({**RESUME, "lastSequence": last}) == ResumeFrame("r1", {}, "c1")
     assert parse(RESUME) == ResumeFrame("r1", {}, "c1")
 
 
-def test_an_abort_is_a_request_id() -> None:
+def test_an_abort_consists_of_a_request_id() -> None:
     assert parse({"type": "abort", "requestId": "r1"}) == AbortFrame("r1")
 
 
@@ -138,7 +138,7 @@ def test_a_request_id_is_any_text_that_is_not_too_long(request_id: str) -> None:
     ],
     ids=repr,
 )
-def test_what_names_no_request_cannot_be_answered(frame: object) -> None:
+def test_a_frame_without_a_request_id_cannot_be_answered(frame: object) -> None:
     bad = parse(frame)
     assert isinstance(bad, InvalidFrame)
     assert (bad.request_id, bad.close_code) == (None, CLOSE_POLICY_VIOLATION)
@@ -160,7 +160,7 @@ def test_what_names_no_request_cannot_be_answered(frame: object) -> None:
     ],
     ids=lambda data: repr(data[:20]),
 )
-def test_what_is_not_json_cannot_be_answered(data: bytes) -> None:
+def test_a_message_that_is_not_json_cannot_be_answered(data: bytes) -> None:
     bad = parse_frame(data)
     assert isinstance(bad, InvalidFrame)
     assert (bad.request_id, bad.close_code) == (None, CLOSE_INVALID_PAYLOAD)
@@ -180,7 +180,7 @@ def test_what_is_not_json_cannot_be_answered(data: bytes) -> None:
     ],
     ids=lambda data: repr(data[30:60]),
 )
-def test_json_that_no_store_keeps_is_answered_under_its_request_id(data: bytes) -> None:
+def test_refused_json_is_answered_under_its_request_id(data: bytes) -> None:
     bad = parse_frame(data)
     assert isinstance(bad, InvalidFrame)
     assert bad.request_id == "r1"
@@ -204,7 +204,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "code"), BAD, ids=repr)
 @pytest.mark.parametrize("frame", [SEND, RESUME], ids=["send", "resume"])
-def test_a_wrong_field_is_answered_under_its_request_id(
+def test_an_invalid_field_is_answered_under_its_request_id(
     frame: dict[str, Any], changes: dict[str, Any], code: str
 ) -> None:
     bad = parse({**frame, **changes})
@@ -232,7 +232,7 @@ def test_a_wrong_field_is_answered_under_its_request_id(
     ],
     ids=repr,
 )
-def test_a_resume_that_names_no_chat_or_no_sequence_is_refused(
+def test_a_resume_with_an_invalid_chat_or_sequence_is_refused(
     changes: dict[str, Any], code: str
 ) -> None:
     bad = parse({**RESUME, **changes})
@@ -247,7 +247,7 @@ def test_no_request_has_the_id_of_the_heartbeat(frame: dict[str, Any]) -> None:
     assert (bad.request_id, bad.error.code) == (HEARTBEAT_ID, "malformed")
 
 
-def test_a_refusal_does_not_repeat_what_was_sent() -> None:
+def test_a_refusal_does_not_repeat_the_frame() -> None:
     for changes in ({"type": SECRET}, {"headers": {SECRET: 1}}, {"body": SECRET}):
         bad = parse({**SEND, **changes})
         assert isinstance(bad, InvalidFrame)
@@ -276,7 +276,7 @@ WRITTEN: list[tuple[ServerFrame, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("frame", "written"), WRITTEN, ids=lambda value: type(value).__name__)
-def test_a_frame_is_written_as_the_client_reads_it(
+def test_a_frame_is_encoded_as_the_client_reads_it(
     frame: ServerFrame, written: dict[str, Any]
 ) -> None:
     text = encode_frame(frame)
@@ -289,7 +289,7 @@ CHUNK: BaseChunk = TextDeltaChunk(id="t", delta='"}]\n\u2028 ä 🎈 \ud800')
 
 
 @pytest.mark.parametrize("request_id", ["r1", '"},{"', "ä\u2028", "\ud800"])
-def test_ids_and_texts_stay_what_they_are_in_a_frame(request_id: str) -> None:
+def test_ids_and_texts_are_unchanged_in_a_frame(request_id: str) -> None:
     text = encode_frame(ChunkFrame(request_id, 7, CHUNK))
     assert json.loads(text.encode()) == {
         "type": "chunk",
@@ -302,7 +302,7 @@ def test_ids_and_texts_stay_what_they_are_in_a_frame(request_id: str) -> None:
         assert json.loads(encode_frame(frame).encode())["requestId"] == request_id
 
 
-def test_a_number_that_is_no_json_is_not_sent() -> None:
+def test_a_number_that_is_not_finite_is_not_sent() -> None:
     from_float = TextDeltaChunk.model_construct(type="text-delta", id="t", delta=float("nan"))
     with pytest.raises(ValueError, match="JSON compliant"):
         encode_frame(ChunkFrame("r1", 0, from_float))

@@ -112,21 +112,21 @@ OPEN = {"id": "a"}
         (call("approval-responded", DECIDED), False, call("approval-responded", DECIDED)),
     ],
 )
-def test_a_client_of_six_is_compared_by_what_it_was_told(
+def test_views_for_ai_sdk_6_are_compared_without_automatic_approvals(
     stored: Part, resumed: bool, seen: Part
 ) -> None:
     told = comparable(message(seen), major=6, resumed=resumed)
     assert comparable(message(stored), major=6, resumed=resumed) == told
 
 
-def test_a_client_of_seven_is_told_of_every_approval() -> None:
+def test_views_for_ai_sdk_7_are_compared_with_every_approval() -> None:
     for approval in (AUTOMATIC, DECIDED):
         stored = message(call("approval-responded", approval))
         assert comparable(stored, resumed=True)[0]["state"] == "approval-responded"
         assert comparable(stored, resumed=True)[0]["approval"]["id"] == "a"
 
 
-def test_comparing_changes_nothing() -> None:
+def test_comparing_does_not_change_the_message() -> None:
     stored = message(call("approval-responded", AUTOMATIC, rawInput="{"))
     before = copy.deepcopy(stored)
     comparable(stored, major=6)
@@ -142,7 +142,7 @@ def test_comparing_changes_nothing() -> None:
         ({"type": "dynamic-tool", "toolName": "tool-y"}, "tool-y"),
     ],
 )
-def test_a_tool_part_knows_its_tool(part: Part, name: str) -> None:
+def test_a_tool_part_names_its_tool(part: Part, name: str) -> None:
     assert is_tool_part(part)
     assert tool_name(part) == name
 
@@ -152,7 +152,7 @@ def test_other_parts_are_not_tool_parts(kind: str) -> None:
     assert not is_tool_part({"type": kind})
 
 
-def test_the_current_step_is_what_follows_the_last_step_start() -> None:
+def test_the_current_step_follows_the_last_step_start() -> None:
     step: Part = {"type": "step-start"}
     one: Part = {"type": "text", "text": "1"}
     two: Part = {"type": "text", "text": "2"}

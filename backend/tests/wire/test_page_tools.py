@@ -1,4 +1,4 @@
-"""What is read of the tools that a page sends along; the rest is decoration (section 2)."""
+"""Tools that a page declares in its requests; other fields are ignored (section 2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LIMITS = RequestLimits(page_tools=frozenset({"scroll", "shine"}))
 
 
 @pytest.mark.parametrize("message", [USER, ASSISTANT], ids=["a question", "an answer"])
-def test_only_names_that_the_server_lists_are_read_and_passed_on(message: Any) -> None:
+def test_only_tools_that_the_server_lists_are_parsed_and_kept(message: Any) -> None:
     body: Any = {"id": "c1", "message": message, "tools": {"erase": 7, "scroll": SCROLL}}
     request = parse_chat_request(body, LIMITS)
     assert request.tools == (PageTool("scroll", "Scroll.", SCHEMA),)
@@ -24,13 +24,13 @@ def test_only_names_that_the_server_lists_are_read_and_passed_on(message: Any) -
 
 
 @pytest.mark.parametrize("tools", [None, 7, "x", {"scroll": 7}, {"erase": 7}])
-def test_where_the_server_lists_none_whatever_stands_there_is_decoration(tools: Any) -> None:
+def test_tools_are_ignored_if_the_server_lists_none(tools: Any) -> None:
     request = parse_chat_request({"id": "c1", "message": USER, "tools": tools})
     assert request.tools == ()
     assert "tools" not in request.posted_body
 
 
-def test_they_stand_in_the_order_of_the_page() -> None:
+def test_tools_keep_the_order_of_the_page() -> None:
     shine = {"description": "Shine.", "parameters": {"type": "object"}}
     body: Any = {"id": "c1", "message": USER, "tools": {"shine": shine, "scroll": SCROLL}}
     names = [tool.name for tool in parse_chat_request(body, LIMITS).tools]

@@ -1,4 +1,6 @@
 import copy
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,9 +31,11 @@ from sluicegate.wire.chunks import (
     ToolOutputAvailableChunk,
     ToolOutputDeniedChunk,
     ToolOutputErrorChunk,
+    decode_chunk,
 )
 from sluicegate.wire.messages import Part, UIMessage
 from sluicegate.wire.reducer import MessageReducer, reduce_chunks
+from tests.wire.chunk_samples import WIRE
 
 CALL = ToolInputAvailableChunk(tool_call_id="c1", tool_name="pay", input={"amount": 1})
 ASK = ToolApprovalRequestChunk(approval_id="a1", tool_call_id="c1")
@@ -255,7 +259,7 @@ ORDER: list[tuple[str, list[Chunk]]] = [
 
 
 @pytest.mark.parametrize("chunks", [row[1] for row in ORDER], ids=[row[0] for row in ORDER])
-def test_what_would_end_the_response_is_our_error(chunks: list[Chunk]) -> None:
+def test_a_chunk_at_which_the_client_ends_the_response_is_an_error(chunks: list[Chunk]) -> None:
     reducer = MessageReducer()
     for chunk in chunks[:-1]:
         reducer.feed(chunk)
@@ -263,7 +267,7 @@ def test_what_would_end_the_response_is_our_error(chunks: list[Chunk]) -> None:
         reducer.feed(chunks[-1])
 
 
-def test_a_call_that_is_still_being_written_can_be_continued_in_the_next_response() -> None:
+def test_a_call_with_streaming_arguments_can_continue_in_the_next_response() -> None:
     started = reduce_chunks(
         [
             StartStepChunk(),
@@ -278,10 +282,48 @@ def test_a_call_that_is_still_being_written_can_be_continued_in_the_next_respons
     assert continued["parts"][1] == {**started["parts"][1], "input": "a"}
 
 
-def test_how_a_response_ended_is_known() -> None:
+def test_the_finish_reason_and_the_error_are_kept() -> None:
     reducer = MessageReducer()
     reducer.feed(FinishChunk(finish_reason="tool-calls"))
     reducer.feed(FinishChunk())
     assert (reducer.finish_reason, reducer.error_text) == ("tool-calls", None)
     reducer.feed(ErrorChunk(error_text="No."))
     assert reducer.error_text == "No."
+
+
+CLIENT_MESSAGES: list[dict[str, Any]] = json.loads(
+    Path(__file__).with_name("client_messages.json").read_text(encoding="utf-8")
+)
+"""Random chunks, and the message that ``readUIMessageStream`` of ai 7.0.173 made of them."""
+
+
+def without_guesses(message: UIMessage) -> UIMessage:
+    """Leave out what the client keeps of arguments that are still being written."""
+    message = copy.deepcopy(message)
+    for part in message["parts"]:
+        part.pop("rawInput", None)
+        if part.get("state") == "input-streaming" and part.get("inputEncoding") != "text":
+            part.pop("input", None)
+    return message
+
+
+@pytest.mark.parametrize("case", CLIENT_MESSAGES)
+def test_the_message_is_the_one_that_the_client_builds(case: dict[str, Any]) -> None:
+    chunks = [decode_chunk(json.dumps(chunk)) for chunk in case["chunks"]]
+    built = reduce_chunks(chunks, case["continues"])
+    assert built == without_guesses(case["message"])
+
+
+def test_the_recorded_messages_cover_every_chunk() -> None:
+    asked = {chunk["type"] for case in CLIENT_MESSAGES for chunk in case["chunks"]}
+    known = {chunk.type for chunk, _ in WIRE if not isinstance(chunk, DataChunk)}
+    assert known - asked == {"abort", "error"}
+
+
+def test_the_continued_message_is_not_changed() -> None:
+    for case in CLIENT_MESSAGES:
+        before = copy.deepcopy(case["continues"])
+        reduce_chunks(
+            [decode_chunk(json.dumps(chunk)) for chunk in case["chunks"]], case["continues"]
+        )
+        assert case["continues"] == before

@@ -51,12 +51,12 @@ HELLO = UserMessage(id="u1", texts=("Hello",), files=())
         body(user(text()), messageId=None),
     ],
 )
-def test_both_bodies_bring_the_last_user_message(value: Any) -> None:
+def test_both_bodies_yield_the_last_user_message(value: Any) -> None:
     assert parse(value) == ChatRequest("chat", "submit-message", None, HELLO, None)
 
 
 @pytest.mark.parametrize("trigger", ["submit-message", "regenerate-message"])
-def test_the_trigger_and_the_message_id_are_read(trigger: str) -> None:
+def test_the_trigger_and_the_message_id_are_parsed(trigger: str) -> None:
     request = parse(body(user(text()), trigger=trigger, messageId="a1"))
     assert (request.trigger, request.message_id) == (trigger, "a1")
 
@@ -88,15 +88,15 @@ DECORATION: list[Any] = [
 
 
 @pytest.mark.parametrize("old", DECORATION)
-def test_older_messages_are_never_looked_at(old: Any) -> None:
+def test_older_messages_are_ignored(old: Any) -> None:
     assert parse(body(old, user(text()))).user_message == HELLO
 
 
-def test_any_number_of_older_messages_is_decoration() -> None:
+def test_any_number_of_older_messages_is_ignored() -> None:
     assert parse(body(*DECORATION * 300, user(text()))).user_message == HELLO
 
 
-def test_a_user_message_answers_nothing() -> None:
+def test_a_user_message_carries_no_decisions() -> None:
     answered = {
         "type": "tool-pay",
         "toolCallId": "c1",
@@ -184,7 +184,7 @@ MALFORMED: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize("value", [row[1] for row in MALFORMED], ids=[row[0] for row in MALFORMED])
-def test_a_request_that_is_not_clear_is_refused(value: Any) -> None:
+def test_an_invalid_request_is_refused(value: Any) -> None:
     with pytest.raises(Malformed) as refused:
         parse(value)
     assert one_plain_sentence(refused.value)
@@ -195,7 +195,7 @@ def one_plain_sentence(error: RequestError) -> bool:
     return said[0].isupper() and said.endswith(".") and "\n" not in said and len(said) < 140
 
 
-def test_the_texts_of_a_message_stand_below_each_other() -> None:
+def test_the_texts_of_a_message_are_joined_by_line_breaks() -> None:
     request = parse(body(user(text("One"), {"type": "data-x"}, text(""), text("two "))))
     assert request.user_message is not None
     assert request.user_message.texts == ("One", "two ")

@@ -40,7 +40,7 @@ ACCEPTED: list[tuple[bytes, Any]] = [
 
 
 @pytest.mark.parametrize(("data", "value"), ACCEPTED)
-def test_json_is_read(data: bytes, value: object) -> None:
+def test_json_is_parsed(data: bytes, value: object) -> None:
     assert loads(data) == value
 
 
@@ -117,7 +117,7 @@ REFUSED: list[tuple[str, bytes, str]] = [
 
 
 @pytest.mark.parametrize(("data", "why"), [row[1:] for row in REFUSED], ids=[r[0] for r in REFUSED])
-def test_what_a_store_or_a_client_would_change_is_refused(data: bytes, why: str) -> None:
+def test_json_that_stores_or_clients_change_is_refused(data: bytes, why: str) -> None:
     with pytest.raises(Malformed, match=why) as refused:
         loads(data)
     assert re.fullmatch(r"The body .*; .*\.|A.* in the body .*; .*\.", refused.value.message)
@@ -127,7 +127,7 @@ def test_what_a_store_or_a_client_would_change_is_refused(data: bytes, why: str)
     "data",
     [nested(MAX_DEPTH), nested(MAX_DEPTH - 1, inner="{}"), nested(MAX_DEPTH, inner='"["')],
 )
-def test_the_deepest_json_is_read(data: bytes) -> None:
+def test_the_deepest_allowed_json_is_parsed(data: bytes) -> None:
     assert json.loads(data) == loads(data)
 
 
@@ -178,7 +178,7 @@ TOKENS = st.lists(
 @given(TOKENS)
 @example("[" * 33 + "]" * 33)
 @example(r'"\ud83d\\\ude00"')
-def test_exactly_the_flawless_is_accepted(text: str) -> None:
+def test_exactly_the_json_without_flaws_is_accepted(text: str) -> None:
     data = text.encode()
     try:
         reference = json.loads(data.decode(), object_pairs_hook=Pairs)
@@ -195,7 +195,7 @@ def test_exactly_the_flawless_is_accepted(text: str) -> None:
 
 
 @given(st.one_of(st.binary(), TOKENS.map(str.encode), st.text().map(str.encode)))
-def test_any_bytes_are_read_or_refused_and_nothing_else(data: bytes) -> None:
+def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
     try:
         value = loads(data)
     except Malformed:
@@ -218,5 +218,5 @@ JSON = st.recursive(
 
 
 @given(JSON, st.booleans())
-def test_what_others_write_is_read_as_they_meant_it(value: object, ascii_only: bool) -> None:
+def test_encoded_values_are_parsed_unchanged(value: object, ascii_only: bool) -> None:
     assert loads(json.dumps(value, ensure_ascii=ascii_only).encode()) == value

@@ -11,7 +11,7 @@ from google.genai import types
 
 from sluicegate.errors import DetailError, DetailTypeError
 from sluicegate.media.file_types import plain_media_type
-from sluicegate.wire.files import UNKNOWN_TYPE, StoredFile
+from sluicegate.wire.files import StoredFile, is_media_type, without_parameters
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -49,9 +49,7 @@ class Attachment:
             raise DetailError("data is empty")
         if self.path is not None and not hasattr(self.path, "__fspath__"):
             raise DetailTypeError(f"path is a {type(self.path).__name__}")
-        if self.media_type is not None and plain_media_type(self.media_type) != _plain(
-            self.media_type
-        ):
+        if self.media_type is not None and not is_media_type(without_parameters(self.media_type)):
             raise DetailError("media_type is not a media type, such as image/png")
         if self.description is not None and len(self.description) > MAX_DESCRIPTION:
             raise DetailError(f"description is longer than {MAX_DESCRIPTION} characters")
@@ -110,13 +108,9 @@ def _inline(data: bytes | None, media_type: str | None, title: str | None) -> At
 def _linked(uri: str | None, media_type: str | None, title: str | None) -> Link | StoredFile:
     if not uri:
         raise DetailError("a file has no file_uri")
-    if not media_type or plain_media_type(media_type) == UNKNOWN_TYPE != _plain(media_type):
+    if not media_type or not is_media_type(without_parameters(media_type)):
         raise DetailError("a file has no mime_type")
     return Link(uri, plain_media_type(media_type), title)
-
-
-def _plain(media_type: str) -> str:
-    return media_type.partition(";")[0].strip().lower()
 
 
 def _check(value: object, kind: type, name: str) -> None:

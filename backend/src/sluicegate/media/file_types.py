@@ -7,12 +7,10 @@ import struct
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.errors import MediaError
-from sluicegate.wire.files import UNKNOWN_TYPE
+from sluicegate.wire.files import UNKNOWN_TYPE, is_media_type, without_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-_MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,127}")
 
 _SIGNATURES: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -108,8 +106,8 @@ def check_media_type(data: bytes, declared: str | None) -> str:
 
 def plain_media_type(declared: str | None) -> str:
     """Return a media type without parameters; ``application/octet-stream`` where it is none."""
-    plain = (declared or "").partition(";")[0].strip().lower()
-    return plain if _MEDIA_TYPE.fullmatch(plain) else UNKNOWN_TYPE
+    plain = without_parameters(declared or "")
+    return plain if is_media_type(plain) else UNKNOWN_TYPE
 
 
 def _agree(plain: str, found: str | None, data: bytes) -> bool:

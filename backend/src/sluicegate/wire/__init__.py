@@ -1,1 +1,1 @@
-"""The words of the AI SDK: chunks, messages, requests and their framing, without decisions."""
+"""The AI SDK's protocol: chunks, messages, requests and their framing, without decisions."""

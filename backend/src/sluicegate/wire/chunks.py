@@ -1,4 +1,8 @@
-"""What all chunks share."""
+"""The chunks of the AI SDK's UI message stream: one frozen model each, and their union.
+
+"AI SDK 7 only" marks what a client of AI SDK 6 does not accept; `chunk_for_major` adapts or drops
+it.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 ProviderMetadata: TypeAlias = dict[str, dict[str, Any]]
-"""Metadata by provider name; the client refuses a flat record."""
+"""Metadata by provider name; the client refuses a record that is not nested."""
 
 
 class BaseChunk(BaseModel):
-    """A chunk of any type. Fields cannot be set again and values are never coerced.
+    """The base of all chunks: immutable, and values are never coerced.
 
-    An optional field that is None is not on the wire (T6), but for those in ``nullable``, whose
-    null is a value: they are on the wire whenever they were passed.
+    An optional field that is None is not encoded (T6). Null is a value for the fields in
+    ``nullable``: they are encoded whenever they were passed.
     """
 
     model_config = ConfigDict(
@@ -33,11 +37,11 @@ class BaseChunk(BaseModel):
 FinishReason: TypeAlias = Literal[
     "stop", "length", "content-filter", "tool-calls", "error", "other", "interrupted"
 ]
-"""``interrupted`` is known to AI SDK 7 only; a server turn ends with one of the others (T3)."""
+"""``interrupted`` is AI SDK 7 only; the server ends a turn with one of the others (T3)."""
 
 
 class StartChunk(BaseChunk):
-    """Begins a response and names its message (T1); metadata is merged deeply."""
+    """Starts a response and names its message (T1); metadata is merged deeply."""
 
     type: Literal["start"] = "start"
     message_id: str | None = None
@@ -45,7 +49,7 @@ class StartChunk(BaseChunk):
 
 
 class StartStepChunk(BaseChunk):
-    """Begins the chunks of one model call (T2)."""
+    """Starts the chunks of one model call (T2)."""
 
     type: Literal["start-step"] = "start-step"
 
@@ -57,7 +61,7 @@ class FinishStepChunk(BaseChunk):
 
 
 class ResetStepChunk(BaseChunk):
-    """Takes back every part of the current step. AI SDK 7 only."""
+    """Removes every part of the current step. AI SDK 7 only."""
 
     type: Literal["reset-step"] = "reset-step"
 
@@ -71,28 +75,28 @@ class FinishChunk(BaseChunk):
 
 
 class MessageMetadataChunk(BaseChunk):
-    """Merges metadata into the message, deeply; arrays are replaced."""
+    """Merges metadata deeply into the message; arrays are replaced."""
 
     type: Literal["message-metadata"] = "message-metadata"
     message_metadata: Any
 
 
 class AbortChunk(BaseChunk):
-    """Says that the run was stopped. The client's chat ignores it."""
+    """Reports that the run was stopped; the client's chat ignores it."""
 
     type: Literal["abort"] = "abort"
     reason: str | None = None
 
 
 class ErrorChunk(BaseChunk):
-    """Ends the response with one public sentence (T10); nothing after it is read."""
+    """Ends the response with one public sentence (T10); the client reads nothing after it."""
 
     type: Literal["error"] = "error"
     error_text: str
 
 
 class TextStartChunk(BaseChunk):
-    """Opens a text block; the id is free again after its end."""
+    """Opens a text block; its id can be used again after its end."""
 
     type: Literal["text-start"] = "text-start"
     id: str
@@ -109,7 +113,7 @@ class TextDeltaChunk(BaseChunk):
 
 
 class TextEndChunk(BaseChunk):
-    """Closes a text block; citations are known to AI SDK 7 only."""
+    """Closes a text block; citations are AI SDK 7 only."""
 
     type: Literal["text-end"] = "text-end"
     id: str
@@ -118,7 +122,7 @@ class TextEndChunk(BaseChunk):
 
 
 class ReasoningStartChunk(BaseChunk):
-    """Opens a reasoning block; its ids are apart from those of text."""
+    """Opens a reasoning block; text blocks may use the same ids."""
 
     type: Literal["reasoning-start"] = "reasoning-start"
     id: str
@@ -143,7 +147,7 @@ class ReasoningEndChunk(BaseChunk):
 
 
 class CustomChunk(BaseChunk):
-    """An artefact of one provider; ``kind`` is ``provider.kind``. AI SDK 7 only."""
+    """Content that one provider defines; ``kind`` is ``provider.kind``. AI SDK 7 only."""
 
     type: Literal["custom"] = "custom"
     kind: str
@@ -151,7 +155,7 @@ class CustomChunk(BaseChunk):
 
 
 class SourceUrlChunk(BaseChunk):
-    """A page the answer rests on."""
+    """A web page that is a source of the answer."""
 
     type: Literal["source-url"] = "source-url"
     source_id: str
@@ -161,7 +165,7 @@ class SourceUrlChunk(BaseChunk):
 
 
 class SourceDocumentChunk(BaseChunk):
-    """A document the answer rests on; the title is required."""
+    """A document that is a source of the answer; the title is required."""
 
     type: Literal["source-document"] = "source-document"
     source_id: str
@@ -172,7 +176,7 @@ class SourceDocumentChunk(BaseChunk):
 
 
 class FileChunk(BaseChunk):
-    """A file by its URL (``data:`` or http)."""
+    """A file by its URL (``data:`` or HTTP)."""
 
     type: Literal["file"] = "file"
     url: str
@@ -190,7 +194,7 @@ class ReasoningFileChunk(BaseChunk):
 
 
 class SteeringMessageChunk(BaseChunk):
-    """A user's message put into the running answer; text and file parts. AI SDK 7 only."""
+    """A user's message inside the running answer: text and file parts. AI SDK 7 only."""
 
     type: Literal["steering-message"] = "steering-message"
     id: str
@@ -210,7 +214,7 @@ class DataChunk(BaseChunk):
 
 
 class ToolInputStartChunk(BaseChunk):
-    """Announces a call whose arguments are still being written."""
+    """Announces a call whose arguments are being streamed."""
 
     type: Literal["tool-input-start"] = "tool-input-start"
     tool_call_id: str
@@ -224,7 +228,7 @@ class ToolInputStartChunk(BaseChunk):
 
 
 class ToolInputDeltaChunk(BaseChunk):
-    """A piece of the arguments' text."""
+    """Appends to the text of the arguments."""
 
     type: Literal["tool-input-delta"] = "tool-input-delta"
     tool_call_id: str
@@ -232,7 +236,7 @@ class ToolInputDeltaChunk(BaseChunk):
 
 
 class ToolInputAvailableChunk(BaseChunk):
-    """A call with its whole arguments (T7)."""
+    """A call with its complete arguments (T7)."""
 
     type: Literal["tool-input-available"] = "tool-input-available"
     tool_call_id: str
@@ -246,7 +250,7 @@ class ToolInputAvailableChunk(BaseChunk):
 
 
 class ToolInputErrorChunk(BaseChunk):
-    """A call whose arguments cannot be used."""
+    """A call whose arguments are not valid."""
 
     type: Literal["tool-input-error"] = "tool-input-error"
     tool_call_id: str
@@ -261,7 +265,7 @@ class ToolInputErrorChunk(BaseChunk):
 
 
 class ToolApprovalRequestChunk(BaseChunk):
-    """Asks a person about a call. Everything but the two ids is for AI SDK 7."""
+    """Requests the approval of a call. All fields but the two ids are AI SDK 7 only."""
 
     nullable: ClassVar[frozenset[str]] = frozenset({"input_schema_input"})
 
@@ -276,7 +280,7 @@ class ToolApprovalRequestChunk(BaseChunk):
 
 
 class ToolApprovalResponseChunk(BaseChunk):
-    """Says how an approval was decided. AI SDK 7 only: it ends the response of a 6 client."""
+    """Reports a decision. AI SDK 7 only: a client of AI SDK 6 ends the response at it."""
 
     type: Literal["tool-approval-response"] = "tool-approval-response"
     approval_id: str
@@ -287,7 +291,7 @@ class ToolApprovalResponseChunk(BaseChunk):
 
 
 class ToolOutputAvailableChunk(BaseChunk):
-    """A call's result; a preliminary one is replaced by the next (T8)."""
+    """The output of a call; a preliminary one is replaced by the next (T8)."""
 
     type: Literal["tool-output-available"] = "tool-output-available"
     tool_call_id: str
@@ -312,7 +316,7 @@ class ToolOutputErrorChunk(BaseChunk):
 
 
 class ToolOutputDeniedChunk(BaseChunk):
-    """A call that a person denied (T8)."""
+    """A call that was denied (T8)."""
 
     type: Literal["tool-output-denied"] = "tool-output-denied"
     tool_call_id: str
@@ -351,7 +355,7 @@ NamedChunk: TypeAlias = Annotated[
     Field(discriminator="type"),
 ]
 Chunk: TypeAlias = NamedChunk | DataChunk
-"""Every chunk; ``type`` tells which, and any ``data-NAME`` is a `DataChunk`."""
+"""Every chunk, distinguished by ``type``; any ``data-NAME`` is a `DataChunk`."""
 
 Major: TypeAlias = Literal[6, 7]
 """The major version of the AI SDK that a client announced."""
@@ -370,23 +374,23 @@ _DIFFERENT_FOR_6: Final = frozenset(
         ToolApprovalResponseChunk,
     }
 )
-"""Types of which AI SDK 6 takes another shape, or none."""
+"""Types that a client of AI SDK 6 accepts in another form only, or not at all."""
 
 
 def decode_chunk(text: str | bytes) -> Chunk:
-    """Read one chunk from its JSON text, as recordings and tests hold it.
+    """Parse the JSON text of one chunk.
 
     Raises:
-        ValueError: the text is not the JSON of a chunk (pydantic's ValidationError is one).
+        ValueError: The text is not the JSON of a chunk (pydantic's ValidationError is one).
     """
     return _ADAPTER.validate_json(text)
 
 
 def chunk_for_major(chunk: BaseChunk, major: Major) -> BaseChunk | None:
-    """Return the chunk as a client of this AI SDK major may get it, or None if it may not.
+    """Return the chunk in the form for clients of this AI SDK major; None if there is none.
 
-    What a 6 client gets is valid for both majors: an unknown type or finish reason would end its
-    response, and it knows no automatic approvals, so neither half of one is sent.
+    A client of AI SDK 6 ends the response at an unknown type or finish reason. It has no automatic
+    approvals, so neither their request nor their response is sent to it.
     """
     if major == 7 or type(chunk) not in _DIFFERENT_FOR_6:
         return chunk

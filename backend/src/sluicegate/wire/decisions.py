@@ -1,4 +1,4 @@
-"""The assistant message that a request continues: the answers and the outputs it brings."""
+"""The assistant message that a request continues: the decisions and outputs that it carries."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from sluicegate.wire.messages import Part
     from sluicegate.wire.requests import RequestLimits
 
-_MAX_HANDLE: Final = 256
-_ENDED: Final = ("output-available", "output-error", "output-denied")
+_MAX_CALL_ID: Final = 256
+_FINAL_STATES: Final = ("output-available", "output-error", "output-denied")
 
 
 @dataclass(frozen=True)
 class PostedDecision:
-    """A person's decision; for an approval that is decided already, a repeat.
+    """A decision on an approval; a repetition if the approval is already decided.
 
-    ``edits`` are the arguments to run with in place of those asked about, ``is_remembered``
-    says that later calls of the tool are approved too (A8); both stand only beside a yes.
+    ``edits`` are the arguments to run with in place of the requested ones, ``is_remembered`` grants
+    later calls of the tool (A8); both are set for approvals only, not for denials.
     """
 
     approval_id: str
@@ -36,46 +36,10 @@ class PostedDecision:
 
 
 @dataclass(frozen=True)
-class StagedOptions:
-    """The body's ``edits`` and ``remember``: what a page has prepared, by approval id.
-
-    A page sends all of it with every request, so what belongs to no answer of the request is
-    ignored, whatever it is.
-    """
-
-    edits: JsonValue = None
-    remember: JsonValue = None
-
-    def edits_of(self, approval_id: str) -> dict[str, JsonValue] | None:
-        """The changed arguments of an approval; raises Malformed."""
-        found = _entry(self.edits, approval_id)
-        if found is not None and not isinstance(found, dict):
-            raise Malformed("The changed arguments of an approval must be an object.")
-        return found
-
-    def remembers(self, approval_id: str) -> bool:
-        """Whether an approval is to be remembered; raises Malformed."""
-        found = _entry(self.remember, approval_id)
-        if found not in (None, "chat"):
-            raise Malformed('An approval can be remembered for its chat alone; send "chat".')
-        return found is not None
-
-
-def _entry(staged: JsonValue, approval_id: str) -> JsonValue:
-    # What cannot be read is refused: a yes to changed arguments is no yes to the first ones.
-    if staged is not None and not isinstance(staged, dict):
-        raise Malformed("What is staged for approvals must be an object with their ids as keys.")
-    return None if staged is None else staged.get(approval_id)
-
-
-NO_STAGED_OPTIONS: Final = StagedOptions()
-
-
-@dataclass(frozen=True)
 class ClientOutput:
-    """How a call ended, in the client's words.
+    """The output or the error of a call, as the client reports it.
 
-    It counts only for an open call of a client-side tool; for any other it is decoration.
+    It counts only for an open call of a client-side tool; for any other call it is ignored.
     ``error_text`` is None unless the call failed, and ``output`` is None if it did.
     """
 
@@ -87,7 +51,7 @@ class ClientOutput:
 
 @dataclass(frozen=True)
 class PostedPart:
-    """One part, by its names only; None where there is none that could be ours."""
+    """The type, state and ids of one part; None for an id that is missing or not valid."""
 
     type: str
     tool_call_id: str | None
@@ -97,7 +61,7 @@ class PostedPart:
 
 @dataclass(frozen=True)
 class PostedAssistantMessage:
-    """The message that a request continues, its parts in order.
+    """The message that a request continues, with its parts in order.
 
     ``decisions`` holds each approval once.
     """
@@ -108,66 +72,85 @@ class PostedAssistantMessage:
     outputs: tuple[ClientOutput, ...]
 
 
+@dataclass(frozen=True)
+class StagedOptions:
+    """The body's ``edits`` and ``remember``: options that a page has staged, by approval id.
+
+    A page sends all of them with every request; entries that belong to no decision of the request
+    are ignored and not validated.
+    """
+
+    edits: JsonValue = None
+    remember: JsonValue = None
+
+    def edits_of(self, approval_id: str) -> dict[str, JsonValue] | None:
+        """Return the changed arguments of an approval; raises Malformed."""
+        edits = _staged_entry(self.edits, approval_id)
+        if edits is not None and not isinstance(edits, dict):
+            raise Malformed("The changed arguments of an approval must be an object.")
+        return edits
+
+    def remembers(self, approval_id: str) -> bool:
+        """Whether an approval is to be remembered; raises Malformed."""
+        scope = _staged_entry(self.remember, approval_id)
+        if scope not in (None, "chat"):
+            raise Malformed('An approval can be remembered for its chat alone; send "chat".')
+        return scope is not None
+
+
+NO_STAGED_OPTIONS: Final = StagedOptions()
+
+
+def _staged_entry(staged: JsonValue, approval_id: str) -> JsonValue:
+    # Invalid options are refused: approving changed arguments does not approve the original ones.
+    if staged is not None and not isinstance(staged, dict):
+        raise Malformed("What is staged for approvals must be an object with their ids as keys.")
+    return None if staged is None else staged.get(approval_id)
+
+
+def is_call_id(value: object) -> TypeGuard[str]:
+    """Whether a call or an approval may have this id; ids of Workflows contain ``@`` and ``/``."""
+    return isinstance(value, str) and 0 < len(value) <= _MAX_CALL_ID and value.isprintable()
+
+
 def parse_assistant_message(
     message_id: str,
     parts: Sequence[Part],
     limits: RequestLimits,
     staged: StagedOptions = NO_STAGED_OPTIONS,
 ) -> PostedAssistantMessage:
-    """Read the parts of a continued message; each is an object with a ``type``.
+    """Parse the parts of a continued message; each is an object with a ``type``.
 
     Raises:
-        Malformed: a part in ``approval-responded`` does not say clearly what was decided, or two
-            parts decide one approval differently.
-        TooLarge: there are more answers than ``limits.parts``.
+        Malformed: The decision of a part in ``approval-responded`` is not valid, or two parts
+            decide one approval differently.
+        TooLarge: There are more decisions than ``limits.parts``.
     """
-    answers: dict[str, PostedDecision] = {}
+    decisions: dict[str, PostedDecision] = {}
     outputs: list[ClientOutput] = []
     for part in parts:
         if not is_tool_part(part):
             continue
-        answer = _decision(part, limits, staged)
-        if answer is not None and _differs(answers.setdefault(answer.approval_id, answer), answer):
-            raise Malformed("One approval is answered both yes and no; answer it once.")
+        decision = _part_decision(part, limits, staged)
+        if decision is not None:
+            first = decisions.setdefault(decision.approval_id, decision)
+            if first.approved is not decision.approved:
+                raise Malformed("One approval is answered both yes and no; answer it once.")
         output = _client_output(part)
         if output is not None:
             outputs.append(output)
-    if len(answers) > limits.parts:
+    if len(decisions) > limits.parts:
         raise TooLarge(f"There are more than {limits.parts} answers in one request; send fewer.")
     return PostedAssistantMessage(
         id=message_id,
-        parts=tuple(_posted(part) for part in parts),
-        decisions=tuple(answers.values()),
+        parts=tuple(_posted_part(part) for part in parts),
+        decisions=tuple(decisions.values()),
         outputs=tuple(outputs),
     )
 
 
-def _decision(part: Part, limits: RequestLimits, staged: StagedOptions) -> PostedDecision | None:
-    approval = part.get("approval")
-    if part.get("state") == "approval-responded":
-        return with_staged_options(parse_decision(approval, limits), staged)
-    if part.get("state") not in _ENDED or not isinstance(approval, dict):
-        return None
-    approval_id, approved = approval.get("id"), approval.get("approved")
-    reason = approval.get("reason")
-    if not is_call_id(approval_id) or not isinstance(approved, bool):
-        return None
-    return PostedDecision(approval_id, approved, reason if isinstance(reason, str) else None)
-
-
-def with_staged_options(answer: PostedDecision, staged: StagedOptions) -> PostedDecision:
-    """Add to a yes what is staged for it; raises Malformed."""
-    if not answer.approved:
-        return answer
-    return replace(
-        answer,
-        edits=staged.edits_of(answer.approval_id),
-        is_remembered=staged.remembers(answer.approval_id),
-    )
-
-
 def parse_decision(approval: object, limits: RequestLimits) -> PostedDecision:
-    """Read ``{id, approved, reason?}``; raises Malformed."""
+    """Parse ``{id, approved, reason?}``; raises Malformed."""
     if not isinstance(approval, dict) or not is_call_id(approval.get("id")):
         raise Malformed("An answer does not name its approval; load the chat and answer again.")
     approved, reason = approval.get("approved"), approval.get("reason")
@@ -182,8 +165,30 @@ def parse_decision(approval: object, limits: RequestLimits) -> PostedDecision:
     return PostedDecision(approval["id"], approved, reason)
 
 
-def _differs(one: PostedDecision, other: PostedDecision) -> bool:
-    return one.approved is not other.approved
+def with_staged_options(decision: PostedDecision, staged: StagedOptions) -> PostedDecision:
+    """Return a decision with the options staged for it, if it approves; raises Malformed."""
+    if not decision.approved:
+        return decision
+    return replace(
+        decision,
+        edits=staged.edits_of(decision.approval_id),
+        is_remembered=staged.remembers(decision.approval_id),
+    )
+
+
+def _part_decision(
+    part: Part, limits: RequestLimits, staged: StagedOptions
+) -> PostedDecision | None:
+    approval = part.get("approval")
+    if part.get("state") == "approval-responded":
+        return with_staged_options(parse_decision(approval, limits), staged)
+    if part.get("state") not in _FINAL_STATES or not isinstance(approval, dict):
+        return None
+    approval_id, approved = approval.get("id"), approval.get("approved")
+    reason = approval.get("reason")
+    if not is_call_id(approval_id) or not isinstance(approved, bool):
+        return None
+    return PostedDecision(approval_id, approved, reason if isinstance(reason, str) else None)
 
 
 def _client_output(part: Part) -> ClientOutput | None:
@@ -205,7 +210,7 @@ def _client_output(part: Part) -> ClientOutput | None:
     )
 
 
-def _posted(part: Part) -> PostedPart:
+def _posted_part(part: Part) -> PostedPart:
     call_id, state, approval = part.get("toolCallId"), part.get("state"), part.get("approval")
     approval_id = approval.get("id") if isinstance(approval, dict) else None
     return PostedPart(
@@ -214,8 +219,3 @@ def _posted(part: Part) -> PostedPart:
         state=state if isinstance(state, str) else None,
         approval_id=approval_id if is_call_id(approval_id) else None,
     )
-
-
-def is_call_id(value: object) -> TypeGuard[str]:
-    """Whether this can name a call or an approval; those of workflows hold ``@`` and ``/``."""
-    return isinstance(value, str) and 0 < len(value) <= _MAX_HANDLE and value.isprintable()

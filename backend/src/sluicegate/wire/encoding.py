@@ -1,4 +1,4 @@
-"""From a chunk to its JSON text, fast enough to do for every delta."""
+"""Encoding of chunks as JSON text, fast enough for every delta."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from sluicegate.wire.chunks import BaseChunk, Major
 
 _JSON: Final = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_SUSPECT: Final = re.compile(r'"(?:__proto__|constructor)":')
+_PROTOTYPE_KEY: Final = re.compile(r'"(?:__proto__|constructor)":')
 
 _Null: TypeAlias = Literal["never", "when passed", "always"]
-"""When a field that is None stands on the wire as null."""
+"""When a field that is None is encoded as null."""
 
 
 def to_json(chunk: BaseChunk) -> str:
-    """Return the chunk as compact JSON: ``type`` first, then what is there, in camelCase.
+    """Return the chunk as compact JSON: ``type`` first, then the fields that are set, in camelCase.
 
-    The text can always be written as UTF-8 and the client's parser always accepts it: half of a
-    surrogate pair becomes U+FFFD, and keys that the parser takes for an attack on prototypes
-    (``__proto__``, a ``constructor`` that holds ``prototype``) are left out.
+    The text is always valid UTF-8 and the client's parser always accepts it: a lone surrogate
+    becomes U+FFFD, and keys that the parser rejects as prototype pollution (``__proto__``, a
+    ``constructor`` that holds ``prototype``) are left out.
 
     Raises:
-        ValueError: a number is not finite (T6), or a value contains itself.
-        TypeError: a value is not JSON.
+        ValueError: A number is not finite (T6), or a value contains itself.
+        TypeError: A value is not JSON.
     """
-    text, fields = _plan(type(chunk))
+    text, fields = _layout(type(chunk))
     values = chunk.__dict__
     for name, key, null in fields:
         value = values[name]
@@ -45,22 +45,22 @@ def to_json(chunk: BaseChunk) -> str:
         elif value is False:
             text += key + "false"
         else:
-            text += key + _open(value)
+            text += key + _json(value)
     text += "}"
-    return text if text.isascii() else _whole_characters(text)
+    return text if text.isascii() else _replace_lone_surrogates(text)
 
 
 @cache
-def _plan(cls: type[BaseChunk]) -> tuple[str, tuple[tuple[str, str, _Null], ...]]:
-    """Return how the text of a class begins and, for each further field, its name and key."""
+def _layout(cls: type[BaseChunk]) -> tuple[str, tuple[tuple[str, str, _Null], ...]]:
+    """Return how the text of a class begins, and the name and the key of each further field."""
     fields = dict(cls.model_fields)
     kind = fields.pop("type", None)
     if kind is None:
         raise TypeError(f"{cls.__name__} has no type and cannot be sent")
     head = '{"type":'
-    plan: list[tuple[str, str, _Null]] = []
+    layout: list[tuple[str, str, _Null]] = []
     if kind.is_required():
-        plan.append(("type", "", "never"))
+        layout.append(("type", "", "never"))
     else:
         head += _quote(str(kind.default))
     for name, field in fields.items():
@@ -69,17 +69,17 @@ def _plan(cls: type[BaseChunk]) -> tuple[str, tuple[tuple[str, str, _Null], ...]
             null = "always"
         elif name in cls.nullable:
             null = "when passed"
-        plan.append((name, f',"{field.alias}":', null))
-    return head, tuple(plan)
+        layout.append((name, f',"{field.alias}":', null))
+    return head, tuple(layout)
 
 
-def _open(value: Any) -> str:
+def _json(value: Any) -> str:
     text = _JSON.encode(value)
-    return text if _SUSPECT.search(text) is None else _JSON.encode(_without_prototypes(value))
+    return text if _PROTOTYPE_KEY.search(text) is None else _JSON.encode(_without_prototypes(value))
 
 
 def _without_prototypes(value: Any) -> Any:
-    """Copy a value without the keys for which the client ends the whole response."""
+    """Copy a value without the keys at which the client ends the response."""
     if isinstance(value, dict):
         return {
             key: _without_prototypes(item)
@@ -92,11 +92,11 @@ def _without_prototypes(value: Any) -> Any:
     return value
 
 
-def _whole_characters(text: str) -> str:
+def _replace_lone_surrogates(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # UTF-16 joins two halves of a pair that stand side by side; what stays alone is lost.
+        # UTF-16 joins two surrogates that are adjacent and form a pair; the others are replaced.
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 
@@ -104,8 +104,8 @@ def _whole_characters(text: str) -> str:
 class EncodedChunk(NamedTuple):
     """The JSON text of a chunk.
 
-    ``kind`` is its ``type``. ``text`` is for AI SDK 7, ``text_for_6`` for AI SDK 6: the same
-    object for almost every chunk, None for one that a 6 client may not get.
+    ``kind`` is its ``type``. ``text`` is for AI SDK 7 and ``text_for_6`` for AI SDK 6: the same
+    object for almost every chunk, None for one that is not sent to clients of AI SDK 6.
     """
 
     kind: str
@@ -114,24 +114,24 @@ class EncodedChunk(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes of the text in UTF-8."""
+        """The length of the text in UTF-8, in bytes."""
         return len(self.text) if self.text.isascii() else len(self.text.encode())
 
     def text_for(self, major: Major) -> str | None:
-        """Return the text for a client of this AI SDK major, None for one that may not get it."""
+        """Return the text for clients of this AI SDK major; None if it is not sent to them."""
         return self.text if major == 7 else self.text_for_6
 
 
 def encode_chunk(chunk: BaseChunk) -> EncodedChunk:
-    """Encode a chunk for every client.
+    """Encode a chunk for clients of both majors.
 
     Raises:
-        ValueError: a number is not finite (T6), or a value contains itself.
-        TypeError: a value is not JSON.
+        ValueError: A number is not finite (T6), or a value contains itself.
+        TypeError: A value is not JSON.
     """
     text = to_json(chunk)
-    kind: str = chunk.type  # type: ignore[attr-defined]  # `encode` has looked
-    fit = chunk_for_major(chunk, 6)
-    if fit is chunk:
+    kind: str = chunk.type  # type: ignore[attr-defined]  # `to_json` checks it
+    chunk_for_6 = chunk_for_major(chunk, 6)
+    if chunk_for_6 is chunk:
         return EncodedChunk(kind, text, text)
-    return EncodedChunk(kind, text, None if fit is None else to_json(fit))
+    return EncodedChunk(kind, text, None if chunk_for_6 is None else to_json(chunk_for_6))

@@ -1,4 +1,4 @@
-"""How a stored file is named: in a session by a small URI, to a browser by a URL."""
+"""Files in messages: uploaded as data URLs, stored under a URI, shown to a browser by a URL."""
 
 from __future__ import annotations
 
@@ -15,10 +15,15 @@ from sluicegate.errors import Malformed, TooLarge, UnsupportedMediaType
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+UNKNOWN_TYPE: Final = "application/octet-stream"
+ACTIVE_TYPES: Final = frozenset({"image/svg+xml", "text/html", "application/xhtml+xml"})
+"""Types in which a browser runs scripts; they are refused whatever the settings accept."""
+
 _SCHEME: Final = "sluicegate:"
 _NAME: Final = re.compile(r"[0-9a-f]{32}\.[a-z0-9]{1,8}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-UNKNOWN_TYPE: Final = "application/octet-stream"
+_MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,127}")
+_MAX_FILENAME: Final = 255
 
 _EXTENSIONS: Final = {
     "application/pdf": "pdf",
@@ -45,9 +50,8 @@ class StoredFile:
     """A file in the artifact store, without its bytes (S4-R12, S4-R49).
 
     ``name`` is the first 32 hexadecimal digits of the SHA-256 of the bytes and an extension by the
-    media type, so equal bytes are stored once; ``digest`` is the whole of it. ``size`` counts
-    bytes. ``title`` is what its author or the user calls the file, ``description`` what the author
-    says of it.
+    media type, so equal bytes are stored once; ``digest`` is the complete SHA-256. ``size`` is in
+    bytes. ``title`` is the file's name for people, ``description`` is given by its author.
     """
 
     name: str
@@ -66,14 +70,14 @@ class StoredFile:
         title: str | None = None,
         description: str | None = None,
     ) -> StoredFile:
-        """Name some bytes."""
+        """Return the stored file of some bytes."""
         digest = sha256(data).hexdigest()
         name = f"{digest[:32]}.{file_extension(media_type)}"
         return cls(name, media_type, len(data), digest, title, description)
 
     @property
     def uri(self) -> str:
-        """What stands for the file in a session (``FileData.file_uri``)."""
+        """The reference to the file in a session (``FileData.file_uri``)."""
         query: dict[str, str | int] = {"size": self.size, "sha256": self.digest}
         if self.title is not None:
             query["title"] = self.title
@@ -83,18 +87,17 @@ class StoredFile:
 
 
 def parse_file_uri(uri: str, media_type: str | None) -> StoredFile | None:
-    """Read what `StoredFile.uri` wrote; None for every other address."""
+    """Parse a `StoredFile.uri`; None for any other URI."""
     if not uri.startswith(_SCHEME):
         return None
-    name, _, rest = uri.removeprefix(_SCHEME).partition("?")
+    name, _, query = uri.removeprefix(_SCHEME).partition("?")
     try:
-        found = {key: values[0] for key, values in parse_qs(rest, max_num_fields=8).items()}
+        fields = {key: values[0] for key, values in parse_qs(query, max_num_fields=8).items()}
     except ValueError:
         return None
-    size, digest = found.get("size", ""), found.get("sha256", "")
-    if not (
-        is_stored_file_name(name) and _DIGEST.fullmatch(digest) and digest.startswith(name[:32])
-    ):
+    size, digest = fields.get("size", ""), fields.get("sha256", "")
+    is_ours = is_stored_file_name(name) and _DIGEST.fullmatch(digest) is not None
+    if not (is_ours and digest.startswith(name[:32])):
         return None
     if not (size.isascii() and size.isdigit() and len(size) <= 15):
         return None
@@ -103,40 +106,44 @@ def parse_file_uri(uri: str, media_type: str | None) -> StoredFile | None:
         media_type or UNKNOWN_TYPE,
         int(size),
         digest,
-        found.get("title"),
-        found.get("description"),
+        fields.get("title"),
+        fields.get("description"),
     )
 
 
 def is_stored_file_name(name: str) -> bool:
-    """Whether a file of ours can be called so."""
+    """Whether a `StoredFile` can have this name."""
     return _NAME.fullmatch(name) is not None
 
 
 def file_extension(media_type: str) -> str:
-    """The file extension of a media type, without a dot; ``bin`` if none is known."""
-    plain = media_type.partition(";")[0].strip().lower()
-    known = _EXTENSIONS.get(plain)
-    if known is not None:
-        return known
+    """Return the file extension of a media type, without a dot; ``bin`` if it is unknown."""
+    plain = without_parameters(media_type)
+    listed = _EXTENSIONS.get(plain)
+    if listed is not None:
+        return listed
     kind, _, subtype = plain.partition("/")
     if kind in ("audio", "image", "text", "video"):
         return re.sub(r"[^a-z0-9]", "", subtype)[:8] or "bin"
     return "bin"
 
 
-_MEDIA_TYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,63}/[a-z0-9][a-z0-9!#$&^_.+-]{0,127}")
-ACTIVE_TYPES: Final = frozenset({"image/svg+xml", "text/html", "application/xhtml+xml"})
-"""A browser runs scripts in these; they are never taken, whatever else is."""
-_MAX_FILENAME: Final = 255
+def without_parameters(media_type: str) -> str:
+    """Return a media type in lower case and without parameters."""
+    return media_type.partition(";")[0].strip().lower()
+
+
+def is_media_type(text: str) -> bool:
+    """Whether a text is a media type in lower case and without parameters."""
+    return _MEDIA_TYPE.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
 class FilePart:
     """A file of a user's message.
 
-    ``data`` holds the bytes of a data URL and ``url`` is then None; a file of ours has only its
-    ``url``. ``media_type`` is what the client says, in lower case and without parameters; it is
+    The file of a data URL has ``data`` and no ``url``; one that is stored already has only its
+    ``url``. ``media_type`` is declared by the client, in lower case and without parameters; it is
     not yet compared with the bytes.
     """
 
@@ -147,17 +154,17 @@ class FilePart:
 
 
 def parse_file_part(part: Mapping[str, Any], *, max_bytes: int, own_prefix: str | None) -> FilePart:
-    """Read a part of type ``file``.
+    """Parse a part of type ``file``.
 
     Args:
         part: The AI SDK's ``FileUIPart``; the browser may leave ``mediaType`` empty.
-        max_bytes: The decoded size up to which a file is accepted.
-        own_prefix: What the URLs of this chat's own files begin with; None where there are none.
+        max_bytes: The largest decoded size that is accepted.
+        own_prefix: The prefix of the URLs of this chat's own files; None if there are none.
 
     Raises:
-        Malformed: the part, its URL or its base64 cannot be read, or the URL is somebody else's.
-        TooLarge: the file has more than ``max_bytes``.
-        UnsupportedMediaType: a browser would run scripts in it.
+        Malformed: The part, its URL or its base64 is not valid, or the URL is not the chat's own.
+        TooLarge: The file has more than ``max_bytes``.
+        UnsupportedMediaType: A browser would run scripts in it.
     """
     url, declared, filename = part.get("url"), part.get("mediaType", ""), part.get("filename")
     if not isinstance(url, str) or not url:
@@ -170,30 +177,34 @@ def parse_file_part(part: Mapping[str, Any], *, max_bytes: int, own_prefix: str 
             "rename it."
         )
     if url[:5].lower() != "data:":
-        if own_prefix is None or not _is_own(url, own_prefix):
+        if own_prefix is None or not _is_own_url(url, own_prefix):
             raise Malformed("Files are not fetched from other addresses; attach the file itself.")
         return FilePart(_media_type(declared), data=None, url=url, filename=filename)
     head, comma, payload = url[5:].partition(",")
     if not comma:
         raise Malformed("An attached file is cut off before its content; attach it again.")
     media_type = _media_type(declared, head)
-    return FilePart(media_type, data=_decode(head, payload, max_bytes), url=None, filename=filename)
+    return FilePart(
+        media_type, data=_decode_payload(head, payload, max_bytes), url=None, filename=filename
+    )
 
 
 def _media_type(*candidates: str) -> str:
-    """Return the first whole media type; refuse if any of them is an active one."""
-    names = [candidate.partition(";")[0].strip().lower() for candidate in candidates]
+    """Return the first valid media type; refuse if any of them is active."""
+    names = [without_parameters(candidate) for candidate in candidates]
     if not ACTIVE_TYPES.isdisjoint(names):
         raise UnsupportedMediaType("HTML and SVG files are not accepted; attach another format.")
-    return next((name for name in names if _MEDIA_TYPE.fullmatch(name)), UNKNOWN_TYPE)
+    return next((name for name in names if is_media_type(name)), UNKNOWN_TYPE)
 
 
-def _decode(head: str, payload: str, max_bytes: int) -> bytes:
+def _decode_payload(head: str, payload: str, max_bytes: int) -> bytes:
     if not head.lower().endswith(";base64"):
         raise Malformed("An attached file is not in base64; attach it again.")
-    # Judged before decoding: the size follows from the length.
+    # The size follows from the length, so it is checked before decoding.
     if len(payload) // 4 * 3 - payload[-2:].count("=") > max_bytes:
-        raise TooLarge(f"An attached file is larger than {_size(max_bytes)}; attach a smaller one.")
+        raise TooLarge(
+            f"An attached file is larger than {_size_text(max_bytes)}; attach a smaller one."
+        )
     try:
         data = base64.b64decode(payload, validate=True)
     except (binascii.Error, ValueError):
@@ -203,20 +214,20 @@ def _decode(head: str, payload: str, max_bytes: int) -> bytes:
     return data
 
 
-def _size(count: int) -> str:
+def _size_text(count: int) -> str:
     return f"{count // 2**20} MiB" if count % 2**20 == 0 else f"{count} bytes"
 
 
-def _is_own(url: str, prefix: str) -> bool:
-    """Whether the URL is the prefix and one plain name, however it is escaped."""
+def _is_own_url(url: str, prefix: str) -> bool:
+    """Whether the URL is the prefix and one path segment, in any percent-encoding."""
     if not url.startswith(prefix):
         return False
-    escaped = url.removeprefix(prefix)
-    name = unquote(escaped)
+    encoded = url.removeprefix(prefix)
+    name = unquote(encoded)
     return (
         name not in ("", ".", "..")
         and name.isprintable()
-        and escaped.isascii()
+        and encoded.isascii()
         and not set(name) & set("/\\")
-        and not set(escaped) & set("?# ")
+        and not set(encoded) & set("?# ")
     )

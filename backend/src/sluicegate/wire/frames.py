@@ -1,8 +1,8 @@
-"""The frames of the AI SDK's ``WebSocketChatTransport``: one JSON object per message, as text.
+"""The frames of the AI SDK's ``WebSocketChatTransport``: one JSON object per text message.
 
-In come ``send``, ``resume`` and ``abort``; out go ``start``, ``chunk``, ``end``, ``error`` and
-``no-active``, each under the ``requestId`` that the client chose. The heartbeat has a ``requestId``
-of its own: clients ignore frames of requests they do not know.
+A client sends ``send``, ``resume`` and ``abort``; the server sends ``start``, ``chunk``, ``end``,
+``error`` and ``no-active`` under the ``requestId`` that the client chose. The heartbeat has its own
+``requestId``: clients ignore frames of unknown requests.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
     from sluicegate.wire.chunks import BaseChunk
 
-Other = TypeVar("Other")
-
 MAX_REQUEST_ID: Final = 128
 """Characters of a ``requestId``."""
 
 HEARTBEAT_ID: Final = "-"
-"""The ``requestId`` of the heartbeat; no request may have it."""
+"""The ``requestId`` of the heartbeat; requests may not use it."""
 
 CLOSE_INVALID_PAYLOAD: Final = 1007
 CLOSE_POLICY_VIOLATION: Final = 1008
+"""Close codes of RFC 6455."""
 
-_OF_THE_FRAME: Final = ("id", "trigger", "messageId", "messages")
+_BODY_FIELDS: Final = ("id", "trigger", "messageId", "messages")
+"""Fields of a ``send`` frame that belong to the body of ``POST /chat``."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendFrame:
-    """A chat request; ``body`` is what ``POST /chat`` would have been sent."""
+    """A chat request; ``body`` is the equivalent body of ``POST /chat``, not yet validated."""
 
     request_id: str
     headers: Mapping[str, str]
@@ -48,9 +48,9 @@ class SendFrame:
 
 @dataclass(frozen=True, slots=True)
 class ResumeFrame:
-    """Asks for the running message of a chat, from its beginning.
+    """Requests the running message of a chat, from its first chunk.
 
-    ``message_id``, from the body, asks for that one, which may have ended; only live sockets know.
+    ``message_id``, from the body, names a message that may have ended; only live sockets use it.
     """
 
     request_id: str
@@ -61,14 +61,14 @@ class ResumeFrame:
 
 @dataclass(frozen=True, slots=True)
 class AbortFrame:
-    """The client does not read a request any more."""
+    """The client has stopped reading the response to a request."""
 
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class InvalidFrame:
-    """What is no frame. Without a ``request_id`` nobody can be told: the socket is closed."""
+    """An invalid message; without a ``request_id`` to reply to, the socket is closed."""
 
     request_id: str | None
     error: RequestError
@@ -88,7 +88,7 @@ class StartFrame:
 
 @dataclass(frozen=True, slots=True)
 class ChunkFrame:
-    """The next chunk of a request; ``sequence`` begins with 0 and has no gaps."""
+    """The next chunk of a response; ``sequence`` starts at 0 and has no gaps."""
 
     type: ClassVar[str] = "chunk"
     request_id: str
@@ -98,7 +98,7 @@ class ChunkFrame:
 
 @dataclass(frozen=True, slots=True)
 class EndFrame:
-    """The request has got all its chunks."""
+    """The response is complete."""
 
     type: ClassVar[str] = "end"
     request_id: str
@@ -106,7 +106,7 @@ class EndFrame:
 
 @dataclass(frozen=True, slots=True)
 class ErrorFrame:
-    """The request is refused or broken: one public sentence, and the code of the refusal."""
+    """The request was refused, or its response failed: one public sentence and the error code."""
 
     type: ClassVar[str] = "error"
     request_id: str
@@ -116,7 +116,7 @@ class ErrorFrame:
 
 @dataclass(frozen=True, slots=True)
 class NoActiveFrame:
-    """There is nothing to resume."""
+    """The chat has no running message to resume."""
 
     type: ClassVar[str] = "no-active"
     request_id: str
@@ -124,7 +124,7 @@ class NoActiveFrame:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatFrame:
-    """A sign of life for scripts, which cannot see the protocol's pings."""
+    """A heartbeat for scripts, which cannot see the pings of the WebSocket protocol."""
 
     type: ClassVar[str] = "heartbeat"
     request_id: str = HEARTBEAT_ID
@@ -134,95 +134,104 @@ ServerFrame: TypeAlias = (
     StartFrame | ChunkFrame | EndFrame | ErrorFrame | NoActiveFrame | HeartbeatFrame
 )
 
+Extension = TypeVar("Extension")
+
 _KEYS: Final = {"request_id": "requestId", "error_text": "errorText", "code": "code"}
 
 
 def encode_frame(frame: ServerFrame) -> str:
-    """Return the message that carries a frame; a chunk is encoded once and stands in it as it is.
+    """Return the text of a frame.
 
     Raises:
-        ValueError: a number in the chunk is not finite (T6), or a value contains itself.
-        TypeError: a value in the chunk is not JSON.
+        ValueError: A number in the chunk is not finite (T6), or a value contains itself.
+        TypeError: A value in the chunk is not JSON.
     """
     if isinstance(frame, ChunkFrame):
         return ChunkFrameEncoder(frame.request_id, frame.sequence).encode(to_json(frame.chunk))
     members = {_KEYS[field.name]: getattr(frame, field.name) for field in fields(frame)}
-    # In ASCII, a requestId with half of a character comes back as it was.
+    # ASCII keeps a requestId with a lone surrogate unchanged.
     return json.dumps({"type": frame.type, **members}, separators=(",", ":"))
 
 
 class ChunkFrameEncoder:
-    """The ``chunk`` frames of one request, in order, around chunks that are encoded already."""
+    """Encodes the ``chunk`` frames of one response, in order, from chunks that are encoded already.
+
+    ``sequence`` is that of the first frame.
+    """
 
     def __init__(self, request_id: str, sequence: int = 0) -> None:
-        """Take the sequence of the first frame."""
         self._head = f'{{"type":"chunk","requestId":{json.dumps(request_id)},"sequence":'
         self._sequence = sequence
 
     def encode(self, chunk: str) -> str:
-        """Return the message that carries the next chunk."""
+        """Return the text of the next frame."""
         text = f'{self._head}{self._sequence},"chunk":{chunk}}}'
         self._sequence += 1
         return text
 
 
 def parse_frame(data: bytes) -> ClientFrame:
-    """Read one message.
+    """Parse one message of a client.
 
-    The chat request in a ``send`` is not judged here, only that it is there to be judged; what a
-    client says of itself in ``headers`` has lower-case names.
+    The chat request in a ``send`` is not validated here. The names in ``headers`` become lower
+    case.
     """
     return parse_extended_frame(data, lambda _, __: None)
 
 
 def parse_extended_frame(
-    data: bytes, other: Callable[[dict[str, Any], str], Other | None]
-) -> ClientFrame | Other:
-    """Read one message that may be another frame: ``other`` is given it and its requestId.
+    data: bytes, parse_extension: Callable[[dict[str, Any], str], Extension | None]
+) -> ClientFrame | Extension:
+    """Parse one message of a protocol that adds frames of its own to those of the AI SDK.
 
-    It returns None for what is no frame of its own, and raises RequestError for a bad one.
+    ``parse_extension`` receives the JSON object and its ``requestId``. It returns None for a frame
+    of the AI SDK, and raises RequestError for an invalid frame of its own.
     """
     try:
         value = strict_json.loads(data)
     except Malformed as error:
-        return InvalidFrame(_request_id(_as_javascript(data)), error, CLOSE_INVALID_PAYLOAD)
+        return InvalidFrame(_request_id(_parse_leniently(data)), error, CLOSE_INVALID_PAYLOAD)
     request_id = _request_id(value)
     if not isinstance(value, dict) or request_id is None:
         sentence = f"A frame needs a requestId, a string of 1 to {MAX_REQUEST_ID} characters."
         return InvalidFrame(None, Malformed(sentence), CLOSE_POLICY_VIOLATION)
     try:
-        return other(value, request_id) or _frame(value, request_id)
+        return parse_extension(value, request_id) or _parse(value, request_id)
     except RequestError as error:
         return InvalidFrame(request_id, error, CLOSE_POLICY_VIOLATION)
 
 
-def _frame(frame: dict[str, Any], request_id: str) -> ClientFrame:
+def _parse(frame: dict[str, Any], request_id: str) -> ClientFrame:
     match frame.get("type"):
         case "abort":
             return AbortFrame(request_id)
         case "resume" | "send" if request_id == HEARTBEAT_ID:
             raise Malformed("The requestId - is the heartbeat's; choose another one.")
         case "resume":
-            _check_sequence(frame)
-            named = _object(frame, "body").get("messageId")
-            message_id = named if is_valid_id(named) else None
-            return ResumeFrame(request_id, _headers(frame), _chat_id(frame), message_id)
+            _check_last_sequence(frame)
+            message_id = _object(frame, "body").get("messageId")
+            return ResumeFrame(
+                request_id,
+                _headers(frame),
+                _chat_id(frame),
+                message_id if is_valid_id(message_id) else None,
+            )
         case "send":
             body = dict(_object(frame, "body"))
-            body.update({name: frame[name] for name in _OF_THE_FRAME if name in frame})
+            body.update({name: frame[name] for name in _BODY_FIELDS if name in frame})
             return SendFrame(request_id, _headers(frame), body)
     raise Malformed("The type of a frame must be send, resume or abort.")
 
 
 def _request_id(value: object) -> str | None:
-    found = value.get("requestId") if isinstance(value, dict) else None
-    if isinstance(found, str) and 0 < len(found) <= MAX_REQUEST_ID:
-        return found
+    request_id = value.get("requestId") if isinstance(value, dict) else None
+    if isinstance(request_id, str) and 0 < len(request_id) <= MAX_REQUEST_ID:
+        return request_id
     return None
 
 
-def _as_javascript(data: bytes) -> object:
-    """Read JSON that is refused as other parsers do, to learn who is to be told."""
+def _parse_leniently(data: bytes) -> object:
+    """Parse JSON that `strict_json` refuses, to learn its ``requestId`` for the reply."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -230,10 +239,10 @@ def _as_javascript(data: bytes) -> object:
 
 
 def _object(frame: dict[str, Any], name: str) -> dict[str, Any]:
-    found = frame.get(name, {})
-    if not isinstance(found, dict):
+    value = frame.get(name, {})
+    if not isinstance(value, dict):
         raise Malformed(f"The {name} of a frame must be an object.")
-    return found
+    return value
 
 
 def _headers(frame: dict[str, Any]) -> dict[str, str]:
@@ -252,8 +261,8 @@ def _chat_id(frame: dict[str, Any]) -> str:
     return chat_id
 
 
-def _check_sequence(frame: dict[str, Any]) -> None:
-    """Refuse what is no sequence; one that is changes nothing, a resume begins at the beginning."""
+def _check_last_sequence(frame: dict[str, Any]) -> None:
+    """Refuse an invalid ``lastSequence``; a valid one is ignored, since a resume starts at 0."""
     if "lastSequence" not in frame:
         return
     last = frame["lastSequence"]

@@ -1,6 +1,6 @@
-"""The frames of a live socket beside those of requests; each has the ``requestId`` ``live``.
+"""The frames that a live socket adds to those of requests; each has the ``requestId`` ``live``.
 
-Stock clients ignore them, since they know no request of that id.
+Stock clients ignore them, as they ignore all frames of unknown requests.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from sluicegate.wire.frames import ClientFrame
 
 LIVE_ID: Final = "live"
-"""The ``requestId`` of every frame here; no request may have it."""
+"""The ``requestId`` of every frame here; requests may not use it."""
 
 SUBPROTOCOL: Final = "sluicegate.live.v1"
-"""Whoever selects it sends and gets audio as binary messages."""
+"""A client that selects it sends and receives audio as binary messages."""
 
 INPUT_RATE: Final = 16_000
 OUTPUT_RATE: Final = 24_000
-"""Samples a second; a sample is two bytes, little-endian, and there is one channel."""
+"""Samples per second, of 16 bits, little-endian, one channel."""
 
 BYTES_PER_SECOND: Final = 2 * INPUT_RATE
 
@@ -38,19 +38,19 @@ FinalApprovalState: TypeAlias = Literal["approved", "denied", "expired", "supers
 
 @dataclass(frozen=True, slots=True)
 class ActivityFrame:
-    """The user begins to speak, or has spoken."""
+    """The user starts (``begins``) or ends an utterance."""
 
     begins: bool
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptFrame:
-    """The model is to be silent."""
+    """The user interrupts the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFrame:
-    """A picture that the model sees."""
+    """An image for the model."""
 
     media_type: str
     data: bytes
@@ -61,7 +61,7 @@ LiveClientFrame: TypeAlias = ActivityFrame | InterruptFrame | ImageFrame
 
 @dataclass(frozen=True, slots=True)
 class ReadyFrame:
-    """The model listens; rates are samples a second."""
+    """The live model is connected; rates are samples per second."""
 
     type: ClassVar[str] = "ready"
     input_rate: int = INPUT_RATE
@@ -70,7 +70,7 @@ class ReadyFrame:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptFrame:
-    """What was said in a message so far; ``final``: this piece of it will not change."""
+    """The transcript of a message so far; ``final``: this section will not change."""
 
     type: ClassVar[str] = "transcript"
     message_id: str
@@ -81,7 +81,7 @@ class TranscriptFrame:
 
 @dataclass(frozen=True, slots=True)
 class TurnFrame:
-    """A turn can be read that no request asked for."""
+    """A turn without a request can be read."""
 
     type: ClassVar[str] = "turn"
     message_id: str
@@ -90,7 +90,7 @@ class TurnFrame:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalFrame:
-    """An approval was decided."""
+    """An approval reached a final state."""
 
     type: ClassVar[str] = "approval"
     approval_id: str
@@ -100,21 +100,21 @@ class ApprovalFrame:
 
 @dataclass(frozen=True, slots=True)
 class InterruptedFrame:
-    """What was said is cut."""
+    """The model's speech was interrupted."""
 
     type: ClassVar[str] = "interrupted"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnCompleteFrame:
-    """The model has said all it had to say."""
+    """The model has completed its turn."""
 
     type: ClassVar[str] = "turn-complete"
 
 
 @dataclass(frozen=True, slots=True)
 class GoAwayFrame:
-    """The model will end its connection soon."""
+    """The model's provider will soon close the connection."""
 
     type: ClassVar[str] = "go-away"
 
@@ -137,19 +137,18 @@ _KEYS: Final = {
     "approval_id": "approvalId",
 }
 
-
-_KINDS_OUT: Final[dict[str, type[LiveServerFrame]]] = {
+_SERVER_FRAMES: Final[dict[str, type[LiveServerFrame]]] = {
     kind.type: kind for kind in get_args(LiveServerFrame)
 }
 
 
 def encode_live_frame(frame: LiveServerFrame) -> str:
-    """Return the message that carries a frame."""
+    """Return the text of a frame."""
     return json.dumps(live_frame_members(frame), separators=(",", ":"))
 
 
 def live_frame_members(frame: LiveServerFrame) -> dict[str, Any]:
-    """Return the members of a frame; what is None is left out (T6)."""
+    """Return the members of a frame's JSON object; a field that is None is left out (T6)."""
     members: dict[str, Any] = {"type": frame.type, "requestId": LIVE_ID}
     for field in fields(frame):
         value = getattr(frame, field.name)
@@ -159,20 +158,20 @@ def live_frame_members(frame: LiveServerFrame) -> dict[str, Any]:
 
 
 def parse_live_server_frame(members: Mapping[str, Any]) -> LiveServerFrame | None:
-    """Return the frame that has these members; None if they are those of no such frame."""
-    kind = _KINDS_OUT.get(str(members.get("type")))
+    """Return the frame with these members; None if there is no such frame."""
+    kind = _SERVER_FRAMES.get(str(members.get("type")))
     if kind is None:
         return None
-    named = {field.name: _KEYS.get(field.name, field.name) for field in fields(kind)}
-    given = {name: members[key] for name, key in named.items() if key in members}
+    keys = {field.name: _KEYS.get(field.name, field.name) for field in fields(kind)}
+    values = {name: members[key] for name, key in keys.items() if key in members}
     try:
-        return kind(**given)
+        return kind(**values)
     except TypeError:
         return None
 
 
 def live_client_frame_members(frame: LiveClientFrame) -> dict[str, Any]:
-    """Return the members of a frame that a client has sent."""
+    """Return the members of the JSON object that a client has sent."""
     members: dict[str, Any] = {"requestId": LIVE_ID}
     match frame:
         case ActivityFrame(begins=begins):
@@ -186,15 +185,15 @@ def live_client_frame_members(frame: LiveClientFrame) -> dict[str, Any]:
 
 
 def parse_live_frame(data: bytes, *, max_image: int) -> ClientFrame | LiveClientFrame:
-    """Read one message of a live socket; ``max_image`` is in bytes."""
+    """Parse one text message of a live socket; ``max_image`` is in bytes."""
 
-    def of_live(frame: dict[str, Any], request_id: str) -> LiveClientFrame | None:
-        return _live_frame(frame, max_image) if request_id == LIVE_ID else None
+    def parse_live(frame: dict[str, Any], request_id: str) -> LiveClientFrame | None:
+        return _parse(frame, max_image) if request_id == LIVE_ID else None
 
-    return parse_extended_frame(data, of_live)
+    return parse_extended_frame(data, parse_live)
 
 
-def _live_frame(frame: dict[str, Any], max_image: int) -> LiveClientFrame:
+def _parse(frame: dict[str, Any], max_image: int) -> LiveClientFrame:
     match frame.get("type"):
         case "activity-start":
             return ActivityFrame(begins=True)
@@ -203,14 +202,14 @@ def _live_frame(frame: dict[str, Any], max_image: int) -> LiveClientFrame:
         case "interrupt":
             return InterruptFrame()
         case "image":
-            return _image(frame, max_image)
+            return _parse_image(frame, max_image)
     raise Malformed(
         "With the requestId live, the type of a frame must be interrupt, activity-start, "
         "activity-end or image."
     )
 
 
-def _image(frame: dict[str, Any], max_image: int) -> ImageFrame:
+def _parse_image(frame: dict[str, Any], max_image: int) -> ImageFrame:
     media_type, data = frame.get("mediaType"), frame.get("data")
     if media_type not in IMAGE_TYPES:
         raise Malformed(f"The mediaType of an image must be one of {', '.join(IMAGE_TYPES)}.")

@@ -1,15 +1,18 @@
-"""UI messages: what ``GET /chats/{id}`` returns and what a client builds from chunks."""
+"""UI messages: returned by ``GET /chats/{id}``, and built by a client from chunks."""
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from sluicegate.wire.chunks import Major
 
 Part: TypeAlias = dict[str, Any]
-"""One part of a message, as plain JSON in the client's own words; a missing key is undefined."""
+"""One part of a message as the client's JSON; a missing key is undefined."""
 
 
 class UIMessage(TypedDict):
-    """A message as the AI SDK's ``UIMessage``: plain JSON, ready to be sent."""
+    """The AI SDK's ``UIMessage`` as JSON."""
 
     id: str
     role: Literal["system", "user", "assistant"]
@@ -18,7 +21,7 @@ class UIMessage(TypedDict):
 
 
 def is_tool_part(part: Part) -> bool:
-    """Whether the part is a tool call, static (``tool-NAME``) or dynamic."""
+    """Whether the part is a tool call, static (``tool-NAME``) or dynamic (``dynamic-tool``)."""
     kind: str = part["type"]
     return kind == "dynamic-tool" or kind.startswith("tool-")
 
@@ -31,33 +34,31 @@ def tool_name(part: Part) -> str:
 
 
 def current_step(parts: list[Part]) -> list[Part]:
-    """Return the parts after the last ``step-start``, or all where there is none."""
+    """Return the parts after the last ``step-start``; all parts if there is none."""
     for index in range(len(parts) - 1, -1, -1):
         if parts[index]["type"] == "step-start":
             return parts[index + 1 :]
     return parts[:]
 
 
-_NOT_COMPARED: Final = frozenset(
+_IGNORED_KEYS: Final = frozenset(
     {"rawInput", "providerMetadata", "callProviderMetadata", "resultProviderMetadata"}
 )
 
 
-def comparable(
-    message: UIMessage, *, major: Literal[6, 7] = 7, resumed: bool = False
-) -> list[Part]:
-    """Return the parts of a message so that two views of one message are equal.
+def comparable(message: UIMessage, *, major: Major = 7, resumed: bool = False) -> list[Part]:
+    """Normalize the parts of a message, so that two views of the same message are equal.
 
-    A live, a resumed and a stored message hold the same parts in the same order; steps, ``data-*``,
+    A live, a resumed and a stored message have the same parts in the same order; steps, ``data-*``,
     raw input, provider metadata, the id of reasoning and the state of text and reasoning may
-    differ. Of an approval only ``id``, ``approved`` and ``reason`` count.
+    differ. Of an approval only ``id``, ``approved`` and ``reason`` are compared.
 
     Args:
-        message: Any of the views; it is not changed.
-        major: The AI SDK that both views are for. A client of 6 knows no automatic approval: it
-            is left out and its held call counts as ``input-available``.
-        resumed: One of the views was resumed by a client of 6, which is not told of decided
-            approvals either.
+        message: One of the views; it is not changed.
+        major: The AI SDK major of both views. AI SDK 6 has no automatic approvals: they are left
+            out, and their calls count as ``input-available``.
+        resumed: Whether one of the views was resumed by a client of AI SDK 6, to which decided
+            approvals are not sent either.
     """
     return [
         _comparable_part(part, major=major, resumed=resumed)
@@ -66,8 +67,8 @@ def comparable(
     ]
 
 
-def _comparable_part(part: Part, *, major: Literal[6, 7], resumed: bool) -> Part:
-    kept = {key: value for key, value in part.items() if key not in _NOT_COMPARED}
+def _comparable_part(part: Part, *, major: Major, resumed: bool) -> Part:
+    kept = {key: value for key, value in part.items() if key not in _IGNORED_KEYS}
     if part["type"] == "text":
         kept.pop("state", None)
     elif part["type"] == "reasoning":

@@ -1,4 +1,7 @@
-"""How much the server reads from one request; decoration counts only against the body's size."""
+"""Chat requests: the stock bodies of the AI SDK's transports, their limits and the page's tools.
+
+Only what the server uses is validated and limited; the rest counts against the size of the body.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +25,33 @@ if TYPE_CHECKING:
 
     from sluicegate.wire.messages import Part
 
+Trigger: TypeAlias = Literal["submit-message", "regenerate-message"]
+
+_USED_FIELDS: Final = ("id", "trigger", "messageId", "edits", "remember")
+_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_ID_RULE: Final = "1 to 128 of the characters A-Z a-z 0-9 . _ : - and not . or .."
+
 
 @dataclass(frozen=True)
 class RequestLimits:
-    """The largest that is still accepted of each."""
+    """The limits of a request; a value equal to its limit is accepted."""
 
     user_text: int = 100_000
     """Characters of a user's message, over all its text parts."""
     reason: int = 2_000
-    """Characters of the reason beside a decision."""
+    """Characters of the reason of a decision."""
     files: int = 10
     """Files in a user's message."""
     file_bytes: int = 20 * 2**20
     """Decoded bytes of one file."""
     parts: int = 100
-    """Parts of a user's message, and answers in one request."""
+    """Parts of a user's message, and decisions in one request."""
     nodes: int = 10_000
-    """Values in one output of a client-side tool: arrays, objects and what they hold."""
+    """Values in one output of a client-side tool: arrays, objects and their items."""
     string: int = 2**20
     """Characters of one string, or key, in such an output."""
     page_tools: frozenset[str] = frozenset()
-    """Names of the tools that a page may bring along."""
+    """Names of the tools that a page may declare."""
     page_tool_bytes: int = 16 * 1024
     """Bytes of the description and the JSON schema of one of them."""
 
@@ -50,95 +59,9 @@ class RequestLimits:
 DEFAULT_LIMITS: Final = RequestLimits()
 
 
-def check_size(value: JsonValue, limits: RequestLimits) -> None:
-    """Refuse a JSON value that has too many values or too long a string in it.
-
-    For outputs of client-side tools, once it is known that a tool runs in the browser, and for
-    arguments that a person has changed.
-
-    Raises:
-        TooLarge: with one plain sentence.
-    """
-    left = limits.nodes
-    waiting = [value]
-    while waiting:
-        item = waiting.pop()
-        left -= 1
-        strings = [item] if isinstance(item, str) else list(item) if isinstance(item, dict) else []
-        if any(len(string) > limits.string for string in strings):
-            raise TooLarge(
-                f"A text for or from a tool is longer than {limits.string} characters; "
-                "send a shorter one."
-            )
-        if isinstance(item, dict | list):
-            # Judged before they are taken in, so that a refusal costs no more than the limit.
-            if len(item) > left - len(waiting):
-                left = -1
-            else:
-                waiting.extend(item.values() if isinstance(item, dict) else item)
-        if left < 0:
-            raise TooLarge(
-                f"What a tool gets or gives has more than {limits.nodes} values; send fewer."
-            )
-
-
-@dataclass(frozen=True)
-class PageTool:
-    """A tool that runs in the browser; ``schema`` is the JSON schema of its arguments."""
-
-    name: str
-    description: str
-    schema: Mapping[str, Any]
-
-
-def parse_page_tools(value: JsonValue, limits: RequestLimits) -> tuple[PageTool, ...]:
-    """Read the tools that the page may bring, in the order in which they stand there.
-
-    Raises:
-        Malformed: one of them has no description, or its arguments are no object.
-        TooLarge: one of them is over a limit.
-    """
-    if not limits.page_tools or value is None:
-        return ()
-    if not isinstance(value, dict):
-        raise Malformed("The tools of the page must be an object by their names; send it so.")
-    return tuple(
-        _page_tool(name, entry, limits)
-        for name, entry in value.items()
-        if name in limits.page_tools
-    )
-
-
-def _page_tool(name: str, entry: JsonValue, limits: RequestLimits) -> PageTool:
-    said = entry if isinstance(entry, dict) else {}
-    description, schema = said.get("description"), said.get("parameters")
-    if not isinstance(description, str) or not description.strip():
-        raise Malformed(f"The tool {name} of the page has no description; send one.")
-    if not isinstance(schema, dict) or schema.get("type") != "object":
-        raise Malformed(
-            f"The parameters of the tool {name} of the page must be a JSON schema of the type "
-            "object; send one."
-        )
-    check_size(schema, limits)
-    size = len(description.encode("utf-8", "replace"))
-    size += len(json.dumps(schema, ensure_ascii=False).encode("utf-8", "replace"))
-    if size > limits.page_tool_bytes:
-        raise TooLarge(
-            f"The tool {name} of the page has more than {limits.page_tool_bytes} bytes; say less."
-        )
-    return PageTool(name, description, schema)
-
-
-Trigger: TypeAlias = Literal["submit-message", "regenerate-message"]
-
-_READ: Final = ("id", "trigger", "messageId", "edits", "remember")
-_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-_ID_RULE: Final = "1 to 128 of the characters A-Z a-z 0-9 . _ : - and not . or .."
-
-
 @dataclass(frozen=True)
 class UserMessage:
-    """A user's message under the client's id; ``texts`` holds the text parts that are not empty."""
+    """A user's message under the client's id; ``texts`` are the text parts that are not empty."""
 
     id: str
     texts: tuple[str, ...]
@@ -146,13 +69,26 @@ class UserMessage:
 
     @property
     def text(self) -> str:
-        """The text parts, one below the other."""
+        """The text parts, joined by line breaks."""
         return "\n".join(self.texts)
 
 
 @dataclass(frozen=True)
+class PageTool:
+    """A tool that the page declares and runs; ``schema`` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class ChatRequest:
-    """One request; at most one of ``user_message`` and ``continued`` is there."""
+    """One request; at most one of ``user_message`` and ``continued`` is set.
+
+    ``posted_body`` is an equivalent body ``{id, message}`` that holds only the fields that are
+    used, unchanged. ``tools`` are declared by the page for this turn.
+    """
 
     chat_id: str
     trigger: Trigger
@@ -160,33 +96,31 @@ class ChatRequest:
     user_message: UserMessage | None
     continued: PostedAssistantMessage | None
     posted_body: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """The body ``{id, message}`` that says the same: what of it is read, as it came."""
     tools: tuple[PageTool, ...] = ()
-    """What the page brings along for the turn."""
 
 
 def is_valid_id(value: object) -> TypeGuard[str]:
-    """Whether this can be the id of a chat or a message: as every store and every path keeps it."""
+    """Whether a chat or a message may have this id, in every store and in every URL path."""
     return isinstance(value, str) and bool(_ID.fullmatch(value)) and value not in (".", "..")
 
 
 def parse_chat_request(
     body: JsonValue, limits: RequestLimits = DEFAULT_LIMITS, *, own_files: str | None = None
 ) -> ChatRequest:
-    """Read the stock body ``{id, messages, trigger, messageId?}`` or ``{id, message}``.
+    """Parse the stock body ``{id, messages, trigger, messageId?}`` or ``{id, message}``.
 
-    A missing trigger is ``submit-message``; a ``messageId`` of null is none.
+    The default trigger is ``submit-message``; a ``messageId`` of null counts as missing.
 
     Args:
         body: JSON that `strict_json.loads` has accepted.
-        limits: What is still accepted of the parts that are read, and which tools a page brings.
-        own_files: What the URLs of the chat's own files begin with, ``{id}`` standing for the
-            chat's id; None where files have no URLs.
+        limits: The limits of the fields that are used, and the tools that the page may declare.
+        own_files: The prefix of the URLs of the chat's own files, with ``{id}`` for the id of the
+            chat; None if files have no URLs.
 
     Raises:
-        Malformed: the request is not one of the two bodies, or what is read of it is not clear.
-        TooLarge: what is read of it is over a limit.
-        UnsupportedMediaType: a file has a type in which browsers run scripts.
+        Malformed: The request is not one of the two bodies, or a field that is used is not valid.
+        TooLarge: A field exceeds its limit.
+        UnsupportedMediaType: A file has a type in which browsers run scripts.
     """
     if not isinstance(body, dict):
         raise Malformed("The body is not a JSON object; send a chat request.")
@@ -195,35 +129,26 @@ def parse_chat_request(
         raise Malformed(f"The chat's id must be {_ID_RULE}; start a new chat.")
     if message_id is not None and not is_valid_id(message_id):
         raise Malformed(f"The messageId must be {_ID_RULE}; load the chat again.")
-    trigger = _trigger(body.get("trigger", "submit-message"))
+    trigger = _parse_trigger(body.get("trigger", "submit-message"))
     messages = _messages(body)
     last = messages[-1]
-    tools = parse_page_tools(body.get("tools"), limits)
+    tools = _parse_page_tools(body.get("tools"), limits)
     if last.get("role") == "user":
         own_prefix = None if own_files is None else own_files.replace("{id}", chat_id)
-        user_message = _user_message(last, limits, own_prefix)
-        posted = _posted(body, last, tools)
-        return ChatRequest(chat_id, trigger, message_id, user_message, None, posted, tools)
+        user_message = _parse_user_message(last, limits, own_prefix)
+        posted_body = _used_fields(body, last, tools)
+        return ChatRequest(chat_id, trigger, message_id, user_message, None, posted_body, tools)
     if last.get("role") != "assistant":
         raise Malformed("The last message is neither the user's nor the assistant's; remove it.")
-    continued = next((item for item in messages if _is_assistant(item, message_id)), last)
-    _read_message(last)
+    message = next((item for item in messages if _is_assistant(item, message_id)), last)
+    _id_and_parts(last)
     staged = StagedOptions(body.get("edits"), body.get("remember"))
-    answered = parse_assistant_message(*_read_message(continued), limits, staged)
-    posted = _posted(body, continued, tools)
-    return ChatRequest(chat_id, trigger, message_id, None, answered, posted, tools)
+    continued = parse_assistant_message(*_id_and_parts(message), limits, staged)
+    posted_body = _used_fields(body, message, tools)
+    return ChatRequest(chat_id, trigger, message_id, None, continued, posted_body, tools)
 
 
-def _posted(
-    body: dict[str, Any], message: dict[str, Any], tools: tuple[PageTool, ...]
-) -> dict[str, Any]:
-    kept = {name: body[name] for name in _READ if body.get(name) is not None}
-    if tools:
-        kept["tools"] = {tool.name: body["tools"][tool.name] for tool in tools}
-    return {**kept, "message": message}
-
-
-def _trigger(value: JsonValue) -> Trigger:
+def _parse_trigger(value: JsonValue) -> Trigger:
     match value:
         case "submit-message" | "regenerate-message":
             return value
@@ -249,8 +174,7 @@ def _is_assistant(message: dict[str, Any], message_id: str | None) -> bool:
     )
 
 
-def _read_message(message: dict[str, Any]) -> tuple[str, list[Part]]:
-    """Return the id and the parts of a message that the server reads."""
+def _id_and_parts(message: dict[str, Any]) -> tuple[str, list[Part]]:
     message_id, parts = message.get("id"), message.get("parts")
     if not is_valid_id(message_id):
         raise Malformed(f"The id of the last message must be {_ID_RULE}; send it again.")
@@ -261,10 +185,19 @@ def _read_message(message: dict[str, Any]) -> tuple[str, list[Part]]:
     return message_id, parts
 
 
-def _user_message(
+def _used_fields(
+    body: dict[str, Any], message: dict[str, Any], tools: tuple[PageTool, ...]
+) -> dict[str, Any]:
+    used = {name: body[name] for name in _USED_FIELDS if body.get(name) is not None}
+    if tools:
+        used["tools"] = {tool.name: body["tools"][tool.name] for tool in tools}
+    return {**used, "message": message}
+
+
+def _parse_user_message(
     message: dict[str, Any], limits: RequestLimits, own_prefix: str | None
 ) -> UserMessage:
-    message_id, parts = _read_message(message)
+    message_id, parts = _id_and_parts(message)
     if len(parts) > limits.parts:
         raise TooLarge(f"A message may have {limits.parts} parts; send it in several messages.")
     texts = [_text(part) for part in parts if part["type"] == "text"]
@@ -290,3 +223,68 @@ def _text(part: Part) -> str:
     if not isinstance(text, str):
         raise Malformed("A text part of the message has no text; write it again.")
     return text
+
+
+def _parse_page_tools(value: JsonValue, limits: RequestLimits) -> tuple[PageTool, ...]:
+    """Parse the tools that the page may declare, in the order of the body."""
+    if not limits.page_tools or value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise Malformed("The tools of the page must be an object by their names; send it so.")
+    return tuple(
+        _parse_page_tool(name, entry, limits)
+        for name, entry in value.items()
+        if name in limits.page_tools
+    )
+
+
+def _parse_page_tool(name: str, entry: JsonValue, limits: RequestLimits) -> PageTool:
+    declared = entry if isinstance(entry, dict) else {}
+    description, schema = declared.get("description"), declared.get("parameters")
+    if not isinstance(description, str) or not description.strip():
+        raise Malformed(f"The tool {name} of the page has no description; send one.")
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        raise Malformed(
+            f"The parameters of the tool {name} of the page must be a JSON schema of the type "
+            "object; send one."
+        )
+    check_size(schema, limits)
+    size = len(description.encode("utf-8", "replace"))
+    size += len(json.dumps(schema, ensure_ascii=False).encode("utf-8", "replace"))
+    if size > limits.page_tool_bytes:
+        raise TooLarge(
+            f"The tool {name} of the page has more than {limits.page_tool_bytes} bytes; say less."
+        )
+    return PageTool(name, description, schema)
+
+
+def check_size(value: JsonValue, limits: RequestLimits) -> None:
+    """Refuse a JSON value with too many values, or with a string that is too long.
+
+    It is applied to outputs of client-side tools, once the tool is found to run in the browser, and
+    to arguments that an approver has changed.
+
+    Raises:
+        TooLarge: With one plain sentence.
+    """
+    remaining = limits.nodes
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        remaining -= 1
+        strings = [item] if isinstance(item, str) else list(item) if isinstance(item, dict) else []
+        if any(len(string) > limits.string for string in strings):
+            raise TooLarge(
+                f"A text for or from a tool is longer than {limits.string} characters; "
+                "send a shorter one."
+            )
+        if isinstance(item, dict | list):
+            # The check precedes the copy, so that a refusal costs no more than the limit.
+            if len(item) > remaining - len(pending):
+                remaining = -1
+            else:
+                pending.extend(item.values() if isinstance(item, dict) else item)
+        if remaining < 0:
+            raise TooLarge(
+                f"What a tool gets or gives has more than {limits.nodes} values; send fewer."
+            )

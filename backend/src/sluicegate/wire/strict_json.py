@@ -1,7 +1,7 @@
-"""JSON as the server accepts it: what every store keeps unchanged and every client can read.
+"""A strict JSON parser: it accepts what every store keeps unchanged and every client can read.
 
-Sizes are not judged here: they count only for what a request is read for. The checks run on the
-bytes, so that a body of many megabytes costs little more than the standard parser alone.
+It has no size limits: they apply only to the fields of a request that are used. The checks run on
+the bytes, so a body of many megabytes costs little more than with the standard parser.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 MAX_DEPTH: Final = 32
-"""Arrays and objects inside each other; a flat array has depth 1."""
+"""Nested arrays and objects; a flat array has depth 1."""
 
 MAX_INTEGER: Final = 2**53
-"""Beyond it, on either side, a browser silently reads another number."""
+"""The largest magnitude that a browser parses without loss."""
 
-_HALF_PAIR: Final = re.compile(
+_LONE_SURROGATE: Final = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|[c-fC-F](?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]))"
 )
 _BRACKETS: Final = bytes.maketrans(b"{}", b"[]")
-_NEITHER_BRACKET_NOR_QUOTE: Final = bytes(set(range(256)) - set(b'[]{}"'))
+_NOT_STRUCTURE: Final = bytes(set(range(256)) - set(b'[]{}"'))
 _SLICE: Final = 2**16
 
 
 def loads(data: bytes) -> JsonValue:
-    """Read one JSON value.
+    """Parse one JSON value.
 
-    Refused, because stores and clients would each make something else of it: bytes that are not
-    UTF-8, a byte order mark, a key twice in an object, ``__proto__`` as a key, NaN, Infinity and
-    numbers that become infinite, integers beyond `MAX_INTEGER`, U+0000, half of a surrogate pair,
-    more than `MAX_DEPTH` levels, and anything after the value.
+    It refuses what stores and clients interpret differently: bytes that are not UTF-8, a byte order
+    mark, duplicate keys, ``__proto__`` as a key, NaN, Infinity and numbers that overflow, integers
+    beyond `MAX_INTEGER`, U+0000, lone surrogates, more than `MAX_DEPTH` levels, and data after the
+    value.
 
     Raises:
-        Malformed: with one plain sentence.
+        Malformed: With one plain sentence.
     """
     if data.startswith(b"\xef\xbb\xbf"):
         raise Malformed("The body begins with a byte order mark; send plain UTF-8 without one.")
@@ -50,7 +50,7 @@ def loads(data: bytes) -> JsonValue:
         raise Malformed("The body is not UTF-8; send JSON in UTF-8.") from None
     escaped = data
     if b"\\" in data:
-        # Placeholders of the same width: nothing may come to stand side by side.
+        # The placeholders keep the length, so that no new sequence of bytes arises.
         escaped = data.replace(b"\\\\", b"__").replace(b'\\"', b"__")
         _check_escapes(escaped)
     _check_depth(escaped)
@@ -64,15 +64,15 @@ def loads(data: bytes) -> JsonValue:
 def _check_escapes(escaped: bytes) -> None:
     if b"\\u0000" in escaped:
         raise Malformed("The body contains the character U+0000; remove it.")
-    if _HALF_PAIR.search(escaped):
+    if _LONE_SURROGATE.search(escaped):
         raise Malformed("The body contains half of a character (a lone surrogate); remove it.")
 
 
 def _check_depth(escaped: bytes) -> None:
-    """Refuse deep nesting before a recursive parser meets it.
+    """Refuse deep nesting before the recursive parser runs.
 
-    Each round takes the innermost brackets away. What is still there after the last round, or
-    when nothing more goes, is too deep or is not balanced and would not be JSON.
+    Each round removes the innermost pairs of brackets. Brackets that remain are nested too deep or
+    are not balanced.
     """
     brackets = _brackets(escaped)
     for _ in range(MAX_DEPTH):
@@ -88,9 +88,9 @@ def _check_depth(escaped: bytes) -> None:
 
 
 def _brackets(escaped: bytes) -> bytes:
-    """Return the brackets outside of strings, all as square ones."""
-    marks = escaped.translate(_BRACKETS, _NEITHER_BRACKET_NOR_QUOTE)
-    # Two quotes side by side change nothing about what stands inside of a string and what outside.
+    """Return the brackets outside of strings, all as square brackets."""
+    marks = escaped.translate(_BRACKETS, _NOT_STRUCTURE)
+    # Two adjacent quotes do not change what is inside of a string and what is outside.
     marks = marks.replace(b'""', b"")
     outside: list[bytes] = []
     inside = 0

@@ -113,7 +113,7 @@ ANSWERS: list[tuple[str, list[Any], list[PostedDecision]]] = [
 @pytest.mark.parametrize(
     ("parts", "answers"), [r[1:] for r in ANSWERS], ids=[r[0] for r in ANSWERS]
 )
-def test_answers_are_read(parts: list[Any], answers: list[PostedDecision]) -> None:
+def test_decisions_are_parsed(parts: list[Any], answers: list[PostedDecision]) -> None:
     assert list(continued(*parts).decisions) == answers
 
 
@@ -133,7 +133,7 @@ UNCLEAR: list[tuple[str, list[Any]]] = [
 
 
 @pytest.mark.parametrize("parts", [row[1] for row in UNCLEAR], ids=[row[0] for row in UNCLEAR])
-def test_an_answer_that_is_not_clear_is_refused(parts: list[Any]) -> None:
+def test_an_invalid_decision_is_refused(parts: list[Any]) -> None:
     with pytest.raises(Malformed) as refused:
         continued(*parts)
     assert refused.value.message.endswith(".")
@@ -149,14 +149,14 @@ def test_an_approval_id_is_accepted_at_its_limit() -> None:
     assert len(continued(answered(id="x" * 256)).decisions) == 1
 
 
-def test_as_many_answers_as_parts_are_accepted_and_not_one_more() -> None:
+def test_decisions_are_accepted_up_to_their_limit() -> None:
     most = [answered(id=f"a{number}") for number in range(100)]
     assert len(continued(*most).decisions) == 100
     with pytest.raises(TooLarge):
         continued(*most, answered(id="one more"))
 
 
-def test_other_parts_of_a_long_answer_are_decoration() -> None:
+def test_other_parts_of_a_long_message_are_ignored() -> None:
     posted = continued(*[{"type": "text", "text": "x" * 1000}] * 500, answered())
     assert len(posted.parts) == 501
     assert len(posted.decisions) == 1
@@ -220,7 +220,7 @@ OUTPUTS: list[tuple[str, Any, list[ClientOutput]]] = [
 
 
 @pytest.mark.parametrize(("part", "outputs"), [r[1:] for r in OUTPUTS], ids=[r[0] for r in OUTPUTS])
-def test_outputs_are_read(part: Any, outputs: list[ClientOutput]) -> None:
+def test_outputs_are_parsed(part: Any, outputs: list[ClientOutput]) -> None:
     assert list(continued(part).outputs) == outputs
 
 
@@ -240,7 +240,7 @@ def test_outputs_are_read(part: Any, outputs: list[ClientOutput]) -> None:
         ({"type": "tool-pay", "approval": "x"}, PostedPart("tool-pay", None, None, None)),
     ],
 )
-def test_every_part_is_known_by_its_names(part: Any, posted: PostedPart) -> None:
+def test_every_part_is_listed_with_its_ids(part: Any, posted: PostedPart) -> None:
     assert continued(part).parts == (posted,)
 
 
@@ -256,7 +256,7 @@ def test_every_part_is_known_by_its_names(part: Any, posted: PostedPart) -> None
         ([{"id": ["a1"]}, {}, message(id="a1")], "a1", "a1"),
     ],
 )
-def test_the_message_that_is_named_is_continued_else_the_last(
+def test_the_named_message_is_continued_or_else_the_last(
     messages: list[Any], message_id: str | None, chosen: str
 ) -> None:
     request = parse_chat_request(body(*messages, messageId=message_id), LIMITS)
@@ -264,7 +264,7 @@ def test_the_message_that_is_named_is_continued_else_the_last(
     assert request.continued.id == chosen
 
 
-def test_only_the_message_that_is_continued_is_read() -> None:
+def test_only_the_continued_message_is_parsed() -> None:
     first, last = message(answered(id="a")), message(answered(approved="yes", id="b"), id="a2")
     request = parse_chat_request(body(first, last, messageId="a1"), LIMITS)
     assert request.continued is not None

@@ -1,4 +1,4 @@
-"""What a page stages for its answers: changed arguments, approvals to remember (A7, A8)."""
+"""The options that a page stages for decisions: changed arguments and grants (A7, A8)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def answers(*parts: dict[str, Any], **staged: Any) -> tuple[PostedDecision, ...]
     return request.continued.decisions
 
 
-def test_what_is_staged_goes_to_the_answer_it_is_for() -> None:
+def test_staged_options_belong_to_the_decision_with_their_id() -> None:
     edited, remembered, plain = answers(
         part("a"), part("b"), part("c"), edits={"a": {"n": 2}}, remember={"b": "chat"}
     )
@@ -50,7 +50,7 @@ def test_what_is_staged_goes_to_the_answer_it_is_for() -> None:
         {"edits": {"a": "nonsense"}, "remember": {"a": 1}},
     ],
 )
-def test_what_is_staged_for_anything_but_a_yes_of_this_request_is_ignored(
+def test_staged_options_without_an_approval_in_the_request_are_ignored(
     answered: dict[str, Any], staged: dict[str, Any]
 ) -> None:
     assert all(a.edits is None and not a.is_remembered for a in answers(answered, **staged))
@@ -69,18 +69,20 @@ def test_what_is_staged_for_anything_but_a_yes_of_this_request_is_ignored(
         ({"remember": {"a": {}}}, "for its chat alone"),
     ],
 )
-def test_what_cannot_be_read_beside_a_yes_is_refused(staged: dict[str, Any], said: str) -> None:
+def test_invalid_staged_options_of_an_approval_are_refused(
+    staged: dict[str, Any], said: str
+) -> None:
     with pytest.raises(Malformed, match=said):
         answers(part("a"), **staged)
 
 
 @pytest.mark.parametrize("staged", [{"edits": None}, {"remember": None}, {"edits": {"a": None}}])
-def test_null_is_nothing(staged: dict[str, Any]) -> None:
+def test_a_staged_option_of_null_counts_as_missing(staged: dict[str, Any]) -> None:
     [answer] = answers(part("a"), **staged)
     assert (answer.edits, answer.is_remembered) == (None, False)
 
 
-def test_a_new_message_has_nothing_staged() -> None:
+def test_staged_options_beside_a_user_message_are_ignored() -> None:
     question: Any = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Hi"}]}
     request = parse_chat_request({"id": "chat", "message": question, "edits": 1, "remember": 2})
     assert request.continued is None

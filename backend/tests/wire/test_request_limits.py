@@ -31,7 +31,7 @@ def test_a_value_is_accepted_at_a_limit_and_refused_one_past_it(most: Any, more:
         check_size(more, LIMITS)
 
 
-def test_depth_costs_no_recursion() -> None:
+def test_deep_values_need_no_recursion() -> None:
     deep: JsonValue = None
     for _ in range(9_999):
         deep = [deep]
