@@ -1,4 +1,4 @@
-"""Stories that the real ADK plays: what the translator says live, and again from the log."""
+"""Conversations that the real ADK runs: the signals live, and again from the log."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Notes(BasePlugin):
         return Event(author=event.author, custom_metadata={"sluicegate": note}) if note else None
 
 
-class Story(Conversation):
+class AdkConversation(Conversation):
     """A conversation whose runs are all kept."""
 
     def __init__(self, root: Any, **more: Any) -> None:
@@ -130,8 +130,8 @@ class Story(Conversation):
         finally:
             self.live += self.events
 
-    async def told(self, tools: Tools = GATED) -> list[str]:
-        """What was told live, after seeing that the log tells the same."""
+    async def emitted(self, tools: Tools = GATED) -> list[str]:
+        """The signals emitted live, which must equal those from the log."""
         live = words(translate(self.live, tools))
         assert words(replayed(await self.stored(), tools)) == live
         return live

@@ -19,7 +19,7 @@ def model(*parts: types.Part, **more: Any) -> Event:
     return Event(**{"author": "a", "invocation_id": "i", "content": content, **more})
 
 
-def gave(
+def response_event(
     response: dict[str, Any],
     notes: dict[str, Any] | None = None,
     *,
@@ -31,11 +31,11 @@ def gave(
     return model(types.Part(function_response=given), custom_metadata=notes, **more)
 
 
-def noted(kind: str, words: str) -> dict[str, Any]:
+def outcome_note(kind: str, words: str) -> dict[str, Any]:
     return {"sluicegate": {"outcomes": {"1": {"kind": kind, "text": words}}}}
 
 
-def asks(*ids: str) -> Event:
+def confirmation_requests(*ids: str) -> Event:
     parts = [
         function_call(
             "adk_request_confirmation",

@@ -1,4 +1,4 @@
-"""Short ways to write signals and to read chunks in the gate tests."""
+"""Builders of signals and short forms of chunks for the tests of release buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals as short words, so that a test reads like what the user sees."""
+"""Signals as short lines of text, for readable assertions."""
 
 from __future__ import annotations
 

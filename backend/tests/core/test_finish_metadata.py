@@ -12,7 +12,7 @@ from sluicegate.core.signals import ResultSignal
 from sluicegate.core.translator import Translator
 from sluicegate.wire.files import StoredFile
 from tests.core.adk_conversations import text
-from tests.core.event_factory import KINDS, PAY, gave, model
+from tests.core.event_factory import KINDS, PAY, model, response_event
 from tests.core.signal_words import FILES, translate, words
 
 
@@ -77,11 +77,11 @@ def test_usage_counts_thoughts_once(usage: dict[str, int], found: tuple[int, ...
         ([Event(author="a", error_code="PROHIBITED_CONTENT")], "content-filter"),
         ([Event(author="a", error_code="JAILBREAK", model_version="m")], "content-filter"),
         ([model(text("a"), finish_reason="LANGUAGE")], "other"),
-        ([model(text("a"), finish_reason="SAFETY"), PAY, gave({})], "stop"),
+        ([model(text("a"), finish_reason="SAFETY"), PAY, response_event({})], "stop"),
         ([model(text("a"), finish_reason="SAFETY"), Event(author="a")], "content-filter"),
     ],
 )
-def test_the_last_model_call_says_why_it_stopped(events: list[Event], reason: str) -> None:
+def test_the_finish_reason_is_that_of_the_last_model_call(events: list[Event], reason: str) -> None:
     translator = Translator(KINDS, files_url="")
     for event in events:
         translator.feed(event)
@@ -89,7 +89,7 @@ def test_the_last_model_call_says_why_it_stopped(events: list[Event], reason: st
 
 
 @pytest.mark.parametrize(
-    ("events", "told"),
+    ("events", "emitted"),
     [
         ([Event(author="a", error_code="OTHER", model_version="m")], ["failed OTHER"]),
         ([Event(author="a", error_code="MAX_TOKENS", model_version="m")], []),
@@ -99,12 +99,12 @@ def test_the_last_model_call_says_why_it_stopped(events: list[Event], reason: st
     ],
 )
 def test_an_error_code_is_a_failure_unless_it_is_a_reason_to_stop(
-    events: list[Event], told: list[str]
+    events: list[Event], emitted: list[str]
 ) -> None:
-    assert words(translate(events)) == told
+    assert words(translate(events)) == emitted
 
 
-def test_pages_and_documents_are_told_once_in_an_exchange() -> None:
+def test_each_source_appears_once_in_an_exchange() -> None:
     def grounded(**kinds: Any) -> types.GroundingMetadata:
         return types.GroundingMetadata(grounding_chunks=[types.GroundingChunk(**kinds)])
 
@@ -119,14 +119,14 @@ def test_pages_and_documents_are_told_once_in_an_exchange() -> None:
         model(text("b"), citation_metadata=cited),
         Event(author="a", grounding_metadata=grounded(retrieved_context=stored)),
     ]
-    told = words(translate(events))
-    assert [line for line in told if line.startswith("source")] == [
+    emitted = words(translate(events))
+    assert [line for line in emitted if line.startswith("source")] == [
         "source-1 https://example.org/ T",
         "source-2 notes.md text/markdown notes.md",
     ]
 
 
-def test_files_have_names_that_depend_on_their_bytes_alone() -> None:
+def test_file_names_depend_only_on_their_bytes() -> None:
     def blob(data: bytes) -> types.Part:
         return types.Part(inline_data=types.Blob(data=data, mime_type="image/jpeg"))
 

@@ -107,7 +107,7 @@ STOP, WAIT = finish(), finish("tool-calls")
         [START, STEP, CALL, ASK, RESET, CALL, ASK, END, WAIT],
     ],
 )
-def test_what_a_client_reads_to_the_end_is_accepted(chunks: list[BaseChunk]) -> None:
+def test_a_response_that_a_client_can_read_is_accepted(chunks: list[BaseChunk]) -> None:
     judge(chunks)
 
 
@@ -172,8 +172,8 @@ def test_what_a_client_reads_to_the_end_is_accepted(chunks: list[BaseChunk]) -> 
         ([START, STEP, CALL, ASK, ANSWER, ANSWER], "no open approval"),
         ([START, STEP, CALL, ASK, RESET, ANSWER], "no open approval"),
         ([START, STEP, CALL, RESET, OUT], "not in the message"),
-        ([START, STEP, CALL, DENY], "nobody was asked"),
-        ([START, STEP, CALL, ASK, RESET, CALL, DENY], "nobody was asked"),
+        ([START, STEP, CALL, DENY], "without an approval request"),
+        ([START, STEP, CALL, ASK, RESET, CALL, DENY], "without an approval request"),
         ([START, STEP, CALL, OUT, END, STOP], "finished tool"),
         ([START, STEP, CALL, OUT, END, finish("other")], "finished tool"),
         ([START, STEP, CALL, END, FAIL, STOP], "finished tool"),
@@ -185,7 +185,7 @@ def test_what_a_client_reads_to_the_end_is_accepted(chunks: list[BaseChunk]) -> 
         ([START, AnyChunk()], "not a chunk"),
     ],
 )
-def test_what_would_end_or_confuse_a_client_is_refused(chunks: list[BaseChunk], why: str) -> None:
+def test_a_response_that_a_client_cannot_read_is_refused(chunks: list[BaseChunk], why: str) -> None:
     with pytest.raises(ChunkOrderError, match=why):
         judge(chunks)
 
@@ -199,7 +199,7 @@ def test_calls_of_earlier_turns_can_end_but_not_be_announced() -> None:
         judge([START, STEP, CALL], known)
     with pytest.raises(ChunkOrderError, match="again"):
         judge([START, OUT], {"c": "output-error"})
-    with pytest.raises(ChunkOrderError, match="nobody was asked"):
+    with pytest.raises(ChunkOrderError, match="without an approval request"):
         judge([START, DENY], {"c": "input-available"})
     with pytest.raises(ChunkOrderError, match="finished tool"):
         judge([START, OUT, STOP], known)

@@ -1,4 +1,4 @@
-"""The stored conversation as chunks and messages, where no ordinary story leads."""
+"""The stored conversation as chunks and messages, where no ordinary conversation leads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sluicegate.core.keys import CallKey
 from sluicegate.core.release.policy import ReleasePolicy
 from sluicegate.core.signals import ToolFacts
 from tests.core.adk_conversations import function_call
-from tests.core.event_factory import PAY, asks, gave, model
+from tests.core.event_factory import PAY, confirmation_requests, model, response_event
 from tests.core.signal_words import Tools
 
 GATED = Tools({"pay": ToolFacts(kind="gated")})
@@ -48,7 +48,7 @@ def reply(*said: str) -> Event:
 
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
-def test_a_card_that_was_closed_in_the_turn_that_asked_is_asked_first(
+def test_a_request_superseded_in_its_own_turn_is_shown_before_its_response(
     release: ReleasePolicy,
 ) -> None:
     question: dict[str, Any] = {"role": "user", "parts": [{"text": "pay"}]}
@@ -57,9 +57,9 @@ def test_a_card_that_was_closed_in_the_turn_that_asked_is_asked_first(
         [
             Event(author="user", invocation_id="i", content=types.Content(**question)),
             PAY.model_copy(deep=True),
-            asks("1"),
+            confirmation_requests("1"),
             reply("no"),
-            gave(
+            response_event(
                 {"error": words},
                 {"sluicegate": {"outcomes": {"1": {"kind": "denied", "text": words}}}},
             ),
@@ -78,7 +78,7 @@ def test_a_card_that_was_closed_in_the_turn_that_asked_is_asked_first(
 @pytest.mark.parametrize(
     ("is_running", "state"), [(True, "approval-responded"), (False, "output-error")]
 )
-def test_a_yes_that_the_ledger_has_closed_waits_for_nobody(
+def test_an_approval_that_the_ledger_has_superseded_no_longer_waits(
     release: ReleasePolicy, is_running: bool, state: str
 ) -> None:
     question: dict[str, Any] = {"role": "user", "parts": [{"text": "pay"}]}
@@ -86,7 +86,7 @@ def test_a_yes_that_the_ledger_has_closed_waits_for_nobody(
         [
             Event(author="user", invocation_id="i", content=types.Content(**question)),
             PAY.model_copy(deep=True),
-            asks("1"),
+            confirmation_requests("1"),
             # ADK has the answer, and its run was cut before the call; the end is in no log.
             reply("yes"),
         ],
@@ -100,7 +100,9 @@ def test_a_yes_that_the_ledger_has_closed_waits_for_nobody(
 
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
-def test_a_question_that_ended_with_its_turn_was_answered_by_nobody(release: ReleasePolicy) -> None:
+def test_a_request_superseded_by_the_end_of_its_turn_has_the_closing_reason(
+    release: ReleasePolicy,
+) -> None:
     question: dict[str, Any] = {"role": "user", "parts": [{"text": "pay"}]}
     words = "Not run: Superseded before it was answered."
     ended = {"sluicegate": {"outcomes": {"1": {"kind": "denied", "text": words}}}}
@@ -108,8 +110,8 @@ def test_a_question_that_ended_with_its_turn_was_answered_by_nobody(release: Rel
         [
             Event(author="user", invocation_id="i", content=types.Content(**question)),
             PAY.model_copy(deep=True),
-            asks("1"),
-            gave({"error": words}, ended),
+            confirmation_requests("1"),
+            response_event({"error": words}, ended),
         ],
         release,
     )
@@ -131,7 +133,7 @@ def test_a_refused_call_ends_with_the_exchange_that_the_ledger_has_closed(
         [
             Event(author="user", invocation_id="i", content=types.Content(**question)),
             model(*calls),
-            asks("1", "2"),
+            confirmation_requests("1", "2"),
             reply("yes", "no"),
         ],
         release,

@@ -117,13 +117,13 @@ def test_every_value_becomes_json(value: object, found: JsonValue) -> None:
     assert type(json_safe(value)) is type(found)
 
 
-def test_a_value_that_contains_itself_says_so() -> None:
+def test_a_value_that_contains_itself_becomes_a_note() -> None:
     value: dict[str, Any] = {"twice": [1]}
     value["again"] = [value, value["twice"], value["twice"]]
     assert json_safe(value) == {"twice": [1], "again": ["[contains itself]", [1], [1]]}
 
 
-def test_what_is_nested_too_deeply_is_cut() -> None:
+def test_values_nested_too_deeply_become_a_note() -> None:
     value: Any = "end"
     for _ in range(100_000):
         value = [value]
@@ -228,7 +228,7 @@ def test_a_value_that_contains_itself_is_refused() -> None:
 
 
 @pytest.mark.parametrize("value", [{1: "a"}, {None: "a"}, {"a": {1, 2}}, b"bytes"])
-def test_what_is_not_json_is_refused(value: Any) -> None:
+def test_a_value_that_is_not_json_has_no_canonical_form(value: Any) -> None:
     with pytest.raises(TypeError):
         canonical_json(value)
 
@@ -242,11 +242,11 @@ DIRTY: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("value", "stored"), DIRTY)
-def test_what_some_store_refuses_is_replaced(value: Any, stored: Any) -> None:
+def test_characters_that_some_store_refuses_are_replaced(value: Any, stored: Any) -> None:
     assert storable_json(value) == stored
     assert storable_json(stored) is stored
 
 
 @pytest.mark.parametrize("value", ["", "\x01 é 😀", 1, 0.5, True, None, [], {"a": [{"b": "c"}]}])
-def test_what_every_store_keeps_comes_back_as_it_is(value: Any) -> None:
+def test_storable_values_are_returned_unchanged(value: Any) -> None:
     assert storable_json(value) is value

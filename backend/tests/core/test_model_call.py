@@ -10,7 +10,7 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from tests.core.adk_conversations import (
-    Story,
+    AdkConversation,
     fragment,
     function_call,
     price,
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 async def test_an_aggregate_that_reorders_what_was_streamed_keeps_the_streamed_order() -> None:
     pieces = [thought("one "), text("two "), thought("three "), text("four"), text(" five")]
-    story = Story(
+    conversation = AdkConversation(
         raw([*map(fragment, pieces), whole(thought("one three "), text("two four five"))])
     )
-    await story.say("hi")
-    assert await story.told() == [
+    await conversation.say("hi")
+    assert await conversation.emitted() == [
         "step helper",
         "reasoning-1 one .",
         "text-1 two .",
@@ -41,7 +41,9 @@ async def test_an_aggregate_that_reorders_what_was_streamed_keeps_the_streamed_o
         "text-2 four five.",
         "end",
     ]
-    noted = [event.custom_metadata for event in await story.stored() if event.custom_metadata]
+    noted = [
+        event.custom_metadata for event in await conversation.stored() if event.custom_metadata
+    ]
     assert noted == [
         {
             "sluicegate": {
@@ -52,49 +54,65 @@ async def test_an_aggregate_that_reorders_what_was_streamed_keeps_the_streamed_o
 
 
 async def test_an_aggregate_that_keeps_the_streamed_order_is_not_noted() -> None:
-    story = Story(
+    conversation = AdkConversation(
         raw([fragment(thought("a")), fragment(text("b")), whole(thought("a"), text("b"))])
     )
-    await story.say("hi")
-    assert [event for event in await story.stored() if event.custom_metadata] == []
+    await conversation.say("hi")
+    assert [event for event in await conversation.stored() if event.custom_metadata] == []
 
 
-async def test_what_only_the_aggregate_holds_is_told_once() -> None:
-    story = Story(raw([fragment(text("Hel")), whole(text("Hello"), thought("hm"))]))
-    await story.say("hi")
-    assert await story.told() == ["step helper", "text-1 Hello.", "reasoning-1 hm.", "end"]
+async def test_content_that_only_the_aggregate_holds_is_emitted_once() -> None:
+    conversation = AdkConversation(
+        raw([fragment(text("Hel")), whole(text("Hello"), thought("hm"))])
+    )
+    await conversation.say("hi")
+    assert await conversation.emitted() == [
+        "step helper",
+        "text-1 Hello.",
+        "reasoning-1 hm.",
+        "end",
+    ]
 
 
-async def test_a_rewritten_aggregate_is_told_after_what_was_shown() -> None:
-    story = Story(raw([fragment(text("the secret")), whole(text("[removed]"))]))
-    await story.say("hi")
-    live = words(translate(story.live))
+async def test_a_rewritten_aggregate_is_emitted_after_the_streamed_text() -> None:
+    conversation = AdkConversation(raw([fragment(text("the secret")), whole(text("[removed]"))]))
+    await conversation.say("hi")
+    live = words(translate(conversation.live))
     assert live == ["step helper", "text-1 the secret[removed].", "end"]
-    assert words(replayed(await story.stored())) == ["step helper", "text-1 [removed].", "end"]
+    assert words(replayed(await conversation.stored())) == [
+        "step helper",
+        "text-1 [removed].",
+        "end",
+    ]
 
 
-async def test_a_call_that_a_fragment_names_otherwise_is_made_once() -> None:
+async def test_a_call_whose_fragments_have_another_id_is_emitted_once() -> None:
     made = function_call("price", args={"item": "tea"})
     again = function_call("price", args={"item": "tea"})
     answer = [fragment(text("a")), fragment(made), fragment(text("b"))]
-    story = Story(
+    conversation = AdkConversation(
         raw([*answer, whole(text("a"), again, text("b"))], [whole(text("3"))], tools=[price])
     )
-    await story.say("hi")
-    assert story.live[1].get_function_calls()[0].id != story.live[3].get_function_calls()[0].id
-    assert (await story.told())[1:4] == [
+    await conversation.say("hi")
+    assert (
+        conversation.live[1].get_function_calls()[0].id
+        != conversation.live[3].get_function_calls()[0].id
+    )
+    assert (await conversation.emitted())[1:4] == [
         "text-1 ab.",
         'input c1 price {"item":"tea"}',
         'call c1 price {"item":"tea"} free',
     ]
 
 
-async def test_calls_that_a_model_numbers_anew_each_time_stay_apart() -> None:
+async def test_repeated_call_ids_of_a_model_get_distinct_wire_ids() -> None:
     tea = function_call("price", id="0", args={"item": "tea"})
     milk = function_call("price", id="0", args={"item": "milk"})
-    story = Story(raw([whole(tea)], [whole(milk)], [whole(text("ok"))], tools=[price]))
-    await story.say("hi")
-    assert [line for line in await story.told() if line.startswith(("call", "done"))] == [
+    conversation = AdkConversation(
+        raw([whole(tea)], [whole(milk)], [whole(text("ok"))], tools=[price])
+    )
+    await conversation.say("hi")
+    assert [line for line in await conversation.emitted() if line.startswith(("call", "done"))] == [
         'call 0 price {"item":"tea"} free',
         'done 0 {"result":3}',
         'call 0~2 price {"item":"milk"} free',
@@ -102,7 +120,7 @@ async def test_calls_that_a_model_numbers_anew_each_time_stay_apart() -> None:
     ]
 
 
-async def test_a_streamed_call_that_the_model_takes_back_ends_in_an_error() -> None:
+async def test_a_streamed_call_missing_from_the_aggregate_ends_in_an_error() -> None:
     begun = function_call("price", id="x", will_continue=True)
     more = types.Part(
         function_call=types.FunctionCall(
@@ -111,9 +129,11 @@ async def test_a_streamed_call_that_the_model_takes_back_ends_in_an_error() -> N
             partial_args=[types.PartialArg(json_path="$.item", string_value="te")],
         )
     )
-    story = Story(raw([fragment(begun), fragment(more), whole(text("No."))], tools=[price]))
-    await story.say("hi")
-    assert words(translate(story.live)) == [
+    conversation = AdkConversation(
+        raw([fragment(begun), fragment(more), whole(text("No."))], tools=[price])
+    )
+    await conversation.say("hi")
+    assert words(translate(conversation.live)) == [
         "step helper",
         'input x price {"item":"te"}',
         "text-1 No..",
@@ -135,7 +155,7 @@ class OwnAgent(BaseAgent):
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "emitted"),
     [
         (
             [(False, "a"), (False, "b")],
@@ -150,7 +170,7 @@ class OwnAgent(BaseAgent):
         ([(True, "only")], ["step own", "text-1 only.", "end"]),
     ],
 )
-async def test_an_agent_of_ones_own_is_not_told_twice(said: Any, told: list[str]) -> None:
-    story = Story(OwnAgent(name="own", said=said))
-    await story.say("hi")
-    assert words(translate(story.live)) == told
+async def test_the_text_of_a_custom_agent_is_emitted_once(said: Any, emitted: list[str]) -> None:
+    conversation = AdkConversation(OwnAgent(name="own", said=said))
+    await conversation.say("hi")
+    assert words(translate(conversation.live)) == emitted

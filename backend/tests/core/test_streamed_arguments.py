@@ -107,7 +107,7 @@ def test_paths_are_read_as_adk_reads_them(path: str) -> None:
 
 
 @given(members=MEMBERS, size=st.integers(1, 9))
-def test_what_adk_makes_of_a_providers_json_is_put_together_again(
+def test_partial_arguments_of_adk_are_joined_to_the_providers_json(
     members: dict[str, Any], size: int
 ) -> None:
     text = json.dumps(members)
@@ -148,7 +148,7 @@ def test_any_pieces_in_any_order_end_in_legal_json_that_holds_the_arguments(
     assert {key: found[key] for key in members} == members
 
 
-def test_what_was_written_so_far_can_be_read() -> None:
+def test_the_value_written_so_far_is_readable() -> None:
     writer = ArgumentsWriter()
     writer.add_scalar(("n",), 1)
     writer.add_string(("a", "b"), "he")

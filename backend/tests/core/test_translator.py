@@ -1,4 +1,4 @@
-"""What models say, through the real ADK: each story live, and again from its log."""
+"""What models say, through the real ADK: each conversation live, and again from its log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sluicegate.core.translator import Translator
 from sluicegate.wire.files import StoredFile
 from tests.core.adk_conversations import (
     GATED,
-    Story,
+    AdkConversation,
     agent,
     call,
     fragment,
@@ -27,9 +27,11 @@ PNG = b"\x89PNG picture"
 
 
 async def test_a_plain_answer_is_one_step_with_its_thoughts_and_its_text() -> None:
-    story = Story(agent([{"thought": "Easy."}, {"text": "Hello there, how are you?"}]))
-    await story.say("hi")
-    assert await story.told() == [
+    conversation = AdkConversation(
+        agent([{"thought": "Easy."}, {"text": "Hello there, how are you?"}])
+    )
+    await conversation.say("hi")
+    assert await conversation.emitted() == [
         "step helper",
         "reasoning-1 Easy..",
         "text-1 Hello there, how are you?.",
@@ -37,8 +39,8 @@ async def test_a_plain_answer_is_one_step_with_its_thoughts_and_its_text() -> No
     ]
 
 
-async def test_an_answer_without_fragments_tells_the_same() -> None:
-    story = Story(
+async def test_an_answer_without_fragments_has_the_same_signals() -> None:
+    conversation = AdkConversation(
         agent(
             [{"thought": "Easy."}, {"text": "Hello."}, call("price", item="tea")],
             [{"text": "3"}],
@@ -46,9 +48,9 @@ async def test_an_answer_without_fragments_tells_the_same() -> None:
         ),
         streaming=False,
     )
-    await story.say("hi")
-    assert not any(event.partial for event in story.live)
-    assert await story.told() == [
+    await conversation.say("hi")
+    assert not any(event.partial for event in conversation.live)
+    assert await conversation.emitted() == [
         "step helper",
         "reasoning-1 Easy..",
         "text-1 Hello..",
@@ -62,10 +64,10 @@ async def test_an_answer_without_fragments_tells_the_same() -> None:
     ]
 
 
-async def test_code_media_and_sources_of_the_model_stand_where_they_were_told() -> None:
+async def test_code_media_and_sources_keep_the_order_of_the_model() -> None:
     picture = {"media_type": "image/png", "base64": base64.b64encode(PNG).decode()}
     source = {"uri": "https://example.org/a", "title": "A"}
-    story = Story(
+    conversation = AdkConversation(
         agent(
             [
                 {"text": "Look:"},
@@ -78,9 +80,9 @@ async def test_code_media_and_sources_of_the_model_stand_where_they_were_told() 
             ]
         )
     )
-    await story.say("hi")
+    await conversation.say("hi")
     name = StoredFile.of(PNG, "image/png").name
-    assert await story.told() == [
+    assert await conversation.emitted() == [
         "step helper",
         "text-1 Look:.",
         'call code-1 code_execution {"language":"python","code":"6*7"} free dynamic',
@@ -94,12 +96,12 @@ async def test_code_media_and_sources_of_the_model_stand_where_they_were_told() 
 
 
 async def test_a_model_that_raises_leaves_its_text_unfinished() -> None:
-    story = Story(
+    conversation = AdkConversation(
         agent({"parts": [{"text": "I was about to"}], "error": {"code": 500, "message": "secret"}})
     )
     with pytest.raises(Exception, match="secret"):
-        await story.say("hi")
-    assert words(translate(story.live)) == [
+        await conversation.say("hi")
+    assert words(translate(conversation.live)) == [
         "step helper",
         "text-1 I was about to.",
         "end",
@@ -116,15 +118,15 @@ async def test_a_model_that_raises_leaves_its_text_unfinished() -> None:
         ("MALFORMED_FUNCTION_CALL", "other", True),
     ],
 )
-async def test_why_a_model_stopped_is_no_failure_unless_it_failed(
+async def test_a_finish_reason_is_a_failure_only_if_the_model_failed(
     finish: str, reason: str, failed: bool
 ) -> None:
-    story = Story(agent({"parts": [{"text": "So far"}], "finish": finish}))
-    await story.say("hi")
+    conversation = AdkConversation(agent({"parts": [{"text": "So far"}], "finish": finish}))
+    await conversation.say("hi")
     translator = Translator(GATED, files_url="")
-    signals = [signal for event in story.live for signal in translator.feed(event)]
-    told = ["step helper", "text-1 So far.", "end"]
-    assert words(signals) == told + ([f"failed {finish}"] if failed else [])
+    signals = [signal for event in conversation.live for signal in translator.feed(event)]
+    emitted = ["step helper", "text-1 So far.", "end"]
+    assert words(signals) == emitted + ([f"failed {finish}"] if failed else [])
     assert translator.facts.finish_reason == reason
 
 
@@ -132,9 +134,9 @@ async def test_usage_is_the_sum_over_model_calls() -> None:
     usage = {"prompt": 10, "output": 4}
     one = {"parts": [call("price", item="a")], "usage": usage}
     two = {"parts": [{"text": "1"}], "usage": usage}
-    story = Story(agent(one, two, tools=[price]))
-    await story.say("hi")
-    for events in (story.live, await story.stored()):
+    conversation = AdkConversation(agent(one, two, tools=[price]))
+    await conversation.say("hi")
+    for events in (conversation.live, await conversation.stored()):
         translator = Translator(GATED, files_url="")
         for event in events:
             translator.feed(event)
@@ -143,13 +145,13 @@ async def test_usage_is_the_sum_over_model_calls() -> None:
         assert translator.facts.model == "scripted"
 
 
-async def test_a_stop_ends_open_text_and_seals_open_calls() -> None:
-    story = Story(agent([{"text": "First a long text, word by word."}]))
-    await story.say("go", stop_after=2)
-    told = words(translate(story.live))
-    assert told[0] == "step helper"
-    assert told[1].startswith("text-1 First")
-    assert told[2:] == ["end"]
+async def test_a_stop_ends_open_text() -> None:
+    conversation = AdkConversation(agent([{"text": "First a long text, word by word."}]))
+    await conversation.say("go", stop_after=2)
+    emitted = words(translate(conversation.live))
+    assert emitted[0] == "step helper"
+    assert emitted[1].startswith("text-1 First")
+    assert emitted[2:] == ["end"]
 
 
 async def test_code_that_the_agent_runs_itself_follows_the_text_it_was_written_in() -> None:
@@ -159,25 +161,25 @@ async def test_code_that_the_agent_runs_itself_follows_the_text_it_was_written_i
         [fragment(text("42")), whole(text("42"))],
         code_executor=UnsafeLocalCodeExecutor(),
     )
-    story = Story(helper)
-    await story.say("compute")
-    told = words(translate(story.live))
+    conversation = AdkConversation(helper)
+    await conversation.say("compute")
+    emitted = words(translate(conversation.live))
     code = '{"language":"python","code":"print(6*7)"}'
-    assert told[:4] == [
+    assert emitted[:4] == [
         "step helper",
         f"text-1 {written}.",
         f"call code-1 code_execution {code} free dynamic",
         "end",
     ]
-    assert told[4].startswith('done code-1 {"outcome":"OUTCOME_OK"')
-    assert told[5:] == ["step helper", "text-2 42.", "end"]
+    assert emitted[4].startswith('done code-1 {"outcome":"OUTCOME_OK"')
+    assert emitted[5:] == ["step helper", "text-2 42.", "end"]
     # ADK: the text around the code is cut off before the answer is stored.
-    from_log = words(replayed(await story.stored()))
-    assert from_log == [told[0], "text-1 Let me see.\n.", *told[2:]]
+    from_log = words(replayed(await conversation.stored()))
+    assert from_log == [emitted[0], "text-1 Let me see.\n.", *emitted[2:]]
 
 
-async def test_a_plan_that_the_planner_makes_a_thought_is_not_told_twice() -> None:
+async def test_a_plan_that_the_planner_turns_into_a_thought_is_emitted_once() -> None:
     planned = "/*PLANNING*/ Think first. /*FINAL_ANSWER*/ Four."
-    story = Story(agent([{"text": planned}], planner=PlanReActPlanner()))
-    await story.say("2+2?")
-    assert words(translate(story.live)) == ["step helper", f"text-1 {planned}.", "end"]
+    conversation = AdkConversation(agent([{"text": planned}], planner=PlanReActPlanner()))
+    await conversation.say("2+2?")
+    assert words(translate(conversation.live)) == ["step helper", f"text-1 {planned}.", "end"]

@@ -1,4 +1,4 @@
-"""What becomes of calls, through the real ADK: each story live, and again from its log."""
+"""What becomes of calls, through the real ADK: each conversation live, and again from its log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluicegate.core.signals import Answered, ApprovalRequested, Signal
 from sluicegate.core.translator import Translator
 from sluicegate.tools.client_tools import client_tool
 from sluicegate.wire.files import StoredFile
-from tests.core.adk_conversations import GATED, Story, agent, call, gated_pay, price
+from tests.core.adk_conversations import GATED, AdkConversation, agent, call, gated_pay, price
 from tests.core.signal_words import FILES, translate, words
 
 if TYPE_CHECKING:
@@ -46,16 +46,16 @@ def translate_open(events: Sequence[Event]) -> list[Signal]:
 
 
 @pytest.mark.parametrize(("yes", "outcome"), [(True, '{"paid":5}'), (False, None)])
-async def test_a_gated_call_asks_and_its_placeholder_is_not_an_outcome(
+async def test_a_gated_call_requests_approval_and_its_placeholder_is_no_outcome(
     yes: bool, outcome: str | None
 ) -> None:
     tools = [gated_pay()]
-    story = Story(
+    conversation = AdkConversation(
         agent([{"text": "I pay."}, call("pay", amount=5)], [{"text": "Done."}], tools=tools)
     )
-    await story.say("pay")
-    asked = [*story.asked]
-    first = await story.told()
+    await conversation.say("pay")
+    asked = [*conversation.asked]
+    first = await conversation.emitted()
     assert first == [
         "step helper",
         "text-1 I pay..",
@@ -64,22 +64,22 @@ async def test_a_gated_call_asks_and_its_placeholder_is_not_an_outcome(
         "end",
         "ask c1",
     ]
-    await story.decide(yes=asked if yes else [], no=[] if yes else asked)
-    rest = (await story.told())[len(first) :]
+    await conversation.decide(yes=asked if yes else [], no=[] if yes else asked)
+    rest = (await conversation.emitted())[len(first) :]
     assert rest[0].startswith("done c1 ")
     assert outcome is None or rest[0] == f"done c1 {outcome}"
     assert rest[1:] == ["step helper", "text-2 Done..", "end"]
 
 
-async def test_a_request_names_the_ids_that_adk_expects_its_answer_under() -> None:
+async def test_a_request_has_the_ids_that_adk_expects_in_its_answer() -> None:
     tools = [gated_pay()]
-    story = Story(agent([call("pay", amount=5)], tools=tools))
-    await story.say("pay")
-    confirmation = next(iter(story.asked))
-    [asked] = [s.request for s in translate(story.live) if isinstance(s, ApprovalRequested)]
+    conversation = AdkConversation(agent([call("pay", amount=5)], tools=tools))
+    await conversation.say("pay")
+    confirmation = next(iter(conversation.asked))
+    [asked] = [s.request for s in translate(conversation.live) if isinstance(s, ApprovalRequested)]
     assert (asked.approval_id, asked.confirmation_id) == (confirmation, confirmation)
     assert asked.answer_name == "adk_request_confirmation"
-    assert asked.invocation == story.live[0].invocation_id
+    assert asked.invocation == conversation.live[0].invocation_id
     assert "pay()" in asked.hint
 
 
@@ -91,87 +91,92 @@ async def test_a_request_names_the_ids_that_adk_expects_its_answer_under() -> No
         ([call("price", item="a"), call("pay", amount=1)], ['done c1 {"result":1}', "ask c2"]),
     ],
 )
-async def test_placeholders_are_swallowed_in_either_event_order(
+async def test_placeholders_are_dropped_in_either_event_order(
     calls: list[dict[str, Any]], events: list[str]
 ) -> None:
     tools = [gated_pay(), price]
-    story = Story(agent(calls, [{"text": "Done."}], tools=tools))
-    await story.say("go")
-    told = await story.told()
-    assert told[told.index("end") + 1 :] == events
-    await story.decide(yes=[*story.asked])
-    done = [line for line in await story.told() if line.startswith("done")]
+    conversation = AdkConversation(agent(calls, [{"text": "Done."}], tools=tools))
+    await conversation.say("go")
+    emitted = await conversation.emitted()
+    assert emitted[emitted.index("end") + 1 :] == events
+    await conversation.decide(yes=[*conversation.asked])
+    done = [line for line in await conversation.emitted() if line.startswith("done")]
     assert len(done) == 2
 
 
-async def test_what_the_user_answered_is_told_from_the_log() -> None:
+async def test_answers_of_the_user_are_read_from_the_log() -> None:
     tools = [gated_pay()]
-    story = Story(
+    conversation = AdkConversation(
         agent([call("pay", amount=1), call("pay", amount=2)], [{"text": "Done."}], tools=tools)
     )
-    await story.say("go")
-    first, second = story.asked
-    await story.decide(yes=[first], no=[second])
-    told = words(translate(await story.stored(), GATED))
-    assert [line for line in told if line.startswith("answer")] == ["answer c1 yes", "answer c2 no"]
+    await conversation.say("go")
+    first, second = conversation.asked
+    await conversation.decide(yes=[first], no=[second])
+    emitted = words(translate(await conversation.stored(), GATED))
+    assert [line for line in emitted if line.startswith("answer")] == [
+        "answer c1 yes",
+        "answer c2 no",
+    ]
 
 
 async def test_streamed_arguments_are_the_json_of_the_call() -> None:
     args = {"to": 'Ann & "Bob"', "lines": [{"n": 1}, {"n": 2.5}], "ok": True, "note": None}
-    story = Story(
+    conversation = AdkConversation(
         agent(
             {"parts": [{"text": "I"}, call("send", stream=True, **args)], "delta_chars": 2},
             tools=[send],
         )
     )
-    await story.say("go")
-    told = await story.told()
+    await conversation.say("go")
+    emitted = await conversation.emitted()
     text = '{"to":"Ann & \\"Bob\\"","lines":[{"n":1.0},{"n":2.5}],"ok":true,"note":null}'
-    assert told[2] == f"input c1 send {text}"
-    pieces = [event for event in story.live if event.partial and event.get_function_calls()]
+    assert emitted[2] == f"input c1 send {text}"
+    pieces = [event for event in conversation.live if event.partial and event.get_function_calls()]
     assert len(pieces) > 5
-    live = [len(translate(story.live[: at + 1])) for at in range(len(pieces))]
+    live = [len(translate(conversation.live[: at + 1])) for at in range(len(pieces))]
     assert live == sorted(live)
 
 
-async def test_the_input_of_a_streamed_call_is_seen_before_it_is_complete() -> None:
+async def test_the_input_of_a_call_streams_before_it_is_complete() -> None:
     script = {"parts": [call("price", stream=True, item="chamomile")], "delta_chars": 2}
-    story = Story(agent(script, tools=[price]))
-    await story.say("go")
-    before = story.live[: next(i for i, e in enumerate(story.live) if not e.partial)]
+    conversation = AdkConversation(agent(script, tools=[price]))
+    await conversation.say("go")
+    before = conversation.live[: next(i for i, e in enumerate(conversation.live) if not e.partial)]
     assert words(translate_open(before))[-1] == 'input c1 price {"item":"chamomile'
 
 
 async def test_a_picture_that_a_tool_returns_is_a_file_after_its_outcome() -> None:
-    story = Story(agent([call("draw")], [{"text": "There."}], tools=[draw]))
-    await story.say("draw")
-    told = await story.told()
+    conversation = AdkConversation(agent([call("draw")], [{"text": "There."}], tools=[draw]))
+    await conversation.say("draw")
+    emitted = await conversation.emitted()
     name = StoredFile.of(PNG, "image/png").name
-    at = told.index("end")
-    assert told[at + 1 : at + 3] == ["done c1 {}", f"file /files/{name} image/png"]
+    at = emitted.index("end")
+    assert emitted[at + 1 : at + 3] == ["done c1 {}", f"file /files/{name} image/png"]
 
 
-async def test_a_tool_that_counts_aloud_shows_its_progress() -> None:
-    story = Story(agent([call("count", upto=3)], [{"text": "Done."}], tools=[count]))
-    await story.say("count")
-    told = await story.told()
-    at = told.index("end")
-    assert told[at + 1 : at + 4] == [
+async def test_a_generator_tool_shows_its_progress() -> None:
+    conversation = AdkConversation(
+        agent([call("count", upto=3)], [{"text": "Done."}], tools=[count])
+    )
+    await conversation.say("count")
+    emitted = await conversation.emitted()
+    at = emitted.index("end")
+    assert emitted[at + 1 : at + 4] == [
         'progress c1 "at 1"',
         'progress c1 "at 2"',
         'done c1 {"counted":3}',
     ]
-    assert not any("data-agent" in line for line in told)
+    assert not any("data-agent" in line for line in emitted)
 
 
 async def test_a_client_side_tool_is_answered_by_the_browser() -> None:
     tools = [client_tool("get_location", "Where?", {"type": "object", "properties": {}})]
-    story = Story(agent([call("get_location")], [{"text": "Rome."}], tools=tools))
-    await story.say("where?")
-    [location] = story.open_calls
-    await story.respond(location.id or "", "get_location", {"result": {"city": "Rome"}})
-    told = await story.told()
-    assert told[1:] == [
+    conversation = AdkConversation(agent([call("get_location")], [{"text": "Rome."}], tools=tools))
+    await conversation.say("where?")
+    [location] = conversation.open_calls
+    await conversation.respond(location.id or "", "get_location", {"result": {"city": "Rome"}})
+    emitted = await conversation.emitted()
+    assert emitted[1:] == [
         "input c1 get_location {}",
         "call c1 get_location {} client",
         "end",
@@ -179,25 +184,25 @@ async def test_a_client_side_tool_is_answered_by_the_browser() -> None:
         "text-1 Rome..",
         "end",
     ]
-    logged = translate(await story.stored(), GATED)
+    logged = translate(await conversation.stored(), GATED)
     [answer] = [signal for signal in logged if isinstance(signal, Answered)]
     assert answer.outcome is not None
     assert answer.outcome.output == {"result": {"city": "Rome"}}
 
 
 async def test_a_question_of_the_agent_is_answered_by_the_browser() -> None:
-    story = Story(
+    conversation = AdkConversation(
         agent(
             [call("adk_request_input", message="Name?")],
             [{"text": "Hi Ann."}],
             tools=[request_input],
         )
     )
-    await story.say("hi")
-    [question] = story.questions
-    await story.respond(question.id, question.name, {"result": "Ann"})
-    told = await story.told()
-    assert told[2] == 'call c1 adk_request_input {"message":"Name?"} client'
-    assert told[4:] == ["step helper", "text-1 Hi Ann..", "end"]
-    logged = words(translate(await story.stored()))
+    await conversation.say("hi")
+    [question] = conversation.questions
+    await conversation.respond(question.id, question.name, {"result": "Ann"})
+    emitted = await conversation.emitted()
+    assert emitted[2] == 'call c1 adk_request_input {"message":"Name?"} client'
+    assert emitted[4:] == ["step helper", "text-1 Hi Ann..", "end"]
+    logged = words(translate(await conversation.stored()))
     assert 'answer c1 {"result":"Ann"}' in logged

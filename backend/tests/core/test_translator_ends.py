@@ -16,11 +16,11 @@ from sluicegate.core.signals import (
 )
 from sluicegate.core.translator import Translator, UnfinishedModelCall
 from tests.core.adk_conversations import text, thought
-from tests.core.event_factory import KINDS, PAY, asks, gave, model
+from tests.core.event_factory import KINDS, PAY, confirmation_requests, model, response_event
 from tests.core.signal_words import translate, words
 
 
-def test_what_was_told_of_a_model_call_that_never_ended_can_be_stored() -> None:
+def test_the_emitted_content_of_an_unfinished_model_call_can_be_stored() -> None:
     translator = Translator(KINDS, files_url="")
     piece = types.PartialArg(json_path="$.to", string_value="An")
     args = types.FunctionCall(id="1", name="pay", partial_args=[piece], will_continue=True)
@@ -30,15 +30,19 @@ def test_what_was_told_of_a_model_call_that_never_ended_can_be_stored() -> None:
         "a", "b", [("thought", "Hm."), ("text", "I pay")], [Call("1", "pay", {"to": "An"})]
     )
     assert translator.unfinished() == [expected]
-    told = words(
+    emitted = words(
         [signal for signal in translator.end() if not isinstance(signal, InputStarted | InputDelta)]
     )
-    assert told == ['call 1 pay {"to":"An"} free', "done 1 error: This call did not finish.", "end"]
+    assert emitted == [
+        'call 1 pay {"to":"An"} free',
+        "done 1 error: This call did not finish.",
+        "end",
+    ]
     assert translator.unfinished() == [expected]
     assert translator.end() == []
 
 
-def test_what_was_told_first_is_stored_ahead_of_what_ended_first() -> None:
+def test_an_unfinished_model_call_is_stored_ahead_of_a_later_one_that_ended() -> None:
     translator = Translator(KINDS, files_url="")
     translator.feed(model(text("slow"), partial=True, id="x", branch="b"))
     translator.feed(model(text("quick"), id="y", branch="c"))
@@ -54,27 +58,34 @@ def test_nothing_is_unfinished_once_the_aggregate_came() -> None:
     assert translator.unfinished() == []
 
 
-def test_a_turn_may_end_and_the_exchange_go_on() -> None:
+def test_an_exchange_may_continue_after_the_end_of_a_turn() -> None:
     translator = Translator(KINDS, files_url="")
-    told = [*translator.feed(PAY), *translator.feed(asks("1")), *translator.end()]
+    emitted = [
+        *translator.feed(PAY),
+        *translator.feed(confirmation_requests("1")),
+        *translator.end(),
+    ]
     assert translator.end() == []
-    told += [*translator.feed(gave({"paid": 1})), *translator.feed(model(text("Done.")))]
-    told += translator.end()
-    assert words(told)[-4:] == ['done 1 {"paid":1}', "step a", "text-1 Done..", "end"]
+    emitted += [
+        *translator.feed(response_event({"paid": 1})),
+        *translator.feed(model(text("Done."))),
+    ]
+    emitted += translator.end()
+    assert words(emitted)[-4:] == ['done 1 {"paid":1}', "step a", "text-1 Done..", "end"]
 
 
 def test_code_without_a_result_ends_with_the_turn() -> None:
     code = types.ExecutableCode(code="1/0", language=types.Language.PYTHON)
-    told = words(translate([model(types.Part(executable_code=code))]))
-    assert told[-1] == "done code-1 error: This call did not finish."
+    emitted = words(translate([model(types.Part(executable_code=code))]))
+    assert emitted[-1] == "done code-1 error: This call did not finish."
 
 
-def test_a_model_call_whose_aggregate_never_came_is_over_when_the_next_one_speaks() -> None:
+def test_a_model_call_without_aggregate_ends_when_the_next_one_begins() -> None:
     translator = Translator(KINDS, files_url="")
     translator.feed(model(text("lost"), partial=True, id="x"))
-    told = translator.feed(model(text("new"), id="y"))
-    assert [type(signal) for signal in told[:3]] == [TextSignal, StepFinished, StepStarted]
-    assert words(told[2:]) == ["step a", "text-2 new.", "end"]
+    emitted = translator.feed(model(text("new"), id="y"))
+    assert [type(signal) for signal in emitted[:3]] == [TextSignal, StepFinished, StepStarted]
+    assert words(emitted[2:]) == ["step a", "text-2 new.", "end"]
     assert [piece.parts for piece in translator.unfinished()] == [[("text", "lost")]]
     assert [piece.ahead_of for piece in translator.unfinished()] == ["y"]
 

@@ -13,7 +13,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.workflow import START, RetryConfig, Workflow, node
 
 from sluicegate.core.signals import Answered, ApprovalRequested, InputAvailable
-from tests.core.adk_conversations import Story, agent, call
+from tests.core.adk_conversations import AdkConversation, agent, call
 from tests.core.signal_words import translate, words
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def flow(tool: Any, *, times: int = 1) -> Workflow:
     return Workflow(name="flow", edges=[(START, amount, *nodes)])
 
 
-async def judged(story: Story, *, yes: bool) -> list[str]:
-    await story.say("go")
-    [question] = story.questions
-    await story.respond(question.id, question.name, {"confirmed": yes})
-    wire = f"{story.live[0].invocation_id}:{question.id}"
-    return [line.replace(wire, "w") for line in await story.told()]
+async def decided(conversation: AdkConversation, *, yes: bool) -> list[str]:
+    await conversation.say("go")
+    [question] = conversation.questions
+    await conversation.respond(question.id, question.name, {"confirmed": yes})
+    wire = f"{conversation.live[0].invocation_id}:{question.id}"
+    return [line.replace(wire, "w") for line in await conversation.emitted()]
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ async def judged(story: Story, *, yes: bool) -> list[str]:
         (pay, False, 'done w {"error":"This tool call is rejected."}'),
     ],
 )
-async def test_a_gated_node_is_a_call_that_asks_and_ends(
+async def test_a_gated_node_is_a_call_with_a_request_and_an_outcome(
     tool: Any, yes: bool, outcome: str
 ) -> None:
-    assert await judged(Story(flow(tool)), yes=yes) == [
+    assert await decided(AdkConversation(flow(tool)), yes=yes) == [
         "step flow",
         f'call w {tool.__name__} {{"amount":5}} gated',
         "ask w",
@@ -73,27 +73,27 @@ async def test_a_gated_node_is_a_call_that_asks_and_ends(
 
 
 async def test_a_node_that_raises_ends_its_call_in_an_error() -> None:
-    story = Story(flow(pay_badly))
+    conversation = AdkConversation(flow(pay_badly))
     with pytest.raises(RuntimeError, match="secret"):
-        await judged(story, yes=True)
-    told = await story.told()
-    assert told[-2].endswith("error: This call did not finish.")
-    assert told[-1] == "failed RuntimeError"
+        await decided(conversation, yes=True)
+    emitted = await conversation.emitted()
+    assert emitted[-2].endswith("error: This call did not finish.")
+    assert emitted[-1] == "failed RuntimeError"
 
 
 async def test_the_answer_of_a_node_goes_under_its_interrupt_id() -> None:
-    story = Story(flow(pay))
-    await story.say("go")
-    [question] = story.questions
-    signals = translate(story.live)
+    conversation = AdkConversation(flow(pay))
+    await conversation.say("go")
+    [question] = conversation.questions
+    signals = translate(conversation.live)
     [asked] = [signal.request for signal in signals if isinstance(signal, ApprovalRequested)]
     [made] = [signal.call for signal in signals if isinstance(signal, InputAvailable)]
     wire = f"{question.invocation_id}:{question.id}"
     approval = f"{wire}:approval"
     assert (made.id, asked.call_id, asked.approval_id) == (wire, wire, approval)
     assert (asked.confirmation_id, asked.answer_name) == (question.id, "adk_request_input")
-    await story.respond(question.id, question.name, {"confirmed": True})
-    logged = translate(await story.stored())
+    await conversation.respond(question.id, question.name, {"confirmed": True})
+    logged = translate(await conversation.stored())
     answers = [signal for signal in logged if isinstance(signal, Answered)]
     assert [(a.call_id, a.approval_id, a.approved) for a in answers] == [(wire, approval, True)]
 
@@ -102,18 +102,18 @@ async def test_a_question_of_a_node_is_answered_by_the_browser() -> None:
     async def ask(node_input: str) -> Any:
         yield RequestInput(message="Name?", interrupt_id="name", response_schema=None)
 
-    story = Story(Workflow(name="flow", edges=[(START, ask)]))
-    await story.say("go")
-    [question] = story.questions
-    await story.respond(question.id, question.name, {"result": "Ann"})
-    told = words(translate(await story.stored()))
-    [made] = [line for line in told if line.startswith("call")]
+    conversation = AdkConversation(Workflow(name="flow", edges=[(START, ask)]))
+    await conversation.say("go")
+    [question] = conversation.questions
+    await conversation.respond(question.id, question.name, {"result": "Ann"})
+    emitted = words(translate(await conversation.stored()))
+    [made] = [line for line in emitted if line.startswith("call")]
     assert made.startswith('call name adk_request_input {"interruptId":"name"')
     assert made.endswith("} client")
-    assert told[-1] == 'answer name {"result":"Ann"}'
+    assert emitted[-1] == 'answer name {"result":"Ann"}'
 
 
-async def test_a_node_that_is_tried_again_has_not_failed() -> None:
+async def test_a_node_that_is_retried_has_not_failed() -> None:
     tries = []
 
     @node(retry_config=RetryConfig(max_attempts=3, initial_delay=0.0))
@@ -123,13 +123,15 @@ async def test_a_node_that_is_tried_again_has_not_failed() -> None:
             raise RuntimeError("not yet")
         return "done"
 
-    story = Story(Workflow(name="flow", edges=[(START, flaky)]))
-    await story.say("go")
-    assert [event.error_code for event in story.live if event.error_code] == ["RuntimeError"] * 2
-    assert await story.told() == []
+    conversation = AdkConversation(Workflow(name="flow", edges=[(START, flaky)]))
+    await conversation.say("go")
+    assert [event.error_code for event in conversation.live if event.error_code] == [
+        "RuntimeError"
+    ] * 2
+    assert await conversation.emitted() == []
 
 
-async def test_credentials_are_asked_for_without_the_secrets() -> None:
+async def test_a_credential_request_is_shown_without_secrets() -> None:
     flows = OAuthFlows(
         authorizationCode=OAuthFlowAuthorizationCode(
             authorizationUrl="https://id.example/auth",
@@ -149,10 +151,10 @@ async def test_credentials_are_asked_for_without_the_secrets() -> None:
         tool_context.request_credential(config)
         return {"status": "waiting"}
 
-    story = Story(agent([call("read_mail")], tools=[read_mail]))
-    await story.say("mail?")
-    told = await story.told()
-    signals = translate(story.live)
+    conversation = AdkConversation(agent([call("read_mail")], tools=[read_mail]))
+    await conversation.say("mail?")
+    emitted = await conversation.emitted()
+    signals = translate(conversation.live)
     asked = next(
         s.call for s in signals if isinstance(s, InputAvailable) and s.call.facts.kind == "client"
     )
@@ -161,4 +163,4 @@ async def test_credentials_are_asked_for_without_the_secrets() -> None:
     assert asked.args["authScheme"] == "oauth2"
     assert str(asked.args["authUri"]).startswith("https://id.example/auth?")
     assert "s3cret" not in str(signals)
-    assert not any(line.startswith("done") for line in told)
+    assert not any(line.startswith("done") for line in emitted)

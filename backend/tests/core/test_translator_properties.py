@@ -140,7 +140,7 @@ WILD_EVENTS = st.builds(
 
 
 @given(st.lists(WILD_EVENTS, max_size=12))
-def test_no_event_is_too_strange(events: list[Any]) -> None:
+def test_any_events_give_well_formed_signals(events: list[Any]) -> None:
     translator = Translator(Tools(), files_url="/f/")
     signals = [signal for each in events for signal in translator.feed(each)]
     translator.unfinished()
@@ -186,21 +186,21 @@ def well_formed(signals: Sequence[Signal]) -> None:
 def model_calls(draw: st.DrawFn, number: int) -> tuple[list[Any], Any]:
     """The fragments of one model call and its aggregate, which may reorder them."""
     event_id, branch = f"e{number}", draw(st.sampled_from(["x", "y", "z"]))
-    told = draw(
+    emitted = draw(
         st.lists(st.tuples(st.booleans(), st.text("ab ", min_size=1, max_size=3)), max_size=5)
     )
     made = draw(st.lists(st.sampled_from(["pay", "price"]), max_size=2))
     calls = [call(f"{event_id}-{at}", name, {"n": at}) for at, name in enumerate(made)]
     fragments = [
         event(id=event_id, branch=branch, partial=True, content=content(text(w, thought=t)))
-        for t, w in told
+        for t, w in emitted
     ]
     if draw(st.booleans()):
-        thoughts = "".join(w for t, w in told if t)
-        answer = "".join(w for t, w in told if not t)
+        thoughts = "".join(w for t, w in emitted if t)
+        answer = "".join(w for t, w in emitted if not t)
         parts = [text(thoughts, thought=True), *calls, text(answer)]
     else:
-        parts = [*(text(w, thought=t) for t, w in told), *calls]
+        parts = [*(text(w, thought=t) for t, w in emitted), *calls]
     whole = event(id=event_id, branch=branch, content=content(*parts))
     outcomes = [response(f"{event_id}-{at}", name, {"done": at}) for at, name in enumerate(made)]
     if not outcomes:
@@ -225,7 +225,7 @@ def runs(draw: st.DrawFn) -> list[Any]:
 
 
 @given(runs())
-def test_a_run_is_told_the_same_live_and_from_its_log(events: list[Any]) -> None:
+def test_a_run_has_the_same_signals_live_and_from_its_log(events: list[Any]) -> None:
     order = EmissionOrder()
     log = []
     for each in cast("list[Event]", events):

@@ -11,7 +11,7 @@ import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from tests.properties.playground import agent
+from tests.properties.example_agent import agent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Random scripts under random people: every promise holds, nothing is lost, nothing runs twice."""
+"""Random scripts and users: every invariant holds, nothing is lost, nothing runs twice."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.wire.encoding import to_json
 from sluicegate.wire.messages import is_tool_part, tool_name
-from tests.properties.person import DEEDS, Habits, Person
-from tests.properties.playground import EFFECTS, TOOLS
-from tests.properties.scripts import UNFINISHED, Ended, Script, scripts, upshot
-from tests.properties.world import prepared, profile
+from tests.properties.example_agent import EFFECTS, TOOLS
+from tests.properties.example_scripts import prepared, profile
+from tests.properties.random_scripts import UNFINISHED, Ended, Script, scripts, upshot
+from tests.properties.simulated_user import ACTIONS, Habits, SimulatedUser
 
 IDS = re.compile(r"(?:msg|turn|chat)-[0-9a-f]{12,}|adk-[0-9a-f-]{36}|(?<=error )[0-9a-f]{8}")
 MOMENTS = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+Z?")
@@ -28,42 +28,42 @@ def habits() -> st.SearchStrategy[Habits]:
         major=st.sampled_from([7, 7, 6]),
         other_major=st.sampled_from([7, 6]),
         rule=st.sampled_from(["stock", "stock or tool calls", "s2", "each"]),
-        verdicts=st.lists(st.booleans(), min_size=1, max_size=3).map(tuple),
+        decisions=st.lists(st.booleans(), min_size=1, max_size=3).map(tuple),
         backwards=st.booleans(),
-        deeds=st.lists(st.sampled_from(DEEDS), max_size=4).map(tuple),
+        actions=st.lists(st.sampled_from(ACTIONS), max_size=4).map(tuple),
         afterwards=st.sampled_from(["nothing", "nothing", "ask again", "regenerate"]),
     )
 
 
 @profile
 @given(said=scripts(), habits=habits(), style=st.sampled_from(["call", "call", "confirmation"]))
-async def test_any_conversation_keeps_every_promise(
+async def test_any_conversation_keeps_every_invariant(
     engines: dict[str, ChatEngine], said: Script, habits: Habits, style: str
 ) -> None:
-    person = Person(engines[style], habits, prepared(said))
-    await person.converse()
-    is_over = await check(said, person, style)
-    if habits.afterwards == "ask again" and person.closed != "text":
-        await person.ask_again(is_over=is_over)
-        await check(said, person, style)
-    elif habits.afterwards == "regenerate" and person.closed != "text":
-        await person.regenerate()
-        await check(said, person, style)
+    user = SimulatedUser(engines[style], habits, prepared(said))
+    await user.converse()
+    is_over = await check(said, user, style)
+    if habits.afterwards == "ask again" and user.closed != "text":
+        await user.ask_again(is_over=is_over)
+        await check(said, user, style)
+    elif habits.afterwards == "regenerate" and user.closed != "text":
+        await user.regenerate()
+        await check(said, user, style)
 
 
 @settings(profile, max_examples=max(5, profile.max_examples // 10))
 @given(said=scripts(), habits=habits(), style=st.sampled_from(["call", "confirmation"]))
-async def test_the_same_conversation_is_told_the_same_way_twice(
+async def test_the_same_conversation_gives_the_same_chunks_twice(
     engines: dict[str, ChatEngine], said: Script, habits: Habits, style: str
 ) -> None:
     """S2-R29: ids and moments aside."""
-    told = []
+    runs = []
     for _ in range(2):
-        person = Person(engines[style], habits, prepared(said))
-        await person.converse()
-        chunks = [to_json(chunk) for turn in person.tab.talk.turns for chunk in turn.chunks]
-        told.append(normalised("\n".join(chunks)))
-    assert told[0] == told[1]
+        user = SimulatedUser(engines[style], habits, prepared(said))
+        await user.converse()
+        chunks = [to_json(chunk) for turn in user.tab.talk.turns for chunk in turn.chunks]
+        runs.append(normalised("\n".join(chunks)))
+    assert runs[0] == runs[1]
 
 
 def normalised(text: str) -> str:
@@ -73,17 +73,17 @@ def normalised(text: str) -> str:
     return MOMENTS.sub("then", named)
 
 
-async def check(said: Script, person: Person, style: str) -> bool:
+async def check(said: Script, user: SimulatedUser, style: str) -> bool:
     """The stored answer is what the script comes to; whether that is all the model had to say."""
-    assert person.automatic <= len(person.cards) + 1
-    chat = await person.engine.get_chat(person.chat, user=person.tab.talk.user)
+    assert user.automatic <= len(user.cards) + 1
+    chat = await user.engine.get_chat(user.chat, user=user.tab.talk.user)
     assert chat["status"] == "ready"
     answers = [message for message in chat["messages"] if message["role"] == "assistant"]
-    assert len(answers) == 1 + (person.closed == "text")
+    assert len(answers) == 1 + (user.closed == "text")
     denied = "output-error" if style == "confirmation" else "output-denied"
-    expected = upshot(said, person.answers, closed=person.closed != "no", denied=denied)
+    expected = upshot(said, user.answers, closed=user.closed != "no", denied=denied)
     parts = answers[0]["parts"]
-    assert Counter(EFFECTS[person.chat]) == expected.effects
+    assert Counter(EFFECTS[user.chat]) == expected.effects
     assert words(parts, "text") == "".join(expected.texts)
     assert words(parts, "reasoning") == "".join(expected.thoughts)
     assert Counter(ends(parts)) == expected.calls

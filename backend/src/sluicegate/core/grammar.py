@@ -1,7 +1,7 @@
-"""Which chunk may follow which, for the tool calls of one message.
+"""The grammar of a response: which chunk may follow which.
 
-Rules: a call is announced once in a message, and its input is complete in the step that began it
-(T2, T9). Approvals and outcomes name an announced call; an outcome is final (T8).
+Rules for tool calls: a call is announced once in a message, and its input is complete in the step
+that began it (T2, T9). Approvals and outcomes name an announced call; an outcome is final (T8).
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ PartState: TypeAlias = Literal[
 """The state of a tool part, as the AI SDK names it; ``output-preliminary`` is not final yet."""
 
 _FINAL: Final = frozenset({"output-available", "output-error", "output-denied"})
-_ASKED: Final = frozenset({"approval-requested", "approval-responded"})
-_ASKABLE: Final = frozenset({"input-available", "approval-responded"})
+_REQUESTED: Final = frozenset({"approval-requested", "approval-responded"})
+_REQUESTABLE: Final = frozenset({"input-available", "approval-responded"})
 
 
 class CallGrammar:
@@ -68,14 +68,14 @@ class CallGrammar:
 
     def __init__(self, known: Mapping[str, str], reannounced: frozenset[str]) -> None:
         self._states: dict[str, str] = dict(known)
-        self._asked = {call for call, state in known.items() if state in _ASKED}
+        self._requested = {call for call, state in known.items() if state in _REQUESTED}
         self._approvals: dict[str, str] = {}
         self._last_step = set(known)
         self._dynamic: dict[str, bool] = {}
         self._reannounced = set(reannounced)
 
     def begin_step(self) -> None:
-        """Forget which calls stood in the last step; nothing is announced again from here on."""
+        """Forget the calls of the last step; from here on no call is announced again."""
         self._last_step.clear()
         self._reannounced.clear()
 
@@ -84,12 +84,12 @@ class CallGrammar:
         for call in self._last_step:
             self._states.pop(call, None)
             self._dynamic.pop(call, None)
-            self._asked.discard(call)
+            self._requested.discard(call)
         self._approvals = {a: c for a, c in self._approvals.items() if c in self._states}
         self._last_step.clear()
 
-    def takes_again(self, chunk: ToolInputAvailableChunk) -> bool:
-        """Whether this announces a gated client-side call that was approved, a second time."""
+    def reannounce(self, chunk: ToolInputAvailableChunk) -> bool:
+        """Accept the second announcement of an approved gated client-side call, if it is one."""
         call = chunk.tool_call_id
         if call not in self._reannounced:
             return False
@@ -129,16 +129,16 @@ class CallGrammar:
     def request(self, chunk: ToolApprovalRequestChunk) -> None:
         """``tool-approval-request``."""
         state = self._states.get(chunk.tool_call_id)
-        if state not in _ASKABLE:
+        if state not in _REQUESTABLE:
             refuse(chunk, f"asks about a call in state {state}", chunk.tool_call_id)
         if chunk.approval_id in self._approvals:
             refuse(chunk, "uses an approval id again", chunk.approval_id)
         self._approvals[chunk.approval_id] = chunk.tool_call_id
-        self._asked.add(chunk.tool_call_id)
+        self._requested.add(chunk.tool_call_id)
         self._states[chunk.tool_call_id] = "approval-requested"
 
     def response(self, chunk: ToolApprovalResponseChunk) -> None:
-        """``tool-approval-response``; the client knows only approvals of the same message."""
+        """``tool-approval-response``; the client has only approvals of the same message."""
         call = self._approvals.get(chunk.approval_id)
         if call is None or self._states.get(call) != "approval-requested":
             refuse(chunk, "answers no open approval", chunk.approval_id)
@@ -157,8 +157,8 @@ class CallGrammar:
         if state in _FINAL:
             refuse(chunk, "ends a call again", call)
         if isinstance(chunk, ToolOutputDeniedChunk):
-            if call not in self._asked:
-                refuse(chunk, "denies a call that nobody was asked about", call)
+            if call not in self._requested:
+                refuse(chunk, "denies a call without an approval request", call)
             self._states[call] = "output-denied"
         elif isinstance(chunk, ToolOutputErrorChunk):
             self._states[call] = "output-error"
@@ -166,7 +166,7 @@ class CallGrammar:
             self._states[call] = "output-preliminary" if chunk.preliminary else "output-available"
 
     def finish(self, chunk: BaseChunk, *, waits: bool) -> None:
-        """``finish``; ``waits``: a person or a browser is to go on (T5)."""
+        """``finish``; ``waits``: a person or a browser has to act first (T5)."""
         for call, state in self._states.items():
             if state == "input-streaming":
                 refuse(chunk, "leaves the input of a call open", call)
@@ -175,7 +175,7 @@ class CallGrammar:
 
 
 def refuse(chunk: BaseChunk, why: str, name: str | None = None) -> NoReturn:
-    """Raise the `ChunkOrderError` that says what is wrong with a chunk."""
+    """Raise a `ChunkOrderError` about a chunk."""
     kind = getattr(chunk, "type", type(chunk).__name__)
     raise ChunkOrderError(f"{kind} {why}" + ("" if name is None else f": {name}"))
 
@@ -184,7 +184,7 @@ _REASONS: Final = frozenset({"stop", "length", "content-filter", "tool-calls", "
 
 
 class Grammar:
-    """Judges the chunks of one response, in order.
+    """Checks the chunks of one response, in order.
 
     ``known`` are the calls of earlier turns of the same message with their `PartState`.
     ``reannounced`` are those among them that ``tool-input-available`` may name once more before
@@ -207,7 +207,7 @@ class Grammar:
         """Take the next chunk.
 
         Raises:
-            ChunkOrderError: it may not follow what came before.
+            ChunkOrderError: It may not follow the chunks before it.
         """
         rule = _RULES.get(type(chunk))
         if rule is None:
@@ -215,22 +215,22 @@ class Grammar:
         rule(self, chunk)
 
     def close(self) -> None:
-        """Say that nothing follows.
+        """End the response.
 
         Raises:
-            ChunkOrderError: the response has neither ``finish`` nor ``error``.
+            ChunkOrderError: The response has neither ``finish`` nor ``error``.
         """
         if self._phase != "ended":
             raise ChunkOrderError("the response ended without finish or error")
 
-    def _running(self, chunk: BaseChunk) -> None:
+    def _require_open(self, chunk: BaseChunk) -> None:
         if self._phase == "before":
             refuse(chunk, "comes before start")
         if self._phase == "ended":
             refuse(chunk, "comes after the end")
 
-    def _stepping(self, chunk: BaseChunk) -> None:
-        self._running(chunk)
+    def _require_step(self, chunk: BaseChunk) -> None:
+        self._require_open(chunk)
         if not self._in_step:
             refuse(chunk, "stands outside a step")
 
@@ -240,32 +240,32 @@ class Grammar:
         self._phase = "open"
 
     def _start_step(self, chunk: StartStepChunk) -> None:
-        self._running(chunk)
+        self._require_open(chunk)
         if self._in_step:
             refuse(chunk, "opens a step inside a step")
         self._in_step = True
         self._calls.begin_step()
 
     def _finish_step(self, chunk: FinishStepChunk) -> None:
-        self._stepping(chunk)
+        self._require_step(chunk)
         if self._texts or self._reasonings:
             refuse(chunk, "leaves a block open")
         self._in_step = False
 
     def _reset_step(self, chunk: ResetStepChunk) -> None:
-        self._stepping(chunk)
+        self._require_step(chunk)
         self._texts.clear()
         self._reasonings.clear()
         self._calls.reset_step()
 
     def _text_start(self, chunk: TextStartChunk) -> None:
-        self._stepping(chunk)
+        self._require_step(chunk)
         if chunk.id in self._texts:
             refuse(chunk, "opens a block that is open", chunk.id)
         self._texts.add(chunk.id)
 
     def _text_delta(self, chunk: TextDeltaChunk | TextEndChunk) -> None:
-        # Blocks are open only between start and the end, so this one check says it all.
+        # Blocks are open only between start and finish, so no other check is needed.
         if chunk.id not in self._texts:
             refuse(chunk, "names no open block", chunk.id)
 
@@ -274,7 +274,7 @@ class Grammar:
         self._texts.discard(chunk.id)
 
     def _reasoning_start(self, chunk: ReasoningStartChunk) -> None:
-        self._stepping(chunk)
+        self._require_step(chunk)
         if chunk.id in self._reasonings:
             refuse(chunk, "opens a block that is open", chunk.id)
         self._reasonings.add(chunk.id)
@@ -288,38 +288,38 @@ class Grammar:
         self._reasonings.discard(chunk.id)
 
     def _input_start(self, chunk: ToolInputStartChunk) -> None:
-        self._stepping(chunk)
+        self._require_step(chunk)
         self._calls.input_start(chunk)
 
     def _input_delta(self, chunk: ToolInputDeltaChunk) -> None:
-        self._stepping(chunk)
+        self._require_step(chunk)
         self._calls.input_delta(chunk)
 
     def _input_available(self, chunk: ToolInputAvailableChunk) -> None:
-        self._running(chunk)
-        if not self._calls.takes_again(chunk):
+        self._require_open(chunk)
+        if not self._calls.reannounce(chunk):
             self._input_error(chunk)
 
     def _input_error(self, chunk: ToolInputAvailableChunk | ToolInputErrorChunk) -> None:
-        self._stepping(chunk)
+        self._require_step(chunk)
         self._calls.input_end(chunk)
 
     def _request(self, chunk: ToolApprovalRequestChunk) -> None:
-        self._running(chunk)
+        self._require_open(chunk)
         self._calls.request(chunk)
 
     def _response(self, chunk: ToolApprovalResponseChunk) -> None:
-        self._running(chunk)
+        self._require_open(chunk)
         self._calls.response(chunk)
 
     def _output(
         self, chunk: ToolOutputAvailableChunk | ToolOutputErrorChunk | ToolOutputDeniedChunk
     ) -> None:
-        self._running(chunk)
+        self._require_open(chunk)
         self._calls.output(chunk)
 
     def _finish(self, chunk: FinishChunk) -> None:
-        self._running(chunk)
+        self._require_open(chunk)
         if self._in_step:
             refuse(chunk, "leaves a step open")
         if chunk.finish_reason not in _REASONS:
@@ -330,7 +330,7 @@ class Grammar:
         self._phase = "ended"
 
     def _error(self, chunk: ErrorChunk) -> None:
-        self._running(chunk)
+        self._require_open(chunk)
         self._phase = "ended"
         self._texts.clear()
         self._reasonings.clear()
@@ -358,13 +358,13 @@ _RULES: Final[Mapping[type[BaseChunk], Callable[[Grammar, Any], None]]] = {
     ToolOutputAvailableChunk: Grammar._output,
     ToolOutputErrorChunk: Grammar._output,
     ToolOutputDeniedChunk: Grammar._output,
-    AbortChunk: Grammar._running,
-    CustomChunk: Grammar._running,
-    DataChunk: Grammar._running,
-    FileChunk: Grammar._running,
-    MessageMetadataChunk: Grammar._running,
-    ReasoningFileChunk: Grammar._running,
-    SourceDocumentChunk: Grammar._running,
-    SourceUrlChunk: Grammar._running,
-    SteeringMessageChunk: Grammar._running,
+    AbortChunk: Grammar._require_open,
+    CustomChunk: Grammar._require_open,
+    DataChunk: Grammar._require_open,
+    FileChunk: Grammar._require_open,
+    MessageMetadataChunk: Grammar._require_open,
+    ReasoningFileChunk: Grammar._require_open,
+    SourceDocumentChunk: Grammar._require_open,
+    SourceUrlChunk: Grammar._require_open,
+    SteeringMessageChunk: Grammar._require_open,
 }

@@ -1,8 +1,8 @@
 """Streamed arguments of a call: JSON-path pieces in, the JSON text of the arguments out.
 
-Rule 1: the pieces of text, joined, are one JSON object that reads as the final arguments. Rule 2:
-JSON text only grows, so a piece for a value that is closed already is left to the end, where its
-top-level member is written again; of equal keys a JSON reader keeps the last.
+Rule 1: the joined deltas are one JSON object that parses to the final arguments. Rule 2: JSON text
+only grows, so a piece for a value that is already closed is deferred to the end, where its
+top-level member is written again; of duplicate keys a JSON parser keeps the last.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Path: TypeAlias = tuple[str | int, ...]
 
 MAX_INDEX: Final = 10_000
-"""ADK drops pieces of an array beyond this."""
+"""ADK drops pieces of arrays beyond this index."""
 
 _MAX_DEPTH: Final = 64
 _TOKEN: Final = re.compile(
@@ -37,14 +37,14 @@ _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 @dataclass(slots=True)
 class _Open:
-    """A container that is open in the text, and what of it was written."""
+    """A container that is open in the text, and its value as written so far."""
 
     value: dict[str, JsonValue] | list[JsonValue]
     token: str | int | None = None
-    """The child written last."""
+    """The child that was written last."""
 
     def takes(self, token: str | int) -> bool:
-        """Whether a child of that name can still be begun."""
+        """Whether a child of that name can still be added."""
         if isinstance(self.value, dict):
             return isinstance(token, str) and token not in self.value
         return isinstance(token, int) and len(self.value) <= token <= MAX_INDEX
@@ -70,12 +70,12 @@ class ArgumentsWriter:
 
     @property
     def value(self) -> JsonValue:
-        """The arguments as far as they were written."""
+        """The arguments written so far."""
         self._keep_string()
         return self._root
 
     def add_string(self, path: Path, piece: str) -> str:
-        """Append to the string at ``path``; return the text this adds."""
+        """Append to the string at ``path``; return the added text."""
         if path == self._string:
             self._pieces.append(piece)
             return _inner(piece)
@@ -89,7 +89,7 @@ class ArgumentsWriter:
         return f'{text}{begun}"{_inner(piece)}'
 
     def add_scalar(self, path: Path, value: JsonValue) -> str:
-        """Set a number, boolean or null; it is written once it cannot be replaced any more."""
+        """Set a number, boolean or null; it is written once it can no longer change."""
         text = ""
         if self._scalar is not None and self._scalar[0] != path:
             text = self._write_scalar()
@@ -97,7 +97,7 @@ class ArgumentsWriter:
         return text
 
     def finish(self, final: JsonValue) -> str:
-        """Return the rest of the text, so that all of it reads as ``final``."""
+        """Return the rest of the text, so that the whole parses to ``final``."""
         text = self._write_scalar()
         members = final if isinstance(final, dict) else {}
         if not self._open:
@@ -119,7 +119,7 @@ class ArgumentsWriter:
         return begun + _dumps(value)
 
     def _keep_string(self) -> str:
-        """Note the open string as far as it is written."""
+        """Store the open string as written so far."""
         if self._string is None:
             return ""
         written = "".join(self._pieces)
@@ -129,7 +129,7 @@ class ArgumentsWriter:
         return written
 
     def _begin(self, path: Path) -> str | None:
-        """Open the way to a new value; None if the text has gone past its place."""
+        """Open the containers of a new value; None if the text is already past its position."""
         if not path or not isinstance(path[0], str) or len(path) > _MAX_DEPTH:
             return None
         shared = 0
@@ -167,7 +167,7 @@ class ArgumentsWriter:
         return text
 
     def _enter(self, token: str | int) -> str:
-        """Write what stands before a child of the innermost container."""
+        """Write the separator and key before a child of the innermost container."""
         parent = self._open[-1]
         text = "," if parent.value else ""
         if isinstance(parent.value, dict):
@@ -180,7 +180,7 @@ class ArgumentsWriter:
         return text
 
     def _end_string(self, final: dict[str, JsonValue]) -> str:
-        """Write what is missing of the open string, then its quote."""
+        """Write the rest of the open string, then its quote."""
         if self._string is None:
             return ""
         written, wanted = self._keep_string(), _at(final, self._string)
@@ -191,7 +191,7 @@ class ArgumentsWriter:
         return _inner(rest) + self._quote()
 
     def _complete(self, final: dict[str, JsonValue]) -> str:
-        """Write what is missing of the innermost container, and close it."""
+        """Write the rest of the innermost container, and close it."""
         here = self._open[-1]
         path = tuple(cast("str | int", frame.token) for frame in self._open[:-1])
         wanted = _at(final, path)

@@ -1,4 +1,4 @@
-"""Several tabs of one person act at once, in any order: nothing runs twice, nothing gets stuck."""
+"""Several tabs of one user act at once, in any order: nothing runs twice, nothing gets stuck."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.talk import Talk, decide
-from tests.properties.playground import CLIENT, EFFECTS, GATED
-from tests.properties.promises import check_major, check_order
-from tests.properties.scripts import Script, scripts
-from tests.properties.tab import LONG, read
-from tests.properties.world import prepared, profile
+from tests.properties.client_tab import LONG, read
+from tests.properties.example_agent import CLIENT, EFFECTS, GATED
+from tests.properties.example_scripts import prepared, profile
+from tests.properties.invariants import check_major, check_order
+from tests.properties.random_scripts import Script, scripts
 
 Act = Literal["approve", "deny", "stop", "resume", "ask", "regenerate", "leave", "give"]
 ACTS: tuple[Act, ...] = (
@@ -39,29 +39,29 @@ names = itertools.count()
 
 
 @dataclass(frozen=True)
-class Doing:
+class TabAction:
     """What one tab does, after it has waited for a while."""
 
     act: Act
     after: int
 
 
-DOINGS = st.lists(
-    st.builds(Doing, st.sampled_from(ACTS), st.sampled_from([0, 0, 1, 5, 20, 60])),
+TAB_ACTIONS = st.lists(
+    st.builds(TabAction, st.sampled_from(ACTS), st.sampled_from([0, 0, 1, 5, 20, 60])),
     min_size=2,
     max_size=8,
 )
 
 
 @dataclass
-class Crowd:
+class Tabs:
     """The tabs of one chat; each looks at the stored chat before it acts."""
 
     talk: Talk
 
-    async def do(self, doing: Doing) -> None:
+    async def do(self, tab_action: TabAction) -> None:
         """Act once; a request that is refused is fine."""
-        for _ in range(doing.after):
+        for _ in range(tab_action.after):
             await asyncio.sleep(0)
         acts: dict[Act, Callable[[], Coroutine[Any, Any, None]]] = {
             "approve": lambda: self._answer(approved=True),
@@ -74,7 +74,7 @@ class Crowd:
             "give": self._give,
         }
         try:
-            await acts[doing.act]()
+            await acts[tab_action.act]()
         except RequestError:
             return
 
@@ -118,7 +118,7 @@ class Crowd:
         engine, user = self.talk.engine, self.talk.user
         reader = await engine.resume(self.talk.chat_id, user=user, client=self.talk.client)
         if reader is not None:
-            self._judge(await read(reader), None)
+            self._check(await read(reader), None)
 
     async def _leave(self) -> None:
         engine, user = self.talk.engine, self.talk.user
@@ -129,9 +129,9 @@ class Crowd:
 
     async def _post(self, body: dict[str, Any]) -> None:
         message = body["message"]
-        self._judge(await read(await self.talk.start(body)), message)
+        self._check(await read(await self.talk.start(body)), message)
 
-    def _judge(self, chunks: list[BaseChunk], before: UIMessage | None) -> None:
+    def _check(self, chunks: list[BaseChunk], before: UIMessage | None) -> None:
         answered = before if before is not None and before["role"] == "assistant" else None
         check_order(chunks, answered, CLIENT)
         check_major(chunks, self.talk.major)
@@ -143,22 +143,22 @@ class Crowd:
     said=scripts(),
     release=st.sampled_from(["deferred", "progressive"]),
     style=st.sampled_from(["call", "confirmation"]),
-    doings=DOINGS,
+    tab_actions=TAB_ACTIONS,
 )
-async def test_tabs_that_act_at_once_never_break_a_chat(
+async def test_tabs_that_act_concurrently_never_break_a_chat(
     engines: dict[str, ChatEngine],
     said: Script,
     release: Literal["deferred", "progressive"],
     style: str,
-    doings: list[Doing],
+    tab_actions: list[TabAction],
 ) -> None:
     engine, text = engines[style], prepared(said, may_hang=False)
     talk = Talk(engine, release)
-    crowd = Crowd(talk)
+    tabs = Tabs(talk)
     question: Any = {"id": "first", "role": "user", "parts": [{"type": "text", "text": text}]}
-    first = asyncio.create_task(crowd._post({"message": question}))
+    first = asyncio.create_task(tabs._post({"message": question}))
     await asyncio.sleep(0)
-    acting = [asyncio.create_task(crowd.do(doing)) for doing in doings]
+    acting = [asyncio.create_task(tabs.do(tab_action)) for tab_action in tab_actions]
     done, pending = await asyncio.wait([first, *acting], timeout=LONG)
     assert not pending
     for task in done:

@@ -1,4 +1,4 @@
-"""What every response keeps to, whatever was asked: T1 to T9 and D1 to D3."""
+"""Invariants of every response: T1 to T9 and D1 to D3."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sluicegate.wire.chunks import (
 )
 from sluicegate.wire.encoding import to_json
 from sluicegate.wire.messages import UIMessage, current_step, is_tool_part
-from tests.properties.playground import SECRET
+from tests.properties.example_agent import SECRET
 
 _RESULTS = ("tool-output-available", "tool-output-error", "tool-output-denied", "file")
 _BEFORE_RELEASE = ("start", "finish", "error", "message-metadata")
@@ -33,7 +33,7 @@ def kind(chunk: BaseChunk) -> str:
 
 
 def waits(chunks: Sequence[BaseChunk]) -> bool:
-    """Whether a response ends by waiting for a person or a browser."""
+    """Whether a response ends by waiting for a user or a browser."""
     last = chunks[-1]
     return isinstance(last, FinishChunk) and last.finish_reason == "tool-calls"
 
@@ -63,7 +63,7 @@ def check_order(
 
 
 def check_major(chunks: Sequence[BaseChunk], major: int) -> None:
-    """What a 6 client gets may pass to a 6 client; nothing tells an exception's words."""
+    """Chunks for a 6 client are valid for it; it never contains an exception's message."""
     for chunk in chunks:
         assert major == 7 or chunk_for_major(chunk, 6) == chunk
         assert SECRET not in to_json(chunk)

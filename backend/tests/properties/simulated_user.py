@@ -1,4 +1,4 @@
-"""A person at a client: answers cards in some order, and does what people do in between."""
+"""A user at a client: answers cards in some order, and reloads, stops or asks in between."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import AlreadyDecided, WouldForgetEffect
 from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
 from tests.engine.talk import decide
-from tests.properties.playground import CLIENT, EFFECTS, HANGING
-from tests.properties.rules import RULES
-from tests.properties.scripts import Answers
-from tests.properties.tab import Tab, same
+from tests.properties.client_tab import Tab, same
+from tests.properties.example_agent import CLIENT, EFFECTS, HANGING
+from tests.properties.random_scripts import Answers
+from tests.properties.send_rules import RULES
 
-Deed = Literal[
+Action = Literal[
     "answer", "again", "twice", "contradict", "reload", "stop", "text", "half, stop", "half, text"
 ]
-DEEDS: tuple[Deed, ...] = (
+ACTIONS: tuple[Action, ...] = (
     *("answer",) * 4,
     "again",
     "twice",
@@ -41,20 +41,20 @@ Afterwards = Literal["nothing", "ask again", "regenerate"]
 
 @dataclass(frozen=True)
 class Habits:
-    """How somebody uses a client."""
+    """How a user uses a client."""
 
     release: ReleasePolicy
     major: Literal[6, 7]
     other_major: Literal[6, 7]
     rule: str
-    verdicts: tuple[bool, ...]
+    decisions: tuple[bool, ...]
     backwards: bool
-    deeds: tuple[Deed, ...]
+    actions: tuple[Action, ...]
     afterwards: Afterwards = "nothing"
 
 
 @dataclass
-class Person:
+class SimulatedUser:
     """Has one conversation; every response is checked as it comes."""
 
     engine: ChatEngine
@@ -67,11 +67,11 @@ class Person:
     cards: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        wish = self.habits
-        self.tab = Tab(self.engine, wish.release, wish.major, wish.other_major)
+        habits = self.habits
+        self.tab = Tab(self.engine, habits.release, habits.major, habits.other_major)
         self.answers = Answers(defaultdict(list), {})
-        self._verdicts: Iterator[bool] = cycle(self.habits.verdicts)
-        self._deeds: Iterator[Deed] = iter(self.habits.deeds)
+        self._decisions: Iterator[bool] = cycle(self.habits.decisions)
+        self._actions: Iterator[Action] = iter(self.habits.actions)
         self._told: set[str] = set()
 
     @property
@@ -83,7 +83,7 @@ class Person:
         return self.tab.talk.chat_id
 
     async def converse(self) -> None:
-        """Ask, and go on until nothing waits or the person has turned away."""
+        """Ask, and go on until nothing waits or the user has turned away."""
         self.tab.talk.messages.append(_question("question", self.text))
         await self.tab.respond({"message": self.message})
         await self._go_on()
@@ -118,7 +118,7 @@ class Person:
         try:
             await self.tab.respond(body)
         except WouldForgetEffect:
-            # A call of ``maybe`` or ``asks`` that a person had allowed.
+            # A call of ``maybe`` or ``asks`` that a user had allowed.
             EFFECTS[self.chat] = effects
             self.tab.talk.messages.append(answer)
             return
@@ -129,18 +129,18 @@ class Person:
 
     async def _go_on(self) -> None:
         while self._open() and self.closed == "no":
-            await self._do(next(self._deeds, "answer"))
+            await self._do(next(self._actions, "answer"))
 
-    async def _do(self, deed: Deed) -> None:
-        match deed:
+    async def _do(self, action: Action) -> None:
+        match action:
             case "stop":
-                await self._turn_away()
+                await self._interrupt()
             case "text":
-                await self._turn_away(by_text=True)
+                await self._interrupt(by_text=True)
             case "half, stop" | "half, text":
                 await self._answer(self._open()[:1])
                 if self._open():
-                    await self._turn_away(by_text=deed.endswith("text"))
+                    await self._interrupt(by_text=action.endswith("text"))
             case "contradict":
                 await self._answer(self._open())
                 await self._contradict()
@@ -150,7 +150,7 @@ class Person:
                 self.tab.talk.messages[-1] = stored
                 await self._answer(self._open())
             case "again" | "twice" | "answer":
-                await self._answer(self._open(), then=deed)
+                await self._answer(self._open(), then=action)
 
     def _open(self) -> list[Part]:
         parts = [part for part in self.message["parts"] if is_tool_part(part)]
@@ -166,7 +166,7 @@ class Person:
         is_approved = part["state"] == "approval-responded" and approval.get("approved") is True
         return part["state"] == "input-available" or (is_approved and approval["id"] in self._told)
 
-    async def _answer(self, parts: list[Part], then: Deed = "answer") -> None:
+    async def _answer(self, parts: list[Part], then: Action = "answer") -> None:
         """Act on cards and calls one by one; send when the client's rule says so, or at the end."""
         names = [part["toolCallId"] for part in parts]
         unsent = False
@@ -176,7 +176,7 @@ class Person:
                 continue
             self.cards.add(f"{name} {part['state']}")
             if part["state"] == "approval-requested":
-                decide(part, approved=next(self._verdicts), reason="for a reason")
+                decide(part, approved=next(self._decisions), reason="for a reason")
             else:
                 self._give_output(part)
             unsent = not (self.habits.rule == "each" or self._wants())
@@ -198,7 +198,7 @@ class Person:
         else:
             part["state"], part["output"] = "output-available", output
 
-    async def _send(self, then: Deed = "answer", *, automatic: bool = False) -> None:
+    async def _send(self, then: Action = "answer", *, automatic: bool = False) -> None:
         before = deepcopy(self.message)
         self.automatic += automatic
         self._note_decisions()
@@ -225,15 +225,17 @@ class Person:
         if not decided:
             return
         stored = await self.tab.talk.history()
-        lie = deepcopy(self.message)
-        part = next(p for p in lie["parts"] if p.get("toolCallId") == decided[0]["toolCallId"])
+        contradiction = deepcopy(self.message)
+        part = next(
+            p for p in contradiction["parts"] if p.get("toolCallId") == decided[0]["toolCallId"]
+        )
         part["state"] = "approval-responded"
         part["approval"]["approved"] = not part["approval"]["approved"]
         with pytest.raises(AlreadyDecided):
-            await self.tab.talk.start({"message": lie, "messageId": lie["id"]})
+            await self.tab.talk.start({"message": contradiction, "messageId": contradiction["id"]})
         assert await self.tab.talk.history() == stored
 
-    async def _turn_away(self, *, by_text: bool = False) -> None:
+    async def _interrupt(self, *, by_text: bool = False) -> None:
         if not by_text:
             self.closed = "stop"
             await self.engine.stop(self.chat, user=self.tab.talk.user)

@@ -1,4 +1,4 @@
-"""The send-automatically rules of the AI SDK's clients, and S2's, said again in Python."""
+"""The send-automatically rules of the AI SDK's clients, and S2's; the Python versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One browser tab: it posts, reads, and judges every response it gets."""
+"""One browser tab: it posts, reads, and checks every response."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sluicegate.wire.chunks import BaseChunk, ErrorChunk
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.talk import Talk, Turn
-from tests.properties.playground import CLIENT, HANGING
-from tests.properties.promises import (
+from tests.properties.example_agent import CLIENT, HANGING
+from tests.properties.invariants import (
     check_held,
     check_last_step,
     check_major,
@@ -23,7 +23,7 @@ from tests.properties.promises import (
     check_progress,
     waits,
 )
-from tests.properties.rules import RULES
+from tests.properties.send_rules import RULES
 
 LONG = 20.0
 """Seconds after which a run counts as one that does not end."""
@@ -85,7 +85,7 @@ class Tab:
     ) -> None:
         """What any response keeps to.
 
-        A 6 client that is told a message anew hears of no decided approval, but of its denial.
+        A 6 client that reads a message anew gets no decided approval, but its denial.
         """
         check_order(chunks, before, CLIENT, is_told_of_questions=self.major == 7 or not is_repeat)
         check_major(chunks, self.major)

@@ -91,17 +91,17 @@ async def draw(n: int, tool_context: ToolContext) -> dict[str, Any]:
 
 
 async def pay(n: int, tool_context: ToolContext) -> dict[str, int]:
-    """Run once a person says yes."""
+    """Run once a user says yes."""
     return _effect("pay", n, tool_context)
 
 
 def pay_slowly(n: int, tool_context: ToolContext) -> dict[str, int]:
-    """Run in a thread once a person says yes."""
+    """Run in a thread once a user says yes."""
     return _effect("pay_slowly", n, tool_context)
 
 
 async def breaks(n: int, tool_context: ToolContext) -> None:
-    """Raise once a person says yes."""
+    """Raise once a user says yes."""
     _effect("breaks", n, tool_context)
     raise RuntimeError(SECRET)
 

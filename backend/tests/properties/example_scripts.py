@@ -1,4 +1,4 @@
-"""How many examples there are, and what the model says in them."""
+"""The number of examples, and their model scripts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
-from tests.properties.playground import HANGING, script
-from tests.properties.scripts import Script
+from tests.properties.example_agent import HANGING, script
+from tests.properties.random_scripts import Script
 
 SOAK = os.environ.get("SLUICEGATE_SOAK")
 """A number of examples, drawn anew in each run; without it a run is quick and repeats the last."""

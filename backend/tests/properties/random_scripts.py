@@ -1,4 +1,4 @@
-"""Random scripts of a model, and what each of them comes to under a person's answers."""
+"""Random scripts of a model, and the expected result of each under a user's answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
-from tests.properties.playground import BIG, CLIENT, FREE, GATED, PIXEL, TOOLS
+from tests.properties.example_agent import BIG, CLIENT, FREE, GATED, PIXEL, TOOLS
 
 Kind = Literal["text", "thought", "call", "image", "source", "code"]
 Ending = Literal["whole", "cut", "error", "hang"]
@@ -163,7 +163,7 @@ def _with_number(part: Said, count: int, earlier: Sequence[Said]) -> Said:
 
 @dataclass
 class Answers:
-    """What a person said, by tool and number, in the order of the questions."""
+    """What a user said, by tool and number, in the order of the questions."""
 
     said: defaultdict[tuple[str, int], list[bool]]
     outputs: dict[tuple[str, int], Any]
@@ -197,8 +197,8 @@ class Upshot:
 def upshot(script: Script, answers: Answers, *, closed: bool, denied: str) -> Upshot:
     """Play a script by hand.
 
-    ``closed``: the person left while something was open, so what was open did not run. ``denied``
-    is the state of the part of a call that the person denied.
+    ``closed``: the user left while something was open, so what was open did not run. ``denied``
+    is the state of the part of a call that the user denied.
     """
     found = Upshot(denied, [], [], Counter(), Counter(), 0, 0)
     said = {call: deque(yes) for call, yes in answers.said.items()}
@@ -206,17 +206,17 @@ def upshot(script: Script, answers: Answers, *, closed: bool, denied: str) -> Up
     for response in script:
         _say(found, response)
         if response.ending in ("error", "hang"):
-            # A call is told as soon as its arguments stream, else only once it is whole.
+            # A call is emitted as soon as its arguments stream, else only once it is complete.
             cut = [part for part in response.calls if part.stream]
             found.is_over = False
             found.calls.update(Ended(part.tool, UNFINISHED, "output-error") for part in cut)
             return found
         if not response.calls and not response.ends_in_code:
             return found
-        verdicts = [(part, _verdict(part, said, refused)) for part in response.calls]
-        stays = closed and any(_is_open(part, yes, answers) for part, yes in verdicts)
-        refused.update(part.call for part, yes in verdicts if part.asks and yes is False)
-        for part, yes in verdicts:
+        decisions = [(part, _verdict(part, said, refused)) for part in response.calls]
+        stays = closed and any(_is_open(part, yes, answers) for part, yes in decisions)
+        refused.update(part.call for part, yes in decisions if part.asks and yes is False)
+        for part, yes in decisions:
             _end(found, part, yes, answers, is_closed=stays)
         if stays:
             found.is_over = False
