@@ -46,7 +46,7 @@ def script(text: str, responses: list[dict[str, Any]]) -> None:
 class Player(ScriptedModel):
     """Looks its script up in `SCRIPTS`."""
 
-    def _choose(self, position: Position) -> ScriptedResponse:
+    def choose_response(self, position: Position) -> ScriptedResponse:
         responses = SCRIPTS[position.text]
         if position.answered < len(responses):
             return responses[position.answered]

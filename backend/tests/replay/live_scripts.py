@@ -13,7 +13,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from sluicegate.replay import ScriptedModel
-from tests.replay.talking import silence, told
+from tests.replay.live_runs import silence, told
 
 TEXT = RunConfig(response_modalities=[types.Modality.TEXT])
 PAUSE = silence(0.5)

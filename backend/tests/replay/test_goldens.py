@@ -29,7 +29,7 @@ from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.encoding import encode_chunk, to_json
 from sluicegate.wire.requests import RequestLimits, parse_chat_request
 from tests.agents.conformance_agent import NAME, root_agent
-from tests.replay.taping import Taped, taping
+from tests.replay.recorded_engine import Taped, taping
 
 FOLDER = Path(__file__).parents[3] / "e2e" / "goldens"
 GOLDENS = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.jsonl"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from google.genai import types
 
+from tests.replay.live_runs import talk, told
 from tests.replay.live_scripts import (
     BEGUN,
     GEMINI_3,
@@ -20,7 +21,6 @@ from tests.replay.live_scripts import (
     sentences,
     text,
 )
-from tests.replay.talking import talk, told
 
 TOOL_STORY = {"One.", "call price", "result price", "complete", "Both."}
 
@@ -42,7 +42,7 @@ async def test_the_result_of_a_tool_is_answered_by_the_next_response(name: str) 
     assert kept == [*one, *turn_ends, *again, *turn_ends, "Both."]
 
 
-async def test_a_tool_in_the_background_leaves_the_conversation_free() -> None:
+async def test_the_conversation_continues_while_a_background_tool_runs() -> None:
     counter = Counter()
     model = script(
         scenario("fetch", [call("fetch", item="a")], [text("Fetched.")]),
@@ -57,7 +57,7 @@ async def test_a_tool_in_the_background_leaves_the_conversation_free() -> None:
         assert sentences(await chat.turn()) == ["Fetched."]
 
 
-async def test_all_calls_of_a_response_have_their_results_before_the_next_is_played() -> None:
+async def test_the_next_response_is_played_after_all_results() -> None:
     counter = Counter()
     steps = ([call("fetch", item="a"), call("fetch", item="b")], [text("Both.")])
     async with talk(agent(script(scenario("", *steps)), counter.tool()), TEXT) as chat:
@@ -71,7 +71,7 @@ async def test_all_calls_of_a_response_have_their_results_before_the_next_is_pla
         assert sentences(chat.events) == ["Both."]
 
 
-async def test_a_silent_result_is_taken_without_a_word() -> None:
+async def test_a_silent_result_is_not_answered() -> None:
     counter = Counter()
     model = script(
         scenario("fetch", [call("fetch", item="a")], [text("Fetched.")]),
@@ -106,7 +106,7 @@ async def test_a_result_waits_for_silence_or_interrupts_as_it_is_scheduled(sched
         assert sentences(await chat.turn()) == ["Fetched."]
 
 
-async def test_a_result_of_a_call_that_was_never_made_is_wondered_at() -> None:
+async def test_a_result_of_an_unknown_call_is_reported() -> None:
     async with talk(agent(script(scenario("", [text("Hi.")]))), TEXT) as chat:
         response = types.FunctionResponse(id="x", name="pay", response={})
         content = types.Content(role="user", parts=[types.Part(function_response=response)])

@@ -20,7 +20,7 @@ def recording(*entries: Entry) -> Recording:
 SEND = {"type": "send", "id": "plain", "message": {"id": "hi", "role": "user"}}
 
 
-def test_ids_of_chance_are_named_in_the_order_they_come() -> None:
+def test_generated_ids_are_named_in_order_of_appearance() -> None:
     body = {
         "toolCallId": f"adk-{TWO}",
         "approvalId": f"adk-{ONE}",
@@ -43,14 +43,14 @@ def test_ids_of_chance_are_named_in_the_order_they_come() -> None:
     }
 
 
-def test_what_the_client_named_is_renamed_only_where_it_is_a_name() -> None:
+def test_ids_of_the_client_are_renamed_only_where_they_are_ids() -> None:
     names = Names(recording(entry(1, "request", SEND)))
     told = {"id": "plain", "messageId": "hi", "text": "hi, a plain text", "plain": "hi"}
     assert names.of(told) == {**told, "id": "chat", "messageId": "user-1"}
     assert names.of({"url": "/api/chats/plain/files/a"}) == {"url": "/api/chats/chat/files/a"}
 
 
-def test_moments_and_deadlines_are_the_same_everywhere() -> None:
+def test_timestamps_and_deadlines_are_constant() -> None:
     told = {"timestamp": 5.5, "deadline": 6.5, "createdAt": "2026-05-06T07:08:09.123Z", "size": 5.5}
     assert Names(recording()).of(told) == {
         "timestamp": MOMENT,
@@ -63,7 +63,7 @@ def test_moments_and_deadlines_are_the_same_everywhere() -> None:
     }
 
 
-def test_within_a_turn_the_speed_of_the_reader_makes_no_difference() -> None:
+def test_the_order_within_a_turn_does_not_depend_on_the_reader() -> None:
     event, chunk = {"id": ONE}, {"type": "start-step"}
     one = recording(entry(1, "request", SEND), entry(2, "chunk", chunk), entry(3, "event", event))
     other = recording(entry(1, "request", SEND), entry(2, "event", event), entry(3, "chunk", chunk))
@@ -72,7 +72,7 @@ def test_within_a_turn_the_speed_of_the_reader_makes_no_difference() -> None:
     assert {each.delta_ms for each in normalized(one).entries} == {0}
 
 
-def test_names_lead_back_to_the_ids() -> None:
+def test_names_can_be_resolved_to_ids() -> None:
     kept = recording(entry(1, "request", SEND), entry(2, "event", {"id": f"adk-{ONE}"}))
     names = Names(kept)
     normalized(kept, names)

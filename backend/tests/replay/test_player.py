@@ -15,7 +15,7 @@ from sluicegate.replay.player import RecordedEngine
 from sluicegate.replay.recording import Recording
 from sluicegate.wire.encoding import to_json
 from tests.engine.talk import Talk, Turn, decide
-from tests.replay.taping import taping
+from tests.replay.recorded_engine import taping
 
 
 async def recorded(folder: Path, *, redact: tuple[str, ...] = (), **more: Any) -> Recording:

@@ -16,8 +16,8 @@ from sluicegate.replay import FileRecorder, ScriptedModel, load_recording
 from sluicegate.replay.normalized import normalized
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk
-from tests.replay.talking import silence, talk, told, tone
-from tests.replay.taping import taping
+from tests.replay.live_runs import silence, talk, told, tone
+from tests.replay.recorded_engine import taping
 
 
 async def yes(talk: Talk) -> object:
@@ -66,9 +66,7 @@ async def played(folder: Path, steps: Steps, model: ScriptedModel | None = None)
 
 
 @pytest.mark.parametrize("chat", CHATS)
-async def test_the_same_answers_make_the_same_recording_to_the_byte(
-    chat: str, tmp_path: Path
-) -> None:
+async def test_the_same_decisions_produce_the_same_recording(chat: str, tmp_path: Path) -> None:
     first = await played(tmp_path / "first", CHATS[chat])
     model = ScriptedModel.from_recording(first)
     second = await played(tmp_path / "second", CHATS[chat], model)
@@ -123,7 +121,7 @@ async def spoken(model: ScriptedModel, recorder: FileRecorder) -> list[str]:
     return [word for word in told(chat.events) if not word.endswith("…")]
 
 
-async def test_what_was_said_live_is_said_live_again(tmp_path: Path) -> None:
+async def test_a_live_recording_is_repeated_live(tmp_path: Path) -> None:
     recorder = FileRecorder(tmp_path)
     first = await spoken(ScriptedModel.from_data(LIVE), recorder)
     model = ScriptedModel.from_recording(recorder.path(ChatKey("talks", "user", "chat")))
@@ -135,7 +133,7 @@ async def test_what_was_said_live_is_said_live_again(tmp_path: Path) -> None:
     ]
 
 
-async def test_another_message_finds_nothing_recorded(tmp_path: Path) -> None:
+async def test_another_message_has_no_recorded_response(tmp_path: Path) -> None:
     model = ScriptedModel.from_recording(await played(tmp_path / "first", [says("story:plain")]))
     async with taping(tmp_path, LlmAgent(name="conformance", model=model)) as taped:
         talk = taped.talk()
@@ -147,7 +145,7 @@ async def test_another_message_finds_nothing_recorded(tmp_path: Path) -> None:
     assert words[1] != unknown
 
 
-async def test_a_recording_without_a_model_is_refused(tmp_path: Path) -> None:
+async def test_a_recording_without_a_model_response_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "empty.jsonl"
     file.write_text(
         '{"format":"sluicegate-recording","version":1,"created":"","redaction":[],'

@@ -24,7 +24,7 @@ REFUSAL = '{"type":"error","errorText":"No.","code":"unknown"}'
 WHOLE = HEADER + entry(1) + entry(2, "chunk", body=CHUNK) + entry(3, "frame", 2, REFUSAL)
 
 
-def test_what_was_read_is_written_again_to_the_letter(tmp_path: Path) -> None:
+def test_a_recording_is_written_as_it_was_read(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text(WHOLE)
     assert load_recording(file).text() == WHOLE
@@ -42,7 +42,7 @@ def test_a_turn_is_a_request_with_its_response() -> None:
     assert second.refusal == {"type": "error", "errorText": "No.", "code": "unknown"}
 
 
-def test_a_last_line_that_was_cut_is_left_out() -> None:
+def test_an_incomplete_last_line_is_ignored() -> None:
     assert len(parse_recording(WHOLE + entry(4)[:-20]).entries) == 3
     assert len(parse_recording(WHOLE + "{}").entries) == 3
 
@@ -74,13 +74,13 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("text", FAULTS)
-def test_a_fault_is_one_sentence_with_its_line(text: str) -> None:
+def test_an_error_is_one_sentence_with_the_line(text: str) -> None:
     with pytest.raises(RecordingError) as caught:
         parse_recording(text, name="a.jsonl")
     assert str(caught.value) == FAULTS[text]
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r"none\.jsonl cannot be read: no such file"):
         load_recording(tmp_path / "none.jsonl")
     (tmp_path / "latin").write_bytes(b"\xe9\n")

@@ -14,7 +14,7 @@ from sluicegate.errors import AlreadyDecided
 from sluicegate.replay import ScriptedModel
 from sluicegate.wire.encoding import to_json
 from tests.engine.talk import Talk, decide
-from tests.replay.taping import taping
+from tests.replay.recorded_engine import taping
 
 
 async def test_a_conversation_is_recorded_turn_by_turn(tmp_path: Path) -> None:

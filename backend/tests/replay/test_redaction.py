@@ -34,7 +34,7 @@ HELD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("where", HELD)
-def test_a_named_field_is_taken_out_wherever_it_stands(where: str) -> None:
+def test_a_named_field_is_redacted_at_any_depth(where: str) -> None:
     body = HELD[where]
     found = Redaction(["iban"]).of(body)
     assert SECRET not in json.dumps(found)
@@ -42,19 +42,19 @@ def test_a_named_field_is_taken_out_wherever_it_stands(where: str) -> None:
     assert Redaction(["iban"]).of_text(compact(body)) == compact(found)
 
 
-def test_everything_else_stays_as_it_was() -> None:
+def test_other_fields_are_unchanged() -> None:
     body = {"type": "tool-pay", "input": {"iban": SECRET, "amount": 5, "to": ["ann", None]}}
     expected = {"type": "tool-pay", "input": {"iban": REDACTED, "amount": 5, "to": ["ann", None]}}
     assert Redaction(["iban", "of nothing"]).of(body) == expected
 
 
-def test_the_protocols_words_can_be_redacted_only_below_it() -> None:
+def test_keys_of_the_protocol_are_redacted_only_in_user_data() -> None:
     body = {"id": "c1", "type": "x", "input": {"id": SECRET, "type": SECRET}, "toolCallId": "t"}
     found = Redaction(["id", "type", "toolCallId"]).of(body)
     assert found == {**body, "input": {"id": REDACTED, "type": REDACTED}}
 
 
-def test_the_name_text_means_all_words() -> None:
+def test_the_name_text_redacts_all_text_of_messages() -> None:
     message = {"parts": [{"type": "text", "text": SECRET}]}
     redaction = Redaction(["text"])
     assert redaction.of(message) == {"parts": [{"type": "text", "text": REDACTED}]}
@@ -73,7 +73,7 @@ def test_credentials_are_never_recorded(name: str) -> None:
     assert Redaction().of_text(compact(body)) == compact(expected)
 
 
-def test_without_names_pieces_of_arguments_stay() -> None:
+def test_without_names_argument_deltas_are_kept() -> None:
     text = '{"type":"tool-input-delta","inputTextDelta":"{\\"amount\\":"}'
     assert Redaction().of_text(text) is text
 

@@ -99,7 +99,7 @@ async def test_without_streaming_the_same_conversation_has_no_partial_events() -
 
 
 @pytest.mark.parametrize("yes", [True, False])
-async def test_a_gated_call_waits_and_the_script_goes_on_after_the_answer(yes: bool) -> None:
+async def test_a_gated_call_waits_and_the_script_continues_after_the_decision(yes: bool) -> None:
     till = Till()
     chat = Conversation(agent(script(scenario([pay(5)], [text("Done.")])), till))
     await chat.say("pay")
@@ -111,7 +111,7 @@ async def test_a_gated_call_waits_and_the_script_goes_on_after_the_answer(yes: b
     assert chat.text == "Done."
 
 
-async def test_two_gated_calls_in_sequence_are_asked_one_after_the_other() -> None:
+async def test_two_gated_calls_in_sequence_request_approval_in_sequence() -> None:
     till = Till()
     steps = ([text("First. "), pay(1)], [text("Second. "), pay(2)], [text("Both.")])
     chat = Conversation(agent(script(scenario(*steps)), till))
@@ -135,7 +135,7 @@ async def test_parallel_calls_are_one_step_of_the_script() -> None:
     assert (till.paid, chat.text) == ([2], "Done.")
 
 
-async def test_a_second_message_begins_its_own_count() -> None:
+async def test_each_message_has_its_own_count_of_responses() -> None:
     model = script(
         scenario([price("tea")], [text("Three.")], match="tea"),
         scenario([text("Bye.")], match="bye"),
@@ -148,7 +148,7 @@ async def test_a_second_message_begins_its_own_count() -> None:
     assert answers == ["Three.", "Bye.", "Three."]
 
 
-async def test_streamed_arguments_reach_the_tool_whole() -> None:
+async def test_streamed_arguments_reach_the_tool_complete() -> None:
     till = Till()
     streamed = {"call": {"name": "price", "args": {"item": "green tea"}, "stream": True}}
     chat = Conversation(agent(script(scenario([streamed], [text("Nine.")])), till))
@@ -156,7 +156,7 @@ async def test_streamed_arguments_reach_the_tool_whole() -> None:
     assert (till.asked_for, chat.text) == (["green tea"], "Nine.")
 
 
-async def test_a_restart_between_question_and_answer_changes_nothing(tmp_path: Path) -> None:
+async def test_a_restart_between_request_and_decision_changes_nothing(tmp_path: Path) -> None:
     url = f"sqlite+aiosqlite:///{tmp_path / 'chats.db'}"
     steps = ([text("First. "), pay(1)], [text("Second. "), pay(2)], [text("Both.")])
     waiting: list[str] = []
@@ -175,7 +175,7 @@ async def test_a_restart_between_question_and_answer_changes_nothing(tmp_path: P
     assert paid == [1, 2]
 
 
-async def test_a_failing_model_fails_as_a_provider_does_and_leaves_no_content() -> None:
+async def test_a_scripted_error_is_raised_and_no_content_is_stored() -> None:
     failing = {"parts": [text("Well")], "error": {"code": 503, "message": "No room."}}
     model = ScriptedModel.from_data({"scenarios": [{"match": "", "responses": [failing]}]})
     chat = Conversation(agent(model, Till()))
@@ -199,7 +199,7 @@ def boss_and_child(model: ScriptedModel, till: Till, **more: object) -> LlmAgent
     return LlmAgent(name="boss", model=model, sub_agents=[child])
 
 
-async def test_after_a_transfer_the_child_answers_the_users_own_text() -> None:
+async def test_after_a_transfer_the_sub_agent_answers_the_users_text() -> None:
     till = Till()
     transfer = call("transfer_to_agent", agent_name="child")
     model = script(
@@ -216,7 +216,7 @@ async def test_after_a_transfer_the_child_answers_the_users_own_text() -> None:
     assert chat.text == "Bye."
 
 
-async def test_a_delegated_agent_reads_its_task_and_after_an_approval_the_users_text() -> None:
+async def test_a_delegated_agent_answers_its_task_and_after_an_approval_the_users_text() -> None:
     """ADK: its prompt loses the task when it resumes, so one ``match`` has to fit both."""
     till = Till()
     delegate = call("child", request="settle the bill")
@@ -233,7 +233,7 @@ async def test_a_delegated_agent_reads_its_task_and_after_an_approval_the_users_
 
 
 @pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated:DeprecationWarning")
-async def test_an_agent_used_as_a_tool_is_scripted_by_its_own_name() -> None:
+async def test_an_agent_used_as_a_tool_has_scenarios_of_its_own_name() -> None:
     till = Till()
     ask = call("child", request="tea")
     model = script(
@@ -248,7 +248,7 @@ async def test_an_agent_used_as_a_tool_is_scripted_by_its_own_name() -> None:
 
 
 @pytest.mark.parametrize("kind", [SequentialAgent, ParallelAgent])
-async def test_agents_in_sequence_and_side_by_side_keep_their_own_count(
+async def test_sequential_and_parallel_agents_have_their_own_counts(
     kind: type[SequentialAgent] | type[ParallelAgent],
 ) -> None:
     till = Till()
@@ -266,7 +266,7 @@ async def test_agents_in_sequence_and_side_by_side_keep_their_own_count(
     }
 
 
-async def test_a_workflow_node_reads_what_the_node_before_it_gave() -> None:
+async def test_a_workflow_node_answers_the_output_of_the_previous_node() -> None:
     model = script(
         scenario([text("tea, please")], agent="guest", match="^order$"),
         scenario([text("Coming.")], agent="waiter", match="^tea, please$"),
@@ -277,7 +277,7 @@ async def test_a_workflow_node_reads_what_the_node_before_it_gave() -> None:
     assert chat.text == "tea, pleaseComing."
 
 
-async def test_what_a_script_lacks_is_said_in_the_conversation() -> None:
+async def test_missing_scenarios_and_responses_are_reported_in_the_conversation() -> None:
     chat = Conversation(agent(script(scenario([price("tea")], match="tea")), Till()))
     answers: Mapping[str, str] = {
         "milk": "The script has no scenario in which helper answers this message.",

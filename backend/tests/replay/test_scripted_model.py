@@ -6,7 +6,7 @@ import pytest
 from google.genai import errors, types
 
 from sluicegate.replay import ScriptedModel
-from tests.replay.playing import played, request, scripted, words
+from tests.replay.single_responses import played, request, scripted, words
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from tests.replay.playing import played, request, scripted, words
         (599, errors.ServerError, "UNKNOWN"),
     ],
 )
-async def test_an_error_is_the_providers_own_and_comes_after_the_parts(
+async def test_an_error_is_the_providers_and_follows_the_parts(
     code: int, kind: type[errors.APIError], status: str
 ) -> None:
     model = scripted({"parts": [{"text": "On"}], "error": {"code": code, "message": "No room."}})
@@ -31,7 +31,7 @@ async def test_an_error_is_the_providers_own_and_comes_after_the_parts(
     assert (error.code, error.status, error.message) == (code, status, "No room.")
 
 
-async def test_a_hanging_answer_shows_its_parts_and_can_be_cancelled() -> None:
+async def test_a_hanging_response_sends_its_parts_and_can_be_cancelled() -> None:
     model = scripted({"parts": [{"text": "On"}], "hang": True})
     shown = asyncio.Event()
 
@@ -47,7 +47,7 @@ async def test_a_hanging_answer_shows_its_parts_and_can_be_cancelled() -> None:
         await task
 
 
-async def test_waiting_comes_before_the_first_delta_and_between_deltas() -> None:
+async def test_the_delays_precede_the_first_and_each_further_delta() -> None:
     log: list[str | float] = []
 
     async def sleep(seconds: float) -> None:
@@ -62,7 +62,7 @@ async def test_waiting_comes_before_the_first_delta_and_between_deltas() -> None
     assert log == [0.5, "a", 0.02, "b", 0.02, "c", "abc"]
 
 
-async def test_without_streaming_there_are_no_deltas_to_wait_between() -> None:
+async def test_without_streaming_there_is_no_delay_between_deltas() -> None:
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -73,7 +73,7 @@ async def test_without_streaming_there_are_no_deltas_to_wait_between() -> None:
     assert waited == [0.5]
 
 
-async def test_without_a_delay_others_still_get_their_turn_between_deltas() -> None:
+async def test_without_a_delay_other_tasks_run_between_deltas() -> None:
     log: list[str] = []
 
     async def other() -> None:
@@ -89,20 +89,20 @@ async def test_without_a_delay_others_still_get_their_turn_between_deltas() -> N
     assert log == ["a", "other", "b", "other", "c", "abc", "other"]
 
 
-async def test_a_long_answer_is_made_while_it_is_spoken() -> None:
+async def test_a_long_response_is_generated_while_it_is_sent() -> None:
     model = scripted({"parts": [{"text": "x" * 10_000_000}], "delta_chars": 1})
     answer = model.generate_content_async(request(), stream=True)
     assert words([await anext(answer)]) == ["x"]
     await answer.aclose()
 
 
-async def test_an_unknown_message_is_answered_in_one_sentence() -> None:
+async def test_a_missing_scenario_is_reported_in_one_sentence() -> None:
     responses = await played(scripted({}, match="^stop$"), request("go"))
     sentence = "The script has no scenario in which helper answers this message."
     assert words([responses[-1]]) == [sentence]
 
 
-async def test_a_script_that_has_ended_says_so_in_one_sentence() -> None:
+async def test_a_missing_response_is_reported_in_one_sentence() -> None:
     call = types.Part(function_call=types.FunctionCall(name="pay", args={}))
     spoken = request()
     spoken.contents.append(types.Content(role="model", parts=[call]))
@@ -134,7 +134,7 @@ SCENARIOS = {
         (None, "child", "two", "The script has no scenario in which child answers this message."),
     ],
 )
-async def test_the_first_scenario_that_fits_text_and_agent_speaks(
+async def test_the_first_matching_scenario_is_played(
     root: str | None, agent: str, text: str, answer: str
 ) -> None:
     model = ScriptedModel.from_data(SCENARIOS, root=root)

@@ -1,4 +1,4 @@
-"""How a provider says that it fails: a number for HTTP and a word for ADK."""
+"""The chunks and the errors of a provider that sends a scripted response."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _CODE: Final = {status: code for code, status in _STATUS.items()}
 
 
 def provider_error(error: ScriptedError) -> errors.APIError:
-    """The exception of the provider's own library."""
+    """Return the exception that the provider's library raises."""
     kind = errors.ClientError if error.code < 500 else errors.ServerError
     status = _STATUS.get(error.code, "UNKNOWN")
     detail = {"code": error.code, "message": error.message, "status": status}
     return kind(error.code, {"error": detail})
 
 
-def code_of(status: str) -> int:
-    """The number of a word in ``Event.error_code``; an unknown word is the server's fault."""
+def http_status_of(status: str) -> int:
+    """Return the HTTP status of an ``Event.error_code``, 500 for an unknown one."""
     return _CODE.get(status, 500)
 
 
@@ -66,54 +66,53 @@ _KEY_ESCAPES: Final = {
 def provider_chunks(
     response: ScriptedResponse, model_version: str
 ) -> Iterator[types.GenerateContentResponse]:
-    """Yield the chunks of a response, each with fresh objects and made when it is asked for.
+    """Yield the chunks of a response, each created when it is requested.
 
-    The last one carries the finish reason and the usage, unless the response ends in an error or
-    hangs: then the provider never came that far.
+    The last one has the finish reason and the usage, unless the response ends in an error or hangs.
     """
-    shown = 0
+    sent_sources = 0
     sources: list[types.GroundingChunk] = []
-    held: list[types.Part] | None = None
+    pending: list[types.Part] | None = None
     for scripted in response.parts:
         if scripted.source is not None:
             sources.append(grounding_chunk(scripted.source))
             continue
-        for parts in pieces(scripted, response.delta_chars):
-            if held is not None:
-                yield _chunk(held, sources[shown:] and sources, model_version)
-                shown = len(sources)
-            held = parts
-    new_sources = sources[shown:] and sources
+        for parts in part_deltas(scripted, response.delta_chars):
+            if pending is not None:
+                yield _chunk(pending, sources[sent_sources:] and sources, model_version)
+                sent_sources = len(sources)
+            pending = parts
+    new_sources = sources[sent_sources:] and sources
     if response.error is None and not response.hang:
-        last = _chunk(held, new_sources, model_version)
+        last = _chunk(pending, new_sources, model_version)
         if last.candidates:
             last.candidates[0].finish_reason = response.finish
         last.usage_metadata = _usage(response.usage)
         yield last
-    elif held is not None:
-        yield _chunk(held, new_sources, model_version)
+    elif pending is not None:
+        yield _chunk(pending, new_sources, model_version)
 
 
 def _chunk(
     parts: list[types.Part] | None, sources: list[types.GroundingChunk], model_version: str
 ) -> types.GenerateContentResponse:
-    # ADK: the aggregate keeps only the grounding it saw last, so each one repeats the earlier.
+    # ADK: the aggregate keeps only the last grounding, so each one repeats the earlier ones.
     grounding = types.GroundingMetadata(grounding_chunks=list(sources)) if sources else None
     content = types.Content(role="model", parts=parts) if parts else None
     candidate = types.Candidate(content=content, grounding_metadata=grounding)
     return types.GenerateContentResponse(candidates=[candidate], model_version=model_version)
 
 
-def pieces(scripted: ScriptedPart, size: int) -> Iterator[list[types.Part]]:
-    """Yield the contents of one part, text cut into pieces of ``size`` characters.
+def part_deltas(scripted: ScriptedPart, size: int) -> Iterator[list[types.Part]]:
+    """Yield the deltas of one part, with text in deltas of ``size`` characters.
 
-    Sources, and what only a live conversation has, yield nothing.
+    Sources, and the kinds of live conversations, yield nothing.
     """
     if scripted.text is not None:
-        for text in cut(scripted.text, size):
+        for text in split_text(scripted.text, size):
             yield [types.Part(text=text)]
     elif scripted.thought is not None:
-        for text in cut(scripted.thought, size):
+        for text in split_text(scripted.thought, size):
             yield [types.Part(text=text, thought=True)]
     elif scripted.call is not None:
         for call in _calls(scripted.call, size):
@@ -125,8 +124,8 @@ def pieces(scripted: ScriptedPart, size: int) -> Iterator[list[types.Part]]:
         yield from _code(scripted.code)
 
 
-def cut(text: str, size: int) -> Iterator[str]:
-    """Yield the text in pieces of ``size`` characters, nothing for an empty text."""
+def split_text(text: str, size: int) -> Iterator[str]:
+    """Yield the text in deltas of ``size`` characters, nothing for an empty text."""
     for start in range(0, len(text), size):
         yield text[start : start + size]
 
@@ -149,10 +148,10 @@ def _arguments(path: str, value: JsonValue, size: int) -> Iterator[types.Partial
         for index, item in enumerate(value):
             yield from _arguments(f"{path}[{index}]", item, size)
     elif isinstance(value, str):
-        pieces = list(cut(value, size)) or [""]
-        for number, piece in enumerate(pieces, start=1):
-            more = number < len(pieces)
-            yield types.PartialArg(json_path=path, string_value=piece, will_continue=more)
+        deltas = list(split_text(value, size)) or [""]
+        for number, delta in enumerate(deltas, start=1):
+            more = number < len(deltas)
+            yield types.PartialArg(json_path=path, string_value=delta, will_continue=more)
     elif isinstance(value, bool):
         yield types.PartialArg(json_path=path, bool_value=value, will_continue=False)
     elif value is None:
@@ -176,7 +175,7 @@ def _code(code: ScriptedCode) -> Iterator[list[types.Part]]:
 
 
 def grounding_chunk(source: ScriptedSource) -> types.GroundingChunk:
-    """A source as the provider names it."""
+    """Return a source as the provider sends it."""
     if source.uri.startswith(("http://", "https://")):
         web = types.GroundingChunkWeb(uri=source.uri, title=source.title)
         return types.GroundingChunk(web=web)

@@ -1,4 +1,4 @@
-"""What a scripted live session remembers, small enough to travel in a resumption handle."""
+"""A scripted live session, behind ADK's own connection for live models."""
 
 from __future__ import annotations
 
@@ -9,151 +9,39 @@ import re
 import uuid
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, cast
 
+from google.adk.models.gemini_llm_connection import GeminiLlmConnection
 from google.genai import errors, types
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sluicegate.replay.scenario import saying
+from sluicegate.adk_private import is_gemini_3_live
+from sluicegate.replay.deltas import provider_error
+from sluicegate.replay.scenario import sentence_response
 from sluicegate.replay.script_position import read_contents, user_text
-from sluicegate.replay.speech import Heard, SpeechDetector, ended, heard, spoken
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sluicegate.replay.scenario import ScriptedResponse
-    from sluicegate.replay.script_position import Said
-    from sluicegate.replay.speech import Ways
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from sluicegate.replay.script_position import Said
-
-    Answered = Callable[[str, Sequence[Said]], int]
-
-
-class Asked(BaseModel):
-    """The calls of one response: response ``number`` to ``text``; ``open`` maps id to tool name."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    text: str
-    number: int
-    open: dict[str, str]
-
-
-class Memory(BaseModel):
-    """The last user text, the count of responses to it, and the calls that have no result yet."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    text: str = ""
-    answered: int = 0
-    asked: list[Asked] = []
-
-    def learn(self, contents: Sequence[types.Content], answered: Answered) -> None:
-        """Take over a conversation; ``answered`` counts the responses to a text."""
-        results = {
-            part.function_response.id
-            for content in contents
-            for part in content.parts or []
-            if part.function_response
-        }
-        for index, content in enumerate(contents):
-            calls = [part.function_call for part in content.parts or [] if part.function_call]
-            waiting = {call.id or "": call.name or "" for call in calls if call.id not in results}
-            if content.role == "model" and waiting:
-                text, said = read_contents(contents[: index + 1])
-                number = max(0, answered(text, said) - 1)
-                self.asked.append(Asked(text=text, number=number, open=waiting))
-        self.text, said = read_contents(contents)
-        self.answered = answered(self.text, said)
-
-    def asking(self, response: types.FunctionResponse) -> Asked | None:
-        """The calls among which the result's own is open, the newest first; None for no call."""
-        for asked in reversed(self.asked):
-            if response.id in asked.open or (
-                not response.id and response.name in asked.open.values()
-            ):
-                return asked
-        return None
-
-    def settle(self, response: types.FunctionResponse) -> Asked | None:
-        """Note a result; its calls when none of them is open any more."""
-        asked = self.asking(response)
-        if asked is None:
-            return None
-        named = (id for id, name in asked.open.items() if name == response.name)
-        del asked.open[response.id if response.id in asked.open else next(named)]
-        if asked.open:
-            return None
-        self.asked.remove(asked)
-        return asked
-
-    @property
-    def handle(self) -> str:
-        """All of it as one word."""
-        return base64.urlsafe_b64encode(self.model_dump_json().encode()).decode()
-
-    @classmethod
-    def from_handle(cls, handle: str) -> Memory | None:
-        """What ``handle`` has held, None when it is no handle of a script."""
-        try:
-            return cls.model_validate_json(base64.urlsafe_b64decode(handle))
-        except (binascii.Error, ValidationError, ValueError):
-            return None
-
-
-class Script(Protocol):
-    """Chooses what is said, for one agent."""
-
-    def response(self, text: str, number: int) -> ScriptedResponse:
-        """Response ``number`` (from 0) to a user text."""
-        ...
-
-    def answered(self, text: str, said: Sequence[Said]) -> int:
-        """How many responses to a user text the agent's contents amount to."""
-        ...
-
-    def own(self, contents: Sequence[types.Content]) -> list[types.Content]:
-        """A history, with what the agent itself did as its own."""
-        ...
-
-    def hear(self, sound: Callable[[], str]) -> str:
-        """The words of audio that sounded so."""
-        ...
-
-    def failure(self, response: ScriptedResponse) -> errors.APIError | None:
-        """How the provider fails after the response, if it does."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Manners:
-    """How the session takes turns.
-
-    ``ways`` of speaking; ``silence_ms`` end what the user says; ``barge_in``: speech interrupts the
-    model; ``waits_for_results``: a model turn with calls goes on when their results are there, as
-    with Gemini 3; ``resumable``: handles are given; ``tells_activity``: speech is announced.
-    """
-
-    ways: Ways
-    silence_ms: int = 500
-    barge_in: bool = True
-    waits_for_results: bool = False
-    resumable: bool = False
-    tells_activity: bool = False
-
+from sluicegate.replay.speech import (
+    OutputOptions,
+    SpeechBoundary,
+    SpeechDetector,
+    end_messages,
+    response_messages,
+    transcript_messages,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-    from typing import TypedDict, Unpack
+    from typing import TypeAlias, TypedDict, Unpack
 
-    from sluicegate.replay.live_session import Manners, Script
+    from google.adk.models.llm_request import LlmRequest
+    from google.genai.live import AsyncSession
+
     from sluicegate.replay.scenario import ScriptedResponse
+    from sluicegate.replay.script_position import AgentContent, AgentScript
 
-    class _Realtime(TypedDict, total=False):
+    CountResponses: TypeAlias = Callable[[str, Sequence[AgentContent]], int]
+    """Counts the responses to a text that contents of the agent make up."""
+
+    class _RealtimeInput(TypedDict, total=False):
         media: types.Blob
         audio: types.Blob
         video: types.Blob
@@ -167,126 +55,263 @@ _RATE: Final = re.compile(r"rate=(\d+)")
 _RATES: Final = range(4_000, 192_001)
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class PendingCalls(BaseModel):
+    """The calls of response ``number`` to ``text``; ``open`` maps call ids to tool names."""
+
+    model_config = ConfigDict(extra="forbid")
+
     text: str
     number: int
-    heard: str | None = None
+    open: dict[str, str]
+
+
+class SessionState(BaseModel):
+    """The state of a session, small enough for a resumption handle.
+
+    It holds the last user text, the count of responses to it, and the calls without a result.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = ""
+    answered: int = 0
+    pending: list[PendingCalls] = []
+
+    def restore(self, contents: Sequence[types.Content], count_responses: CountResponses) -> None:
+        """Restore the state from a history."""
+        results = {
+            part.function_response.id
+            for content in contents
+            for part in content.parts or []
+            if part.function_response
+        }
+        for index, content in enumerate(contents):
+            calls = [part.function_call for part in content.parts or [] if part.function_call]
+            waiting = {call.id or "": call.name or "" for call in calls if call.id not in results}
+            if content.role == "model" and waiting:
+                text, answer = read_contents(contents[: index + 1])
+                number = max(0, count_responses(text, answer) - 1)
+                self.pending.append(PendingCalls(text=text, number=number, open=waiting))
+        self.text, answer = read_contents(contents)
+        self.answered = count_responses(self.text, answer)
+
+    def find_calls(self, result: types.FunctionResponse) -> PendingCalls | None:
+        """Return the newest pending calls that a result belongs to, or None."""
+        for calls in reversed(self.pending):
+            if result.id in calls.open or (not result.id and result.name in calls.open.values()):
+                return calls
+        return None
+
+    def add_result(self, result: types.FunctionResponse) -> PendingCalls | None:
+        """Note a result; return its calls if all of them have one."""
+        calls = self.find_calls(result)
+        if calls is None:
+            return None
+        by_name = (id for id, name in calls.open.items() if name == result.name)
+        del calls.open[result.id if result.id in calls.open else next(by_name)]
+        if calls.open:
+            return None
+        self.pending.remove(calls)
+        return calls
+
+    @property
+    def handle(self) -> str:
+        """The resumption handle."""
+        return base64.urlsafe_b64encode(self.model_dump_json().encode()).decode()
+
+    @classmethod
+    def from_handle(cls, handle: str) -> SessionState | None:
+        """Return the state in a resumption handle, None if the handle is not of a script."""
+        try:
+            return cls.model_validate_json(base64.urlsafe_b64decode(handle))
+        except (binascii.Error, ValidationError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How the session takes turns.
+
+    ``silence_ms`` end the user's speech. ``barge_in``: speech interrupts the model.
+    ``continues_turn``: a turn with calls continues with their results, as with Gemini 3.
+    ``resumable``: the session sends resumption handles. ``reports_activity``: it reports the start
+    and the end of speech.
+    """
+
+    output: OutputOptions
+    silence_ms: int = 500
+    barge_in: bool = True
+    continues_turn: bool = False
+    resumable: bool = False
+    reports_activity: bool = False
+
+    @classmethod
+    def of(cls, config: types.LiveConnectConfig, model: str) -> SessionOptions:
+        """Return the options that a request's ``live_connect_config`` asks for."""
+        output = OutputOptions(
+            audio=types.Modality.AUDIO in (config.response_modalities or [types.Modality.AUDIO]),
+            input_transcripts=config.input_audio_transcription is not None,
+            output_transcripts=config.output_audio_transcription is not None,
+        )
+        realtime = config.realtime_input_config or types.RealtimeInputConfig()
+        detection = realtime.automatic_activity_detection or types.AutomaticActivityDetection()
+        silence = detection.silence_duration_ms
+        return cls(
+            output=output,
+            silence_ms=500 if silence is None else silence,
+            barge_in=realtime.activity_handling is not types.ActivityHandling.NO_INTERRUPTION,
+            # ADK: it reads from the model's name in which order calls and the end of a turn come.
+            continues_turn=is_gemini_3_live(model),
+            resumable=config.session_resumption is not None,
+            reports_activity=bool(config.explicit_vad_signal),
+        )
+
+
+def live_connection(
+    script: AgentScript,
+    model: str,
+    sleep: Callable[[float], Awaitable[object]],
+    request: LlmRequest,
+) -> GeminiLlmConnection:
+    """Open a connection with the request's ``live_connect_config``; ``sleep`` takes seconds.
+
+    Raises:
+        google.genai.errors.ClientError: The resumption handle is not of a script.
+    """
+    config = request.live_connect_config or types.LiveConnectConfig()
+    resumption = config.session_resumption
+    state = SessionState()
+    if resumption is not None and resumption.handle:
+        restored = SessionState.from_handle(resumption.handle)
+        if restored is None:
+            raise errors.ClientError(400, {"message": "The session handle is not a script's."})
+        state = restored
+    session = ScriptedLiveSession(script, SessionOptions.of(config, model), state, sleep)
+    return GeminiLlmConnection(cast("AsyncSession", session), model_version=model)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Response ``number`` to a text; ``transcript`` is the text if it was spoken."""
+
+    text: str
+    number: int
+    transcript: str | None = None
     response: ScriptedResponse | None = None
 
 
 @dataclass(slots=True)
-class _Playing:
+class _Playback:
     response: ScriptedResponse
     messages: Iterator[types.LiveServerMessage]
-    asked: Asked
-    started: bool = False
+    calls: PendingCalls
+    has_started: bool = False
 
 
 class ScriptedLiveSession:
-    """Plays a script to one live connection and listens meanwhile.
+    """Plays a script to one live connection, and takes input meanwhile.
 
-    Messages are made when they are received, so nothing runs beside the reader. The user's text,
-    speech that begins, and a result that may interrupt end what is playing.
+    Messages are created when they are received, so no task runs beside the reader. The user's text,
+    the start of speech, and a result that may interrupt end the response that is playing.
     """
 
     def __init__(
         self,
-        script: Script,
-        manners: Manners,
-        memory: Memory,
+        script: AgentScript,
+        options: SessionOptions,
+        state: SessionState,
         sleep: Callable[[float], Awaitable[object]],
     ) -> None:
         self.session_id = f"scripted-{uuid.uuid4()}"
         self._script = script
-        self._manners = manners
-        self._memory = memory
+        self._options = options
+        self._state = state
         self._sleep = sleep
-        self._ear = SpeechDetector(manners.silence_ms)
-        self._news = asyncio.Event()
+        self._speech = SpeechDetector(options.silence_ms)
+        self._changed = asyncio.Event()
         self._ready: deque[types.LiveServerMessage] = deque()
         self._turns: deque[_Turn] = deque()
         self._typed: list[str] = []
         self._images = 0
-        self._playing: _Playing | None = None
-        self._closed = False
+        self._playback: _Playback | None = None
+        self._is_closed = False
 
     async def send_client_content(
         self, *, turns: Sequence[types.Content], turn_complete: bool
     ) -> None:
         """Take the history; a user's content at its end is answered."""
-        self._memory.learn(self._script.own(turns), self._script.answered)
-        if turn_complete and not self._manners.waits_for_results:
-            self._ask(_Turn(self._memory.text, self._memory.answered))
+        self._state.restore(self._script.own_contents(turns), self._script.count_responses)
+        if turn_complete and not self._options.continues_turn:
+            self._queue(_Turn(self._state.text, self._state.answered))
 
     async def send(self, *, input: types.LiveClientContent) -> None:
-        """Take typed contents, which interrupt; the last of a turn is answered."""
+        """Take typed contents, which interrupt; the last one of a turn is answered."""
         self._interrupt()
         self._typed += [text for content in input.turns or () if (text := user_text(content))]
         if input.turn_complete:
             self._answer("\n".join(self._typed))
             self._typed = []
 
-    async def send_realtime_input(self, **given: Unpack[_Realtime]) -> None:
-        """Take audio, pictures, typed words, and the client's marks of activity."""
+    async def send_realtime_input(self, **given: Unpack[_RealtimeInput]) -> None:
+        """Take audio, images, typed text, and the client's marks of activity."""
         blob = given.get("media") or given.get("audio") or given.get("video")
         if blob is not None:
-            self._perceive(blob)
+            self._receive_media(blob)
         elif "text" in given:
-            # ADK: this one word asks for an answer to the history.
+            # ADK: this text requests an answer to the history.
             self._answer("" if given["text"] == "." else given["text"])
         elif "activity_start" in given:
-            if self._ear.hold():
-                self._speech_begins()
-        elif self._ear.release():
-            self._speech_ends()
+            if self._speech.start_activity():
+                self._speech_started()
+        elif self._speech.end_activity():
+            self._speech_ended()
 
     async def send_tool_response(
         self, *, function_responses: Sequence[types.FunctionResponse]
     ) -> None:
-        """Take results; when all calls of a response have theirs, the next one is played."""
-        for response in function_responses:
-            if self._memory.asking(response) is None:
-                self._wonder(response.name)
-            if response.will_continue:
+        """Take results; when all calls of a response have one, the next response is played."""
+        for result in function_responses:
+            if self._state.find_calls(result) is None:
+                self._report_unknown_call(result.name)
+            if result.will_continue:
                 continue
-            scheduling = response.scheduling
+            scheduling = result.scheduling
             if scheduling is types.FunctionResponseScheduling.INTERRUPT:
                 self._interrupt()
-            asked = self._memory.settle(response)
-            if asked and scheduling is not types.FunctionResponseScheduling.SILENT:
-                self._ask(_Turn(asked.text, asked.number + 1))
+            calls = self._state.add_result(result)
+            if calls and scheduling is not types.FunctionResponseScheduling.SILENT:
+                self._queue(_Turn(calls.text, calls.number + 1))
 
     async def receive(self) -> AsyncIterator[types.LiveServerMessage]:
-        """Yield the messages of the session as they come.
+        """Yield the messages of the session.
 
         Raises:
-            google.genai.errors.APIError: The session is closed (code 1000), or the script says
-                that the provider fails.
+            google.genai.errors.APIError: The session is closed (code 1000), or the script holds an
+                error of the provider.
         """
         while True:
-            yield await self._next()
+            yield await self._next_message()
 
     async def close(self) -> None:
-        """End the session; who receives is told so."""
-        self._closed = True
-        self._news.set()
+        """Close the session, which `receive` reports."""
+        self._is_closed = True
+        self._changed.set()
 
-    async def _next(self) -> types.LiveServerMessage:
+    async def _next_message(self) -> types.LiveServerMessage:
         while True:
-            self._news.clear()
-            if self._closed:
+            self._changed.clear()
+            if self._is_closed:
                 raise errors.APIError(1000, {"message": "The session is closed."})
             if self._ready:
                 return self._ready.popleft()
-            if self._playing is None and self._turns:
-                self._begin(self._turns.popleft())
-            elif self._playing is not None:
-                await self._step(self._playing)
+            if self._playback is None and self._turns:
+                self._start(self._turns.popleft())
+            elif self._playback is not None:
+                await self._advance(self._playback)
             else:
-                await self._news.wait()
+                await self._changed.wait()
 
-    def _begin(self, turn: _Turn) -> None:
+    def _start(self, turn: _Turn) -> None:
         response = turn.response or self._script.response(turn.text, turn.number)
         calls = [
             types.FunctionCall(
@@ -297,32 +322,32 @@ class ScriptedLiveSession:
             for part in response.parts
             if part.call is not None
         ]
-        asked = Asked(text=turn.text, number=turn.number, open={})
-        self._memory.text, self._memory.answered = turn.text, turn.number + 1
-        if turn.heard is not None and self._manners.ways.tells_input:
-            # ADK: each transcript of a Gemini 3 is a whole one.
-            size = 10_000 if self._manners.waits_for_results else response.delta_chars
-            self._ready.extend(heard(turn.heard, size))
-        messages = spoken(response, calls, self._manners.ways)
-        self._playing = _Playing(response, messages, asked)
+        self._state.text, self._state.answered = turn.text, turn.number + 1
+        if turn.transcript is not None and self._options.output.input_transcripts:
+            # ADK: each transcript of a Gemini 3 is a complete one.
+            size = 10_000 if self._options.continues_turn else response.delta_chars
+            self._ready.extend(transcript_messages(turn.transcript, size))
+        messages = response_messages(response, calls, self._options.output)
+        pending = PendingCalls(text=turn.text, number=turn.number, open={})
+        self._playback = _Playback(response, messages, pending)
 
-    async def _step(self, playing: _Playing) -> None:
-        response = playing.response
-        if playing.started:
+    async def _advance(self, playback: _Playback) -> None:
+        response = playback.response
+        if playback.has_started:
             await self._pause(response.delay_ms)
         elif response.wait_ms:
             await self._pause(response.wait_ms)
-        playing.started = True
-        if self._playing is not playing:
+        playback.has_started = True
+        if self._playback is not playback:
             return
-        message = next(playing.messages, None)
+        message = next(playback.messages, None)
         if message is None:
-            await self._finish(playing)
+            await self._finish(playback)
             return
         for call in (message.tool_call and message.tool_call.function_calls) or ():
-            playing.asked.open[call.id or ""] = call.name or ""
-            if playing.asked not in self._memory.asked:
-                self._memory.asked.append(playing.asked)
+            playback.calls.open[call.id or ""] = call.name or ""
+            if playback.calls not in self._state.pending:
+                self._state.pending.append(playback.calls)
         self._ready.append(message)
 
     async def _pause(self, milliseconds: float) -> None:
@@ -330,96 +355,95 @@ class ScriptedLiveSession:
             await self._sleep(0)
             return
         pause = asyncio.ensure_future(self._sleep(milliseconds / 1000))
-        cut = asyncio.ensure_future(self._silenced())
+        interruption = asyncio.ensure_future(self._wait_interrupted())
         try:
-            await asyncio.wait([pause, cut], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([pause, interruption], return_when=asyncio.FIRST_COMPLETED)
         finally:
             pause.cancel()
-            cut.cancel()
+            interruption.cancel()
 
-    async def _silenced(self) -> None:
-        while self._playing is not None and not self._closed:
-            self._news.clear()
-            await self._news.wait()
+    async def _wait_interrupted(self) -> None:
+        while self._playback is not None and not self._is_closed:
+            self._changed.clear()
+            await self._changed.wait()
 
-    async def _finish(self, playing: _Playing) -> None:
-        response = playing.response
-        failure = self._script.failure(response)
-        if failure is not None:
-            self._playing = None
-            raise failure
+    async def _finish(self, playback: _Playback) -> None:
+        response = playback.response
+        if response.error is not None:
+            self._playback = None
+            raise provider_error(response.error)
         if response.hang:
-            await self._news.wait()
+            await self._changed.wait()
             return
         self._end(interrupted=response.interrupted)
         if response.go_away:
-            going = types.LiveServerGoAway(time_left="10s")
-            self._ready.append(types.LiveServerMessage(go_away=going))
+            go_away = types.LiveServerGoAway(time_left="10s")
+            self._ready.append(types.LiveServerMessage(go_away=go_away))
 
     def _end(self, *, interrupted: bool) -> None:
-        playing, self._playing = self._playing, None
-        if playing is None:
+        playback, self._playback = self._playback, None
+        if playback is None:
             return
-        complete = not (self._manners.waits_for_results and playing.asked.open)
-        self._ready.extend(ended(playing.response, interrupted=interrupted, complete=complete))
-        if self._manners.resumable:
+        complete = not (self._options.continues_turn and playback.calls.open)
+        self._ready.extend(
+            end_messages(playback.response, interrupted=interrupted, complete=complete)
+        )
+        if self._options.resumable:
             update = types.LiveServerSessionResumptionUpdate(
-                new_handle=self._memory.handle, resumable=True
+                new_handle=self._state.handle, resumable=True
             )
             self._ready.append(types.LiveServerMessage(session_resumption_update=update))
 
     def _interrupt(self) -> None:
-        if self._playing is not None:
+        if self._playback is not None:
             self._end(interrupted=True)
-            self._news.set()
+            self._changed.set()
 
-    def _ask(self, turn: _Turn) -> None:
+    def _queue(self, turn: _Turn) -> None:
         self._turns.append(turn)
-        self._news.set()
+        self._changed.set()
 
-    def _wonder(self, name: str | None) -> None:
-        sentence = f"The model got a result of {name}, which it had not called."
-        memory = self._memory
-        self._ask(_Turn(memory.text, memory.answered - 1, response=saying(sentence)))
+    def _report_unknown_call(self, tool: str | None) -> None:
+        response = sentence_response(f"The model got a result of {tool}, which it had not called.")
+        self._queue(_Turn(self._state.text, self._state.answered - 1, response=response))
 
     def _answer(self, text: str) -> None:
         self._interrupt()
         self._images = 0
-        memory = self._memory
-        self._ask(_Turn(text, 0) if text else _Turn(memory.text, memory.answered))
+        self._queue(_Turn(text, 0) if text else _Turn(self._state.text, self._state.answered))
 
-    def _perceive(self, blob: types.Blob) -> None:
-        kind = blob.mime_type or ""
-        if kind.startswith("image/"):
+    def _receive_media(self, blob: types.Blob) -> None:
+        media_type = blob.mime_type or ""
+        if media_type.startswith("image/"):
             self._images += 1
             return
-        named = _RATE.search(kind)
-        rate = int(named[1]) if named else 16_000
+        match = _RATE.search(media_type)
+        rate = int(match[1]) if match else 16_000
         if rate not in _RATES:
-            raise errors.ClientError(400, {"message": f"Nobody can hear audio of {rate} Hz."})
-        for boundary in self._ear.hear(blob.data or b"", rate):
-            if boundary is Heard.START:
-                self._speech_begins()
+            raise errors.ClientError(400, {"message": f"Audio of {rate} Hz is not supported."})
+        for boundary in self._speech.detect(blob.data or b"", rate):
+            if boundary is SpeechBoundary.START:
+                self._speech_started()
             else:
-                self._speech_ends()
+                self._speech_ended()
 
-    def _speech_begins(self) -> None:
-        self._tell_activity(types.VoiceActivityType.ACTIVITY_START)
-        if self._manners.barge_in:
+    def _speech_started(self) -> None:
+        self._report_activity(types.VoiceActivityType.ACTIVITY_START)
+        if self._options.barge_in:
             self._interrupt()
 
-    def _speech_ends(self) -> None:
-        self._tell_activity(types.VoiceActivityType.ACTIVITY_END)
-        words = self._script.hear(self._sound)
+    def _speech_ended(self) -> None:
+        self._report_activity(types.VoiceActivityType.ACTIVITY_END)
+        words = self._script.transcribe(self._describe_input)
         self._images = 0
-        self._ask(_Turn(words, 0, heard=words))
+        self._queue(_Turn(words, 0, transcript=words))
 
-    def _sound(self) -> str:
+    def _describe_input(self) -> str:
         pictures = {0: "", 1: " and 1 picture"}.get(self._images, f" and {self._images} pictures")
-        return self._ear.sound() + pictures
+        return self._speech.describe() + pictures
 
-    def _tell_activity(self, kind: types.VoiceActivityType) -> None:
-        if self._manners.tells_activity:
+    def _report_activity(self, kind: types.VoiceActivityType) -> None:
+        if self._options.reports_activity:
             activity = types.VoiceActivity(voice_activity_type=kind)
             self._ready.append(types.LiveServerMessage(voice_activity=activity))
-            self._news.set()
+            self._changed.set()

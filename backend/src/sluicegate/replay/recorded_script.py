@@ -1,4 +1,4 @@
-"""What one agent said live: the events of a model turn as one response of a script."""
+"""Scenarios that repeat the responses of the models in a recorded chat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from google.adk.events.event import Event
 
 from sluicegate.core.events import ABORTED
 from sluicegate.errors import RecordingError
-from sluicegate.replay.deltas import code_of
+from sluicegate.replay.deltas import http_status_of
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.replay.script_position import user_text
 
@@ -22,187 +22,29 @@ if TYPE_CHECKING:
     from sluicegate.replay.recording import Recording
     from sluicegate.replay.scenario import Scenarios
 
+_ADK_CALL_PREFIX: Final = "adk_request_"
+_UNSPLIT: Final = 1_000_000
 
-class Asked(NamedTuple):
-    """A user's text, said for the nth time, as one agent is to answer it."""
+
+class Prompt(NamedTuple):
+    """A user's text, sent for the nth time, that one agent answers."""
 
     text: str
     nth: int
     agent: str
 
 
-@dataclass(slots=True)
-class _Turn:
-    asked: Asked
-    parts: list[dict[str, Any]] = field(default_factory=list)
-    more: dict[str, Any] = field(default_factory=dict)
-
-
-class LiveTurns:
-    """Puts the events of model turns together.
-
-    A turn belongs to the text that was said before it began; one that follows a result, to the
-    text whose answer had called the tool.
-    """
-
-    def __init__(self, add: Callable[[Asked, dict[str, Any]], None]) -> None:
-        """Take what is told each response."""
-        self._add = add
-        self._open: dict[str, _Turn] = {}
-        self._called: dict[str, Asked] = {}
-        self._now: dict[str, Asked] = {}
-
-    def heard(self) -> None:
-        """The user has said something: what is said from now on answers that."""
-        self._now.clear()
-
-    def read(self, event: Event, asked: Asked, parts: Iterator[dict[str, Any]]) -> None:
-        """Take an event that is not partial; ``parts`` are what it says."""
-        results = event.get_function_responses()
-        if results:
-            self._now[event.author] = self._called.get(results[-1].id or "", asked)
-            return
-        said = list(parts)
-        transcript = event.output_transcription
-        if transcript is not None and transcript.finished and transcript.text:
-            said.append({"transcript": {"role": "model", "text": transcript.text}})
-        turn = self._open.get(event.author)
-        if turn is None:
-            if not (said or event.turn_complete or event.interrupted):
-                return
-            turn = self._open[event.author] = _Turn(self._now.get(event.author, asked))
-        turn.parts += said
-        self._called.update((call.id or "", turn.asked) for call in event.get_function_calls())
-        if event.interrupted:
-            turn.more["interrupted"] = True
-        if event.turn_complete:
-            del self._open[event.author]
-            self._add(turn.asked, {"parts": turn.parts, **turn.more})
-
-
-_OF_ADK: Final = "adk_request_"
-_WHOLE: Final = 1_000_000
-
-
-@dataclass(slots=True)
-class _Speech:
-    """What one agent has said so far of a response, piece by piece; sizes of argument pieces."""
-
-    pieces: list[tuple[bool, str]] = field(default_factory=list)
-    argument_pieces: list[int] = field(default_factory=list)
-    pictures: list[types.Blob] = field(default_factory=list)
-
-    def hear(self, event: Event) -> None:
-        for part in (event.content and event.content.parts) or ():
-            if part.text:
-                self.pieces.append((bool(part.thought), part.text))
-            if part.function_call is not None:
-                found = part.function_call.partial_args or ()
-                self.argument_pieces += [len(each.string_value or "") for each in found]
-            if part.inline_data is not None:
-                self.pictures.append(part.inline_data)
-
-    def take(self, text: str, *, thought: bool) -> list[str]:
-        """The pieces of a whole text, in order; the text itself where they do not make it up."""
-        found: list[str] = []
-        while self.pieces and self.pieces[0][0] is thought and text.startswith("".join(found)):
-            if "".join(found) == text:
-                break
-            found.append(self.pieces.pop(0)[1])
-        return found if "".join(found) == text else [text]
-
-
-class _Reader:
-    """Collects the responses of each agent to each user text, as often as it was said."""
-
-    def __init__(self, live: Container[str]) -> None:
-        """Take the invocations that were live."""
-        self.responses: dict[Asked, list[dict[str, Any]]] = {}
-        self._live = live
-        self._text = ""
-        self._times: Counter[str] = Counter()
-        self._was_spoken: set[tuple[str, int]] = set()
-        self._speech: dict[str, _Speech] = {}
-        self._live_turns = LiveTurns(self._add_live)
-
-    def read(self, event: Event) -> None:
-        if event.author == "user":
-            self._ask(event)
-        elif event.error_code == ABORTED or _is_of_adk(event):
-            return
-        elif event.partial:
-            self._speech_of(event.author).hear(event)
-        elif event.invocation_id in self._live:
-            speech = self._speech.pop(event.author, _Speech()) if event.content else _Speech()
-            self._live_turns.read(event, self._asked(event), _parts(event, speech))
-        elif event.error_code:
-            error = {"code": code_of(event.error_code), "message": event.error_message or "Failed."}
-            self._add(event, {"parts": self._said_so_far(event.author), "error": error})
-        elif event.content is not None and event.content.role == "model":
-            self._answer(event)
-
-    def _ask(self, event: Event) -> None:
-        spoken = event.input_transcription
-        if spoken is not None:
-            text = (spoken.text or "") if spoken.finished else ""
-        else:
-            text = user_text(event.content) if event.content is not None else ""
-        if text:
-            self._text = text
-            self._times[text] += 1
-            self._speech.clear()
-            self._live_turns.heard()
-            if spoken is not None:
-                self._was_spoken.add((text, self._times[text]))
-
-    def _answer(self, event: Event) -> None:
-        if event.interrupted:
-            # The turn was stopped here; the model waits until it is stopped again.
-            self._add(event, {"parts": self._said_so_far(event.author), "hang": True})
-            return
-        speech = self._speech.pop(event.author, _Speech())
-        parts = list(_parts(event, speech))
-        sizes = [len(part["text"]) for part in parts if "text" in part]
-        sizes += [len(part["thought"]) for part in parts if "thought" in part]
-        size = max([*speech.argument_pieces, *sizes], default=_WHOLE) or _WHOLE
-        response: dict[str, Any] = {"parts": parts, "delta_chars": size}
-        if event.usage_metadata is not None:
-            response["usage"] = _usage(event.usage_metadata)
-        if event.finish_reason is not None:
-            response["finish"] = event.finish_reason.name
-        self._add(event, response)
-
-    def _speech_of(self, author: str) -> _Speech:
-        return self._speech.setdefault(author, _Speech())
-
-    def _said_so_far(self, author: str) -> list[dict[str, Any]]:
-        pieces = self._speech.pop(author, _Speech()).pieces
-        return [{"thought" if thought else "text": text} for thought, text in pieces]
-
-    def _add(self, event: Event, response: dict[str, Any]) -> None:
-        self.responses.setdefault(self._asked(event), []).append(response)
-
-    def _add_live(self, asked: Asked, response: dict[str, Any]) -> None:
-        responses = self.responses.setdefault(asked, [])
-        if not responses and (asked.text, asked.nth) in self._was_spoken:
-            response["parts"].insert(0, {"heard": asked.text})
-        responses.append(response)
-
-    def _asked(self, event: Event) -> Asked:
-        return Asked(self._text, self._times[self._text], event.author)
-
-
 def recorded_scenarios(recording: Recording) -> Scenarios:
-    """The scenarios that say again what the recorded models said, piece by piece.
+    """Return scenarios that repeat the recorded responses, delta by delta.
 
-    What agents said that ADK runs beside the session, as an agent that is a tool, is not recorded.
+    Agents that ADK runs outside the session, such as an agent used as a tool, are not recorded.
 
     Raises:
-        RecordingError: It holds nothing that a model said.
+        RecordingError: It has no response of a model.
     """
     events = [Event.model_validate(body) for body in recording.of_kind("event")]
     live = {event.invocation_id for event in events if event.turn_complete}
-    reader = _Reader(live)
+    reader = _ResponseReader(live)
     for event in events:
         reader.read(event)
     scenarios = [
@@ -216,31 +58,193 @@ def recorded_scenarios(recording: Recording) -> Scenarios:
     return parse_scenarios({"scenarios": scenarios}, name="the recording")
 
 
-def _is_of_adk(event: Event) -> bool:
-    """Whether ADK itself made the calls of an event, to ask the user."""
+class _ResponseReader:
+    """Collects the responses of each agent to each prompt.
+
+    ``live`` are the ids of the live invocations.
+    """
+
+    def __init__(self, live: Container[str]) -> None:
+        self.responses: dict[Prompt, list[dict[str, Any]]] = {}
+        self._live = live
+        self._text = ""
+        self._times: Counter[str] = Counter()
+        self._spoken: set[tuple[str, int]] = set()
+        self._deltas: dict[str, _Deltas] = {}
+        self._live_turns = _LiveTurns(self._add_live)
+
+    def read(self, event: Event) -> None:
+        if event.author == "user":
+            self._read_prompt(event)
+        elif event.error_code == ABORTED or _is_adk_request(event):
+            return
+        elif event.partial:
+            self._deltas.setdefault(event.author, _Deltas()).add(event)
+        elif event.invocation_id in self._live:
+            deltas = self._take_deltas(event) if event.content else _Deltas()
+            self._live_turns.read(event, self._prompt(event), _parts(event, deltas))
+        elif event.error_code:
+            code = http_status_of(event.error_code)
+            error = {"code": code, "message": event.error_message or "Failed."}
+            self._add(event, {"parts": self._take_deltas(event).parts(), "error": error})
+        elif event.content is not None and event.content.role == "model":
+            self._read_response(event)
+
+    def _read_prompt(self, event: Event) -> None:
+        speech = event.input_transcription
+        if speech is not None:
+            text = (speech.text or "") if speech.finished else ""
+        else:
+            text = user_text(event.content) if event.content is not None else ""
+        if text:
+            self._text = text
+            self._times[text] += 1
+            self._deltas.clear()
+            self._live_turns.user_spoke()
+            if speech is not None:
+                self._spoken.add((text, self._times[text]))
+
+    def _read_response(self, event: Event) -> None:
+        deltas = self._take_deltas(event)
+        if event.interrupted:
+            # The turn was stopped here; the model waits until it is stopped again.
+            self._add(event, {"parts": deltas.parts(), "hang": True})
+            return
+        parts = list(_parts(event, deltas))
+        sizes = [len(part["text"]) for part in parts if "text" in part]
+        sizes += [len(part["thought"]) for part in parts if "thought" in part]
+        size = max([*deltas.argument_sizes, *sizes], default=_UNSPLIT) or _UNSPLIT
+        response: dict[str, Any] = {"parts": parts, "delta_chars": size}
+        if event.usage_metadata is not None:
+            response["usage"] = _usage(event.usage_metadata)
+        if event.finish_reason is not None:
+            response["finish"] = event.finish_reason.name
+        self._add(event, response)
+
+    def _take_deltas(self, event: Event) -> _Deltas:
+        return self._deltas.pop(event.author, _Deltas())
+
+    def _add(self, event: Event, response: dict[str, Any]) -> None:
+        self.responses.setdefault(self._prompt(event), []).append(response)
+
+    def _add_live(self, prompt: Prompt, response: dict[str, Any]) -> None:
+        responses = self.responses.setdefault(prompt, [])
+        if not responses and (prompt.text, prompt.nth) in self._spoken:
+            response["parts"].insert(0, {"heard": prompt.text})
+        responses.append(response)
+
+    def _prompt(self, event: Event) -> Prompt:
+        return Prompt(self._text, self._times[self._text], event.author)
+
+
+@dataclass(slots=True)
+class _Deltas:
+    """The deltas of one agent's response: texts, sizes of argument deltas, and images."""
+
+    texts: list[tuple[bool, str]] = field(default_factory=list)
+    argument_sizes: list[int] = field(default_factory=list)
+    images: list[types.Blob] = field(default_factory=list)
+
+    def add(self, event: Event) -> None:
+        for part in (event.content and event.content.parts) or ():
+            if part.text:
+                self.texts.append((bool(part.thought), part.text))
+            if part.function_call is not None:
+                arguments = part.function_call.partial_args or ()
+                self.argument_sizes += [len(each.string_value or "") for each in arguments]
+            if part.inline_data is not None:
+                self.images.append(part.inline_data)
+
+    def take(self, text: str, *, thought: bool) -> list[str]:
+        """Return the deltas of a text in order, or the text itself if they do not make it up."""
+        deltas: list[str] = []
+        while self.texts and self.texts[0][0] is thought and text.startswith("".join(deltas)):
+            if "".join(deltas) == text:
+                break
+            deltas.append(self.texts.pop(0)[1])
+        return deltas if "".join(deltas) == text else [text]
+
+    def parts(self) -> list[dict[str, Any]]:
+        """Return the texts as parts of a response."""
+        return [{"thought" if thought else "text": text} for thought, text in self.texts]
+
+
+@dataclass(slots=True)
+class _LiveTurn:
+    prompt: Prompt
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+class _LiveTurns:
+    """Combines the events of live turns of models into responses, which ``add`` gets.
+
+    A turn belongs to the prompt before its start; one that follows a result, to the prompt whose
+    response has called the tool.
+    """
+
+    def __init__(self, add: Callable[[Prompt, dict[str, Any]], None]) -> None:
+        self._add = add
+        self._open: dict[str, _LiveTurn] = {}
+        self._prompts_by_call: dict[str, Prompt] = {}
+        self._prompts_by_agent: dict[str, Prompt] = {}
+
+    def user_spoke(self) -> None:
+        """Let further turns belong to the newest prompt."""
+        self._prompts_by_agent.clear()
+
+    def read(self, event: Event, prompt: Prompt, parts: Iterator[dict[str, Any]]) -> None:
+        """Add an event that is not partial; ``parts`` are its parts."""
+        results = event.get_function_responses()
+        if results:
+            called_by = self._prompts_by_call.get(results[-1].id or "", prompt)
+            self._prompts_by_agent[event.author] = called_by
+            return
+        output = list(parts)
+        speech = event.output_transcription
+        if speech is not None and speech.finished and speech.text:
+            output.append({"transcript": {"role": "model", "text": speech.text}})
+        turn = self._open.get(event.author)
+        if turn is None:
+            if not (output or event.turn_complete or event.interrupted):
+                return
+            turn = _LiveTurn(self._prompts_by_agent.get(event.author, prompt))
+            self._open[event.author] = turn
+        turn.parts += output
+        calls = event.get_function_calls()
+        self._prompts_by_call.update((call.id or "", turn.prompt) for call in calls)
+        if event.interrupted:
+            turn.options["interrupted"] = True
+        if event.turn_complete:
+            del self._open[event.author]
+            self._add(turn.prompt, {"parts": turn.parts, **turn.options})
+
+
+def _is_adk_request(event: Event) -> bool:
+    """Whether ADK itself has made the calls of an event, as requests to the user."""
     calls = event.get_function_calls()
-    return bool(calls) and all((call.name or "").startswith(_OF_ADK) for call in calls)
+    return bool(calls) and all((call.name or "").startswith(_ADK_CALL_PREFIX) for call in calls)
 
 
-def _parts(event: Event, speech: _Speech) -> Iterator[dict[str, Any]]:
+def _parts(event: Event, deltas: _Deltas) -> Iterator[dict[str, Any]]:
     parts: Sequence[types.Part] = (event.content and event.content.parts) or ()
-    streamed = bool(speech.argument_pieces)
+    streamed = bool(deltas.argument_sizes)
     code: types.ExecutableCode | None = None
     for part in parts:
         if part.text:
             thought = bool(part.thought)
-            for piece in speech.take(part.text, thought=thought):
-                yield {"thought" if thought else "text": piece}
+            for delta in deltas.take(part.text, thought=thought):
+                yield {"thought" if thought else "text": delta}
         elif part.function_call is not None:
             call = part.function_call
             args = call.args or {}
             stream = streamed and bool(args)
             yield {"call": {"name": call.name, "args": args, "id": call.id, "stream": stream}}
         elif part.inline_data is not None:
-            yield from _picture(part.inline_data)
-        elif part.file_data is not None and speech.pictures:
-            # The session holds a reference; the bytes came with the piece.
-            yield from _picture(speech.pictures.pop(0))
+            yield from _image(part.inline_data)
+        elif part.file_data is not None and deltas.images:
+            # The session has a reference; the bytes came with the delta.
+            yield from _image(deltas.images.pop(0))
         elif part.executable_code is not None:
             code = part.executable_code
         elif part.code_execution_result is not None and code is not None:
@@ -249,16 +253,16 @@ def _parts(event: Event, speech: _Speech) -> Iterator[dict[str, Any]]:
     yield from _sources(event)
 
 
-def _picture(blob: types.Blob) -> Iterator[dict[str, Any]]:
+def _image(blob: types.Blob) -> Iterator[dict[str, Any]]:
     if blob.data:
         yield {"image": {"media_type": blob.mime_type, "data": blob.data}}
 
 
 def _sources(event: Event) -> Iterator[dict[str, Any]]:
     for chunk in (event.grounding_metadata and event.grounding_metadata.grounding_chunks) or ():
-        found = chunk.web or chunk.retrieved_context
-        if found is not None and found.uri:
-            yield {"source": {"uri": found.uri, "title": found.title}}
+        source = chunk.web or chunk.retrieved_context
+        if source is not None and source.uri:
+            yield {"source": {"uri": source.uri, "title": source.title}}
 
 
 def _usage(usage: types.GenerateContentResponseUsageMetadata) -> dict[str, int | None]:

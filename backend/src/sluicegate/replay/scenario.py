@@ -1,7 +1,7 @@
-"""The scenario file: what the scripted model says, when, and in which pieces.
+"""The scenario file: the responses of the scripted model, their conditions and their deltas.
 
-The file is YAML or JSON. Its words are documented on the models below; a key that is not there is
-an error, so that a misspelt one never passes for a silent default.
+The file is YAML or JSON. Its keys are documented on the models below; an unknown key is an error,
+so that a misspelt one is never ignored.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _compile(value: object) -> object:
 
 def _finish_reason(value: object) -> object:
     if isinstance(value, str):
-        # Asking the enum itself would warn and then accept any word.
+        # The enum itself would warn and accept any value.
         known = types.FinishReason.__members__.get(value.upper())
         if known is None:
             raise ValueError("is not a finish reason the model knows")
@@ -67,8 +67,8 @@ class _ScriptModel(BaseModel):
 class ScriptedCall(_ScriptModel):
     """A function call.
 
-    Without ``id`` every playing gets a fresh one. With ``stream`` the arguments arrive piece by
-    piece as ADK's ``partial_args``; ADK's aggregate then holds every number as a float.
+    Without ``id`` each playback generates one. With ``stream`` the arguments arrive in deltas, as
+    ADK's ``partial_args``; ADK's aggregate then holds every number as a float.
     """
 
     name: str = Field(min_length=1)
@@ -77,14 +77,14 @@ class ScriptedCall(_ScriptModel):
     stream: bool = False
 
     @model_validator(mode="after")
-    def _pieces_can_say_it(self) -> ScriptedCall:
+    def _can_be_streamed(self) -> ScriptedCall:
         if self.stream and _has_empty_container(self.args, outermost=True):
             raise ValueError("cannot be streamed, because its args hold an empty list or object")
         return self
 
 
 def _has_empty_container(value: JsonValue, *, outermost: bool = False) -> bool:
-    # ADK: PartialArg has no way to say {} or [], so an aggregate would lose them.
+    # ADK: PartialArg cannot express {} or [], so an aggregate would lose them.
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
         return (not value and not outermost) or any(_has_empty_container(item) for item in inner)
@@ -126,14 +126,14 @@ def _content(name: object, info: ValidationInfo) -> bytes:
 
 
 class ScriptedSource(_ScriptModel):
-    """What the answer leans on: a web page, or a document when ``uri`` is not http(s)."""
+    """A source of the answer: a web page, or a document when ``uri`` is not http(s)."""
 
     uri: str = Field(min_length=1)
     title: str | None = None
 
 
 class ScriptedCode(_ScriptModel):
-    """Code that the model ran on its own side, and what came out."""
+    """Code that the provider has executed, and its output."""
 
     language: Literal["python", "PYTHON"] = "python"
     code: str
@@ -141,25 +141,25 @@ class ScriptedCode(_ScriptModel):
 
 
 class ScriptedAudio(_ScriptModel):
-    """A spoken tone; heard in live conversations only, as PCM16 at 24 kHz."""
+    """A tone, only in live conversations: PCM16 at 24 kHz."""
 
     tone_hz: float = Field(gt=0, lt=12_000)
     seconds: float = Field(gt=0, le=600)
 
 
 class ScriptedTranscript(_ScriptModel):
-    """What was spoken, in words; in live conversations only."""
+    """The transcript of speech, only in live conversations."""
 
     role: Literal["user", "model"]
     text: str
 
 
 class ScriptedPart(_ScriptModel):
-    """One thing of a response; exactly one of its keys is set.
+    """One part of a response; exactly one of its keys is set.
 
-    ``audio``, ``transcript`` and ``heard`` belong to live conversations and are passed over by
-    ``run_async``. ``heard`` counts in the first response of a scenario: the words that the user's
-    audio stands for, when ``match`` is found in them or in what was really heard.
+    ``audio``, ``transcript`` and ``heard`` belong to live conversations; ``run_async`` ignores
+    them. ``heard``, in the first response of a scenario, is the transcript of the user's audio if
+    ``match`` is found in it or in the description of the audio.
     """
 
     text: str | None = None
@@ -183,7 +183,7 @@ class ScriptedPart(_ScriptModel):
 
 
 class ScriptedUsage(_ScriptModel):
-    """Tokens of one model call, counted as T3 counts them; the total is their sum."""
+    """The tokens of one model call as in T3; the total is their sum."""
 
     prompt: int = Field(default=0, ge=0)
     output: int = Field(default=0, ge=0)
@@ -202,10 +202,10 @@ class ScriptedResponse(_ScriptModel):
     """One model call.
 
     ``parts`` become deltas of ``delta_chars`` characters with ``delay_ms`` between them, after
-    ``wait_ms``, and one aggregate. ``error`` is raised after the parts and leaves no content
-    behind; ``hang`` waits after the parts until the call is cancelled. Usage is always reported, as
+    ``wait_ms``, and one aggregate. ``error`` is raised after the parts, and no content is stored;
+    ``hang`` waits after the parts until the call is cancelled. Usage is always reported, as
     providers do; ADK logs a warning for every call without it. ``interrupted`` ends the response as
-    if the user had spoken into it. After ``go_away`` a live conversation has to connect anew.
+    if the user had interrupted it. After ``go_away`` a live conversation has to reconnect.
     """
 
     parts: list[ScriptedPart] = Field(default_factory=list)
@@ -220,16 +220,16 @@ class ScriptedResponse(_ScriptModel):
     go_away: bool = False
 
 
-def saying(sentence: str) -> ScriptedResponse:
-    """A response that is one sentence."""
+def sentence_response(sentence: str) -> ScriptedResponse:
+    """Return a response of one sentence."""
     return ScriptedResponse(parts=[ScriptedPart(text=sentence)])
 
 
 class Scenario(_ScriptModel):
     """The responses of one agent to the user texts that ``match`` is found in.
 
-    In place of ``match`` the whole text may stand in ``said``; with ``nth`` only when it is said
-    for that time in the chat.
+    ``said`` is the whole text in place of ``match``. With ``nth`` the scenario applies only to the
+    nth message with that text.
     """
 
     match: Annotated[re.Pattern[str], BeforeValidator(_compile)]
@@ -249,32 +249,31 @@ class Scenario(_ScriptModel):
 
     @field_validator("responses", mode="before")
     @classmethod
-    def _not_one(cls, value: object) -> object:
+    def _must_be_list(cls, value: object) -> object:
         if isinstance(value, dict):
             raise ValueError("should be a list, also when there is only one")
         return value
 
     @property
     def heard(self) -> str | None:
-        """The words that the user's audio stands for, None when it is reported as it was."""
-        heard = (part.heard for part in self.responses[0].parts if part.heard is not None)
-        return next(heard, None)
+        """The transcript of the user's audio, None if the audio is described."""
+        transcripts = (part.heard for part in self.responses[0].parts if part.heard is not None)
+        return next(transcripts, None)
 
 
 class Scenarios(_ScriptModel):
-    """All scenarios of a file; the first that fits speaks."""
+    """All scenarios of a file; the first one that applies is played."""
 
     scenarios: list[Scenario] = Field(min_length=1)
 
     def first(
         self, text: str, agent: str | None, root: str | None, *, times: int | None = None
     ) -> Scenario | None:
-        """The scenario for a user text and the agent that is speaking.
+        """Return the scenario for a user text and the speaking agent.
 
-        A scenario without ``agent`` belongs to the root agent. Where nobody says which agent that
-        is (``root`` is None), it belongs to every agent that no scenario names. What a scenario
-        calls ``heard`` is its own text, whatever its ``match`` was found in. ``times`` says how
-        often the user has said this text, where that is known.
+        A scenario without ``agent`` belongs to the root agent, or, if ``root`` is None, to every
+        agent that no scenario names. The text of a scenario's ``heard`` selects that scenario.
+        ``times`` counts the user messages with this text, where it is known.
         """
         own = [
             scenario
@@ -285,11 +284,8 @@ class Scenarios(_ScriptModel):
         typed = (scenario for scenario in own if scenario.match.search(text))
         return next(spoken, None) or next(typed, None)
 
-    def heard(self, sound: Callable[[], str], agent: str | None, root: str | None) -> str:
-        """The words of the user's audio.
-
-        ``sound`` says what really arrived, and is asked only where that decides.
-        """
+    def transcribe(self, sound: Callable[[], str], agent: str | None, root: str | None) -> str:
+        """Return the transcript of the user's audio; ``sound`` describes it if that is needed."""
         for scenario in self._of(agent, root):
             if scenario.heard is not None and scenario.match.search(scenario.heard):
                 return scenario.heard
@@ -308,7 +304,7 @@ class Scenarios(_ScriptModel):
 
 
 def load_scenarios(path: str | os.PathLike[str]) -> Scenarios:
-    """Read a scenario file: JSON when its name ends in ``.json``, else YAML.
+    """Read a scenario file: JSON if its name ends in ``.json``, else YAML.
 
     Raises:
         ScenarioError: The file cannot be read or played; one sentence names the file, the number
@@ -326,7 +322,7 @@ def load_scenarios(path: str | os.PathLike[str]) -> Scenarios:
 
 
 def parse_scenarios(data: object, *, name: str = "script", folder: Path | None = None) -> Scenarios:
-    """Check scenarios that are already Python objects; ``name`` stands for the file in faults.
+    """Validate scenarios that are Python objects; errors call them ``name``.
 
     Raises:
         ScenarioError: As for ``load_scenarios``.
@@ -358,10 +354,10 @@ def _decode(text: str, file: Path) -> Any:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML without object tags in which a key stands only once."""
+    """YAML without object tags and without duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
-        # The last of two equal keys would win without a word.
+        # The last of two equal keys would win silently.
         seen: set[object] = set()
         for key_node, _ in node.value:
             if isinstance(key_node, yaml.ScalarNode):
@@ -391,7 +387,7 @@ def _field(place: Sequence[int | str]) -> str:
 
 
 def predicate(fault: ErrorDetails) -> str:
-    """What is wrong with a field, as the rest of a sentence that begins with its name."""
+    """Return the error of a field, as the predicate of a sentence about it."""
     match fault["type"]:
         case "extra_forbidden":
             return "is not a known key"

@@ -1,7 +1,7 @@
-"""What a request to the model tells: who speaks, what the user last said, how far the answer is.
+"""The position of a conversation in its script, read from the request to the model.
 
-The scripted model keeps no state, so that it goes on where it was after a restart or on another
-replica; everything it needs is read from the request, as a real model would.
+The scripted model keeps no state, so that it continues after a restart or on another replica:
+everything it needs is in the request, as for a real model.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from google.genai import types
 
 from sluicegate.live.run import CUT_SHORT
 from sluicegate.media.selection import ATTACHED, LEFT_OUT, TOOL_DATA
+from sluicegate.replay.scenario import sentence_response
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from google.adk.models.llm_request import LlmRequest
 
-    from sluicegate.replay.scenario import ScriptedResponse
+    from sluicegate.replay.scenario import Scenario, Scenarios, ScriptedResponse
 
-# ADK: every non-live request carries the speaking agent's name as a billing label.
+# ADK: every non-live request carries the agent's name as a billing label.
 _AGENT_LABEL: Final = "adk_agent_name"
 _AGENT_INSTRUCTION: Final = re.compile(r'Your internal name is "([^"]+)"')
 
-# These contents and parts have the user's role, but no user has written them: ADK, or we, have.
+# ADK or sluicegate writes these contents and parts in the user's role.
 _NOT_THE_USER: Final = (
     "For context: below is a transcript of what another agent did",
     "The text between <<<BEGIN_SYSTEM_INSTRUCTION>>>",
@@ -44,65 +45,108 @@ _QUOTED: Final = re.compile(
     r"<<<END_QUOTED_AGENT_CONTENT>>>",
     re.DOTALL,
 )
-# What stands around files in a request is no text of the user's; a message of a tool's files is
-# none at all.
-_AROUND_FILES: Final = (ATTACHED, LEFT_OUT)
+# Labels of files; the message with a tool's files has no text of the user at all.
+_FILE_LABELS: Final = (ATTACHED, LEFT_OUT)
 _ARTIFACT: Final = re.compile(r"Artifact .* is:")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One content of the agent.
+class AgentContent:
+    """One content of the agent: its text and the count of its calls.
 
-    Its words, the count of its calls, and whether it is the first since somebody else spoke.
+    ``is_first``: it does not directly follow another content of the agent.
     """
 
     text: str
     calls: int
-    first: bool
+    is_first: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a conversation stands.
+    """The position of a conversation.
 
-    ``agent`` is who speaks, None when the request does not say. ``text`` is the last user text,
-    its parts joined by line breaks. ``answered`` counts the agent's own contents after it, which
-    ``said`` lists. ``times`` is how often the user has said this text.
+    ``agent`` is the speaking agent, None when the request does not name it. ``text`` is the last
+    user text, its parts joined by line breaks. ``answered`` counts the agent's own contents after
+    it, which ``contents`` lists. ``times`` counts the user messages with this text.
     """
 
     agent: str | None
     text: str
     answered: int
-    said: tuple[Said, ...] = field(default=(), compare=False)
+    contents: tuple[AgentContent, ...] = field(default=(), compare=False)
     times: int = field(default=1, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class AgentScript:
+    """The scenarios as one agent plays them.
+
+    ``agent`` and ``root`` are as for `Scenarios.first`. ``times`` counts the user messages with the
+    current text, where it is known.
+    """
+
+    scenarios: Scenarios
+    agent: str | None
+    root: str | None
+    times: int | None = None
+
+    def response(self, text: str, number: int) -> ScriptedResponse:
+        """Return response ``number`` (from 0) to a user text."""
+        agent = self.agent or "the agent"
+        scenario = self._scenario(text)
+        if scenario is None:
+            return sentence_response(
+                f"The script has no scenario in which {agent} answers this message."
+            )
+        if number >= len(scenario.responses):
+            return sentence_response(
+                f"The script has no response {number + 1} of {agent} to this message."
+            )
+        return scenario.responses[number]
+
+    def count_responses(self, text: str, contents: Sequence[AgentContent]) -> int:
+        """Count the responses to a user text that the agent's contents make up."""
+        scenario = self._scenario(text)
+        return count_responses(contents, scenario.responses if scenario else ())
+
+    def own_contents(self, contents: Sequence[types.Content]) -> list[types.Content]:
+        """Return a history in which the agent's own contents are its own."""
+        return own_contents(contents, self.agent)
+
+    def transcribe(self, sound: Callable[[], str]) -> str:
+        """Return the words of audio; ``sound`` describes it."""
+        return self.scenarios.transcribe(sound, self.agent, self.root)
+
+    def _scenario(self, text: str) -> Scenario | None:
+        return self.scenarios.first(text, self.agent, self.root, times=self.times)
+
+
 def read_position(request: LlmRequest) -> Position:
-    """Read from a request everything the choice of a response depends on."""
+    """Read the position from a request."""
     agent = speaking_agent(request)
     contents = own_contents(request.contents, agent)
-    text, said = read_contents(contents)
+    text, answer = read_contents(contents)
     texts = [user_text(content) for content in contents if content.role != "model"]
-    return Position(agent, text, len(said), said, times=texts.count(text))
+    return Position(agent, text, len(answer), answer, times=texts.count(text))
 
 
 def own_contents(contents: Sequence[types.Content], agent: str | None) -> list[types.Content]:
-    """The contents, with what the agent itself did in a live conversation as its own again."""
+    """Return the contents; those of the agent that ADK quotes from a live run are its own again."""
     return [_own(content, agent) for content in contents]
 
 
 def _own(content: types.Content, agent: str | None) -> types.Content:
-    # ADK: once a live session has an id, its events are told to their own agent as another's.
+    # ADK: once a live session has an id, it quotes its events to their own agent as another's.
     preamble, *rest = content.parts or [types.Part()]
     if not (preamble.text or "").startswith(_NOT_THE_USER[0]):
         return content
     quotes = [_QUOTED.fullmatch(part.text or "") for part in rest]
-    found = [quote for quote in quotes if quote and quote["agent"] == agent]
-    if not found or len(found) < len(quotes):
+    own = [quote for quote in quotes if quote and quote["agent"] == agent]
+    if not own or len(own) < len(quotes):
         return content
-    role = "user" if any(quote["result"] for quote in found) else "model"
-    return types.Content(role=role, parts=[_unquoted(quote) for quote in found])
+    role = "user" if any(quote["result"] for quote in own) else "model"
+    return types.Content(role=role, parts=[_unquoted(quote) for quote in own])
 
 
 def _unquoted(quote: re.Match[str]) -> types.Part:
@@ -113,44 +157,44 @@ def _unquoted(quote: re.Match[str]) -> types.Part:
     return types.Part(text=quote["words"])
 
 
-def read_contents(contents: Sequence[types.Content]) -> tuple[str, tuple[Said, ...]]:
-    """The last user text, and what the agent has said since, in order."""
-    text, since = "", 0
+def read_contents(contents: Sequence[types.Content]) -> tuple[str, tuple[AgentContent, ...]]:
+    """Return the last user text, and the agent's contents after it in order."""
+    text, start = "", 0
     for index, content in enumerate(contents):
         if content.role != "model" and (words := user_text(content)):
-            text, since = words, index + 1
-    said: list[Said] = []
-    first = True
-    for content in contents[since:]:
+            text, start = words, index + 1
+    answer: list[AgentContent] = []
+    is_first = True
+    for content in contents[start:]:
         if content.role == "model":
-            said.append(_said(content, first=first))
-        first = content.role != "model"
-    return text, tuple(said)
+            answer.append(_agent_content(content, is_first=is_first))
+        is_first = content.role != "model"
+    return text, tuple(answer)
 
 
-def _said(content: types.Content, *, first: bool) -> Said:
+def _agent_content(content: types.Content, *, is_first: bool) -> AgentContent:
     parts = content.parts or []
     text = "".join(part.text for part in parts if part.text and not part.thought)
-    return Said(text, sum(part.function_call is not None for part in parts), first)
+    return AgentContent(text, sum(part.function_call is not None for part in parts), is_first)
 
 
 def speaking_agent(request: LlmRequest) -> str | None:
-    """The agent that the request is made for, None when it does not say."""
+    """Return the agent that a request is made for, None when the request does not name it."""
     labels = request.config.labels or {}
     if name := labels.get(_AGENT_LABEL):
         return name
     # ADK: a live request has no label, but the agent's name in its instruction.
     instruction = request.config.system_instruction
-    found = _AGENT_INSTRUCTION.search(instruction) if isinstance(instruction, str) else None
-    return found[1] if found else None
+    match = _AGENT_INSTRUCTION.search(instruction) if isinstance(instruction, str) else None
+    return match[1] if match else None
 
 
 def user_text(content: types.Content) -> str:
-    """What the user has written in a content, empty when it is none of the user's."""
+    """Return the text that the user has written in a content, empty if there is none."""
     parts = content.parts or []
     if any(part.function_response for part in parts):
         return ""
-    texts = [p.text for p in parts if p.text and not p.text.startswith(_AROUND_FILES)]
+    texts = [p.text for p in parts if p.text and not p.text.startswith(_FILE_LABELS)]
     if not texts or texts[0].startswith(_NOT_THE_USER):
         return ""
     if len(texts) < len(parts) and _ARTIFACT.fullmatch(texts[0]):
@@ -158,44 +202,44 @@ def user_text(content: types.Content) -> str:
     return "\n".join(text for text in texts if not text.startswith(_NOT_THE_USER))
 
 
-def answered(said: Sequence[Said], responses: Sequence[ScriptedResponse]) -> int:
-    """The count of responses that the contents of the agent amount to.
+def count_responses(contents: Sequence[AgentContent], responses: Sequence[ScriptedResponse]) -> int:
+    """Count the responses that contents of the agent make up.
 
-    A content is another one, unless it follows directly and says what its response still lacks.
+    A content begins another response, unless it directly follows the last one and is a part of that
+    response that is still missing.
     """
     count = 0
-    rest: _Rest | None = None
-    for each in said:
-        if rest is not None and not each.first and rest.takes(each):
+    remainder: _Remainder | None = None
+    for content in contents:
+        if remainder is not None and not content.is_first and remainder.take(content):
             continue
-        rest = _Rest(responses[count]) if count < len(responses) else None
+        remainder = _Remainder(responses[count]) if count < len(responses) else None
         count += 1
-        if rest is not None and not rest.takes(each):
-            rest = None
+        if remainder is not None and not remainder.take(content):
+            remainder = None
     return count
 
 
-class _Rest:
-    """What of a response has not been said yet."""
+class _Remainder:
+    """The text and the calls of a response that no content has had yet."""
 
     def __init__(self, response: ScriptedResponse) -> None:
         parts = response.parts
         written = "".join(part.text or "" for part in parts)
         transcripts = (part.transcript for part in parts if part.transcript is not None)
         spoken = "".join(each.text for each in transcripts if each.role == "model")
-        self._words = [written, spoken]
+        self._texts = [written, spoken]
         self._calls = sum(part.call is not None for part in parts)
 
-    def takes(self, said: Said) -> bool:
-        if said.calls > self._calls or not (said.text or said.calls):
+    def take(self, content: AgentContent) -> bool:
+        """Remove a content; False if it is not a part of the remainder."""
+        if content.calls > self._calls or not (content.text or content.calls):
             return False
-        if said.text:
-            fitting = (
-                place for place, left in enumerate(self._words) if left.startswith(said.text)
-            )
-            place = next(fitting, None)
-            if place is None:
+        if content.text:
+            matching = (i for i, text in enumerate(self._texts) if text.startswith(content.text))
+            index = next(matching, None)
+            if index is None:
                 return False
-            self._words[place] = self._words[place][len(said.text) :]
-        self._calls -= said.calls
+            self._texts[index] = self._texts[index][len(content.text) :]
+        self._calls -= content.calls
         return True

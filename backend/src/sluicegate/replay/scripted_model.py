@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from google.adk.models import BaseLlm, LlmCapabilities
@@ -13,40 +12,39 @@ from google.adk.utils.streaming_utils import StreamingResponseAggregator
 from pydantic import Field
 
 from sluicegate.replay.deltas import provider_chunks, provider_error
-from sluicegate.replay.live_connection import Opening, live_connection
+from sluicegate.replay.live_session import live_connection
 from sluicegate.replay.recorded_script import recorded_scenarios
 from sluicegate.replay.recording import load_recording
-from sluicegate.replay.scenario import Scenarios, load_scenarios, parse_scenarios, saying
-from sluicegate.replay.script_position import answered, own_contents, read_position, speaking_agent
+from sluicegate.replay.scenario import Scenarios, load_scenarios, parse_scenarios
+from sluicegate.replay.script_position import AgentScript, read_position, speaking_agent
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from google.adk.models.base_llm_connection import BaseLlmConnection
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
-    from google.genai import errors, types
 
-    from sluicegate.replay.scenario import Scenario, ScriptedResponse
-    from sluicegate.replay.script_position import Position, Said
+    from sluicegate.replay.scenario import ScriptedResponse
+    from sluicegate.replay.script_position import Position
 
 
 class ScriptedModel(BaseLlm):
     """Plays scenarios in place of a model.
 
     It keeps no state: the scenario is the first whose ``match`` is found in the last user text and
-    whose ``agent`` speaks, and the response is number k, where k is the count of that agent's
-    contents after this text. Where there is none, the model says so in one sentence.
+    whose ``agent`` is the speaking one, and the response is number k, where k is the count of that
+    agent's contents after this text. A missing scenario or response is reported in one sentence.
 
-    ``root`` names the root agent, to which scenarios without ``agent`` belong; left out, they
+    ``root`` names the root agent, to which scenarios without ``agent`` belong; without it they
     belong to every agent that no scenario names. ``sleep`` takes seconds and is awaited between
     deltas, also for 0.
 
-    It speaks live too. There it hears the user's audio, PCM16 little-endian mono (16 kHz, or what
-    ``rate=`` says): what is spoken ends at the client's own mark or at a pause, counted in samples,
-    and is taken as "a tone of 440 Hz", or as what the scenario calls ``heard``. With ``model``
-    named as a live Gemini 3, calls come at once and their turn goes on with the results; else they
+    In a live conversation it receives the user's audio, PCM16 little-endian mono (16 kHz, or the
+    rate in ``rate=``). Speech ends at the client's own mark or at a pause, counted in samples, and
+    is transcribed as "a tone of 440 Hz", or as the scenario's ``heard``. If ``model`` is the name
+    of a live Gemini 3, calls come at once and their turn continues with the results; otherwise they
     come at the end of their turn.
     """
 
@@ -68,7 +66,7 @@ class ScriptedModel(BaseLlm):
 
     @classmethod
     def from_data(cls, data: object, *, root: str | None = None) -> ScriptedModel:
-        """Play what a scenario file would hold: ``{"scenarios": [...]}``.
+        """Play the data of a scenario file: ``{"scenarios": [...]}``.
 
         Raises:
             ScenarioError: The data cannot be played.
@@ -77,18 +75,18 @@ class ScriptedModel(BaseLlm):
 
     @classmethod
     def from_recording(cls, path: str | os.PathLike[str]) -> ScriptedModel:
-        """Say again what the models of a recorded chat said.
+        """Repeat the responses of the models of a recorded chat.
 
-        The same text of a user, said for the nth time, gets what it got then.
+        The same text of a user, sent for the nth time, gets the same response as then.
 
         Raises:
-            RecordingError: The file is no recording, or no model speaks in it.
+            RecordingError: The file is not a recording, or has no response of a model.
         """
         return cls(scenarios=recorded_scenarios(load_recording(path)))
 
     @property
     def capabilities(self) -> LlmCapabilities:
-        """A script follows no output schema."""
+        """The capabilities of a script, which follows no output schema."""
         return LlmCapabilities(output_schema_and_tools=False)
 
     async def generate_content_async(
@@ -99,10 +97,10 @@ class ScriptedModel(BaseLlm):
         """Yield partial responses when ``stream`` is set, then the aggregate that repeats them.
 
         Raises:
-            google.genai.errors.APIError: The script says that the provider fails; ``code`` is the
+            google.genai.errors.APIError: The script holds an error of the provider; ``code`` is the
                 HTTP status.
         """
-        response = self._choose(read_position(llm_request))
+        response = self.choose_response(read_position(llm_request))
         if response.wait_ms:
             await self.sleep(response.wait_ms / 1000)
         aggregator = StreamingResponseAggregator()
@@ -125,53 +123,21 @@ class ScriptedModel(BaseLlm):
     async def connect(self, llm_request: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
         """Open a live conversation.
 
-        All calls of a response have their results before the next response is played, and this
-        answers the text that the calls were made for, whatever was said in between.
+        The next response is played when all calls of a response have their results, and it answers
+        the text of these calls, whatever else was said in between.
 
         Raises:
-            google.genai.errors.ClientError: ``session_resumption`` holds no handle of a script.
+            google.genai.errors.ClientError: ``session_resumption`` has no handle of a script.
         """
-        speaker = _Speaker(self, speaking_agent(llm_request))
-        connection = live_connection(Opening(speaker, self.model, self.sleep), llm_request)
+        script = AgentScript(self.scenarios, speaking_agent(llm_request), self.root)
+        connection = live_connection(script, self.model, self.sleep, llm_request)
         try:
             yield connection
         finally:
             await connection.close()
 
-    def _choose(self, position: Position) -> ScriptedResponse:
-        speaker = _Speaker(self, position.agent, position.times)
-        return speaker.response(position.text, speaker.answered(position.text, position.said))
-
-
-@dataclass(frozen=True, slots=True)
-class _Speaker:
-    """The script of a model as one agent plays it."""
-
-    model: ScriptedModel
-    agent: str | None
-    times: int | None = None
-
-    def response(self, text: str, number: int) -> ScriptedResponse:
-        agent = self.agent or "the agent"
-        scenario = self._scenario(text)
-        if scenario is None:
-            return saying(f"The script has no scenario in which {agent} answers this message.")
-        if number >= len(scenario.responses):
-            return saying(f"The script has no response {number + 1} of {agent} to this message.")
-        return scenario.responses[number]
-
-    def answered(self, text: str, said: Sequence[Said]) -> int:
-        scenario = self._scenario(text)
-        return answered(said, scenario.responses if scenario else ())
-
-    def _scenario(self, text: str) -> Scenario | None:
-        return self.model.scenarios.first(text, self.agent, self.model.root, times=self.times)
-
-    def own(self, contents: Sequence[types.Content]) -> list[types.Content]:
-        return own_contents(contents, self.agent)
-
-    def hear(self, sound: Callable[[], str]) -> str:
-        return self.model.scenarios.heard(sound, self.agent, self.model.root)
-
-    def failure(self, response: ScriptedResponse) -> errors.APIError | None:
-        return None if response.error is None else provider_error(response.error)
+    def choose_response(self, position: Position) -> ScriptedResponse:
+        """Return the response for a position of the conversation."""
+        script = AgentScript(self.scenarios, position.agent, self.root, position.times)
+        number = script.count_responses(position.text, position.contents)
+        return script.response(position.text, number)

@@ -1,6 +1,6 @@
-"""What a scripted model hears: when somebody speaks, and at which pitch.
+"""The audio of a scripted live model: speech detection in its input, and the output it plays.
 
-Time is counted in samples, so that the same audio is heard alike however fast it arrives.
+Time is counted in samples, so that the result does not depend on how fast audio arrives.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.genai import types
 
-from sluicegate.replay.deltas import cut, grounding_chunk, pieces
+from sluicegate.replay.deltas import grounding_chunk, part_deltas, split_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,93 +23,103 @@ if TYPE_CHECKING:
     from sluicegate.replay.scenario import ScriptedAudio, ScriptedPart, ScriptedResponse
 
 _FRAME_MS: Final = 20
-# A peak of 1/64 of the full scale: over the noise of a quiet room, under a soft voice.
+# A peak of 1/64 of the full scale: above the noise of a quiet room, below a soft voice.
 _LOUD: Final = 512
 _WINDOW: Final = 4096
 _KEPT_SECONDS: Final = 4
 
+OUTPUT_RATE: Final = 24_000
+_OUTPUT_CHUNK_MS: Final = 40
+_AMPLITUDE: Final = 12_000
+_TURN_COMPLETE_REASONS: Final = {
+    types.FinishReason.MALFORMED_FUNCTION_CALL: types.TurnCompleteReason.MALFORMED_FUNCTION_CALL,
+    types.FinishReason.SAFETY: types.TurnCompleteReason.GENERATED_CONTENT_SAFETY,
+    types.FinishReason.PROHIBITED_CONTENT: types.TurnCompleteReason.GENERATED_CONTENT_PROHIBITED,
+    types.FinishReason.BLOCKLIST: types.TurnCompleteReason.GENERATED_CONTENT_BLOCKLIST,
+}
 
-class Heard(Enum):
-    """A boundary in what the user says."""
+
+class SpeechBoundary(Enum):
+    """The start or the end of the user's speech."""
 
     START = "start"
     END = "end"
 
 
 class SpeechDetector:
-    """Listens to PCM16 little-endian mono.
+    """Detects speech in PCM16 little-endian mono.
 
-    Speech begins with the first loud frame of 20 ms and ends after ``silence_ms`` of quiet ones.
-    While ``held`` (between the client's own marks of activity) a pause ends nothing.
+    Speech starts with the first loud frame of 20 ms and ends after ``silence_ms`` of quiet frames.
+    Between the client's own marks of activity a pause does not end it.
     """
 
     def __init__(self, silence_ms: int = 500) -> None:
-        self._patience = max(1, silence_ms // _FRAME_MS)
+        self._max_quiet_frames = max(1, silence_ms // _FRAME_MS)
         self._rate = 16_000
-        self._rest = b""
-        self._loud: array[int] = array("h")
-        self._quiet = 0
-        self._held = False
-        self.speaking = False
+        self._incomplete_frame = b""
+        self._loud_samples: array[int] = array("h")
+        self._quiet_frames = 0
+        self._is_marked = False
+        self.is_speaking = False
 
-    def hear(self, data: bytes, rate: int) -> Iterator[Heard]:
-        """Yield where speech begins and ends in the next piece; ``rate`` is in samples a second."""
+    def detect(self, data: bytes, rate: int) -> Iterator[SpeechBoundary]:
+        """Yield the boundaries in the next audio; ``rate`` is in samples per second."""
         if rate != self._rate:
-            self._rate, self._rest = rate, b""
+            self._rate, self._incomplete_frame = rate, b""
         size = 2 * (rate * _FRAME_MS // 1000)
-        data = self._rest + data
-        whole = len(data) - len(data) % size
-        self._rest = data[whole:]
-        for start in range(0, whole, size):
-            yield from self._listen(_samples(data[start : start + size]))
+        data = self._incomplete_frame + data
+        complete = len(data) - len(data) % size
+        self._incomplete_frame = data[complete:]
+        for start in range(0, complete, size):
+            yield from self._detect_frame(_samples(data[start : start + size]))
 
-    def hold(self) -> bool:
-        """The client says that the user begins to speak; whether that is news."""
-        self._held = True
+    def start_activity(self) -> bool:
+        """The client marks the start of speech; return whether speech starts here."""
+        self._is_marked = True
         return self._start()
 
-    def release(self) -> bool:
-        """The client says that the user has spoken, or sends no more audio; whether that ends it.
+    def end_activity(self) -> bool:
+        """The client marks the end of speech or of its audio; return whether speech ends here.
 
-        What a last, incomplete frame holds is heard too.
+        A last, incomplete frame counts too.
         """
-        rest = _samples(self._rest[: len(self._rest) & ~1])
-        self._rest = b""
-        if _is_loud(rest):
-            self._loud.extend(rest)
-            self.speaking = True
-        spoke, self.speaking, self._held = self.speaking, False, False
-        return spoke
+        frame = _samples(self._incomplete_frame[: len(self._incomplete_frame) & ~1])
+        self._incomplete_frame = b""
+        if _is_loud(frame):
+            self._loud_samples.extend(frame)
+            self.is_speaking = True
+        was_speaking, self.is_speaking, self._is_marked = self.is_speaking, False, False
+        return was_speaking
 
-    def sound(self) -> str:
-        """What was heard since speech began, in a few words: "a tone of 440 Hz" or "silence"."""
-        if not self._loud:
+    def describe(self) -> str:
+        """Describe the audio since speech started: "a tone of 440 Hz" or "silence"."""
+        if not self._loud_samples:
             return "silence"
-        return f"a tone of {round(dominant_hz(self._loud, self._rate))} Hz"
+        return f"a tone of {round(dominant_hz(self._loud_samples, self._rate))} Hz"
 
-    def _listen(self, frame: array[int]) -> Iterator[Heard]:
+    def _detect_frame(self, frame: array[int]) -> Iterator[SpeechBoundary]:
         if _is_loud(frame):
             if self._start():
-                yield Heard.START
-            self._quiet = 0
-            if len(self._loud) < _KEPT_SECONDS * self._rate:
-                self._loud.extend(frame)
-        elif self.speaking and not self._held:
-            self._quiet += 1
-            if self._quiet >= self._patience:
-                self.speaking = False
-                yield Heard.END
+                yield SpeechBoundary.START
+            self._quiet_frames = 0
+            if len(self._loud_samples) < _KEPT_SECONDS * self._rate:
+                self._loud_samples.extend(frame)
+        elif self.is_speaking and not self._is_marked:
+            self._quiet_frames += 1
+            if self._quiet_frames >= self._max_quiet_frames:
+                self.is_speaking = False
+                yield SpeechBoundary.END
 
     def _start(self) -> bool:
-        if self.speaking:
+        if self.is_speaking:
             return False
-        self.speaking, self._quiet = True, 0
-        self._loud = array("h")
+        self.is_speaking, self._quiet_frames = True, 0
+        self._loud_samples = array("h")
         return True
 
 
 def dominant_hz(samples: Sequence[int], rate: int) -> float:
-    """The strongest frequency of the middle of the samples; exact to about 1 Hz for a tone."""
+    """Return the strongest frequency of the middle of the samples, to about 1 Hz for a tone."""
     size = min(_WINDOW, 1 << (len(samples).bit_length() - 1))
     start = (len(samples) - size) // 2
     mean = sum(samples[start : start + size]) / size
@@ -119,22 +129,22 @@ def dominant_hz(samples: Sequence[int], rate: int) -> float:
         complex((samples[start + index] - mean) * (1 - math.cos(turn * index)))
         for index in range(size)
     ]
-    strength = [abs(value) for value in _transformed(windowed)[: size // 2]]
-    peak = max(range(1, size // 2 - 1), key=strength.__getitem__, default=0)
-    if not peak or not strength[peak]:
+    magnitudes = [abs(value) for value in _fourier_transform(windowed)[: size // 2]]
+    peak = max(range(1, size // 2 - 1), key=magnitudes.__getitem__, default=0)
+    if not peak or not magnitudes[peak]:
         return 0.0
-    below, at, above = (math.log(strength[peak + step] or 1e-9) for step in (-1, 0, 1))
+    below, at, above = (math.log(magnitudes[peak + step] or 1e-9) for step in (-1, 0, 1))
     curve = below - 2 * at + above
     offset = (below - above) / (2 * curve) if curve else 0.0
     return (peak + offset) * rate / size
 
 
-def _transformed(values: list[complex]) -> list[complex]:
-    """The discrete Fourier transform; the length is a power of two."""
+def _fourier_transform(values: list[complex]) -> list[complex]:
+    """Return the discrete Fourier transform; the length is a power of two."""
     size = len(values)
     if size == 1:
         return values
-    even, odd = _transformed(values[::2]), _transformed(values[1::2])
+    even, odd = _fourier_transform(values[::2]), _fourier_transform(values[1::2])
     turned = [cmath.rect(1, -2 * math.pi * k / size) * odd[k] for k in range(size // 2)]
     return [a + b for a, b in zip(even, turned, strict=True)] + [
         a - b for a, b in zip(even, turned, strict=True)
@@ -153,59 +163,48 @@ def _samples(data: bytes) -> array[int]:
     return samples
 
 
-OUTPUT_RATE: Final = 24_000
-_PIECE_MS: Final = 40
-_AMPLITUDE: Final = 12_000
-_REASONS: Final = {
-    types.FinishReason.MALFORMED_FUNCTION_CALL: types.TurnCompleteReason.MALFORMED_FUNCTION_CALL,
-    types.FinishReason.SAFETY: types.TurnCompleteReason.GENERATED_CONTENT_SAFETY,
-    types.FinishReason.PROHIBITED_CONTENT: types.TurnCompleteReason.GENERATED_CONTENT_PROHIBITED,
-    types.FinishReason.BLOCKLIST: types.TurnCompleteReason.GENERATED_CONTENT_BLOCKLIST,
-}
-
-
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """What the connection was asked for: ``aloud`` audio, and the transcripts of both sides."""
+class OutputOptions:
+    """What a connection was opened for: ``audio`` output, and the transcripts of both sides."""
 
-    aloud: bool
-    tells_input: bool
-    tells_output: bool
+    audio: bool
+    input_transcripts: bool
+    output_transcripts: bool
 
 
-def spoken(
-    response: ScriptedResponse, calls: Sequence[types.FunctionCall], ways: Ways
+def response_messages(
+    response: ScriptedResponse, calls: Sequence[types.FunctionCall], options: OutputOptions
 ) -> Iterator[types.LiveServerMessage]:
-    """Yield the messages of a response up to its end, which ``ended`` gives.
+    """Yield the messages of a response without its end, which `end_messages` yields.
 
-    ``calls`` are the calls of the response in order, with their ids; those that follow each other
-    are one message.
+    ``calls`` are the calls of the response in order, with their ids; consecutive calls are one
+    message.
     """
-    left = list(calls)
-    together: list[types.FunctionCall] = []
+    remaining = list(calls)
+    consecutive: list[types.FunctionCall] = []
     for part in response.parts:
         if part.call is not None:
-            together.append(left.pop(0))
+            consecutive.append(remaining.pop(0))
             continue
-        if together:
-            yield _calling(together)
-            together = []
-        yield from _saying(part, response.delta_chars, ways)
-    if together:
-        yield _calling(together)
+        if consecutive:
+            yield _call_message(consecutive)
+            consecutive = []
+        yield from _part_messages(part, response.delta_chars, options)
+    if consecutive:
+        yield _call_message(consecutive)
 
 
-def ended(
+def end_messages(
     response: ScriptedResponse, *, interrupted: bool, complete: bool
 ) -> Iterator[types.LiveServerMessage]:
     """Yield the end of a response.
 
-    Without ``complete`` the model turn goes on when the results of its calls are there.
+    Without ``complete`` the turn of the model continues with the results of its calls.
     """
     if interrupted:
-        yield _message(types.LiveServerContent(interrupted=True))
+        yield _content_message(types.LiveServerContent(interrupted=True))
     elif complete:
-        yield _message(types.LiveServerContent(generation_complete=True))
+        yield _content_message(types.LiveServerContent(generation_complete=True))
     usage = response.usage
     tokens = types.UsageMetadata(
         prompt_token_count=usage.prompt,
@@ -216,29 +215,29 @@ def ended(
     )
     content = None
     if complete or interrupted:
-        reason = _REASONS.get(response.finish)
+        reason = _TURN_COMPLETE_REASONS.get(response.finish)
         content = types.LiveServerContent(turn_complete=True, turn_complete_reason=reason)
     yield types.LiveServerMessage(server_content=content, usage_metadata=tokens)
 
 
-def heard(words: str, size: int) -> Iterator[types.LiveServerMessage]:
-    """Yield the transcript of what the user said, in pieces of ``size`` characters."""
-    for piece in cut(words, size):
-        transcript = types.Transcription(text=piece)
-        yield _message(types.LiveServerContent(input_transcription=transcript))
-    whole = types.Transcription(finished=True)
-    yield _message(types.LiveServerContent(input_transcription=whole))
+def transcript_messages(text: str, size: int) -> Iterator[types.LiveServerMessage]:
+    """Yield the transcript of the user's speech in deltas of ``size`` characters."""
+    for delta in split_text(text, size):
+        transcription = types.Transcription(text=delta)
+        yield _content_message(types.LiveServerContent(input_transcription=transcription))
+    final = types.Transcription(finished=True)
+    yield _content_message(types.LiveServerContent(input_transcription=final))
 
 
 def tone(audio: ScriptedAudio) -> Iterator[bytes]:
-    """Yield a sine in pieces of 40 ms, PCM16 little-endian mono at 24 kHz.
+    """Yield a sine in chunks of 40 ms, PCM16 little-endian mono at 24 kHz.
 
     It fades over 5 ms at both ends, so that it does not click.
     """
     count = round(audio.seconds * OUTPUT_RATE)
     fade = OUTPUT_RATE // 200
     step = 2 * math.pi * audio.tone_hz / OUTPUT_RATE
-    size = OUTPUT_RATE * _PIECE_MS // 1000
+    size = OUTPUT_RATE * _OUTPUT_CHUNK_MS // 1000
     for start in range(0, count, size):
         samples = array("h")
         for index in range(start, min(start + size, count)):
@@ -249,41 +248,43 @@ def tone(audio: ScriptedAudio) -> Iterator[bytes]:
         yield samples.tobytes()
 
 
-def _saying(part: ScriptedPart, size: int, ways: Ways) -> Iterator[types.LiveServerMessage]:
+def _part_messages(
+    part: ScriptedPart, size: int, options: OutputOptions
+) -> Iterator[types.LiveServerMessage]:
     if part.source is not None:
         grounding = types.GroundingMetadata(grounding_chunks=[grounding_chunk(part.source)])
-        yield _message(types.LiveServerContent(grounding_metadata=grounding))
+        yield _content_message(types.LiveServerContent(grounding_metadata=grounding))
     elif part.audio is not None:
-        if ways.aloud:
-            yield from _sounding(part.audio)
+        if options.audio:
+            yield from _audio_messages(part.audio)
     elif part.transcript is not None:
         text = part.transcript.text
         if part.transcript.role == "user":
-            yield from heard(text, size) if ways.tells_input else ()
-        elif not ways.aloud:
-            yield from (_turn([types.Part(text=piece)]) for piece in cut(text, size))
-        elif ways.tells_output:
-            for piece in cut(text, size):
-                transcript = types.Transcription(text=piece)
-                yield _message(types.LiveServerContent(output_transcription=transcript))
+            yield from transcript_messages(text, size) if options.input_transcripts else ()
+        elif not options.audio:
+            yield from (_turn_message([types.Part(text=delta)]) for delta in split_text(text, size))
+        elif options.output_transcripts:
+            for delta in split_text(text, size):
+                transcription = types.Transcription(text=delta)
+                yield _content_message(types.LiveServerContent(output_transcription=transcription))
     else:
-        yield from (_turn(parts) for parts in pieces(part, size))
+        yield from (_turn_message(parts) for parts in part_deltas(part, size))
 
 
-def _sounding(audio: ScriptedAudio) -> Iterator[types.LiveServerMessage]:
+def _audio_messages(audio: ScriptedAudio) -> Iterator[types.LiveServerMessage]:
     for pcm in tone(audio):
         blob = types.Blob(data=pcm, mime_type=f"audio/pcm;rate={OUTPUT_RATE}")
-        yield _turn([types.Part(inline_data=blob)])
+        yield _turn_message([types.Part(inline_data=blob)])
 
 
-def _calling(calls: list[types.FunctionCall]) -> types.LiveServerMessage:
+def _call_message(calls: list[types.FunctionCall]) -> types.LiveServerMessage:
     return types.LiveServerMessage(tool_call=types.LiveServerToolCall(function_calls=calls))
 
 
-def _turn(parts: list[types.Part]) -> types.LiveServerMessage:
+def _turn_message(parts: list[types.Part]) -> types.LiveServerMessage:
     content = types.Content(role="model", parts=parts)
-    return _message(types.LiveServerContent(model_turn=content))
+    return _content_message(types.LiveServerContent(model_turn=content))
 
 
-def _message(content: types.LiveServerContent) -> types.LiveServerMessage:
+def _content_message(content: types.LiveServerContent) -> types.LiveServerMessage:
     return types.LiveServerMessage(server_content=content)

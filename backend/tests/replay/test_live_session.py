@@ -1,4 +1,4 @@
-"""Live conversations that are interrupted, fail, end and go on elsewhere."""
+"""Live conversations with a script under the real Runner."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import errors, types
 
 from sluicegate.replay.script_position import read_position
+from tests.replay.live_runs import APP, Talk, silence, talk, told, tone
 from tests.replay.live_scripts import (
     BEGUN,
     GEMINI_3,
@@ -33,7 +34,104 @@ from tests.replay.live_scripts import (
     sentences,
     text,
 )
-from tests.replay.talking import APP, Talk, talk, told, tone
+
+
+async def test_each_text_selects_its_response() -> None:
+    model = script(scenario("tea", [text("Three.")]), scenario("bye", [text("Bye.")]))
+    async with talk(agent(model), TEXT) as chat:
+        for said, answer in (("tea?", "Three."), ("bye", "Bye."), ("more tea", "Three.")):
+            chat.say(said)
+            assert sentences(await chat.turn()) == [answer]
+
+
+async def test_missing_scenarios_and_responses_are_reported_in_the_conversation() -> None:
+    async with talk(
+        agent(script(scenario("tea", [call("price", item="tea")])), price), TEXT
+    ) as chat:
+        chat.say("milk")
+        answer = "The script has no scenario in which helper answers this message."
+        assert sentences(await chat.turn()) == [answer]
+        chat.say("tea")
+        await chat.turn()
+        answer = "The script has no response 2 of helper to this message."
+        assert sentences(await chat.turn()) == [answer]
+
+
+async def test_the_pitch_of_the_audio_selects_the_response() -> None:
+    model = script(scenario("440 Hz", [text("An A.")]), scenario("523 Hz", [text("A C.")]))
+    async with talk(agent(model), TEXT) as chat:
+        chat.speak(tone(440) + PAUSE)
+        events = await chat.turn()
+        assert told(events)[:3] == ["you: a tone o…", "you: f 440 Hz…", "you: a tone of 440 Hz"]
+        assert {event.author for event in events if event.input_transcription} == {"user"}
+        assert sentences(events) == ["An A."]
+        chat.speak(tone(523) + PAUSE)
+        assert sentences(await chat.turn()) == ["A C."]
+
+
+async def test_the_script_can_set_the_transcript() -> None:
+    model = script(
+        scenario("880 Hz", [{"heard": "Stop it"}, text("Stopped.")]),
+        scenario(
+            "invoice", [{"heard": "Pay the invoice"}, call("price", item="tea")], [text("Paid.")]
+        ),
+    )
+    async with talk(agent(model, price), TEXT) as chat:
+        chat.speak(tone(440) + PAUSE)
+        assert "you: Pay the invoice" in told(await chat.turn())
+        assert sentences(await chat.turn()) == ["Paid."]
+        chat.speak(tone(880) + PAUSE)
+        events = await chat.turn()
+        assert "you: Stop it" in told(events)
+        assert sentences(events) == ["Stopped."]
+        chat.say("the invoice")
+        await chat.turn()
+        assert sentences(await chat.turn()) == ["Paid."]
+
+
+async def test_marks_of_activity_and_the_end_of_the_stream_end_speech() -> None:
+    model = script(scenario("440 Hz", [text("An A.")]))
+    async with talk(agent(model), TEXT) as chat:
+        chat.queue.send_activity_start()
+        chat.speak(tone(440) + silence(2) + tone(440))
+        chat.queue.send_activity_end()
+        assert sentences(await chat.turn()) == ["An A."]
+        chat.speak(tone(440))
+        chat.queue.send_audio_stream_end()
+        assert sentences(await chat.turn()) == ["An A."]
+
+
+async def test_images_are_counted_in_the_transcript() -> None:
+    model = script(scenario("and 2 pictures", [text("Nice.")]))
+    async with talk(agent(model), TEXT) as chat:
+        for _ in range(2):
+            chat.queue.send_realtime(types.Blob(data=b"PNG", mime_type="image/png"))
+        chat.speak(tone(440) + PAUSE)
+        assert sentences(await chat.turn()) == ["Nice."]
+
+
+async def test_speech_activity_is_reported_on_request() -> None:
+    config = RunConfig(response_modalities=[types.Modality.TEXT], explicit_vad_signal=True)
+    async with talk(agent(script(scenario("440", [text("An A.")]))), config) as chat:
+        chat.speak(tone(440) + PAUSE)
+        events = [event for event in await chat.turn() if event.voice_activity]
+    kinds = [event.voice_activity and event.voice_activity.voice_activity_type for event in events]
+    assert kinds == [
+        types.VoiceActivityType.ACTIVITY_START,
+        types.VoiceActivityType.ACTIVITY_END,
+    ]
+
+
+async def test_after_a_transfer_the_sub_agent_answers_the_users_text() -> None:
+    model = script(
+        scenario("pay", [text("One moment."), call("transfer_to_agent", agent_name="child")]),
+        scenario("pay", [text("Paid.")], agent="child"),
+    )
+    child = LlmAgent(name="child", model=model, description="Pays.")
+    async with talk(LlmAgent(name="boss", model=model, sub_agents=[child]), TEXT) as chat:
+        chat.say("pay")
+        events = await chat.until(lambda event: "Paid." in told([event]))
+    assert sentences(events) == ["One moment.", "Paid."]
 
 
 def speak_into(chat: Talk) -> None:
@@ -66,7 +164,7 @@ async def test_the_user_interrupts_the_model(
         assert "Stopped." in told(await chat.turn())
 
 
-async def test_without_barge_in_the_model_speaks_on() -> None:
+async def test_without_barge_in_speech_does_not_interrupt_the_model() -> None:
     realtime = types.RealtimeInputConfig(activity_handling=types.ActivityHandling.NO_INTERRUPTION)
     config = RunConfig(response_modalities=[types.Modality.TEXT], realtime_input_config=realtime)
     breath = Breath()
@@ -80,7 +178,7 @@ async def test_without_barge_in_the_model_speaks_on() -> None:
         assert sentences(await chat.turn()) == ["An A."]
 
 
-async def test_an_error_ends_the_run_as_the_providers_own_does() -> None:
+async def test_a_scripted_error_ends_the_run_as_a_providers_error_does() -> None:
     model = script(scenario("", [text("Well")], error={"code": 503, "message": "No room."}))
     async with talk(agent(model), TEXT) as chat:
         chat.say("go")
@@ -106,7 +204,7 @@ SHOPPING = scenario(
 )
 
 
-async def test_a_new_connection_goes_on_with_the_history(tmp_path: Path) -> None:
+async def test_a_new_connection_continues_with_the_history(tmp_path: Path) -> None:
     pitch = scenario("440", [{"heard": "Sing"}, {"transcript": {"role": "model", "text": "La."}}])
     helper = agent(script(pitch, SHOPPING), price)
     asked: list[object] = []
@@ -128,7 +226,7 @@ async def test_a_new_connection_goes_on_with_the_history(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["scripted", GEMINI_3])
-async def test_a_run_of_the_other_kind_goes_on_where_the_live_one_stopped(name: str) -> None:
+async def test_a_run_without_audio_continues_after_a_live_run(name: str) -> None:
     sessions = InMemorySessionService()
     helper = agent(script(SHOPPING, name=name), price)
     async with talk(helper, sessions=sessions) as chat:
@@ -168,7 +266,7 @@ async def test_a_connection_that_goes_away_is_resumed_without_its_history() -> N
         assert "Fetched." in told(await chat.until(lambda event: "Fetched." in told([event])))
 
 
-async def test_a_foreign_handle_is_refused() -> None:
+async def test_an_invalid_resumption_handle_is_refused() -> None:
     resumption = types.SessionResumptionConfig(handle="something else")
     config = RunConfig(response_modalities=[types.Modality.TEXT], session_resumption=resumption)
     async with talk(agent(script(scenario("", [text("Hi.")]))), config) as chat:

@@ -47,7 +47,7 @@ def fault(path: Path) -> str:
     return str(caught.value)
 
 
-def test_yaml_and_json_say_the_same(tmp_path: Path) -> None:
+def test_yaml_and_json_are_equivalent(tmp_path: Path) -> None:
     data = {
         "scenarios": [
             {"match": "a", "responses": [{"parts": [{"text": "b"}], "finish": "MAX_TOKENS"}]}
@@ -77,7 +77,7 @@ def test_every_documented_key_is_read(tmp_path: Path) -> None:
     assert (last.usage.prompt, last.usage.output, last.finish.name) == (12, 9, "STOP")
 
 
-def test_an_image_is_read_from_beside_the_file(tmp_path: Path) -> None:
+def test_an_image_path_is_relative_to_the_file(tmp_path: Path) -> None:
     (tmp_path / "dot.png").write_bytes(b"PNG")
     by_file = with_part("{image: {media_type: image/png, file: dot.png}}")
     in_line = with_part("{image: {media_type: image/png, base64: UE5H}}")
@@ -87,14 +87,14 @@ def test_an_image_is_read_from_beside_the_file(tmp_path: Path) -> None:
         assert (image.media_type, image.data) == ("image/png", b"PNG")
 
 
-def test_arguments_that_come_whole_may_be_empty(tmp_path: Path) -> None:
+def test_arguments_that_are_not_streamed_may_be_empty(tmp_path: Path) -> None:
     text = with_part("{call: {name: a, args: {rows: [], note: {}}}}")
     call = load_scenarios(saved(tmp_path, text)).scenarios[0].responses[0].parts[0].call
     assert call is not None
     assert call.args == {"rows": [], "note": {}}
 
 
-def test_a_fault_is_a_configuration_error() -> None:
+def test_a_scenario_error_is_a_configuration_error() -> None:
     assert issubclass(ScenarioError, ConfigurationError)
 
 
@@ -210,7 +210,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_one_sentence_that_names_the_place(tmp_path: Path, name: str) -> None:
+def test_an_error_is_one_sentence_that_names_the_field(tmp_path: Path, name: str) -> None:
     text, sentence = FAULTS[name]
     path = saved(tmp_path, text)
     assert fault(path) == sentence.replace("{file}", str(path))
@@ -221,7 +221,7 @@ def test_broken_json_names_line_and_column(tmp_path: Path) -> None:
     assert fault(path) == f"The scenario file {path} is not valid JSON at line 2, column 2."
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "none.yaml"
     sentence = f"The scenario file {path} cannot be read: no such file or directory."
     assert fault(path) == sentence
@@ -231,12 +231,12 @@ def test_a_folder_is_not_a_scenario_file(tmp_path: Path) -> None:
     assert fault(tmp_path) == f"The scenario file {tmp_path} cannot be read: is a directory."
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
     path.write_bytes(b"\xff\xfe")
     assert fault(path) == f"The scenario file {path} is not UTF-8 text."
 
 
-def test_python_data_is_checked_like_a_file() -> None:
+def test_python_data_is_validated_like_a_file() -> None:
     with pytest.raises(ScenarioError, match=r"^In script, scenario 1, match is missing\.$"):
         parse_scenarios({"scenarios": [{"responses": [{}]}]})

@@ -3,7 +3,7 @@ from __future__ import annotations
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from tests.replay.playing import parts, played, scripted, words
+from tests.replay.single_responses import parts, played, scripted, words
 
 
 async def test_deltas_are_partial_and_one_aggregate_repeats_them() -> None:
@@ -28,14 +28,14 @@ async def test_deltas_are_partial_and_one_aggregate_repeats_them() -> None:
     assert usage.total_token_count == 23
 
 
-async def test_only_the_last_partial_carries_finish_reason_and_usage() -> None:
+async def test_only_the_last_partial_has_finish_reason_and_usage() -> None:
     *partials, _ = await played(scripted({"parts": [{"text": "Hello there"}], "delta_chars": 4}))
     assert [bool(response.usage_metadata) for response in partials] == [False, False, True]
     assert [response.finish_reason for response in partials[:-1]] == [None, None]
     assert partials[-1].finish_reason is types.FinishReason.STOP
 
 
-async def test_without_streaming_the_aggregate_comes_alone() -> None:
+async def test_without_streaming_there_is_only_the_aggregate() -> None:
     model = scripted({"parts": [{"text": "Hello there"}, {"call": {"name": "pay", "id": "p"}}]})
     (only,) = await played(model, stream=False)
     assert only.model_dump() == (await played(model))[-1].model_dump()
@@ -56,7 +56,7 @@ async def test_a_call_keeps_the_id_of_the_script() -> None:
     assert [call.id for call in calls] == ["call-1", "call-1"]
 
 
-async def test_two_playings_of_a_call_without_id_are_two_calls() -> None:
+async def test_each_playback_of_a_call_without_id_is_another_call() -> None:
     model = scripted({"parts": [{"call": {"name": "pay"}}]})
     first = (await played(model))[-1].get_function_calls()[0]
     again = (await played(model))[-1].get_function_calls()[0]
@@ -76,7 +76,7 @@ ARGS = {
 }
 
 
-async def test_streamed_arguments_arrive_in_pieces_and_whole() -> None:
+async def test_streamed_arguments_arrive_in_deltas_and_complete() -> None:
     call = {"name": "travel", "args": ARGS, "stream": True}
     model = scripted({"parts": [{"call": call}], "delta_chars": 3})
     *partials, aggregate = await played(model)
@@ -97,13 +97,13 @@ async def test_streamed_arguments_arrive_in_pieces_and_whole() -> None:
     assert {piece.id for piece in pieces} == {whole.id}
 
 
-async def test_a_streamed_call_without_arguments_is_whole_at_once() -> None:
+async def test_a_streamed_call_without_arguments_is_complete_at_once() -> None:
     model = scripted({"parts": [{"call": {"name": "now", "stream": True}}]})
     (call,) = (await played(model))[-1].get_function_calls()
     assert (call.name, call.args) == ("now", {})
 
 
-async def test_two_streamed_calls_stay_apart() -> None:
+async def test_two_streamed_calls_are_separate() -> None:
     calls = [
         {"call": {"name": "pay", "args": {"to": name}, "stream": True}} for name in ("Ann", "Bob")
     ]
@@ -111,7 +111,7 @@ async def test_two_streamed_calls_stay_apart() -> None:
     assert [call.args for call in aggregate.get_function_calls()] == [{"to": "Ann"}, {"to": "Bob"}]
 
 
-async def test_images_and_code_come_whole_and_in_order() -> None:
+async def test_images_and_code_are_complete_and_in_order() -> None:
     model = scripted(
         {
             "parts": [
@@ -146,7 +146,7 @@ def sources(response: LlmResponse) -> list[tuple[str, str | None, str | None]]:
     return found
 
 
-async def test_sources_travel_with_a_delta_and_with_the_aggregate() -> None:
+async def test_sources_are_in_a_delta_and_in_the_aggregate() -> None:
     page = {"source": {"uri": "https://a.example", "title": "A"}}
     paper = {"source": {"uri": "gs://papers/b.pdf", "title": "B"}}
     words_and_sources = [{"text": "One."}, page, {"text": "Two."}, paper, {"text": "Three."}]
@@ -157,7 +157,7 @@ async def test_sources_travel_with_a_delta_and_with_the_aggregate() -> None:
     assert sources(two) == sources(aggregate) == [first, second]
 
 
-async def test_sources_at_the_end_travel_with_the_last_delta() -> None:
+async def test_sources_at_the_end_are_in_the_last_delta() -> None:
     pages = [{"source": {"uri": f"https://{name}.example"}} for name in "ab"]
     model = scripted({"parts": [{"text": "One."}, pages[0], {"text": "Two."}, pages[1]]})
     one, two, aggregate = await played(model)
@@ -166,7 +166,7 @@ async def test_sources_at_the_end_travel_with_the_last_delta() -> None:
     assert [uri for _, uri, _ in sources(two)] == ["https://a.example", "https://b.example"]
 
 
-async def test_sources_alone_are_still_told() -> None:
+async def test_sources_without_text_are_sent() -> None:
     responses = await played(scripted({"parts": [{"source": {"uri": "https://a.example"}}]}))
     assert [sources(response) for response in responses] == [
         [("web", "https://a.example", None)]
@@ -181,7 +181,7 @@ async def test_an_empty_response_is_an_aggregate_without_content() -> None:
     ]
 
 
-async def test_what_only_a_voice_can_say_is_passed_over() -> None:
+async def test_parts_of_live_conversations_are_ignored() -> None:
     spoken = [
         {"heard": "hello"},
         {"audio": {"tone_hz": 440, "seconds": 1}},
@@ -191,13 +191,13 @@ async def test_what_only_a_voice_can_say_is_passed_over() -> None:
     assert words(await played(scripted({"parts": spoken}))) == ["Hi.", "Hi."]
 
 
-async def test_a_cut_answer_keeps_its_text_and_says_why() -> None:
+async def test_a_truncated_answer_keeps_its_text_and_the_reason() -> None:
     aggregate = (await played(scripted({"parts": [{"text": "Once"}], "finish": "max_tokens"})))[-1]
     assert words([aggregate]) == ["Once"]
     assert aggregate.finish_reason is types.FinishReason.MAX_TOKENS
     assert aggregate.error_code == "MAX_TOKENS"
 
 
-async def test_an_interrupted_answer_says_so() -> None:
+async def test_an_interrupted_answer_is_marked() -> None:
     aggregate = (await played(scripted({"parts": [{"text": "Once"}], "interrupted": True})))[-1]
     assert aggregate.interrupted is True

@@ -65,7 +65,7 @@ NOT_THE_USER = {
 
 
 @pytest.mark.parametrize("kind", NOT_THE_USER)
-def test_what_no_user_has_written_is_no_user_text(kind: str) -> None:
+def test_contents_that_the_user_has_not_written_are_ignored(kind: str) -> None:
     contents = (GO, called(), NOT_THE_USER[kind])
     assert read_position(request(*contents)) == Position("helper", "go", answered=1)
 
@@ -86,7 +86,7 @@ def test_what_no_user_has_written_is_no_user_text(kind: str) -> None:
         ((called(), returned()), "", 1),
     ],
 )
-def test_the_answer_is_as_far_as_the_agent_has_spoken_since_the_last_user_text(
+def test_the_position_counts_the_agents_contents_after_the_last_user_text(
     contents: tuple[types.Content, ...], text: str, answered: int
 ) -> None:
     assert read_position(request(*contents)) == Position("helper", text, answered)
@@ -98,5 +98,5 @@ def test_a_live_request_names_its_agent_in_the_instruction() -> None:
     assert read_position(LlmRequest(contents=[GO], config=config)).agent == "talker"
 
 
-def test_a_request_that_names_nobody_is_read_all_the_same() -> None:
+def test_a_request_without_an_agent_is_read() -> None:
     assert read_position(LlmRequest(contents=[GO])) == Position(None, "go", answered=0)

@@ -23,7 +23,7 @@ from sluicegate.errors import RequestError
 from sluicegate.replay.recording import RecordedTurn
 from sluicegate.wire.requests import RequestLimits, parse_chat_request
 from tests.agents.unhurried import unhurried_agent
-from tests.replay.pairs import Pairs
+from tests.replay.equal_runs import Pairs
 from tests.replay.test_goldens import STYLES, every_golden, golden
 
 PLAIN = "deferred/call/plain.jsonl"

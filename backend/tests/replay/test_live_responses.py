@@ -10,8 +10,8 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.events.event import Event
 from google.genai import types
 
-from tests.replay.playing import scripted
-from tests.replay.talking import Talk, talk, told
+from tests.replay.live_runs import Talk, talk, told
+from tests.replay.single_responses import scripted
 
 AUDIO, TEXT = types.Modality.AUDIO, types.Modality.TEXT
 
@@ -34,18 +34,18 @@ async def _turn(response: Mapping[str, object], config: RunConfig) -> list[Event
 END = ["usage", "complete"]
 
 
-async def test_text_comes_in_deltas_and_then_whole() -> None:
+async def test_text_arrives_in_deltas_and_then_complete() -> None:
     events = await written({"text": "Hello "}, {"text": "there"}, delta_chars=4)
     assert told(events) == ["Hell…", "o …", "ther…", "e…", "usage", "Hello there", "complete"]
     assert len({event.id for event in events}) == len(events)
 
 
-async def test_a_thought_is_whole_before_the_text_begins() -> None:
+async def test_a_thought_is_complete_before_the_text_begins() -> None:
     events = await written({"thought": "Hmm."}, {"text": "Yes."})
     assert told(events) == ["(Hmm.)…", "(Hmm.)", "Yes.…", "usage", "Yes.", "complete"]
 
 
-async def test_audio_comes_in_pieces_of_pcm_and_its_words_beside() -> None:
+async def test_audio_arrives_in_chunks_of_pcm_with_its_transcript() -> None:
     events = await spoken(
         {"audio": {"tone_hz": 500, "seconds": 0.1}},
         {"transcript": {"role": "model", "text": "Hello you"}},
@@ -60,13 +60,13 @@ async def test_audio_comes_in_pieces_of_pcm_and_its_words_beside() -> None:
     assert {blob.mime_type for blob in blobs if blob} == {"audio/pcm;rate=24000"}
 
 
-async def test_who_asks_for_text_gets_the_words_and_no_audio() -> None:
+async def test_a_text_connection_gets_transcripts_as_text_and_no_audio() -> None:
     audio = {"audio": {"tone_hz": 500, "seconds": 0.1}}
     events = await written(audio, {"transcript": {"role": "model", "text": "Hello"}})
     assert told(events) == ["Hello…", "usage", "Hello", "complete"]
 
 
-async def test_transcripts_are_only_told_to_who_wants_them() -> None:
+async def test_transcripts_are_sent_on_request_only() -> None:
     config = RunConfig(
         response_modalities=[AUDIO], output_audio_transcription=None, input_audio_transcription=None
     )
@@ -76,7 +76,7 @@ async def test_transcripts_are_only_told_to_who_wants_them() -> None:
     assert told(await _turn({"parts": words}, config)) == END
 
 
-async def test_calls_come_when_their_turn_is_over_and_in_one_event() -> None:
+async def test_calls_arrive_at_the_end_of_their_turn_in_one_event() -> None:
     call = {"call": {"name": "adk_none", "args": {"n": 1}, "id": "one"}}
     other = {"call": {"name": "adk_none", "args": {"n": 2}}}
     agent = LlmAgent(name="helper", model=scripted({"parts": [call, {"text": "So."}, other]}))
@@ -89,7 +89,7 @@ async def test_calls_come_when_their_turn_is_over_and_in_one_event() -> None:
     assert (second.id or "").startswith("call-")
 
 
-async def test_pictures_code_and_sources_come_as_the_provider_sends_them() -> None:
+async def test_images_code_and_sources_arrive_as_the_provider_sends_them() -> None:
     events = await written(
         {"image": {"media_type": "image/png", "base64": "aGk="}},
         {"code": {"code": "1 + 1", "result": "2"}},
@@ -98,7 +98,7 @@ async def test_pictures_code_and_sources_come_as_the_provider_sends_them() -> No
     assert told(events) == ["image/png", "code", "code", "sources", "usage", "sources", "complete"]
 
 
-async def test_usage_and_the_reason_of_the_end_are_told() -> None:
+async def test_usage_and_the_finish_reason_are_reported() -> None:
     usage = {"prompt": 12, "output": 9, "reasoning": 2, "cached": 5}
     events = await written({"text": "No."}, usage=usage, finish="SAFETY")
     (told_usage,) = [event.usage_metadata for event in events if event.usage_metadata]
@@ -111,18 +111,18 @@ async def test_usage_and_the_reason_of_the_end_are_told() -> None:
     assert reason is types.TurnCompleteReason.GENERATED_CONTENT_SAFETY
 
 
-async def test_a_scripted_interruption_ends_the_turn_and_keeps_what_was_said() -> None:
+async def test_a_scripted_interruption_ends_the_turn_and_keeps_the_text() -> None:
     events = await written({"text": "Well, so"}, interrupted=True)
     assert told(events) == ["Well, so…", "Well, so!", "usage", "complete"]
 
 
-async def test_an_interruption_of_audio_alone_is_told_alone() -> None:
+async def test_an_interruption_of_audio_is_an_event_of_its_own() -> None:
     audio = {"audio": {"tone_hz": 500, "seconds": 0.02}}
     assert told(await spoken(audio, interrupted=True)) == ["audio 20", "interrupted", *END]
 
 
 @pytest.mark.parametrize("name", ["scripted", "gemini-3.1-flash-live-preview"])
-async def test_an_empty_response_is_a_turn_too(name: str) -> None:
+async def test_an_empty_response_is_a_turn(name: str) -> None:
     model = scripted({}).model_copy(update={"model": name})
     async with talk(LlmAgent(name="helper", model=model)) as chat:
         chat.say("go")
@@ -131,7 +131,7 @@ async def test_an_empty_response_is_a_turn_too(name: str) -> None:
         )
 
 
-async def test_waiting_comes_before_the_first_message_and_between_the_next() -> None:
+async def test_the_delays_precede_the_first_and_each_further_message() -> None:
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
