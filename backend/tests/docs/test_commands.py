@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from sluicegate.server.cli import _parser
+from sluicegate.server.cli import command_parser
 from tests.docs.markdown import DOCS
 
 ROW = re.compile(r"^\| `sluicegate (\w+)", re.MULTILINE)
@@ -14,6 +14,8 @@ ROW = re.compile(r"^\| `sluicegate (\w+)", re.MULTILINE)
 def test_every_command_is_a_row_of_the_reference_and_every_row_a_command() -> None:
     rows = ROW.findall((DOCS / "reference" / "commands.md").read_text("utf-8"))
     (commands,) = (
-        action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction)
+        action
+        for action in command_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
     )
     assert sorted(rows) == sorted(commands.choices)

@@ -12,7 +12,7 @@ import yaml
 from sluicegate import __version__
 from sluicegate.errors import Unavailable
 from sluicegate.server.app import build
-from sluicegate.server.cli import _parser
+from sluicegate.server.cli import command_parser
 from sluicegate.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
 from sluicegate.server.uvicorn_server import CLOSING_SECONDS
 from sluicegate.stores.streams.open_streams import open_streams
@@ -74,7 +74,7 @@ def test_every_variable_is_a_setting_and_the_command_is_one(replica: str) -> Non
     assert fields <= set(Settings.model_fields)
     program, *arguments = SERVICES[replica]["command"]
     assert program == "sluicegate"
-    _parser().parse_args(arguments)
+    command_parser().parse_args(arguments)
 
 
 async def test_the_stores_are_shared_ones(settings: Settings) -> None:

@@ -15,11 +15,11 @@ from starlette.types import ASGIApp, Message, Scope
 
 from sluicegate.server.app import Application
 from sluicegate.server.settings import Settings
-from sluicegate.server.uvicorn_server import Server, bind, server_of
+from sluicegate.server.uvicorn_server import Server, ServerTimings, bind, server_of
 
 ORIGIN = "http://127.0.0.1:8000"
-PATIENCE = 5.0
-"""Seconds after which a test gives up; nothing waits for as long when it passes."""
+PATIENCE = 30.0
+"""Seconds after which a test gives up: a limit that only a defect reaches."""
 
 
 def client(
@@ -77,11 +77,14 @@ def chunks(body: str) -> list[dict[str, Any]]:
 
 @contextlib.asynccontextmanager
 async def serving(
-    application: Application, settings: Settings | None = None
+    application: Application,
+    settings: Settings | None = None,
+    *,
+    timings: ServerTimings | None = None,
 ) -> AsyncIterator[tuple[str, int]]:
     """Run the real server on a free port; when the block ends, it has ended."""
     chosen = settings or Settings(port=0)
-    async with _running(server_of(application, chosen)) as address:
+    async with _running(server_of(application, chosen, timings=timings)) as address:
         yield address
 
 
@@ -96,29 +99,24 @@ async def serving_alone(app: ASGIApp) -> AsyncIterator[tuple[str, int]]:
 @contextlib.asynccontextmanager
 async def _running(server: Server) -> AsyncIterator[tuple[str, int]]:
     listener = bind(Settings(port=0))
-    quiet = QuietServer.like(server)
+    quiet = QuietServer(server)
     running = asyncio.create_task(quiet.serve(sockets=[listener]))
     try:
         async with asyncio.timeout(PATIENCE):
-            await quiet.answering.wait()
+            await quiet.is_ready.wait()
         yield listener.getsockname()[:2]
     finally:
-        quiet.told_to_end.set()
+        quiet.may_end.set()
         async with asyncio.timeout(PATIENCE):
             await running
 
 
 class QuietServer(Server):
-    """Says when it answers and leaves the signals of the test process alone."""
+    """A server like another one that ignores signals and ends when a test says so."""
 
-    answering: asyncio.Event
-    told_to_end: asyncio.Event
-
-    @classmethod
-    def like(cls, server: Server) -> QuietServer:
-        quiet = cls(server.config, ending=server.ending)
-        quiet.answering, quiet.told_to_end = asyncio.Event(), asyncio.Event()
-        return quiet
+    def __init__(self, server: Server) -> None:
+        self.is_ready, self.may_end = asyncio.Event(), asyncio.Event()
+        super().__init__(server.config, drainable=server.drainable, on_ready=self.is_ready.set)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Any:
@@ -127,11 +125,7 @@ class QuietServer(Server):
     async def main_loop(self) -> None:
         # uvicorn looks ten times a second whether it is to end.
         await self.on_tick(0)
-        await self.told_to_end.wait()
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
-        self.answering.set()
+        await self.may_end.wait()
 
 
 @dataclass(frozen=True)

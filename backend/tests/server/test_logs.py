@@ -87,7 +87,7 @@ def test_an_exception_as_an_argument_is_its_type(lines: Lines) -> None:
     try:
         fail()
     except ValueError as error:
-        for name in ("sluicegate", "google_adk.x", "an.app"):
+        for name in ("sluicegate", "an.app"):
             logging.getLogger(name).error("it failed: %s", error)
             assert lines.last.endswith("it failed: ValueError")
 
@@ -99,24 +99,29 @@ def test_an_exception_as_the_message_is_its_type(lines: Lines) -> None:
 
 
 @pytest.mark.parametrize("name", ["google_adk.flows", "google_genai.models", "httpx", "asyncio"])
-def test_of_a_library_only_words_of_its_source_are_written(lines: Lines, name: str) -> None:
+def test_of_a_library_the_place_in_the_code_is_logged_and_no_part_of_the_message(
+    lines: Lines, name: str
+) -> None:
     logger = logging.getLogger(name)
     logger.setLevel(logging.DEBUG)
     error = ValueError(SECRET)
+    place = re.compile(rf"{name}: <withheld> at test_logs\.py:\d+$")
     logger.error("a fixed sentence")
-    assert lines.last.endswith("a fixed sentence")
+    assert place.search(lines.last)
     logger.error(f"an f-string with {error}")  # noqa: G004
-    assert "<withheld> at test_logs.py:" in lines.last
+    assert place.search(lines.last)
+    logger.error(f"an f-string with {error} and %s", 3)  # noqa: G004
+    assert place.search(lines.last)
     logger.error("no f-string: " + str(error))  # noqa: G003
-    assert "<withheld> at test_logs.py:" in lines.last
+    assert place.search(lines.last)
     logger.error("%s took %d ms at %.1f", SECRET, 3, 0.5)
-    assert lines.last.endswith("<withheld> took 3 ms at 0.5")
+    assert place.search(lines.last)
     logger.error("%(who)s failed %(often)d times", {"who": SECRET, "often": 2})
-    assert lines.last.endswith("<withheld> failed 2 times")
-    logger.error("raised %s", ValueError)
-    assert lines.last.endswith("raised ValueError")
+    assert place.search(lines.last)
     logger.error("fixed", extra={"request": SECRET})
-    assert lines.last.endswith(f"{name}: fixed")
+    assert place.search(lines.last)
+    logger.error("raised %s", error)
+    assert re.search(r"<withheld> at test_logs\.py:\d+: ValueError$", lines.last)
 
 
 def test_our_own_lines_carry_their_facts(lines: Lines) -> None:
@@ -142,11 +147,10 @@ def test_a_line_is_one_line_whatever_stands_in_it(lines: Lines) -> None:
 @pytest.mark.parametrize(
     ("template", "arguments"), [("%d and %d", (1,)), ("%d of them", (SECRET,)), ("%(a)s", ({},))]
 )
-@pytest.mark.parametrize("name", ["an.app", "httpx"])
 def test_a_record_that_cannot_be_formatted_is_its_template(
-    lines: Lines, name: str, template: str, arguments: tuple[Any, ...]
+    lines: Lines, template: str, arguments: tuple[Any, ...]
 ) -> None:
-    lines.take(logging.LogRecord(name, logging.ERROR, __file__, 1, template, arguments, None))
+    lines.take(logging.LogRecord("an.app", logging.ERROR, __file__, 1, template, arguments, None))
     assert lines.last.endswith(template)
 
 
@@ -237,13 +241,13 @@ def warned() -> None:
     ("lose", "said"),
     [
         (lambda: asyncio.run(never_awaited()), "ValueError"),
-        (in_a_thread, "a thread failed"),
-        (unraisable, "an exception was lost"),
+        (in_a_thread, "thread failed"),
+        (unraisable, "exception ignored by Python"),
         (warned, ""),
     ],
     ids=["task", "thread", "unraisable", "warning"],
 )
-def test_what_python_prints_of_lost_exceptions_holds_no_secret(
+def test_the_exceptions_that_python_would_print_are_logged_without_their_texts(
     lose: Callable[[], None], said: str, format_: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with logging_to_stderr(Settings(log_format=format_)):  # type: ignore[arg-type]  # parametrised
@@ -274,6 +278,11 @@ def test_a_stream_that_was_broken_on_purpose_is_no_error_of_the_server(
         aborted = ConnectionAbortedError("cut")
         server.error("Exception in ASGI application\n", exc_info=aborted)
         server.error("ASGI callable returned without completing response.")
+        server.warning("Invalid HTTP request received.")
+        try:
+            b"\xff".decode()
+        except UnicodeDecodeError:
+            server.exception("Invalid UTF-8 sequence received from client.")
         assert capsys.readouterr().err == ""
         server.error("Exception in ASGI application\n", exc_info=ValueError(SECRET))
     written = capsys.readouterr().err

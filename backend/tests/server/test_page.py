@@ -143,12 +143,9 @@ async def test_what_is_packed_is_the_same_every_time() -> None:
     assert gzip.decompress(packed[0]) == (PAGE / "assets" / "page-1a2b.js").read_bytes()
 
 
-async def test_without_a_build_the_page_says_how_to_make_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(page, "IN_PACKAGE", tmp_path)
-    monkeypatch.setattr(page, "IN_CHECKOUT", tmp_path)
-    async with client(build(FakeEngine().open, Settings()).app) as http:
+async def test_without_a_build_the_page_says_how_to_make_one(tmp_path: Path) -> None:
+    app = build(FakeEngine().open, Settings(), page_folder=tmp_path).app
+    async with client(app) as http:
         response = await http.get("/")
         assert (response.status_code, response.text) == (503, page.NOT_BUILT)
         assert (response.headers["retry-after"], response.headers["refresh"]) == ("2", "2")
@@ -176,11 +173,9 @@ async def test_a_build_that_comes_later_is_served_and_the_one_before_goes_on(
             assert (await http.get(f"/assets/{name}")).status_code == 200
 
 
-def test_the_page_of_a_wheel_stands_before_that_of_a_checkout(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(page, "IN_PACKAGE", tmp_path)
-    monkeypatch.setattr(page, "IN_CHECKOUT", PAGE)
-    assert page.built_page() == PAGE
+def test_the_page_of_a_wheel_comes_before_that_of_a_checkout(tmp_path: Path) -> None:
+    assert page.built_page((tmp_path, tmp_path)) is None
+    assert page.built_page((tmp_path, PAGE)) == PAGE
     (tmp_path / page.INDEX).write_text("")
-    assert page.built_page() == tmp_path
+    assert page.built_page((tmp_path, PAGE)) == tmp_path
+    assert page.built_page() in (None, page.IN_PACKAGE, page.IN_CHECKOUT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluicegate.server.files import asked_range
+from sluicegate.server.files import requested_range
 
 TAG = '"abc"'
 
@@ -24,7 +24,7 @@ TAG = '"abc"'
     ],
 )
 def test_a_range_is_read(asked: str, found: str) -> None:
-    part = asked_range({"range": asked}, 10, TAG)
+    part = requested_range({"range": asked}, 10, TAG)
     assert part is not None
     assert part.content_range == found
     assert part.is_empty == found.startswith("bytes */")
@@ -35,10 +35,10 @@ def test_a_range_is_read(asked: str, found: str) -> None:
     ["", "bytes", "bytes=-", "bytes=5-4", "bytes=0-1,3-4", "items=0-1", "bytes=a-b", "bytes=٣-٤"],
 )
 def test_what_is_no_range_means_the_whole(asked: str) -> None:
-    assert asked_range({"range": asked}, 10, TAG) is None
+    assert requested_range({"range": asked}, 10, TAG) is None
 
 
 def test_a_range_of_another_version_means_the_whole() -> None:
     headers = {"range": "bytes=0-1", "if-range": '"other"'}
-    assert asked_range(headers, 10, TAG) is None
-    assert asked_range({**headers, "if-range": TAG}, 10, TAG) is not None
+    assert requested_range(headers, 10, TAG) is None
+    assert requested_range({**headers, "if-range": TAG}, 10, TAG) is not None

@@ -11,9 +11,9 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from sluicegate.server.http_protocol import LimitedHttpProtocol
 from sluicegate.server.settings import Settings
-from tests.server.exchange import RawConnection, chat_body, serving
+from sluicegate.server.uvicorn_server import ServerTimings
+from tests.server.exchange import PATIENCE, RawConnection, chat_body, serving
 from tests.server.fake_engine import FakeEngine, application
 
 HOST = b"Host: 127.0.0.1\r\n"
@@ -45,11 +45,16 @@ async def raw(shared: tuple[FakeEngine, tuple[str, int]]) -> AsyncIterator[RawCo
 
 
 @contextlib.asynccontextmanager
-async def connected(engine: FakeEngine, **settings: Any) -> AsyncIterator[RawConnection]:
+async def connected(
+    engine: FakeEngine, *, timings: ServerTimings | None = None, **settings: Any
+) -> AsyncIterator[RawConnection]:
     """A connection to a server of its own."""
     chosen = Settings(port=0, **settings)
     app = application(engine, **settings)
-    async with serving(app, chosen) as address, RawConnection.open(address) as connection:
+    async with (
+        serving(app, chosen, timings=timings) as address,
+        RawConnection.open(address) as connection,
+    ):
         yield connection
 
 
@@ -146,7 +151,7 @@ async def test_many_half_open_heads_are_gone_and_the_server_still_answers(
         async with RawConnection.open(address) as raw:
             await raw.write(GET + b"\r\n")
             assert (await raw.answer()).status == 200
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             ends = await asyncio.gather(*(reader.read() for reader, _ in half_open))
         for _, writer in half_open:
             writer.close()
@@ -157,10 +162,9 @@ async def test_many_half_open_heads_are_gone_and_the_server_still_answers(
     "framing", [b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{"]
 )
 async def test_a_body_that_stays_half_open_is_refused_and_its_connection_closed(
-    engine: FakeEngine, framing: bytes, monkeypatch: pytest.MonkeyPatch
+    engine: FakeEngine, framing: bytes
 ) -> None:
-    monkeypatch.setattr(LimitedHttpProtocol, "unread_body_seconds", 0.05)
-    async with connected(engine, body_timeout=0.05) as raw:
+    async with connected(engine, timings=ServerTimings(unread_body=0.05), body_timeout=0.05) as raw:
         await raw.write(POST + framing)
         answer = await raw.answer()
         assert (answer.status, answer.headers["x-error-code"]) == (408, "timeout")
@@ -169,14 +173,14 @@ async def test_a_body_that_stays_half_open_is_refused_and_its_connection_closed(
 
 
 async def test_a_body_that_is_declared_too_large_is_refused_before_it_is_sent(
-    engine: FakeEngine, raw: RawConnection, monkeypatch: pytest.MonkeyPatch
+    engine: FakeEngine,
 ) -> None:
-    monkeypatch.setattr(LimitedHttpProtocol, "unread_body_seconds", 0.05)
     length = 32 * 1024 * 1024 + 1
-    await raw.write(POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % length)
-    answer = await raw.answer()
-    assert (answer.status, answer.headers["x-error-code"]) == (413, "too_large")
-    assert await raw.is_closed()
+    async with connected(engine, timings=ServerTimings(unread_body=0.05)) as raw:
+        await raw.write(POST + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % length)
+        answer = await raw.answer()
+        assert (answer.status, answer.headers["x-error-code"]) == (413, "too_large")
+        assert await raw.is_closed()
 
 
 async def test_a_refusal_can_be_read_while_the_body_is_still_being_sent(

@@ -52,8 +52,9 @@ def test_every_option_gives_a_setting() -> None:
     assert {option.field for option in OPTIONS} <= set(Settings.model_fields)
     for option in OPTIONS:
         annotation = Settings.model_fields[option.field].annotation
-        assert option.several == (get_origin(annotation) is tuple)
-        assert (option.value is None) == (annotation is not bool)
+        assert option.is_repeatable == (get_origin(annotation) is tuple)
+        assert (option.constant is None) == (annotation is not bool)
+        assert option.help[0].isupper()
 
 
 def test_every_setting_of_the_engine_reaches_it() -> None:

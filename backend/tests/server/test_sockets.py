@@ -230,7 +230,7 @@ async def test_a_user_whose_newer_token_is_good_stays(tokens: Path) -> None:
         return valid.get(asked.headers.get("authorization", ""))
 
     caller = SocketCaller(authenticate, connection)
-    await caller.open()
+    await caller.authenticate_handshake()
     for token in ("Bearer one", "Bearer two"):
         assert await caller.authenticate({"authorization": token}) == "ada"
     del valid["Bearer one"]

@@ -337,7 +337,7 @@ async def test_a_server_that_ends_says_so_and_what_waits_goes_on_waiting(tmp_pat
 async def test_clients_are_told_to_go_before_the_server_ends(tmp_path: Path) -> None:
     async with staged(tmp_path) as (address, application), opened_live(address) as client:
         assert (await client.asks(send_frame(text="pay")))[-1]["type"] == "end"
-        await application.ending.end(5.0, asyncio.Event())
+        await application.shutdown.drain(5.0, asyncio.Event())
         await client.live("go-away")
         assert await client.closes() == (1012, "restart")
         engine = await application.engine.get()

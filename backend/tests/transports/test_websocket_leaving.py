@@ -130,7 +130,7 @@ async def test_a_server_that_closes_breaks_its_sockets_with_1012(engine: FakeEng
     async with serving(app) as address, opened(address) as client, opened(address) as idle:
         await client.say(send_frame())
         await client.next()
-        app.ending.abort()
+        app.shutdown.abort()
         assert await client.closes() == (1012, "restart")
         assert await idle.closes() == (1012, "restart")
         await until_left(engine)

@@ -25,7 +25,7 @@ _PUBLIC_URL: Final = r"^https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~-]+)*$"
 class EngineOptions(BaseModel):
     """What the engine is told at its start; nothing of it changes while it runs."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     release: Literal["deferred", "preview", "progressive"] = "deferred"
     """When text and results go out for a client that does not say (header ``x-release``)."""

@@ -1,4 +1,4 @@
-"""Who may call: the size of the head, the Host, the Origin, and the answers of CORS."""
+"""Access checks before a request is read: the size of its head, Host and Origin; and CORS."""
 
 from __future__ import annotations
 
@@ -29,30 +29,35 @@ _SCHEMES: Final = {"ws": "http", "wss": "https"}
 
 
 class Access:
-    """Middleware that refuses a call before anything of it is read, and answers for CORS.
+    """Middleware that refuses a request before its body is read, and adds the headers of CORS.
 
-    A refusal names the flag that would allow the call.
+    A refusal names the flag that would allow the request. Starlette's `CORSMiddleware` knows no
+    origins that follow from the Host, and refuses others with a 400 that names nothing.
+
+    Args:
+        app: The application.
+        settings: The allowed hosts and origins and the limits of a head.
+        authenticated: Whether users are authenticated; otherwise pages of this machine may call.
     """
 
     def __init__(self, app: ASGIApp, *, settings: Settings, authenticated: bool) -> None:
-        """Take who may call; ``authenticated`` says whether users are told apart at all."""
         self._app = app
         self._settings = settings
-        self._bound_here = is_loopback_name(settings.host)
-        self._loopback_origins = self._bound_here and not authenticated
-        self._origins = {_normal(origin) for origin in settings.origins}
+        self._is_local = is_loopback_name(settings.host)
+        self._loopback_origins = self._is_local and not authenticated
+        self._origins = {_with_port(origin) for origin in settings.origins}
         self._hosts = set(settings.allowed_hosts)
         bound = address_of(settings.host)
         if bound is None or not bound.is_unspecified:
             self._hosts.add(settings.host.lower())
         if settings.public_url is not None:
             public = urlsplit(settings.public_url)
-            self._origins.add(_normal(f"{public.scheme}://{public.netloc}".lower()))
+            self._origins.add(_with_port(f"{public.scheme}://{public.netloc}".lower()))
             self._hosts.add((public.hostname or "").lower())
         self._hosts = {host.strip("[]") for host in self._hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, answer a preflight, or let the call through with its CORS headers."""
+        """Refuse the request, answer a preflight, or call the application and add CORS headers."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -69,7 +74,7 @@ class Access:
         elif scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             await _preflight(origin)(scope, receive, send)
         else:
-            await self._app(scope, receive, _with_cors(send, origin))
+            await self._app(scope, receive, _add_cors_headers(send, origin))
 
     def _check_head(self, scope: Scope) -> None:
         limits = self._settings
@@ -77,7 +82,7 @@ class Access:
         if len(fields) > limits.max_head_fields:
             raise TooLarge(f"The request has over {limits.max_head_fields} headers; send fewer.")
         size = len(scope.get("raw_path") or scope["path"]) + len(scope["query_string"])
-        # A field's line is its name, a colon, a space, its value and the end of the line.
+        # The line of a field is its name, a colon, a space, its value and CRLF.
         size += sum(len(name) + len(value) + 4 for name, value in fields)
         if size > limits.max_head_bytes:
             raise TooLarge(
@@ -90,13 +95,13 @@ class Access:
         if match is None:
             raise Malformed("The request must have one Host header with a host name.")
         name = match[1].lower().strip("[]")
-        if name in self._hosts or (self._bound_here and is_loopback_name(name)):
+        if name in self._hosts or (self._is_local and is_loopback_name(name)):
             return fields[0]
-        # The address that the peer reached cannot be forged by a page that rebinds a name.
-        reached = str((scope.get("server") or ("",))[0]).strip("[]")
-        if is_loopback_name(reached) and is_loopback_name(name):
+        # A page that rebinds a host name cannot forge the address to which the peer connected.
+        local_address = str((scope.get("server") or ("",))[0]).strip("[]")
+        if is_loopback_name(local_address) and is_loopback_name(name):
             return fields[0]
-        if name == reached and address_of(name) is not None:
+        if name == local_address and address_of(name) is not None:
             return fields[0]
         raise Forbidden(
             f"The host name {name} is not served here; "
@@ -114,9 +119,9 @@ class Access:
                 "Pages without an origin of their own may not call this server; "
                 "serve the page over HTTP and start the server with --origin for its address."
             )
-        origin = _normal(fields[0])
+        origin = _with_port(fields[0])
         scheme = _SCHEMES.get(scope["scheme"], scope["scheme"])
-        if origin == _normal(f"{scheme}://{host.lower()}") or origin in self._origins:
+        if origin == _with_port(f"{scheme}://{host.lower()}") or origin in self._origins:
             return fields[0]
         if self._loopback_origins and is_loopback_name(match[2].strip("[]")):
             return fields[0]
@@ -127,12 +132,12 @@ class Access:
 
 
 def is_loopback_name(host: str) -> bool:
-    """Whether a host is this machine: ``localhost`` or a loopback address."""
+    """Whether a host is ``localhost`` or a loopback address."""
     return host.lower() == "localhost" or is_loopback(host)
 
 
-def _normal(origin: str) -> str:
-    """Return an origin with its port, which may be left out where it is the scheme's own."""
+def _with_port(origin: str) -> str:
+    """Return an origin with its port, which is optional if it is the default of the scheme."""
     scheme, _, authority = origin.partition("://")
     if re.search(r":[0-9]+$", authority):
         return origin
@@ -153,8 +158,8 @@ def _preflight(origin: str) -> Response:
     )
 
 
-def _with_cors(send: Send, origin: str) -> Send:
-    async def sending(message: Message) -> None:
+def _add_cors_headers(send: Send, origin: str) -> Send:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers["access-control-allow-origin"] = origin
@@ -163,4 +168,4 @@ def _with_cors(send: Send, origin: str) -> Send:
             headers.add_vary_header("origin")
         await send(message)
 
-    return sending
+    return send_with_headers

@@ -1,4 +1,4 @@
-"""One engine per application: opened by the lifespan or by the first request, closed once."""
+"""The application: engine, routes, middleware and lifespan, put together from the settings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.adk.apps.app import App
@@ -20,52 +21,126 @@ from sluicegate.live.engine import LiveEngine
 from sluicegate.server.access import Access, is_loopback_name
 from sluicegate.server.approvals import approval_operations
 from sluicegate.server.authentication import authenticator
-from sluicegate.server.chats import StoredChats
-from sluicegate.server.files import StoredFiles, file_operations
+from sluicegate.server.chats import chat_list_operations
+from sluicegate.server.files import file_operations
 from sluicegate.server.oauth_return import oauth_operations
-from sluicegate.server.openapi import description
-from sluicegate.server.operations import Operation, Success
+from sluicegate.server.operations import Operation, Success, describe_api
 from sluicegate.server.page import Page, built_page, page_operations
+from sluicegate.server.private_surface import check_private_surface
 from sluicegate.server.responses import (
-    Failures,
+    ErrorResponses,
     json_response,
     not_found_response,
     respond_before_accept,
-    routing_refusal,
+    respond_to_http_exception,
 )
-from sluicegate.server.routes import chat_operations, probe_operations, routes, stored_operations
-from sluicegate.server.session_cookie import or_by_cookie, session_operations
+from sluicegate.server.routes import probe_operations, routes, turn_operations
+from sluicegate.server.session_cookie import accept_cookies, session_operations
 from sluicegate.server.settings import load_settings
 from sluicegate.server.shutdown import RefuseDuringShutdown, Shutdown
-from sluicegate.server.sockets import chat_sockets, live_sockets, socket_operations, socket_route
-from sluicegate.server.workers import Registrations, worker_operations
+from sluicegate.server.sockets import (
+    chat_transport,
+    live_transport,
+    socket_operations,
+    socket_route,
+)
+from sluicegate.server.worker_registration import registration_operations
 from sluicegate.transports.backpressure import WriteLimits
 from sluicegate.transports.http_requests import BodyLimits
 from sluicegate.transports.sse import SseTransport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+    from pathlib import Path
+
+    from google.adk.agents import BaseAgent
+    from google.adk.models import BaseLlm
+    from google.adk.workflow import BaseNode
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from sluicegate.engine.engine import Engine
+    from sluicegate.server.authentication import Authenticate
+    from sluicegate.server.settings import Settings
+    from sluicegate.tools.gated import Policy
+
+    Target: TypeAlias = BaseAgent | BaseNode | App
 
 OpenEngine: TypeAlias = Callable[[], Awaitable["Engine"]]
+"""Opens the engine of an application."""
+
+
+def create_app(
+    agent: Target,
+    *,
+    authenticate: Authenticate | None = None,
+    policy: Policy | None = None,
+    **settings: Any,
+) -> Starlette:
+    """Return the application that serves an agent to AI SDK clients.
+
+    It runs alone or mounted under any path of a Starlette or FastAPI application. A mounted
+    application gets no lifespan events: the engine is then opened by the first request and
+    closed with the event loop; a parent that needs it earlier enters
+    ``app.router.lifespan_context(app)`` in its own lifespan.
+
+    Args:
+        agent: The root agent, a workflow node, or an ADK ``App``. It is not changed.
+        authenticate: ``async (connection) -> user id or None``, in place of the setting ``auth``.
+            The connection has the headers, cookies and the peer.
+        policy: ``async (call, user) -> True, False or a sentence``: whether a gated call may run.
+            It is called before a person is asked, and again right before the call begins.
+        **settings: Fields of `Settings`; the others come from the environment variables
+            ``SLUICEGATE_…`` or are the defaults.
+
+    Raises:
+        ConfigurationError: A setting is unknown or cannot be used. An agent that cannot be
+            served raises it when the engine opens.
+    """
+    chosen = load_settings(os.environ, settings)
+    return build(engine_of(agent, chosen, policy), chosen, authenticate=authenticate).app
+
+
+def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -> OpenEngine:
+    """Return a function that opens the engine of an agent.
+
+    Raises:
+        ConfigurationError: The model script cannot be played, or the recordings cannot be written.
+    """
+    model: BaseLlm | None = None
+    if settings.model_script is not None:
+        root = agent.root_agent if isinstance(agent, App) else agent
+        replay = importlib.import_module("sluicegate.replay")
+        name = None if root is None else root.name
+        model = replay.ScriptedModel.from_file(settings.model_script, root=name)
+
+    kind, tape = LiveEngine, None
+    if settings.record is not None:
+        recording = importlib.import_module("sluicegate.replay.recording_engine")
+        kind = recording.RecordingEngine
+        tape = recording.FileRecorder(settings.record, redact=settings.redact)
+
+    async def open_engine() -> Engine:
+        return await kind.open(agent, settings.engine, model=model, tape=tape, policy=policy)
+
+    return open_engine
 
 
 class EngineHolder:
-    """Opens the engine when it is first needed.
+    """The engine of an application, opened by the lifespan or by the first request.
 
-    A mounted application gets no lifespan events. There the engine is held by an asynchronous
-    generator, which every event loop closes before it ends.
+    A mounted application gets no lifespan events. There an asynchronous generator holds the
+    engine, and every event loop closes its generators before it ends.
     """
 
     def __init__(self, open_engine: OpenEngine) -> None:
-        """Take what opens the engine; nothing is opened yet."""
         self._open_engine = open_engine
         self._holding: AsyncGenerator[Engine] | None = None
         self._opening: asyncio.Task[Engine] | None = None
 
     async def get(self) -> Engine:
-        """Return the engine; whoever comes first opens it, and all others wait for that.
+        """Return the engine; the first call opens it, concurrent calls wait for that.
 
         Raises:
             ConfigurationError: The engine refuses the agent or a setting.
@@ -108,90 +183,13 @@ class EngineHolder:
             await engine.close()
 
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
-
-    from google.adk.agents import BaseAgent
-    from google.adk.models import BaseLlm
-    from google.adk.workflow import BaseNode
-    from starlette.requests import Request
-    from starlette.responses import Response
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from sluicegate.server.app import OpenEngine
-    from sluicegate.server.authentication import Authenticate
-    from sluicegate.server.settings import Settings
-    from sluicegate.tools.gated import Policy
-
-    Target: TypeAlias = BaseAgent | BaseNode | App
-
-
-def create_app(
-    agent: Target,
-    *,
-    authenticate: Authenticate | None = None,
-    policy: Policy | None = None,
-    **settings: Any,
-) -> Starlette:
-    """Make the application that serves an agent to AI SDK clients.
-
-    It runs alone or mounted under any path of a Starlette or FastAPI application. A mounted
-    application gets no lifespan events: the engine is then opened by the first request and
-    closed with the event loop; a parent that wants it earlier enters
-    ``app.router.lifespan_context(app)`` in its own lifespan.
-
-    Args:
-        agent: The root agent, a workflow node, or an ADK ``App``. It is not changed.
-        authenticate: ``async (connection) -> user id or None``, in place of the setting ``auth``.
-            The connection has the headers, cookies and the peer.
-        policy: ``async (call, user) -> True, False or a sentence``: whether a gated call may run.
-            It is asked before a person is, and again right before the call begins.
-        **settings: Fields of `Settings`; what is not given comes from the environment variable
-            ``SLUICEGATE_…`` or is the default.
-
-    Raises:
-        ConfigurationError: A setting is unknown or cannot be used. What is wrong with the agent
-            is raised when the engine opens.
-    """
-    chosen = load_settings(os.environ, settings)
-
-    return build(engine_of(agent, chosen, policy), chosen, authenticate=authenticate).app
-
-
-def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -> OpenEngine:
-    """Return what opens the engine of an agent.
-
-    Raises:
-        ConfigurationError: The model's script cannot be played, or nothing can be recorded.
-    """
-    model: BaseLlm | None = None
-    if settings.model_script is not None:
-        root = agent.root_agent if isinstance(agent, App) else agent
-        replay = importlib.import_module("sluicegate.replay")
-        name = None if root is None else root.name
-        model = replay.ScriptedModel.from_file(settings.model_script, root=name)
-
-    kind, tape = LiveEngine, None
-    if settings.record is not None:
-        recording = importlib.import_module("sluicegate.replay.recording_engine")
-        kind = recording.RecordingEngine
-        tape = recording.FileRecorder(settings.record, redact=settings.redact)
-
-    async def open_engine() -> Engine:
-        return await kind.open(agent, settings.engine, model=model, tape=tape, policy=policy)
-
-    return open_engine
-
-
+@dataclass(frozen=True)
 class Application:
-    """The Starlette application and what its server must reach in it."""
+    """The Starlette application with its engine and its shutdown."""
 
-    def __init__(self, app: Starlette, engine: EngineHolder, ending: Shutdown) -> None:
-        """Take the application and the parts that outlive a request."""
-        self.app = app
-        self.engine = engine
-        self.ending = ending
+    app: Starlette
+    engine: EngineHolder
+    shutdown: Shutdown
 
 
 def build(
@@ -202,15 +200,20 @@ def build(
     suggestions: Sequence[str] = (),
     page_folder: Path | None = None,
 ) -> Application:
-    """Put the application together around whatever opens its engine.
+    """Build the application around an engine.
 
-    The page offers the suggestions as first messages; unless ``page_folder`` is given, its build
-    is looked for.
+    Args:
+        open_engine: Opens the engine.
+        settings: The settings of the application.
+        authenticate: Takes the place of the setting ``auth``.
+        suggestions: First messages that the chat page offers.
+        page_folder: The build of the chat page; by default that of the package or the checkout.
 
     Raises:
-        ConfigurationError: The settings cannot be served.
+        ConfigurationError: The settings cannot be served, or an installed package cannot be used.
     """
-    refuse_strangers(settings, authenticate)
+    check_private_surface("starlette", "sse-starlette")
+    require_authentication(settings, authenticate)
     engine = EngineHolder(open_engine)
     body = BodyLimits(settings.max_body_bytes, settings.body_timeout)
     sse = SseTransport(
@@ -220,9 +223,8 @@ def build(
         keep_alive=settings.keep_alive,
         writes=WriteLimits(settings.reader_backlog, settings.reader_patience),
     )
-    sockets, live = chat_sockets(settings), live_sockets(settings)
-
-    ending = Shutdown(engine, (sse, sockets, live))
+    chat, live = chat_transport(settings), live_transport(settings)
+    shutdown = Shutdown(engine, (sse, chat, live))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -230,30 +232,31 @@ def build(
         try:
             yield
         finally:
-            ending.abort()
+            shutdown.abort()
             await engine.close()
 
-    asked = or_by_cookie(authenticate or authenticator(settings))
+    accepted = accept_cookies(authenticate or authenticator(settings))
     operations = [
-        *chat_operations(sse),
-        *stored_operations(StoredChats(body=body)),
-        *file_operations(StoredFiles(body=BodyLimits(settings.max_file_bytes, body.timeout))),
+        *turn_operations(sse),
+        *chat_list_operations(body),
+        *file_operations(BodyLimits(settings.max_file_bytes, settings.body_timeout)),
         *approval_operations(body),
-        *session_operations(asked),
+        *session_operations(accepted),
         *oauth_operations(settings),
-        *worker_operations(Registrations(settings, engine)),
+        *registration_operations(settings, engine),
         *probe_operations(engine),
     ]
     if settings.page:
         find = built_page if page_folder is None else lambda: page_folder
         page = Page(find, prefix=settings.prefix, suggestions=suggestions)
         operations += page_operations(page)
-    operations.append(_description_of([*operations, *socket_operations()], settings.prefix))
+    operations.append(_openapi_operation([*operations, *socket_operations()], settings.prefix))
+    prefix = settings.prefix
     app = Starlette(
         routes=[
-            *routes(operations, prefix=settings.prefix, authenticate=asked, engine=engine),
-            socket_route(f"{settings.prefix}/chat/ws", sockets, authenticate=asked, engine=engine),
-            socket_route(f"{settings.prefix}/live", live, authenticate=asked, engine=engine),
+            *routes(operations, prefix=prefix, authenticate=accepted, engine=engine),
+            socket_route(f"{prefix}/chat/ws", chat, authenticate=accepted, engine=engine),
+            socket_route(f"{prefix}/live", live, authenticate=accepted, engine=engine),
         ],
         middleware=[
             Middleware(
@@ -261,32 +264,32 @@ def build(
                 settings=settings,
                 authenticated=authenticate is not None or settings.auth != "none",
             ),
-            Middleware(Failures),
-            Middleware(RefuseDuringShutdown, ending=ending),
+            Middleware(ErrorResponses),
+            Middleware(RefuseDuringShutdown, shutdown=shutdown),
         ],
-        exception_handlers={HTTPException: routing_refusal},
+        exception_handlers={HTTPException: respond_to_http_exception},
         lifespan=lifespan,
     )
-    # A redirect would lose the body of a POST; the one address is the right one.
+    # A redirect would lose the body of a POST.
     app.router.redirect_slashes = False
-    app.router.default = _elsewhere(app.router.not_found)
-    return Application(app, engine, ending)
+    app.router.default = _refuse_unknown_path(app.router.not_found)
+    return Application(app, engine, shutdown)
 
 
-def _elsewhere(not_found: ASGIApp) -> ASGIApp:
-    """Give a socket where there is none the answer of any other address."""
+def _refuse_unknown_path(not_found: ASGIApp) -> ASGIApp:
+    """Answer a socket on an unknown path as any other request on it."""
 
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await respond_before_accept(not_found_response(), scope, receive, send)
         else:
             await not_found(scope, receive, send)
 
-    return answer
+    return refuse
 
 
-def refuse_strangers(settings: Settings, authenticate: Authenticate | None) -> None:
-    """Refuse to serve other machines where nobody is asked who is calling.
+def require_authentication(settings: Settings, authenticate: Authenticate | None) -> None:
+    """Refuse to serve other machines without authentication.
 
     Raises:
         ConfigurationError: The host is not a loopback address and there is no authentication.
@@ -298,16 +301,16 @@ def refuse_strangers(settings: Settings, authenticate: Authenticate | None) -> N
         )
 
 
-def _description_of(operations: list[Operation], prefix: str) -> Operation:
-    async def answer(_: Request) -> Response:
+def _openapi_operation(operations: list[Operation], prefix: str) -> Operation:
+    async def openapi(_: Request) -> Response:
         return json_response(document)
 
-    own = Operation(
+    operation = Operation(
         "GET",
         "/openapi.json",
         "Describe the API.",
         (Success(200, "This document.", "application/json", {"type": "object"}),),
-        open_endpoint=answer,
+        open_endpoint=openapi,
     )
-    document = description([*operations, own], prefix=prefix, version=__version__)
-    return own
+    document = describe_api([*operations, operation], prefix=prefix, version=__version__)
+    return operation

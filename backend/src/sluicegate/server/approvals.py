@@ -1,12 +1,11 @@
-"""The endpoints of approvals: what waits, the answer from elsewhere, what a chat remembers."""
+"""The operations on approvals: the open requests, a decision from anywhere, and grants."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from sluicegate.core.approvals import TRANSITIONS
 from sluicegate.errors import (
     AlreadyDecided,
     HeldElsewhere,
@@ -17,9 +16,10 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
 )
-from sluicegate.server.chats import LIMIT_SCHEMA, limit_in, text_in
+from sluicegate.server.chats import LIMIT_SCHEMA, limit_of, text_of
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
+from sluicegate.server.schemas import Approval, ApprovalPage, Decision, Grants
 from sluicegate.transports.http_requests import chat_id, read_json
 from sluicegate.wire.decisions import is_call_id
 
@@ -30,67 +30,12 @@ if TYPE_CHECKING:
     from sluicegate.transports.http_requests import BodyLimits
 
 VIA: Final = "http"
-"""What stands in the audit trail for a decision made at one of these addresses."""
+"""The name of these endpoints in the audit trail."""
 
 _MAX_CURSOR: Final = 2_000
 _MAX_NAME: Final = 256
-_TEXT: Final[dict[str, Any]] = {"type": "string"}
-_GRANTS: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "grants": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"tool": _TEXT, "approvalId": _TEXT, "grantedAt": _TEXT},
-                "required": ["tool", "approvalId", "grantedAt"],
-            },
-        },
-    },
-    "required": ["grants"],
-}
-
-
-_APPROVAL: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "approvalId": _TEXT,
-        "chatId": _TEXT,
-        "tool": _TEXT,
-        "arguments": {"type": "object"},
-        "state": {"type": "string", "enum": list(TRANSITIONS)},
-        "requestedAt": _TEXT,
-        "expiresAt": _TEXT,
-        "editable": {"type": "boolean"},
-        "rememberable": {"type": "boolean"},
-        "hint": _TEXT,
-        "schema": {"type": "object"},
-        "approved": {"type": "boolean"},
-        "reason": _TEXT,
-        "edits": {"type": "object"},
-        "decidedBy": _TEXT,
-        "decidedAt": _TEXT,
-    },
-    "required": ["approvalId", "chatId", "tool", "state", "requestedAt", "expiresAt"],
-}
-_WAITING: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "approvals": {"type": "array", "items": _APPROVAL},
-        "next": {"type": ["string", "null"]},
-    },
-    "required": ["approvals", "next"],
-}
-_ANSWER: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "approved": {"type": "boolean"},
-        "reason": _TEXT,
-        "edits": {"type": "object", "description": "Arguments to run with in place of the first."},
-        "remember": {"type": "string", "enum": ["chat"]},
-    },
-    "required": ["approved"],
-}
+# The id of an approval of a workflow contains slashes.
+_APPROVAL_PATH: Final = "/approvals/{approvalId:path}"
 
 
 def approval_operations(body: BodyLimits) -> list[Operation]:
@@ -98,39 +43,39 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
 
     async def decide(request: Request, engine: Engine, user: str) -> Response:
         approval_id = _approval_id(request)
-        said = await read_json(request, body)
-        if not isinstance(said, dict):
+        decision = await read_json(request, body)
+        if not isinstance(decision, dict):
             raise Malformed("The body is not a JSON object; send approved and maybe a reason.")
-        shown = await engine.approvals.decide(approval_id, said, user=user, via=VIA)
-        return json_response(shown, status=202)
+        approval = await engine.approvals.decide(approval_id, decision, user=user, via=VIA)
+        return json_response(approval, status=202)
 
     return [
         Operation(
             "GET",
             "/approvals",
             "List all of the user's approvals that wait, newest first.",
-            (Success(200, "One page of the list.", "application/json", _WAITING),),
+            (Success(200, "One page of the list.", "application/json", ApprovalPage),),
             endpoint=_waiting,
             parameters=(
                 Parameter("limit", "query", LIMIT_SCHEMA, "Approvals on the page."),
-                Parameter("after", "query", _TEXT, "The `next` of the page before."),
+                Parameter("after", "query", str, "The `next` of the page before."),
             ),
         ),
         Operation(
             "GET",
-            "/approvals/{approvalId}",
+            _APPROVAL_PATH,
             "Load an approval.",
-            (Success(200, "The approval.", "application/json", _APPROVAL),),
+            (Success(200, "The approval.", "application/json", Approval),),
             endpoint=_approval,
             refusals=(Unknown,),
         ),
         Operation(
             "POST",
-            "/approvals/{approvalId}",
+            _APPROVAL_PATH,
             "Answer an approval from anywhere; the turn goes on by itself.",
-            (Success(202, "Recorded; the approval as it is now.", "application/json", _APPROVAL),),
+            (Success(202, "Recorded; the approval as it is now.", "application/json", Approval),),
             endpoint=decide,
-            body=_ANSWER,
+            body=Decision,
             refusals=(
                 RequestTimeout,
                 UnsupportedMediaType,
@@ -145,7 +90,7 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
             "GET",
             "/chats/{id}/grants",
             "List the tools whose approval a chat remembers.",
-            (Success(200, "The remembered approvals.", "application/json", _GRANTS),),
+            (Success(200, "The remembered approvals.", "application/json", Grants),),
             endpoint=_grants,
             refusals=(Unknown,),
         ),
@@ -161,11 +106,9 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
 
 
 async def _waiting(request: Request, engine: Engine, user: str) -> Response:
-    return json_response(
-        await engine.approvals.waiting(
-            user=user, limit=limit_in(request), after=text_in(request, "after", most=_MAX_CURSOR)
-        )
-    )
+    after = text_of(request, "after", max_characters=_MAX_CURSOR)
+    page = await engine.approvals.waiting(user=user, limit=limit_of(request), after=after)
+    return json_response(page)
 
 
 async def _approval(request: Request, engine: Engine, user: str) -> Response:

@@ -1,4 +1,4 @@
-"""The command ``sluicegate audit``: prints and exports the trail of decisions (A10)."""
+"""The command ``sluicegate audit``: prints and exports the audit trail of decisions (A10)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""What makes a spreadsheet take a cell for a formula."""
+"""Characters with which a spreadsheet begins a formula."""
 
 
 class AuditOptions(Protocol):
-    """What was said on the command line."""
+    """The options of the command."""
 
     chat: str | None
     user: str | None
@@ -32,35 +32,35 @@ class AuditOptions(Protocol):
     format: str
 
 
-def audit(url: str, wishes: Any, out: TextIO) -> int:
-    """Write the entries that are wished for, oldest first.
+def audit(url: str, arguments: Any, out: TextIO) -> int:
+    """Write the entries that match the options, oldest first.
 
     Args:
-        url: The database of a server, which may run meanwhile.
-        wishes: What was said on the command line, as `AuditOptions` has it.
-        out: Where the lines go.
+        url: The database of a server, which may be running.
+        arguments: The options, with the attributes of `AuditOptions`.
+        out: The stream to which the lines are written.
 
     Raises:
-        ConfigurationError: a time or the database cannot be read.
+        ConfigurationError: A time or the database cannot be read.
     """
-    said: AuditOptions = wishes
-    wanted = AuditFilter(
-        chat=said.chat,
-        user=said.user,
-        since=_seconds("--since", said.since),
-        until=_seconds("--until", said.until),
+    options: AuditOptions = arguments
+    matching = AuditFilter(
+        chat=options.chat,
+        user=options.user,
+        since=_seconds("--since", options.since),
+        until=_seconds("--until", options.until),
     )
-    write = _WRITERS[said.format](out)
+    write = _WRITERS[options.format](out)
 
     async def copy() -> None:
-        async for entry in read_audit(url, wanted):
+        async for entry in read_audit(url, matching):
             write(entry)
 
     try:
         asyncio.run(copy())
         out.flush()
     except BrokenPipeError:
-        # Whoever read along has seen enough; the interpreter would complain at its end.
+        # The reader has closed the pipe; the interpreter would report it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -108,7 +108,7 @@ def _csv(out: TextIO) -> Callable[[AuditEntry], None]:
 
 
 def _cell(value: object) -> object:
-    """A person's words stay words in a spreadsheet."""
+    """Escape text that a spreadsheet would take for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
@@ -117,7 +117,7 @@ def _moment(entry: AuditEntry) -> str:
 
 
 def _visible(word: str) -> str:
-    """A name cannot move the cursor of a terminal or begin a line of its own."""
+    """Escape characters that would control a terminal or begin a line."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in word)
 
 

@@ -1,4 +1,4 @@
-"""Who is calling: the port and what is built in."""
+"""Authentication of users: the port, and bearer tokens, a trusted header or none."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from sluicegate.server.settings import Settings
 
 Authenticate: TypeAlias = Callable[[HTTPConnection], Awaitable[str | None]]
-"""Returns the user's id, or None where nobody is known to be calling."""
+"""Returns the user's id, None if the request is not authenticated."""
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 LOCAL_USER: Final = "local"
-"""Everybody on this machine, where there is no authentication."""
+"""The user of every request from this machine, without authentication."""
 
 _USER_ID: Final = re.compile(r"[A-Za-z0-9._:@+=|-]{1,128}")
 _LINE: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\s+(\S+)")
@@ -36,12 +36,12 @@ _log: Final = logging.getLogger("sluicegate")
 
 
 def is_user_id(text: str) -> bool:
-    """Whether a user may be called so: 1 to 128 of letters, digits and ``._:@+=|-``."""
+    """Whether a text is a valid user id: 1 to 128 of letters, digits and ``._:@+=|-``."""
     return _USER_ID.fullmatch(text) is not None and text not in (".", "..")
 
 
 def address_of(host: str) -> Address | None:
-    """Read an address; an IPv4 address inside IPv6 is the IPv4 address, a name is None."""
+    """Parse an address; an IPv4-mapped IPv6 address is the IPv4 address, a name is None."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -52,46 +52,46 @@ def address_of(host: str) -> Address | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a peer's or server's address is on this machine; a name is not an address."""
+    """Whether an address is a loopback address; a name is not an address."""
     address = address_of(host)
     return address is not None and address.is_loopback
 
 
 def authenticator(settings: Settings) -> Authenticate:
-    """Return what the setting ``auth`` asks for.
+    """Return the authentication that the setting ``auth`` names.
 
     Raises:
-        ConfigurationError: The file with the bearer tokens cannot be used.
+        ConfigurationError: The file of bearer tokens cannot be used.
     """
     scheme, _, argument = settings.auth.partition(":")
     if scheme == "bearer":
         return BearerFile(Path(argument))
     if scheme == "header":
         return TrustedHeader(argument, settings.trusted_proxies)
-    return anyone_on_this_machine
+    return local_user
 
 
 async def identify(authenticate: Authenticate, connection: HTTPConnection) -> str:
-    """Return the user who calls.
+    """Return the user of a request.
 
     Raises:
-        Unauthenticated: Nobody, or somebody whose id no store could keep.
+        Unauthenticated: There is no user, or one whose id is not valid.
     """
     user = await authenticate(connection)
     if user is None:
-        if authenticate is anyone_on_this_machine:
+        if authenticate is local_user:
             raise Unauthenticated(
                 "Without authentication only this machine may call; start the server with --auth."
             )
         raise Unauthenticated
     if not is_user_id(user):
-        _log.warning("authentication named a user whose id cannot be used; the call was refused")
+        _log.warning("request refused: authentication returned an invalid user id")
         raise Unauthenticated("Your user name cannot be used here; ask for another one.")
     return user
 
 
-async def anyone_on_this_machine(connection: HTTPConnection) -> str | None:
-    """``none``: the peer must be a loopback address; a peer without an address is in process."""
+async def local_user(connection: HTTPConnection) -> str | None:
+    """``none``: the peer must be a loopback address, or have none, as in the same process."""
     peer = _peer(connection)
     if peer is not None and not peer.is_loopback:
         return None
@@ -99,15 +99,17 @@ async def anyone_on_this_machine(connection: HTTPConnection) -> str | None:
 
 
 class BearerFile:
-    """``bearer:FILE``: a line each, ``sha256:HEX user-id``; ``#`` begins a comment.
+    """``bearer:FILE``: a line ``sha256:HEX user-id`` for each token; ``#`` begins a comment.
 
-    The file is read again when it has changed. While it cannot be read, nobody gets in.
+    The file is read again when it has changed. While it cannot be read, requests are refused.
+
+    Raises:
+        ConfigurationError: The file cannot be used.
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the file; raises ConfigurationError if it cannot be used."""
         self._path = path
-        self._seen: tuple[int, int, int] | None = None
+        self._version: tuple[int, int, int] | None = None
         self._users: list[tuple[bytes, str]] = []
         try:
             self._reread(path.stat())
@@ -116,26 +118,26 @@ class BearerFile:
             raise ConfigurationError(f"The token file {path} cannot be read: {reason}.") from None
 
     async def __call__(self, connection: HTTPConnection) -> str | None:
-        """Return whose token stands in the one Authorization header."""
+        """Return the user of the token in the one Authorization header."""
         try:
             self._reread(self._path.stat())
         except (OSError, UnicodeDecodeError, ConfigurationError):
-            _log.error("the token file cannot be used any more; every call is refused")
+            _log.error("the token file cannot be read; every request is refused")
             raise Unavailable from None
         token = bearer_token(connection.headers.getlist("authorization"))
         if token is None:
             return None
         digest = hashlib.sha256(token.encode()).digest()
-        found: str | None = None
-        for known, user in self._users:
-            # All are compared, so that the time tells nothing of where the match stands.
-            if hmac.compare_digest(known, digest):
-                found = user
-        return found
+        match: str | None = None
+        for stored, user in self._users:
+            # All are compared, so that the time does not reveal the position of the match.
+            if hmac.compare_digest(stored, digest):
+                match = user
+        return match
 
     def _reread(self, status: os.stat_result) -> None:
-        seen = (status.st_mtime_ns, status.st_size, status.st_ino)
-        if seen == self._seen:
+        version = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if version == self._version:
             return
         users: list[tuple[bytes, str]] = []
         for number, line in enumerate(self._path.read_text("utf-8").splitlines(), start=1):
@@ -148,19 +150,18 @@ class BearerFile:
                     f"Line {number} of the token file {self._path} is not 'sha256:HEX user-id'."
                 )
             users.append((bytes.fromhex(match[1]), match[2]))
-        self._users, self._seen = users, seen
+        self._users, self._version = users, version
 
 
 class TrustedHeader:
-    """``header:NAME``: a proxy in a trusted network says who the user is."""
+    """``header:NAME``: a proxy in a trusted network (CIDR) names the user."""
 
     def __init__(self, name: str, networks: tuple[str, ...]) -> None:
-        """Take the header's name and the networks in CIDR form."""
         self._name = name
         self._networks = [ipaddress.ip_network(network) for network in networks]
 
     async def __call__(self, connection: HTTPConnection) -> str | None:
-        """Return the header's value if it comes once and from a trusted peer."""
+        """Return the value of the header if it is sent once, by a trusted peer."""
         peer = _peer(connection)
         if peer is None or not any(peer in network for network in self._networks):
             return None
@@ -169,7 +170,7 @@ class TrustedHeader:
 
 
 def bearer_token(fields: Sequence[str]) -> str | None:
-    """Return the token of the one Authorization header; of two there is none."""
+    """Return the token of the Authorization header, None unless there is exactly one."""
     match = _BEARER.fullmatch(fields[0]) if len(fields) == 1 else None
     return None if match is None else match[1]
 

@@ -1,4 +1,4 @@
-"""The endpoints of stored chats: the list, and one of them."""
+"""The operations on stored chats: list, load, rename, delete."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
 
-from sluicegate.errors import Malformed
+from sluicegate.errors import (
+    Malformed,
+    RequestTimeout,
+    TurnRunning,
+    Unknown,
+    UnsupportedMediaType,
+)
+from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
+from sluicegate.server.schemas import MAX_TITLE, Chat, ChatPage, ChatTitle
 from sluicegate.transports.http_requests import chat_id, read_json
 
 if TYPE_CHECKING:
@@ -16,30 +24,26 @@ if TYPE_CHECKING:
     from sluicegate.engine.engine import Engine
     from sluicegate.transports.http_requests import BodyLimits
 
-MAX_CHATS: Final = 100
-"""Chats on one page of the list."""
+MAX_PAGE: Final = 100
+"""Items on one page of a list."""
 
-DEFAULT_CHATS: Final = 30
-"""Chats on a page where the request does not say."""
-
-MAX_TITLE: Final = 200
-"""Characters of a title."""
+DEFAULT_PAGE: Final = 30
+"""Items on a page of a request without ``limit``."""
 
 LIMIT_SCHEMA: Final[dict[str, Any]] = {
     "type": "integer",
     "minimum": 1,
-    "maximum": MAX_CHATS,
-    "default": DEFAULT_CHATS,
+    "maximum": MAX_PAGE,
+    "default": DEFAULT_PAGE,
 }
 
-_MAX_TEXT: Final = 256
+_MAX_CHARACTERS: Final = 256
 
 
 class StoredChats:
-    """Reads and changes what is stored; nothing here runs the agent."""
+    """The endpoints of stored chats; none of them runs the agent."""
 
-    def __init__(self, *, body: BodyLimits) -> None:
-        """Take the limits of a body."""
+    def __init__(self, body: BodyLimits) -> None:
         self._body = body
 
     async def list_chats(self, request: Request, engine: Engine, user: str) -> Response:
@@ -47,9 +51,9 @@ class StoredChats:
         return json_response(
             await engine.list_chats(
                 user=user,
-                limit=limit_in(request),
-                after=text_in(request, "after"),
-                query=text_in(request, "q"),
+                limit=limit_of(request),
+                after=text_of(request, "after"),
+                query=text_of(request, "q"),
             )
         )
 
@@ -70,22 +74,68 @@ class StoredChats:
         return Response(status_code=204)
 
     async def delete_chat(self, request: Request, engine: Engine, user: str) -> Response:
-        """``DELETE /chats/{id}``: forget the chat."""
+        """``DELETE /chats/{id}``: delete the conversation."""
         await engine.delete_chat(chat_id(request), user=user)
         return Response(status_code=204)
 
 
-def limit_in(request: Request) -> int:
-    """How many lines a page of a list may have; raises Malformed."""
-    text = request.query_params.get("limit", str(DEFAULT_CHATS))
-    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_CHATS):
-        raise Malformed(f"The parameter limit must be a number from 1 to {MAX_CHATS}.")
+def chat_list_operations(body: BodyLimits) -> list[Operation]:
+    """Return the operations on stored chats."""
+    chats = StoredChats(body)
+    return [
+        Operation(
+            "GET",
+            "/chats",
+            "List the chats, newest first.",
+            (Success(200, "One page of the list.", "application/json", ChatPage),),
+            endpoint=chats.list_chats,
+            parameters=(
+                Parameter("limit", "query", LIMIT_SCHEMA, "Chats on the page."),
+                Parameter("after", "query", str, "The `next` of the page before."),
+                Parameter("q", "query", str, "Text that the titles contain."),
+            ),
+        ),
+        Operation(
+            "GET",
+            "/chats/{id}",
+            "Load a chat.",
+            (Success(200, "The chat with its messages.", "application/json", Chat),),
+            endpoint=chats.get_chat,
+            refusals=(Unknown,),
+        ),
+        Operation(
+            "PATCH",
+            "/chats/{id}",
+            "Give a chat another title.",
+            (Success(204, "Renamed."),),
+            endpoint=chats.rename_chat,
+            body=ChatTitle,
+            refusals=(RequestTimeout, UnsupportedMediaType, Unknown),
+        ),
+        Operation(
+            "DELETE",
+            "/chats/{id}",
+            "Delete a chat.",
+            (Success(204, "Deleted."),),
+            endpoint=chats.delete_chat,
+            refusals=(Unknown, TurnRunning),
+        ),
+    ]
+
+
+def limit_of(request: Request) -> int:
+    """Return the parameter ``limit``, the number of items on a page; raises Malformed."""
+    text = request.query_params.get("limit", str(DEFAULT_PAGE))
+    if not (text.isascii() and text.isdigit() and len(text) <= 3 and 1 <= int(text) <= MAX_PAGE):
+        raise Malformed(f"The parameter limit must be a number from 1 to {MAX_PAGE}.")
     return int(text)
 
 
-def text_in(request: Request, name: str, *, most: int = _MAX_TEXT) -> str | None:
-    """A parameter that is text of so many characters; raises Malformed."""
+def text_of(request: Request, name: str, *, max_characters: int = _MAX_CHARACTERS) -> str | None:
+    """Return a parameter of printable text, None if it is absent or empty; raises Malformed."""
     text = request.query_params.get(name)
-    if text is not None and (len(text) > most or not text.isprintable()):
-        raise Malformed(f"The parameter {name} must be at most {most} printable characters.")
+    if text is not None and (len(text) > max_characters or not text.isprintable()):
+        raise Malformed(
+            f"The parameter {name} must be at most {max_characters} printable characters."
+        )
     return text or None

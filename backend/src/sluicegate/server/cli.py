@@ -1,4 +1,4 @@
-"""The options of the command line: which setting each one gives."""
+"""The command line: its options, made from the fields of the settings, and its commands."""
 
 from __future__ import annotations
 
@@ -10,95 +10,96 @@ import os
 import sys
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, get_origin
 
 from sluicegate.engine.failures import describe
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.logs import logging_to_stderr
-from sluicegate.server.settings import load_settings
+from sluicegate.server.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 
+_PLACEHOLDERS: Final = {
+    "host": "ADDRESS",
+    "port": "NUMBER",
+    "prefix": "PATH",
+    "public_url": "URL",
+    "sessions": "URL",
+    "streams": "URL",
+    "artifacts": "URL",
+    "model": "NAME",
+    "model_script": "FILE",
+    "page_tools": "NAME",
+    "workers": "[NAME=]URL",
+    "worker_tokens": "FILE",
+    "worker_registrations": "FILE",
+    "release": "WHEN",
+    "release_fixed": "",
+    "approval_style": "STYLE",
+    "record": "DIR",
+    "redact": "NAME",
+    "auth": "HOW",
+    "origins": "URL",
+    "allowed_hosts": "NAME",
+    "trusted_proxies": "CIDR",
+    "page": "",
+    "log_level": "LEVEL",
+    "log_format": "FORM",
+}
+"""The settings that are options, and the placeholders of their values in the help."""
+
+_SINGULARS: Final = {"trusted_proxies": "trusted-proxy"}
+
+
 @dataclass(frozen=True)
 class Option:
-    """One flag. ``several`` collects values; ``value`` is what a flag without an argument gives."""
+    """One option of the command line, made from a field of `Settings`.
 
-    flag: str
+    ``is_repeatable`` collects values; ``constant`` is the value of a flag without an argument.
+    """
+
     field: str
-    metavar: str
-    help: str
-    several: bool = False
-    value: bool | None = None
+    placeholder: str
+
+    @property
+    def flag(self) -> str:
+        """The flag: the field's name, in the singular for a list, negated if it defaults to yes."""
+        name = self.field.replace("_", "-")
+        if self.is_repeatable:
+            name = _SINGULARS.get(self.field, name.removesuffix("s"))
+        return f"--no-{name}" if self.constant is False else f"--{name}"
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether the field is a list."""
+        return get_origin(Settings.model_fields[self.field].annotation) is tuple
+
+    @property
+    def constant(self) -> bool | None:
+        """The value of a flag without an argument: the opposite of the default."""
+        field = Settings.model_fields[self.field]
+        return None if field.annotation is not bool else not field.default
+
+    @property
+    def help(self) -> str:
+        """The field's description and its default."""
+        field = Settings.model_fields[self.field]
+        text = " ".join((field.description or "").replace("``", "").split()).rstrip(".")
+        if self.is_repeatable:
+            text += "; repeatable"
+        default = field.default if isinstance(field.default, str | int) else None
+        if isinstance(default, bool) or default is None:
+            return text.replace("%", "%%")
+        return f"{text} ({default})".replace("%", "%%")
 
 
-OPTIONS: Final = (
-    Option("--host", "host", "ADDRESS", "bind this address (127.0.0.1)"),
-    Option("--port", "port", "NUMBER", "bind this port, 0 for a free one (8000)"),
-    Option("--prefix", "prefix", "PATH", "the path before every endpoint (/api)"),
-    Option("--public-url", "public_url", "URL", "the address at which browsers reach the server"),
-    Option("--sessions", "sessions", "URL", "the database with sessions and approvals"),
-    Option("--streams", "streams", "URL", "memory, or a Valkey or Redis server (memory)"),
-    Option("--artifacts", "artifacts", "URL", "where files lie (file:PATH)"),
-    Option("--model", "model", "NAME", "a model id in place of every model of the agent"),
-    Option("--model-script", "model_script", "FILE", "a script in place of every model"),
-    Option(
-        "--page-tool", "page_tools", "NAME", "a tool that pages may bring; repeatable", several=True
-    ),
-    Option("--worker", "workers", "[NAME=]URL", "a remote tool worker; repeatable", several=True),
-    Option(
-        "--worker-tokens", "worker_tokens", "FILE", "the credentials for these workers: NAME TOKEN"
-    ),
-    Option(
-        "--worker-registrations",
-        "worker_registrations",
-        "FILE",
-        "who may register as a worker: sha256:HEX NAME",
-    ),
-    Option("--release", "release", "WHEN", "deferred, preview or progressive (deferred)"),
-    Option(
-        "--release-fixed",
-        "release_fixed",
-        "",
-        "refuse clients that wish for another release",
-        value=True,
-    ),
-    Option("--approval-style", "approval_style", "STYLE", "call or confirmation (call)"),
-    Option("--record", "record", "DIR", "record every chat in this folder"),
-    Option(
-        "--redact", "redact", "NAME", "a field taken out of recordings; repeatable", several=True
-    ),
-    Option("--auth", "auth", "HOW", "none, bearer:FILE or header:NAME (none)"),
-    Option(
-        "--origin", "origins", "URL", "an origin whose pages may call; repeatable", several=True
-    ),
-    Option(
-        "--allowed-host",
-        "allowed_hosts",
-        "NAME",
-        "a host name that is served; repeatable",
-        several=True,
-    ),
-    Option(
-        "--trusted-proxy",
-        "trusted_proxies",
-        "CIDR",
-        "a network whose peers name the user; repeatable",
-        several=True,
-    ),
-    Option("--no-page", "page", "", "do not serve the chat page", value=False),
-    Option("--log-level", "log_level", "LEVEL", "debug, info, warning or error (info)"),
-    Option("--log-format", "log_format", "FORM", "text or json (text)"),
-)
-
-AUDIT_FORMATS: Final = ("text", "jsonl", "csv")
-"""How `sluicegate audit` writes a line; the first is the default."""
-
+OPTIONS: Final = tuple(Option(field, text) for field, text in _PLACEHOLDERS.items())
 FLAGS: Final = {option.field: option.flag for option in OPTIONS}
+"""The flag of each field that is an option."""
 
-
-REPLAYING: Final = (
+REPLAY_FIELDS: Final = (
     "host",
     "port",
     "prefix",
@@ -111,21 +112,35 @@ REPLAYING: Final = (
     "log_level",
     "log_format",
 )
-"""The settings of a server that has no agent."""
+"""The settings of a server without an agent."""
+
+
+AUDIT_FORMATS: Final = ("text", "jsonl", "csv")
+"""The output formats of `sluicegate audit`; the first is the default."""
+
+INVALID_ARGUMENTS: Final = 2
+"""The exit code for invalid arguments or settings."""
+
+FAILED: Final = 1
+"""The exit code of a command that failed."""
+
+WORKER_PORT: Final = 8001
+_INTERRUPTED: Final = 130
+_TARGET: Final = "package.module:root_agent, path/agent.py:root_agent, or an ADK agent folder"
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one sentence."""
+    """An argument parser that reports an error in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        """Leave with exit code 2."""
+        """Exit with code 2."""
         self.exit(2, f"{message[:1].upper()}{message[1:].rstrip('.')}; see {self.prog} --help.\n")
 
 
 def add_options(parser: argparse.ArgumentParser, fields: Collection[str] | None = None) -> None:
-    """Let a parser take every option, or those of some fields.
+    """Add every option to a parser, or those of some fields.
 
-    One that is not used is not in its result.
+    An option that is not given is not in the result of the parser.
     """
     for option in OPTIONS:
         if fields is not None and option.field not in fields:
@@ -135,53 +150,43 @@ def add_options(parser: argparse.ArgumentParser, fields: Collection[str] | None 
             "help": option.help,
             "default": argparse.SUPPRESS,
         }
-        if option.value is not None:
-            parser.add_argument(option.flag, action="store_const", const=option.value, **common)
+        if option.constant is not None:
+            parser.add_argument(option.flag, action="store_const", const=option.constant, **common)
         else:
-            action = "append" if option.several else "store"
-            parser.add_argument(option.flag, action=action, metavar=option.metavar, **common)
+            action = "append" if option.is_repeatable else "store"
+            parser.add_argument(option.flag, action=action, metavar=option.placeholder, **common)
 
 
 def given_options(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the settings that were given, by field."""
+    """Return the settings that were given on the command line, by field."""
     given = vars(arguments)
     return {
-        option.field: tuple(given[option.field]) if option.several else given[option.field]
+        option.field: tuple(given[option.field]) if option.is_repeatable else given[option.field]
         for option in OPTIONS
         if option.field in given
     }
 
 
-BAD_USE: Final = 2
-"""What was asked for cannot be done as it was said."""
-
-FAILED: Final = 1
-"""It could not be done."""
-
-WORKER_PORT: Final = 8001
-_INTERRUPTED: Final = 130
-_TARGET: Final = "package.module:root_agent, path/agent.py:root_agent, or an ADK agent folder"
-
-
 def main(argv: list[str] | None = None) -> int:
-    """Run a command and return its exit code; every failure is one sentence on standard error."""
+    """Run a command and return its exit code; a failure is one sentence on standard error."""
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = command_parser().parse_args(argv)
     except SystemExit as done:
-        return done.code if isinstance(done.code, int) else BAD_USE
+        return done.code if isinstance(done.code, int) else INVALID_ARGUMENTS
     try:
         return _run(arguments)
     except ConfigurationError as error:
         sys.stderr.write(f"{' '.join(str(error).split())}\n")
-        return BAD_USE
+        return INVALID_ARGUMENTS
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the last one to see it; its text may be a secret
+    except Exception as error:  # noqa: BLE001 - its text may be a secret
         sys.stderr.write(f"This failed unexpectedly: {describe(error)}.\n")
         return FAILED
 
 
-def _parser() -> Parser:
+def command_parser() -> Parser:
+    """Return the parser of the command line."""
     parser = Parser(
         prog="sluicegate",
         description="Serve Google ADK agents to AI SDK clients; gated tools wait for a yes.",
@@ -191,48 +196,48 @@ def _parser() -> Parser:
     )
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
     serve = commands.add_parser("serve", help="serve an agent")
-    check = commands.add_parser("check", help="say what would be gated, and whether it is served")
+    check = commands.add_parser("check", help="report what would be gated and refused")
     demo = commands.add_parser("demo", help="serve the demo agent")
     for command in (serve, check):
         command.add_argument("target", metavar="TARGET", help=_TARGET)
     for command in (serve, check, demo):
         add_options(command)
-    replay = commands.add_parser("replay", help="serve a recorded chat as it was")
+    replay = commands.add_parser("replay", help="serve a recorded chat")
     replay.add_argument("recording", metavar="FILE", help="a file that --record has written")
     replay.add_argument(
-        "--paced", action="store_true", help="leave the recorded pauses between chunks"
+        "--paced", action="store_true", help="keep the recorded pauses between chunks"
     )
-    add_options(replay, REPLAYING)
+    add_options(replay, REPLAY_FIELDS)
     _add_worker(commands.add_parser("worker", help="serve the functions of a file as tools"))
-    audit = commands.add_parser("audit", help="print who approved what, and what came of it")
+    audit = commands.add_parser("audit", help="print who approved what, and its outcome")
     add_options(audit, ("sessions",))
-    audit.add_argument("--chat", metavar="ID", help="this chat alone")
-    audit.add_argument("--user", metavar="ID", help="this user's chats alone")
+    audit.add_argument("--chat", metavar="ID", help="this chat only")
+    audit.add_argument("--user", metavar="ID", help="this user's chats only")
     audit.add_argument("--since", metavar="TIME", help="from this ISO 8601 time on (UTC)")
     audit.add_argument("--until", metavar="TIME", help="before this ISO 8601 time (UTC)")
     audit.add_argument(
         "--format",
         choices=AUDIT_FORMATS,
         default=AUDIT_FORMATS[0],
-        help="how a line is written (text)",
+        help="the format of a line (text)",
     )
     return parser
 
 
 def _add_worker(worker: argparse.ArgumentParser) -> None:
-    worker.add_argument("file", metavar="FILE", help="a Python file; its public functions are it")
-    worker.add_argument("--name", metavar="NAME", help="what the worker is called (the file's)")
-    worker.add_argument("--token", metavar="FILE", help="the credential that callers must bring")
-    worker.add_argument("--register", metavar="URL", help="the server at which it registers")
-    worker.add_argument("--url", metavar="URL", help="where that server reaches it (as bound)")
+    worker.add_argument("file", metavar="FILE", help="a file whose public functions become tools")
+    worker.add_argument("--name", metavar="NAME", help="the name of the worker (that of the file)")
+    worker.add_argument("--token", metavar="FILE", help="a file with the credential of callers")
+    worker.add_argument("--register", metavar="URL", help="the server with which it registers")
+    worker.add_argument("--url", metavar="URL", help="the URL at which the server reaches it")
     add_options(worker, ("host", "port", "log_level", "log_format"))
 
 
 @contextlib.contextmanager
-def _collecting_again() -> Iterator[None]:
-    """Leave the collector of garbage as it was, whoever has switched it off meanwhile.
+def _restore_garbage_collection() -> Iterator[None]:
+    """Enable the garbage collector again if it was enabled before.
 
-    Imports make many objects and hardly any garbage; looking for some takes a sixth of the start.
+    It is disabled while ADK is imported: it takes a sixth of the start and finds next to nothing.
     """
     was_enabled = gc.isenabled()
     try:
@@ -245,20 +250,19 @@ def _collecting_again() -> Iterator[None]:
 def _run(arguments: argparse.Namespace) -> int:
     given = given_options(arguments)
     if arguments.command == "worker":
-        # The server that calls it has the usual port.
+        # The server that calls it uses the default port.
         given.setdefault("port", WORKER_PORT)
     settings = load_settings(os.environ, given, {field: FLAGS[field] for field in given})
     if arguments.command == "audit":
         module = importlib.import_module("sluicegate.server.audit")
         return int(module.audit(settings.sessions, arguments, sys.stdout))
-    with logging_to_stderr(settings), _collecting_again():
+    with logging_to_stderr(settings), _restore_garbage_collection():
         if arguments.command == "worker":
             importlib.import_module("sluicegate.tools.worker_protocol").require_mcp()
             worker = importlib.import_module("sluicegate.server.worker")
-            return int(
-                worker.work(arguments.file, worker.worker_options(arguments, settings), settings)
-            )
-        # ADK takes seconds to import; what needs none of it has been answered by now.
+            options = worker.worker_options(arguments, settings)
+            return int(worker.serve_worker(arguments.file, options, settings))
+        # ADK takes seconds to import; every command without it has returned by now.
         gc.disable()
         commands = importlib.import_module("sluicegate.server.commands")
         if arguments.command == "replay":

@@ -1,4 +1,4 @@
-"""What the commands do, once their options are read."""
+"""The commands that serve an agent or a recording, and ``sluicegate check``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import root_of, survey
 from sluicegate.engine.page_tools import refuse_page_tools
+from sluicegate.engine.remote_workers import agent_of_workers, open_workers
 from sluicegate.errors import ConfigurationError
-from sluicegate.server.app import build, engine_of, refuse_strangers
+from sluicegate.server.app import build, engine_of, require_authentication
 from sluicegate.server.authentication import authenticator
 from sluicegate.server.settings import Settings
 from sluicegate.server.uvicorn_server import bind, run
-from sluicegate.server.worker_report import worker_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,29 +28,30 @@ if TYPE_CHECKING:
     from sluicegate.engine.engine import Engine
     from sluicegate.replay.player import RecordedEngine
     from sluicegate.server.app import Application, Target
+    from sluicegate.tools.worker_registry import WorkerRegistry
 
 DEMO: Final = "sluicegate.demo.agent:root_agent"
 
 _URLS: Final = ("sessions", "streams", "artifacts")
-"""Settings that may hold a password."""
+"""Settings that may contain a password."""
 
-_SERVED: Final = 0
+_OK: Final = 0
 _REFUSED: Final = 1
 
 
-def serve(text: str, settings: Settings, *, suggestions: Sequence[str] = ()) -> int:
-    """Serve the agent that the text names, until a signal ends it.
+def serve(target_name: str, settings: Settings, *, suggestions: Sequence[str] = ()) -> int:
+    """Serve an agent until a signal comes.
 
     Raises:
         ConfigurationError: The target, a setting, a file or the port cannot be used.
     """
-    target = load_target(text)
+    target = load_target(target_name)
     application = build(engine_of(target, settings), settings, suggestions=suggestions)
     return _serve(application, settings, f"serves {_name(target)}")
 
 
 def replay(file: str, settings: Settings, *, paced: bool) -> int:
-    """Serve a recorded chat, until a signal ends it; ``paced`` leaves its pauses.
+    """Serve a recorded chat until a signal comes; ``paced`` keeps its pauses.
 
     Raises:
         ConfigurationError: The recording, a setting or the port cannot be used.
@@ -65,26 +66,26 @@ def replay(file: str, settings: Settings, *, paced: bool) -> int:
     return _serve(application, settings, f"replays {file}")
 
 
-def _serve(application: Application, settings: Settings, what: str) -> int:
-    def ready(url: str) -> None:
-        # What was imported stays; to look through it for garbage would hold every stream up.
+def _serve(application: Application, settings: Settings, description: str) -> int:
+    def announce(url: str) -> None:
+        # Imported objects are permanent; collecting among them would delay every stream.
         gc.freeze()
         gc.enable()
-        sys.stdout.write(f"sluicegate {what} at {url} (Ctrl+C ends it)\n")
+        sys.stdout.write(f"sluicegate {description} at {url} (Ctrl+C ends it)\n")
         sys.stdout.flush()
 
-    run(application, settings, bind(settings), ready)
-    return _SERVED
+    run(application, settings, bind(settings), announce)
+    return _OK
 
 
 def demo(settings: Settings) -> int:
-    """Serve the demo agent; the page offers what its script knows."""
+    """Serve the demo agent; the page suggests the messages that its script answers."""
     suggestions = importlib.import_module("sluicegate.demo.suggestions").SUGGESTIONS
     return serve(DEMO, settings, suggestions=suggestions)
 
 
-def check(text: str, settings: Settings) -> int:
-    """Say what would be served: the application, the gates and why, the settings.
+def check(target_name: str, settings: Settings) -> int:
+    """Report what would be served: the application, the gated tools and why, the settings.
 
     Returns:
         0 when it would be served, 1 when it would be refused.
@@ -92,45 +93,45 @@ def check(text: str, settings: Settings) -> int:
     Raises:
         ConfigurationError: The target cannot be loaded.
     """
-    target = load_target(text)
-    judged = asyncio.run(_judge(target, settings))
-    refused = [*judged.refused, *_unusable(target, settings, judged.found)]
-    for line in _report(target, judged, settings):
+    target = load_target(target_name)
+    report = asyncio.run(_examine(target, settings))
+    refused = [*report.refused, *_refused_settings(target, settings, report.surveyed)]
+    for line in _report_lines(target, report, settings):
         sys.stdout.write(f"{line}\n")
     for sentence in refused:
         sys.stdout.write(f"refused: {sentence}\n")
-    return _REFUSED if refused else _SERVED
+    return _REFUSED if refused else _OK
 
 
-class _Judged(NamedTuple):
-    found: AgentSurvey
+class _Report(NamedTuple):
+    surveyed: AgentSurvey
     workers: list[str]
     refused: list[str]
 
 
-async def _judge(target: Target, settings: Settings) -> _Judged:
-    found = await survey(
+async def _examine(target: Target, settings: Settings) -> _Report:
+    surveyed = await survey(
         target,
         dynamic_gates=settings.dynamic_gates,
         never_gates=settings.never_gates,
         client_tools=settings.client_tools,
     )
-    refused = refusals(target, found)
-    workers, unusable = await worker_report(target, found, settings)
-    return _Judged(found, workers, [*refused, *unusable])
+    refused = refusals(target, surveyed)
+    workers, unusable = await _worker_report(target, surveyed, settings)
+    return _Report(surveyed, workers, [*refused, *unusable])
 
 
-def _unusable(target: Target, settings: Settings, found: AgentSurvey) -> Iterator[str]:
-    """Say what of the settings would stop the server, apart from the port and the stores."""
+def _refused_settings(target: Target, settings: Settings, surveyed: AgentSurvey) -> Iterator[str]:
+    """Return why the server would not start, apart from the port and the stores."""
     checks: list[Callable[[], object]] = [
-        lambda: refuse_strangers(settings, None),
+        lambda: require_authentication(settings, None),
         lambda: authenticator(settings),
         lambda: engine_of(target, settings),
-        lambda: refuse_page_tools(settings.page_tools, found, root_of(target)),
+        lambda: refuse_page_tools(settings.page_tools, surveyed, root_of(target)),
     ]
-    for check_one in checks:
+    for run_check in checks:
         try:
-            check_one()
+            run_check()
         except ConfigurationError as error:
             yield str(error)
 
@@ -139,20 +140,20 @@ def _name(target: Target) -> str:
     return target.name if isinstance(target, App) else root_of(target).name
 
 
-def _report(target: Target, judged: _Judged, settings: Settings) -> Iterator[str]:
-    found = judged.found
+def _report_lines(target: Target, report: _Report, settings: Settings) -> Iterator[str]:
+    surveyed = report.surveyed
     yield f"app: {_name(target)}"
-    yield f"agents: {', '.join(found.agents)}"
-    if found.gates:
+    yield f"agents: {', '.join(surveyed.agents)}"
+    if surveyed.gates:
         yield "gates:"
-    elif judged.workers:
+    elif report.workers:
         yield "gates: those of workers alone"
     else:
         yield "gates: none; everything streams in its natural order"
-    for gate in found.gates:
+    for gate in surveyed.gates:
         yield f"  {gate.tool} of {gate.agent}: {gate.why}"
-    yield from judged.workers
-    tools = {tool.name for tools in found.tools.values() for tool in tools}
+    yield from report.workers
+    tools = {tool.name for tools in surveyed.tools.values() for tool in tools}
     for setting in ("dynamic_gates", "never_gates", "client_tools"):
         for name in sorted(set(getattr(settings, setting)) - tools):
             yield f"note: {setting} names {name}, but no tool that can be listed has this name"
@@ -162,21 +163,60 @@ def _report(target: Target, judged: _Judged, settings: Settings) -> Iterator[str
         yield f"  {name} = {value}"
 
 
+async def _worker_report(
+    target: Target, surveyed: AgentSurvey, settings: Settings
+) -> tuple[list[str], list[str]]:
+    """Return the lines about the remote tool workers, and why the server would not start.
+
+    A worker that does not answer is no reason, since it may start later.
+    """
+    try:
+        registry = open_workers(settings, surveyed)
+        if registry is None:
+            return [], []
+        agent_of_workers(root_of(target))
+        await registry.refresh()
+        lines = list(_worker_lines(registry, settings))
+        await registry.close()
+    except ConfigurationError as error:
+        return [], [str(error)]
+    return lines, []
+
+
+def _worker_lines(registry: WorkerRegistry, settings: Settings) -> Iterator[str]:
+    yield "workers:"
+    ungated = frozenset(settings.ungated_worker_tools)
+    for worker in registry.workers():
+        status = "offers nothing now" if worker.error else f"{len(worker.tools)} tools"
+        yield f"  {worker.client.name} at {worker.client.url}: {status}"
+        if worker.error:
+            yield f"    {worker.error}"
+        for name in sorted(worker.tools):
+            gate = "asks nobody, as ungated_worker_tools says" if name in ungated else "asks"
+            yield f"    {name}: {gate}"
+    if settings.worker_registrations is not None:
+        yield "  others may register; their tools ask unless ungated_worker_tools names them"
+    offered = {tool.name for tool in registry.tools()}
+    for setting in ("worker_tools", "ungated_worker_tools"):
+        for name in sorted(set(getattr(settings, setting)) - offered):
+            yield f"note: {setting} names {name}, but no worker offers it now"
+
+
 def _changed(settings: Settings) -> Iterator[tuple[str, Any]]:
     for name, field in Settings.model_fields.items():
         value = getattr(settings, name)
         if value != field.default:
-            yield name, _without_password(value) if name in _URLS else _shown(value)
+            yield name, _without_password(value) if name in _URLS else _formatted(value)
 
 
-def _shown(value: object) -> str:
+def _formatted(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _without_password(url: str) -> str:
     head, separator, rest = url.partition("://")
-    who, at, where = rest.rpartition("@")
+    credentials, at, location = rest.rpartition("@")
     if not (separator and at):
         return url
-    user, colon, _ = who.partition(":")
-    return f"{head}://{user}{':***' if colon else ''}@{where}"
+    user, colon, _ = credentials.partition(":")
+    return f"{head}://{user}{':***' if colon else ''}@{location}"

@@ -1,10 +1,10 @@
-"""One range of bytes of a file, as RFC 9110 section 14 asks for it."""
+"""The operations on files of a chat, with ranges as in RFC 9110 section 14."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -16,8 +16,9 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
 )
-from sluicegate.server.operations import Operation, Parameter, Success
+from sluicegate.server.operations import BINARY, Operation, Parameter, Success
 from sluicegate.server.responses import json_response
+from sluicegate.server.schemas import StoredFile
 from sluicegate.transports.http_requests import chat_id, read_bytes
 
 if TYPE_CHECKING:
@@ -41,26 +42,26 @@ class Range:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of the file lies in it: 416."""
+        """Whether it contains no byte of the file: 416."""
         return self.start >= self.stop
 
     @property
     def content_range(self) -> str:
-        """The header ``content-range`` of the answer."""
-        place = "*" if self.is_empty else f"{self.start}-{self.stop - 1}"
-        return f"bytes {place}/{self.size}"
+        """The header ``content-range`` of the response."""
+        span = "*" if self.is_empty else f"{self.start}-{self.stop - 1}"
+        return f"bytes {span}/{self.size}"
 
 
-def asked_range(headers: Mapping[str, str], size: int, tag: str) -> Range | None:
-    """The range that a request asks for; None where the whole file is to be sent.
+def requested_range(headers: Mapping[str, str], size: int, tag: str) -> Range | None:
+    """Return the range that a request asks for; None for the whole file.
 
-    Several ranges at once, other units and what cannot be read are answered with the whole, as
+    Several ranges at once, other units and invalid ranges are answered with the whole file, as
     the RFC allows; so is a range of another version (``if-range``).
     """
-    found = _RANGE.fullmatch(headers.get("range", "").strip())
-    if found is None or headers.get("if-range", tag) != tag:
+    match = _RANGE.fullmatch(headers.get("range", "").strip())
+    if match is None or headers.get("if-range", tag) != tag:
         return None
-    first, last = found.groups()
+    first, last = match.groups()
     if not first:
         return Range(max(0, size - int(last)), size, size) if last else None
     if last and int(last) < int(first):
@@ -70,20 +71,19 @@ def asked_range(headers: Mapping[str, str], size: int, tag: str) -> Range | None
 
 
 MAX_TITLE: Final = 255
-"""Characters of what a user calls a file."""
+"""Characters of the file name that a user gives."""
 
 _UNKNOWN_TYPE: Final = "application/octet-stream"
-_SHOWN: Final = frozenset(
+_INLINE: Final = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "text/plain"}
 )
-"""What a browser may show in place: it runs nothing in these. So are sound and film."""
+"""Media types that a browser may display inline, as audio and video: they run no code."""
 
 
 class StoredFiles:
-    """Stores and serves files; who asks sees no more than the files of their own chats."""
+    """The endpoints of files; users reach the files of their own chats only."""
 
-    def __init__(self, *, body: BodyLimits) -> None:
-        """Take the limits of a file."""
+    def __init__(self, body: BodyLimits) -> None:
         self._body = body
 
     async def save_file(self, request: Request, engine: Engine, user: str) -> Response:
@@ -105,12 +105,12 @@ class StoredFiles:
         if len(name) > MAX_TITLE or not name.isprintable() or name in (".", ".."):
             raise Unknown
         content, media_type = await engine.get_file(chat, name, user=user)
-        # Names are digests of the content, so a name says which version it is.
+        # Names are digests of the content, so a name identifies a version.
         tag = f'"{quote(name)}"'
         headers = {
-            # What is stored is data: a browser shows it in an image, never as a page.
+            # A stored file is data: a browser displays it as an image, never as a page.
             "content-type": media_type if media_type.isprintable() else _UNKNOWN_TYPE,
-            "content-disposition": "inline" if _is_harmless(media_type) else "attachment",
+            "content-disposition": "inline" if _is_inline(media_type) else "attachment",
             "content-security-policy": "default-src 'none'; sandbox",
             "x-content-type-options": "nosniff",
             "cache-control": "private, no-cache",
@@ -119,7 +119,7 @@ class StoredFiles:
         }
         if tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
-        part = asked_range(request.headers, len(content), tag)
+        part = requested_range(request.headers, len(content), tag)
         if part is None:
             return Response(content, headers=headers)
         headers["content-range"] = part.content_range
@@ -128,8 +128,8 @@ class StoredFiles:
         return Response(content[part.start : part.stop], 206, headers=headers)
 
 
-def _is_harmless(media_type: str) -> bool:
-    return media_type in _SHOWN or media_type.startswith(("audio/", "video/"))
+def _is_inline(media_type: str) -> bool:
+    return media_type in _INLINE or media_type.startswith(("audio/", "video/"))
 
 
 def _title(request: Request) -> str | None:
@@ -139,28 +139,19 @@ def _title(request: Request) -> str | None:
     return text or None
 
 
-_TEXT: Final[dict[str, Any]] = {"type": "string"}
-_BINARY: Final[dict[str, Any]] = {"type": "string", "format": "binary"}
-_STORED: Final[dict[str, Any]] = {
-    "type": "object",
-    "description": "What a file part of a message says of it, and its name in the path.",
-    "properties": {"url": _TEXT, "mediaType": _TEXT, "name": _TEXT, "filename": _TEXT},
-    "required": ["url", "mediaType", "name"],
-}
-
-
-def file_operations(files: StoredFiles) -> list[Operation]:
+def file_operations(body: BodyLimits) -> list[Operation]:
     """Return the operations on the files of a chat."""
+    files = StoredFiles(body)
     return [
         Operation(
             "POST",
             "/chats/{id}/files",
             "Store an attachment; the chat need not have a message yet.",
-            (Success(201, "Stored.", "application/json", _STORED),),
+            (Success(201, "Stored.", "application/json", StoredFile),),
             endpoint=files.save_file,
-            body=_BINARY,
+            body=BINARY,
             body_type="*/*",
-            parameters=(Parameter("filename", "query", _TEXT, "What the user calls the file."),),
+            parameters=(Parameter("filename", "query", str, "What the user calls the file."),),
             refusals=(RequestTimeout, UnsupportedMediaType, TooManyRequests),
         ),
         Operation(
@@ -168,8 +159,8 @@ def file_operations(files: StoredFiles) -> list[Operation]:
             "/chats/{id}/files/{name}",
             "Fetch an attachment or a file that a tool returned.",
             (
-                Success(200, "The file, with its own type.", "*/*", _BINARY),
-                Success(206, "The range of it that was asked for.", "*/*", _BINARY),
+                Success(200, "The file, with its own type.", "*/*", BINARY),
+                Success(206, "The range of it that was asked for.", "*/*", BINARY),
                 Success(304, "The client has it already."),
                 Success(416, "Nothing of it lies in the range that was asked for."),
             ),

@@ -1,14 +1,13 @@
-"""Log lines that tell what happened and never what somebody said.
+"""Logging of the process: what happened, never message text, arguments or outputs.
 
-Libraries log the text of exceptions, and with it whatever a tool or a model was given. Of their
-records only words that stand in their source are written; of an exception, its type and frames.
+Libraries put data into messages, also into their format strings, and no record says so. Of their
+records the place in the code is logged, which identifies the message, and the types of exceptions.
+The other records are logged as they are, but an exception is its type and its frames.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import functools
 import json
 import logging
 import sys
@@ -52,27 +51,20 @@ _LIBRARIES: Final = (
     "websockets",
 )
 _QUIET: Final = ("py.warnings", "opentelemetry")
-_EXPECTED: Final = (
-    "ASGI callable returned without completing handshake.",
-    "ASGI callable returned without completing response.",
-    "Exception in ASGI application\n",
-)
-_NOT_TEXT: Final = "Invalid UTF-8 sequence received from client."
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _log: Final = logging.getLogger("sluicegate")
 
 
 class SafeFormatter(logging.Formatter):
-    """Writes a record as one line, of text or of JSON."""
+    """Formats a record as one line, of text or of JSON."""
 
     def __init__(self, *, as_json: bool) -> None:
-        """Choose the form."""
         super().__init__()
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line; the record is not changed."""
-        text = _text(record)
+        text = _place(record) if _of_a_library(record.name) else _text(record)
         if record.exc_info and record.exc_info[1] is not None:
             text = f"{text.rstrip()} [{describe(record.exc_info[1], record.exc_info[2])}]"
         time = datetime.fromtimestamp(record.created, UTC).isoformat("T", "milliseconds")
@@ -84,49 +76,39 @@ class SafeFormatter(logging.Formatter):
         return f"{time} {record.levelname} {record.name}: {_one_line(text + details)}"
 
 
+def _place(record: logging.LogRecord) -> str:
+    """Return where a library logged the record, and the types of the exceptions in it."""
+    place = f"{WITHHELD} at {Path(record.pathname).name}:{record.lineno}"
+    values = [record.msg, *_values(record)]
+    kinds = [type_name(type(value)) for value in values if isinstance(value, BaseException)]
+    return f"{place}: {', '.join(kinds)}" if kinds else place
+
+
 def _text(record: logging.LogRecord) -> str:
+    """Return the message of a record, with the types of exceptions in place of their texts."""
     if isinstance(record.msg, BaseException):
         return type_name(type(record.msg))
     template = str(record.msg)
-    strict = _of_a_library(record.name)
-    if strict and template not in _literals(record.pathname):
-        return f"{WITHHELD} at {Path(record.pathname).name}:{record.lineno}"
-    if not record.args:
+    values = [
+        type_name(type(value)) if isinstance(value, BaseException) else value
+        for value in _values(record)
+    ]
+    if not values:
         return template
-    arguments = record.args.values() if isinstance(record.args, dict) else record.args
-    said = [_argument(argument, strict=strict) for argument in arguments]
     try:
         if isinstance(record.args, dict):
-            return template % dict(zip(record.args, said, strict=True))
-        return template % tuple(said)
+            return template % dict(zip(record.args, values, strict=True))
+        return template % tuple(values)
     except (TypeError, ValueError, KeyError):
         return template
 
 
-def _argument(argument: Any, *, strict: bool) -> Any:
-    if isinstance(argument, BaseException):
-        return type_name(type(argument))
-    if not strict or argument is None or isinstance(argument, bool | int | float):
-        return argument
-    return argument.__qualname__ if isinstance(argument, type) else WITHHELD
+def _values(record: logging.LogRecord) -> list[Any]:
+    return list(record.args.values() if isinstance(record.args, dict) else record.args or ())
 
 
 def _of_a_library(name: str) -> bool:
     return any(name == library or name.startswith(f"{library}.") for library in _LIBRARIES)
-
-
-@functools.cache
-def _literals(path: str) -> frozenset[str]:
-    """Return the texts in a source file; a message that is one of them was not made of data."""
-    try:
-        tree = ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return frozenset()
-    return frozenset(
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    )
 
 
 def _extras(record: logging.LogRecord) -> dict[str, Any]:
@@ -140,7 +122,7 @@ def _extras(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _one_line(text: str) -> str:
-    """Keep what others said from looking like a line of its own."""
+    """Escape characters that would begin a line of their own."""
     if text.isprintable():
         return text
     return "".join(
@@ -149,39 +131,39 @@ def _one_line(text: str) -> str:
     )
 
 
-def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Leave out what uvicorn says of streams broken on purpose and of messages that are no text."""
+def _is_relevant(record: logging.LogRecord) -> bool:
+    """Whether a record is logged: of uvicorn's, those with an exception that is its own.
+
+    Without one they describe what a client sent. Aborted streams and invalid UTF-8 are expected;
+    every other exception of the application has been logged by it.
+    """
     if not record.name.startswith("uvicorn"):
         return True
-    if record.msg == _NOT_TEXT:
-        return False
-    aborted = bool(record.exc_info) and isinstance(
-        (record.exc_info or (None, None))[1], ConnectionAbortedError
-    )
-    return not (record.msg in _EXPECTED and (aborted or not record.exc_info))
+    error = record.exc_info[1] if record.exc_info else None
+    return error is not None and not isinstance(error, ConnectionAbortedError | UnicodeDecodeError)
 
 
 @contextlib.contextmanager
 def logging_to_stderr(settings: Settings) -> Iterator[None]:
-    """Write the log of this process to standard error, and put everything back afterwards."""
-    level = logging.getLevelName(settings.log_level.upper())
+    """Log to standard error; restore the configuration of logging afterwards."""
+    lowest = logging.getLevelName(settings.log_level.upper())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(SafeFormatter(as_json=settings.log_format == "json"))
-    handler.addFilter(_is_worth_a_line)
+    handler.addFilter(_is_relevant)
     levels: dict[logging.Logger, int] = {}
 
-    def set_level(logger: logging.Logger, wanted: int) -> None:
+    def set_level(logger: logging.Logger, level: int) -> None:
         levels[logger] = logger.level
-        logger.setLevel(wanted)
+        logger.setLevel(level)
 
     root = logging.getLogger()
-    set_level(root, level)
+    set_level(root, lowest)
     for name in _LIBRARIES:
         least = logging.ERROR if name in _QUIET else logging.WARNING
-        set_level(logging.getLogger(name), max(level, least))
+        set_level(logging.getLogger(name), max(lowest, least))
     root.addHandler(handler)
     logging.captureWarnings(capture=True)
-    with _no_text_on_stderr():
+    with _log_lost_exceptions():
         try:
             yield
         finally:
@@ -192,17 +174,19 @@ def logging_to_stderr(settings: Settings) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _no_text_on_stderr() -> Iterator[None]:
-    """Send what Python itself prints of lost exceptions through the log."""
+def _log_lost_exceptions() -> Iterator[None]:
+    """Log the exceptions that Python itself would print with their texts."""
     unraisable, in_thread = sys.unraisablehook, threading.excepthook
 
     def log_unraisable(lost: sys.UnraisableHookArgs) -> None:
         if lost.exc_value is not None:
-            _log.error("an exception was lost: %s", describe(lost.exc_value, lost.exc_traceback))
+            _log.error(
+                "exception ignored by Python: %s", describe(lost.exc_value, lost.exc_traceback)
+            )
 
     def log_thread(lost: threading.ExceptHookArgs) -> None:
         if lost.exc_value is not None:
-            _log.error("a thread failed: %s", describe(lost.exc_value, lost.exc_traceback))
+            _log.error("thread failed: %s", describe(lost.exc_value, lost.exc_traceback))
 
     sys.unraisablehook, threading.excepthook = log_unraisable, log_thread
     try:

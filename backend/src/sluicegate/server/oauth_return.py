@@ -1,8 +1,8 @@
-"""Where a provider sends a person back after a consent: the page that asked is told the address.
+"""The redirect URI of OAuth: a page that posts its own URL to the chat page and closes itself.
 
-A page opens the provider's address of an ``adk_request_credential`` call in a window of its own.
-The provider sends that window here, and it hands its own address, with the code in it, to the page
-that opened it, or to every page of this origin. Nothing is read or kept by the server.
+The chat page opens the authorization URL of an ``adk_request_credential`` call in a new window.
+The provider redirects that window here, and it posts its URL, with the code, to the page that
+opened it and to every page of this origin. The server neither reads nor stores the code.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PAGE: Final = """<!doctype html>
 
 
 def oauth_operations(settings: Settings) -> list[Operation]:
-    """Return the operation that a provider sends people back to."""
+    """Return the operation of the redirect URI."""
     script = _SCRIPT % {"name": json.dumps(MESSAGE), "origins": json.dumps(settings.origins)}
     digest = b64encode(sha256(script.encode()).digest()).decode()
     page = (_PAGE % script).encode()
@@ -52,13 +52,13 @@ def oauth_operations(settings: Settings) -> list[Operation]:
             f"default-src 'none'; script-src 'sha256-{digest}'; base-uri 'none'; "
             "form-action 'none'; frame-ancestors 'none'"
         ),
-        # The address holds a code that is as good as a password for a minute.
+        # The URL contains a code that is a credential for a minute.
         "referrer-policy": "no-referrer",
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
     }
 
-    async def answer(_: Request) -> Response:
+    async def redirected(_: Request) -> Response:
         return Response(page, media_type="text/html", headers=headers)
 
     return [
@@ -66,8 +66,8 @@ def oauth_operations(settings: Settings) -> list[Operation]:
             "GET",
             "/oauth/return",
             "Come back from the consent of a provider; the page that asked is told the address.",
-            (Success(200, "A page that closes itself.", "text/html", {"type": "string"}),),
-            open_endpoint=answer,
+            (Success(200, "A page that closes itself.", "text/html", str),),
+            open_endpoint=redirected,
             outside=True,
         )
     ]

@@ -1,4 +1,8 @@
-"""The chat page: the files of its build, and the headers under which nothing foreign gets in."""
+"""The chat page: the files of its build, with caching, compression and a security policy.
+
+Starlette's `StaticFiles` reads a file for each request and compresses none; here the files of an
+earlier build stay available to the pages that are open, and each file is compressed once.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +28,22 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 IN_PACKAGE: Final = Path(__file__).parent / "web"
-"""Where the wheel has the built page."""
+"""The built page in a wheel."""
 
 IN_CHECKOUT: Final = Path(__file__).parents[4] / "frontend" / "app" / "dist"
-"""Where a checkout has it, once it was built."""
+"""The built page in a checkout."""
 
 INDEX: Final = "index.html"
 ASSETS: Final = "assets"
-"""The folder of the files whose names change with their content."""
+"""The folder of files whose names contain a hash of their content."""
 
 NOT_BUILT: Final = (
     "The chat page is not built yet: 'make demo' and 'make page' build it, and then it appears "
     "here by itself; a wheel has it inside."
 )
 
-_LOOK_AGAIN: Final = "2"
-"""Seconds after which a browser looks for the page again."""
+_RELOAD_SECONDS: Final = "2"
+"""Seconds after which a browser reloads the page that is not built yet."""
 
 _PREFIX_MARK: Final = "{{api}}"
 _NONCE_MARK: Final = "{{nonce}}"
@@ -49,8 +53,8 @@ _POLICY: Final = (
     "frame-ancestors 'none'"
 )
 _SECURITY: Final = {"referrer-policy": "no-referrer", "x-content-type-options": "nosniff"}
-_ALWAYS_ASK: Final = {"cache-control": "no-cache"}
-_FOR_EVER: Final = {"cache-control": "public, max-age=31536000, immutable"}
+_REVALIDATE: Final = {"cache-control": "no-cache"}
+_IMMUTABLE: Final = {"cache-control": "public, max-age=31536000, immutable"}
 _MEDIA_TYPES: Final = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -62,24 +66,24 @@ _MEDIA_TYPES: Final = {
 
 @dataclass(frozen=True)
 class PageFile:
-    """A file of the page, the same for everybody."""
+    """A file of the page, the same for every user."""
 
     media_type: str
-    plain: bytes
+    content: bytes
     caching: Mapping[str, str]
 
     @cached_property
     def etag(self) -> str:
-        """Changes with the content."""
-        return f'W/"{hashlib.sha256(self.plain).hexdigest()[:16]}"'
+        """The entity tag, a hash of the content."""
+        return f'W/"{hashlib.sha256(self.content).hexdigest()[:16]}"'
 
     @cached_property
-    def packed(self) -> bytes:
-        """The content compressed; the same bytes every time."""
-        return gzip.compress(self.plain, mtime=0)
+    def compressed(self) -> bytes:
+        """The content in gzip; the same bytes every time."""
+        return gzip.compress(self.content, mtime=0)
 
-    async def answer(self, request: Request) -> Response:
-        """Answer 200, or 304 where the browser has it already."""
+    async def respond(self, request: Request) -> Response:
+        """Return the file, or 304 if the browser has it."""
         headers = {
             **_SECURITY,
             **self.caching,
@@ -90,51 +94,51 @@ class PageFile:
         }
         if request.headers.get("if-none-match") == self.etag:
             return Response(status_code=304, headers=headers)
-        if not takes_gzip(request.headers.get("accept-encoding", "")):
-            return Response(self.plain, headers=headers)
-        # The first time this takes a while, in which streams must go on.
-        packed = await asyncio.to_thread(lambda: self.packed)
-        return Response(packed, headers=headers | {"content-encoding": "gzip"})
+        if not accepts_gzip(request.headers.get("accept-encoding", "")):
+            return Response(self.content, headers=headers)
+        # The first compression takes a while, in which streams must continue.
+        compressed = await asyncio.to_thread(lambda: self.compressed)
+        return Response(compressed, headers=headers | {"content-encoding": "gzip"})
 
 
 @dataclass(frozen=True)
 class Build:
-    """The page as one build of it; ``stamp`` tells it from another."""
+    """One build of the page; ``stamp`` identifies it."""
 
     stamp: tuple[Path, int]
     index: str
-    own: Mapping[str, PageFile]
+    root: Mapping[str, PageFile]
     assets: Mapping[str, PageFile]
 
 
 class Page:
-    """The page as it was built last; without a build its address says how to make one.
+    """The endpoints of the chat page; without a build, ``/`` says how to make one.
 
-    A build that comes while the server runs is served without a restart, and the files of the one
-    before stay, for the pages that are open.
+    A new build is served without a restart, and the assets of the one before stay available.
+
+    Args:
+        find: Returns the folder of the build, None if there is none.
+        prefix: The prefix of the API; the page gets it relative to its own URL, since it may be
+            mounted below any path.
+        suggestions: First messages that the page offers.
     """
 
     def __init__(
         self, find: Callable[[], Path | None], *, prefix: str, suggestions: Sequence[str]
     ) -> None:
-        """Take what finds the folder of a build, and read it if there is one.
-
-        The page learns the prefix of the API relative to its own address, since it may stand
-        below any. ``suggestions`` are offered as first messages.
-        """
         self._find = find
         self._api = prefix.removeprefix("/") or "."
         listed = json.dumps(list(suggestions)).encode()
-        self._suggestions = PageFile("application/json", listed, _ALWAYS_ASK)
+        self._suggestions = PageFile("application/json", listed, _REVALIDATE)
         self._build: Build | None = None
-        self._look()
+        self._load_build()
 
     async def index(self, _: Request) -> Response:
-        """``GET /``: the page, whose policy lets in what its own server sends and nothing else."""
-        self._look()
+        """``GET /``: the page, whose policy allows only content of its own server."""
+        self._load_build()
         if self._build is None:
             missing = sentence_response(503, "unavailable", NOT_BUILT)
-            missing.headers["retry-after"] = missing.headers["refresh"] = _LOOK_AGAIN
+            missing.headers["retry-after"] = missing.headers["refresh"] = _RELOAD_SECONDS
             return missing
         nonce = secrets.token_urlsafe(16)
         return Response(
@@ -142,25 +146,25 @@ class Page:
             media_type="text/html",
             headers={
                 **_SECURITY,
-                **_ALWAYS_ASK,
+                **_REVALIDATE,
                 "content-security-policy": _POLICY.format(nonce=nonce),
             },
         )
 
     async def asset(self, request: Request) -> Response:
-        """``GET /assets/{name}``: a file whose name changes with its content."""
-        return await _answer(None if self._build is None else self._build.assets, request)
+        """``GET /assets/{name}``: a file whose name contains a hash of its content."""
+        return await _respond(None if self._build is None else self._build.assets, request)
 
-    async def own(self, request: Request) -> Response:
-        """A file at the root of the page that its build brings."""
-        return await _answer(None if self._build is None else self._build.own, request)
+    async def root_file(self, request: Request) -> Response:
+        """``GET /{name}``: a file at the root of the build."""
+        return await _respond(None if self._build is None else self._build.root, request)
 
     async def suggestions(self, request: Request) -> Response:
         """``GET /suggestions.json``: first messages that the page offers."""
-        return await self._suggestions.answer(request)
+        return await self._suggestions.respond(request)
 
-    def _look(self) -> None:
-        """Read the build if it is another than the last one."""
+    def _load_build(self) -> None:
+        """Load the build if it is not the current one."""
         before = self._build
         try:
             folder = self._find()
@@ -172,26 +176,25 @@ class Page:
             self._build = Build(
                 stamp,
                 (folder / INDEX).read_text("utf-8").replace(_PREFIX_MARK, self._api),
-                {path.name: _file(path, _ALWAYS_ASK) for path in _known(folder)},
+                {path.name: _file(path, _REVALIDATE) for path in _files_in(folder)},
                 {
                     **(before.assets if before is not None else {}),
-                    **{path.name: _file(path, _FOR_EVER) for path in _known(folder / ASSETS)},
+                    **{path.name: _file(path, _IMMUTABLE) for path in _files_in(folder / ASSETS)},
                 },
             )
         except OSError:
-            # It is being replaced just now.
+            # The build is being replaced.
             return
 
 
 def page_operations(page: Page) -> list[Operation]:
     """Return the operations of the chat page."""
-    text = {"type": "string"}
     return [
         Operation(
             "GET",
             "/",
             "The chat page.",
-            (Success(200, "The page.", "text/html", text),),
+            (Success(200, "The page.", "text/html", str),),
             open_endpoint=page.index,
             refusals=(Unavailable,),
             outside=True,
@@ -209,8 +212,8 @@ def page_operations(page: Page) -> list[Operation]:
             "GET",
             "/favicon.svg",
             "The sign of the chat page.",
-            (Success(200, "The picture.", "image/svg+xml", text),),
-            open_endpoint=page.own,
+            (Success(200, "The picture.", "image/svg+xml", str),),
+            open_endpoint=page.root_file,
             refusals=(Unknown,),
             outside=True,
         ),
@@ -218,26 +221,26 @@ def page_operations(page: Page) -> list[Operation]:
             "GET",
             "/suggestions.json",
             "First messages that the chat page offers.",
-            (Success(200, "A list of texts.", "application/json", text),),
+            (Success(200, "A list of texts.", "application/json", list[str]),),
             open_endpoint=page.suggestions,
             outside=True,
         ),
     ]
 
 
-def built_page() -> Path | None:
-    """Find the built page, None where there is none."""
-    return next((place for place in (IN_PACKAGE, IN_CHECKOUT) if (place / INDEX).is_file()), None)
+def built_page(folders: Sequence[Path] = (IN_PACKAGE, IN_CHECKOUT)) -> Path | None:
+    """Return the folder of the built page, None if it is not built."""
+    return next((folder for folder in folders if (folder / INDEX).is_file()), None)
 
 
-async def _answer(files: Mapping[str, PageFile] | None, request: Request) -> Response:
+async def _respond(files: Mapping[str, PageFile] | None, request: Request) -> Response:
     file = (files or {}).get(request.url.path.rpartition("/")[2])
     if file is None:
         raise Unknown
-    return await file.answer(request)
+    return await file.respond(request)
 
 
-def _known(folder: Path) -> list[Path]:
+def _files_in(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if path.suffix in _MEDIA_TYPES]
 
 
@@ -245,8 +248,8 @@ def _file(path: Path, caching: Mapping[str, str]) -> PageFile:
     return PageFile(_MEDIA_TYPES[path.suffix], path.read_bytes(), caching)
 
 
-def takes_gzip(accepted: str) -> bool:
-    """Whether an ``accept-encoding`` takes gzip."""
+def accepts_gzip(accepted: str) -> bool:
+    """Whether an ``accept-encoding`` accepts gzip."""
     for item in accepted.lower().split(","):
         coding, _, quality = item.partition(";")
         if coding.strip() == "gzip":

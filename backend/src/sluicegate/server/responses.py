@@ -1,4 +1,4 @@
-"""Responses in one form: JSON, one plain sentence, and the sentence for what endpoints raise."""
+"""Responses in one form: JSON, or one plain sentence with an error code for every refusal."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from sluicegate.errors import (
     new_error_id,
     refusal_of,
 )
+from sluicegate.transports.socket import INTERNAL_ERROR, POLICY_VIOLATION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,20 +31,18 @@ if TYPE_CHECKING:
     from sluicegate.errors import RequestError
 
 INTERNAL: Final = "internal"
-"""The code of an answer 500."""
+"""The code of a response 500."""
 
 METHOD_NOT_ALLOWED: Final = "method_not_allowed"
-"""The code of an answer 405."""
+"""The code of a response 405."""
 
-_REFUSED: Final = 1008
-_UNEXPECTED: Final = 1011
 _log: Final = logging.getLogger("sluicegate")
 
 
 def json_response(
     content: Any, *, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Answer with JSON that no cache keeps."""
+    """Return a JSON response that no cache stores."""
     body = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return Response(
         body.encode("utf-8", "replace"),
@@ -57,7 +56,7 @@ def json_response(
 def sentence_response(
     status: int, code: str, text: str, *, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """Answer with one plain sentence; clients show it as it is."""
+    """Return one plain sentence, which clients display as it is."""
     return Response(
         text.encode("utf-8", "replace"),
         status,
@@ -72,7 +71,7 @@ def sentence_response(
 
 
 def refusal_response(error: RequestError) -> Response:
-    """Answer with the error's own sentence, code and status."""
+    """Return the sentence, code and status of an error."""
     headers: dict[str, str] = {}
     if error.retry_after is not None:
         headers["retry-after"] = str(error.retry_after)
@@ -82,13 +81,13 @@ def refusal_response(error: RequestError) -> Response:
 
 
 def not_found_response() -> Response:
-    """Answer 404 to an address that there is not."""
+    """Return 404 for an unknown path."""
     return sentence_response(404, "unknown", "There is nothing at this address; check it.")
 
 
-async def routing_refusal(_: Request, error: Exception) -> Response:
-    """Answer in the same form where no route matches (404) or not with this method (405)."""
-    missing: HTTPException = error  # type: ignore[assignment]  # registered for it alone
+async def respond_to_http_exception(_: Request, error: Exception) -> Response:
+    """Answer in the same form when no route matches the path (404) or the method (405)."""
+    missing: HTTPException = error  # type: ignore[assignment]  # registered for this class
     if missing.status_code == HTTPStatus.NOT_FOUND:
         return not_found_response()
     if missing.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
@@ -102,44 +101,43 @@ async def routing_refusal(_: Request, error: Exception) -> Response:
 async def respond_before_accept(
     response: Response, scope: Scope, receive: Receive, send: Send
 ) -> None:
-    """Answer instead of doing what was asked; a socket is not accepted.
+    """Answer a request or refuse a socket before it is accepted.
 
-    Not every server can send a socket's client more than a 403.
+    A server without the extension ``websocket.http.response`` sends the client of a socket a 403.
     """
     if scope["type"] == "websocket" and "websocket.http.response" not in (
         scope.get("extensions") or {}
     ):
         reason = response.headers["x-error-code"]
-        await send({"type": "websocket.close", "code": _REFUSED, "reason": reason})
+        await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": reason})
     else:
         await response(scope, receive, send)
 
 
-class Failures:
-    """Middleware that turns what endpoints raise into answers, and hides what is ours alone.
+class ErrorResponses:
+    """Middleware that answers for exceptions and hides internal ones.
 
     Before the first byte every error is one plain sentence. After it the connection is broken:
-    a clean end would look like a finished answer. A socket that was accepted is closed.
+    a clean end would look like a complete answer. An accepted socket is closed.
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        """Wrap the router."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call the application, answer for its errors."""
+        """Call the application; answer for its exceptions."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         started = False
 
-        async def noticing(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             nonlocal started
             started = True
             await send(message)
 
         try:
-            await self._app(scope, receive, noticing)
+            await self._app(scope, receive, send_and_note)
         except ClientDisconnect:
             return
         except Exception as error:
@@ -147,28 +145,28 @@ class Failures:
                 await respond_before_accept(response_to_error(error), scope, receive, send)
                 return
             if scope["type"] == "websocket":
-                _log.error("a socket failed: %s", describe(error))
-                # It may be closed already, by either side.
+                _log.error("socket failed: %s", describe(error))
+                # Either side may have closed it.
                 with contextlib.suppress(OSError, RuntimeError):
-                    await send({"type": "websocket.close", "code": _UNEXPECTED})
+                    await send({"type": "websocket.close", "code": INTERNAL_ERROR})
                 return
             if isinstance(error, ConnectionAbortedError):
                 raise
-            _log.error("a response failed after it had begun: %s", describe(error))
-            # The error's own text must not reach the log of whatever server this runs in.
-            raise ConnectionAbortedError("The stream was cut after an error.") from None
+            _log.error("response failed after its first byte: %s", describe(error))
+            # The text of the exception must not reach the log of the server around the application.
+            raise ConnectionAbortedError("The stream was aborted after an error.") from None
 
 
 def response_to_error(error: Exception) -> Response:
-    """Return the answer to an error; an unexpected one is logged and gets an id."""
+    """Return the response to an exception; an unexpected one is logged with an error id."""
     refused = refusal_of(error)
     if refused is not None:
         if refused is not error:
             _log.warning("request refused, a store is unavailable: %s", describe(error))
         return refusal_response(refused)
     if isinstance(error, ConfigurationError):
-        _log.error("the application cannot start: %s", str(error))
+        _log.error("the engine cannot be opened: %s", str(error))
         return refusal_response(Unavailable("The server is not set up yet; ask whoever runs it."))
     error_id = new_error_id()
-    _log.error("a request failed: error=%s %s", error_id, describe(error))
+    _log.error("request failed: error=%s %s", error_id, describe(error))
     return sentence_response(500, INTERNAL, internal_error_sentence(error_id))

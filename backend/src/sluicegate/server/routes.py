@@ -1,8 +1,8 @@
-"""The table of operations, and the routes made from it."""
+"""The operations of turns and probes, and the routes of all operations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 from starlette.routing import Route
@@ -21,8 +21,8 @@ from sluicegate.errors import (
     WouldForgetEffect,
 )
 from sluicegate.server.authentication import identify
-from sluicegate.server.chats import LIMIT_SCHEMA, MAX_TITLE
 from sluicegate.server.operations import Operation, Parameter, Success
+from sluicegate.server.schemas import ChatRequest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -31,86 +31,17 @@ if TYPE_CHECKING:
 
     from sluicegate.server.app import EngineHolder
     from sluicegate.server.authentication import Authenticate
-    from sluicegate.server.chats import StoredChats
     from sluicegate.server.operations import OpenEndpoint
     from sluicegate.transports.sse import SseTransport
 
-_TEXT: Final[dict[str, Any]] = {"type": "string"}
-_MESSAGE: Final[dict[str, Any]] = {
-    "type": "object",
-    "description": "A UIMessage of the AI SDK.",
-    "properties": {
-        "id": _TEXT,
-        "role": {"type": "string", "enum": ["system", "user", "assistant"]},
-        "metadata": {"type": "object"},
-        "parts": {"type": "array", "items": {"type": "object"}},
-    },
-    "required": ["id", "role", "parts"],
-}
-_CHAT_REQUEST: Final[dict[str, Any]] = {
-    "type": "object",
-    "description": "The body of DefaultChatTransport, or `message` with the last message only.",
-    "properties": {
-        "id": {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"},
-        "messages": {"type": "array", "items": _MESSAGE},
-        "message": _MESSAGE,
-        "trigger": {"type": "string", "enum": ["submit-message", "regenerate-message"]},
-        "messageId": _TEXT,
-        "tools": {
-            "type": "object",
-            "description": "Tools of the page, by names that the setting page_tools lists.",
-            "additionalProperties": {
-                "type": "object",
-                "properties": {"description": _TEXT, "parameters": {"type": "object"}},
-                "required": ["description", "parameters"],
-            },
-        },
-    },
-    "required": ["id"],
-}
-_CHAT: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "id": _TEXT,
-        "title": _TEXT,
-        "messages": {"type": "array", "items": _MESSAGE},
-        "status": {"type": "string", "enum": ["ready", "running", "waiting"]},
-    },
-    "required": ["id", "title", "messages", "status"],
-}
-_CHATS: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "chats": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "id": _TEXT,
-                    "title": _TEXT,
-                    "updatedAt": _TEXT,
-                    "pendingApprovals": {"type": "integer"},
-                },
-                "required": ["id", "title", "updatedAt", "pendingApprovals"],
-            },
-        },
-        "next": {"type": ["string", "null"]},
-    },
-    "required": ["chats", "next"],
-}
-_TITLE: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {"title": {"type": "string", "minLength": 1, "maxLength": MAX_TITLE}},
-    "required": ["title"],
-}
 _STREAM: Final = Success(
-    200, "A UI message stream (version 1), ended by `data: [DONE]`.", "text/event-stream", _TEXT
+    200, "A UI message stream (version 1), ended by `data: [DONE]`.", "text/event-stream", str
 )
 _CLIENT: Final = (
     Parameter(
         "x-ai-sdk",
         "header",
-        {"type": "string", "enum": ["6", "7"], "default": "6"},
+        {"enum": ["6", "7"], "type": "string", "default": "6"},
         "The major version of the client's AI SDK; chunks are valid under its schema.",
     ),
     Parameter(
@@ -120,8 +51,9 @@ _CLIENT: Final = (
         "When text and results are released while approvals are open.",
     ),
 )
-_BODY: Final = (RequestTimeout, UnsupportedMediaType)
-_DECISIONS: Final = (
+_START_REFUSALS: Final = (
+    RequestTimeout,
+    UnsupportedMediaType,
     Unknown,
     TurnRunning,
     AlreadyDecided,
@@ -133,7 +65,7 @@ _DECISIONS: Final = (
 )
 
 
-def chat_operations(sse: SseTransport) -> list[Operation]:
+def turn_operations(sse: SseTransport) -> list[Operation]:
     """Return the operations that send, resume and stop a turn."""
     return [
         Operation(
@@ -142,9 +74,9 @@ def chat_operations(sse: SseTransport) -> list[Operation]:
             "Send a message or answers, and stream the turn.",
             (_STREAM,),
             endpoint=sse.send,
-            body=_CHAT_REQUEST,
+            body=ChatRequest,
             parameters=_CLIENT,
-            refusals=(*_BODY, *_DECISIONS),
+            refusals=_START_REFUSALS,
         ),
         Operation(
             "GET",
@@ -166,56 +98,8 @@ def chat_operations(sse: SseTransport) -> list[Operation]:
     ]
 
 
-def stored_operations(chats: StoredChats) -> list[Operation]:
-    """Return the operations on stored chats."""
-    return [
-        Operation(
-            "GET",
-            "/chats",
-            "List the chats, newest first.",
-            (Success(200, "One page of the list.", "application/json", _CHATS),),
-            endpoint=chats.list_chats,
-            parameters=(
-                Parameter(
-                    "limit",
-                    "query",
-                    LIMIT_SCHEMA,
-                    "Chats on the page.",
-                ),
-                Parameter("after", "query", _TEXT, "The `next` of the page before."),
-                Parameter("q", "query", _TEXT, "Text that the titles contain."),
-            ),
-        ),
-        Operation(
-            "GET",
-            "/chats/{id}",
-            "Load a chat.",
-            (Success(200, "The chat with its messages.", "application/json", _CHAT),),
-            endpoint=chats.get_chat,
-            refusals=(Unknown,),
-        ),
-        Operation(
-            "PATCH",
-            "/chats/{id}",
-            "Give a chat another title.",
-            (Success(204, "Renamed."),),
-            endpoint=chats.rename_chat,
-            body=_TITLE,
-            refusals=(*_BODY, Unknown),
-        ),
-        Operation(
-            "DELETE",
-            "/chats/{id}",
-            "Delete a chat.",
-            (Success(204, "Deleted."),),
-            endpoint=chats.delete_chat,
-            refusals=(Unknown, TurnRunning),
-        ),
-    ]
-
-
 def probe_operations(engine: EngineHolder) -> list[Operation]:
-    """Return what a supervisor asks."""
+    """Return the operations of liveness and readiness probes."""
 
     async def healthz(_: Request) -> Response:
         return Response("ok\n", media_type="text/plain")
@@ -225,7 +109,7 @@ def probe_operations(engine: EngineHolder) -> list[Operation]:
         lines = ["ok", *(f"note: {note}" for note in notes)]
         return Response("".join(f"{line}\n" for line in lines), media_type="text/plain")
 
-    ok = (Success(200, "It is.", "text/plain", _TEXT),)
+    ok = (Success(200, "It is.", "text/plain", str),)
     return [
         Operation(
             "GET", "/healthz", "Is the process alive?", ok, open_endpoint=healthz, outside=True
@@ -249,16 +133,16 @@ def routes(
     authenticate: Authenticate,
     engine: EngineHolder,
 ) -> list[Route]:
-    """Make one route per path; a path that does not take a method answers 405 and which it does."""
-    methods: dict[str, dict[str, OpenEndpoint]] = {}
+    """Return one route per path; other methods are answered with 405 and the header ``allow``."""
+    endpoints: dict[str, dict[str, OpenEndpoint]] = {}
     for operation in operations:
         path = operation.path if operation.outside else prefix + operation.path
-        of_path = methods.setdefault(path, {})
-        of_path[operation.method] = _for_anybody(operation, authenticate, engine)
-    return [_route(path, endpoints) for path, endpoints in methods.items()]
+        methods = endpoints.setdefault(path, {})
+        methods[operation.method] = _open_endpoint(operation, authenticate, engine)
+    return [_route(path, methods) for path, methods in endpoints.items()]
 
 
-def _for_anybody(
+def _open_endpoint(
     operation: Operation, authenticate: Authenticate, engine: EngineHolder
 ) -> OpenEndpoint:
     endpoint = operation.endpoint
@@ -267,21 +151,19 @@ def _for_anybody(
             raise ValueError(f"{operation.method} {operation.path} has no endpoint")
         return operation.open_endpoint
 
-    async def for_a_user(request: Request) -> Response:
+    async def authenticated(request: Request) -> Response:
         user = await identify(authenticate, request)
         return await endpoint(request, await engine.get(), user)
 
-    return for_a_user
+    return authenticated
 
 
-def _route(path: str, endpoints: dict[str, OpenEndpoint]) -> Route:
-    async def answer(request: Request) -> Response:
-        return await endpoints[request.method](request)
+def _route(path: str, methods: dict[str, OpenEndpoint]) -> Route:
+    async def dispatch(request: Request) -> Response:
+        return await methods[request.method](request)
 
-    call: Callable[[Request], Awaitable[Response]] = answer
-    # The id of an approval of a workflow has slashes in it.
-    route = Route(path.replace("{approvalId}", "{approvalId:path}"), call, methods=list(endpoints))
-    route.path = path
-    # A HEAD request would start the work of a GET and throw it away.
-    route.methods = set(endpoints)
+    endpoint: Callable[[Request], Awaitable[Response]] = dispatch
+    route = Route(path, endpoint, methods=list(methods))
+    # A HEAD request would start the work of a GET and discard it.
+    route.methods = set(methods)
     return route

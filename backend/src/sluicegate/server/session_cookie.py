@@ -1,7 +1,7 @@
-"""A bearer token kept in a cookie, for what cannot send a header: sockets and images.
+"""A bearer token in a cookie, for requests that cannot send a header: sockets and images.
 
-The cookie holds the token itself and is asked about like one: a token that is taken back or has
-run out lets nobody in by its cookie either, and every replica knows it.
+The cookie holds the token itself, which is authenticated as in a header: a token that is revoked
+or expired is not accepted in the cookie either, by any replica.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from sluicegate.errors import TooLarge, Unauthenticated
 from sluicegate.server.access import is_loopback_name
-from sluicegate.server.authentication import TrustedHeader, anyone_on_this_machine, bearer_token
+from sluicegate.server.authentication import TrustedHeader, bearer_token, local_user
 from sluicegate.server.operations import Operation, Success
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import Authenticate
 
 COOKIE: Final = "sluicegate-session"
-"""The cookie's name where the page stands on a loopback address."""
+"""The name of the cookie on a loopback address."""
 
 SECURE_COOKIE: Final = f"__Host-{COOKIE}"
-"""Its name elsewhere: browsers let no neighbouring host and no plain HTTP set such a name."""
+"""Its name on any other: browsers accept this prefix only over HTTPS and from the host itself."""
 
 MAX_AGE: Final = 12 * 60 * 60
-"""Seconds after which a browser forgets the cookie."""
+"""Seconds after which a browser deletes the cookie."""
 
 MAX_TOKEN: Final = 3800
 """Characters of a token; browsers drop a cookie of more than 4,096 bytes."""
@@ -38,42 +38,41 @@ MAX_TOKEN: Final = 3800
 _HOST: Final = re.compile(r"(?:https?://)?(\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::[0-9]+)?")
 
 
-class OrByCookie:
-    """Asks a port about the call as it is, and where that says nobody, about the cookie's token.
+class CookieAuthentication:
+    """Authenticates a request as it is, and if that fails, with the token of the cookie.
 
-    Host and Origin have been looked at by now: an Origin that is there is an accepted one.
+    Host and Origin have been checked before: an Origin that is present is an allowed one.
     """
 
     def __init__(self, authenticate: Authenticate) -> None:
-        """Take the port that knows the tokens."""
         self._authenticate = authenticate
 
     async def __call__(self, connection: HTTPConnection) -> str | None:
-        """Return the user; what the port says of the call without the cookie goes first."""
-        carried = with_cookie_token(connection)
+        """Return the user; a user of the request without the cookie comes first."""
+        with_cookie = with_cookie_token(connection)
         try:
             user = await self._authenticate(connection)
         except Unauthenticated:
-            if carried is None:
+            if with_cookie is None:
                 raise
-            return await self._authenticate(carried)
-        if user is None and carried is not None:
-            return await self._authenticate(carried)
+            return await self._authenticate(with_cookie)
+        if user is None and with_cookie is not None:
+            return await self._authenticate(with_cookie)
         return user
 
 
-def or_by_cookie(authenticate: Authenticate) -> Authenticate:
-    """Let a port that takes tokens take them from the cookie too; others have no use for it."""
-    if authenticate is anyone_on_this_machine or isinstance(authenticate, TrustedHeader):
+def accept_cookies(authenticate: Authenticate) -> Authenticate:
+    """Accept tokens in the cookie too, unless the authentication uses no tokens."""
+    if authenticate is local_user or isinstance(authenticate, TrustedHeader):
         return authenticate
-    return OrByCookie(authenticate)
+    return CookieAuthentication(authenticate)
 
 
 def with_cookie_token(connection: HTTPConnection) -> HTTPConnection | None:
-    """Return the connection with the cookie's token in its header, None where that cannot count.
+    """Return the connection with the cookie's token as its header, None if it is not accepted.
 
-    It counts only for a page that may call. Such a page's socket and its requests that change
-    something have an Origin; its images have none, there the browser says whose page asks.
+    It is accepted only from a page that may call. The sockets of such a page and its requests
+    that change something have an Origin; its images have ``sec-fetch-site`` instead.
     """
     headers = connection.headers
     if "authorization" in headers:
@@ -86,28 +85,28 @@ def with_cookie_token(connection: HTTPConnection) -> HTTPConnection | None:
 
 
 def with_authorization(connection: HTTPConnection, authorization: str) -> HTTPConnection:
-    """Return the connection as if it had come with this one Authorization header."""
+    """Return the connection with this Authorization header in place of any other."""
     headers = [pair for pair in connection.scope["headers"] if pair[0] != b"authorization"]
     headers.append((b"authorization", authorization.encode("ascii")))
     return HTTPConnection({**connection.scope, "headers": headers})
 
 
 async def sign_out(request: Request) -> Response:
-    """``DELETE /session``: forget the token, whoever asks: a token may have run out meanwhile."""
+    """``DELETE /session``: delete the cookie; its token may have expired, so nothing is checked."""
     response = Response(status_code=204, headers={"cache-control": "no-store"})
     response.headers.append("set-cookie", _set_cookie(request, "", max_age=0))
     return response
 
 
 def session_operations(authenticate: Authenticate) -> list[Operation]:
-    """Return the operations that keep a token in a cookie and forget it."""
-    takes_cookies = isinstance(authenticate, OrByCookie)
+    """Return the operations that set and delete the cookie."""
+    accepts_cookies = isinstance(authenticate, CookieAuthentication)
 
     async def sign_in(request: Request, _engine: Engine, _user: str) -> Response:
         response = Response(status_code=204, headers={"cache-control": "no-store"})
         token = bearer_token(request.headers.getlist("authorization"))
-        if token is None or not takes_cookies:
-            # Who is known without a token needs none for a socket or an image either.
+        if token is None or not accepts_cookies:
+            # A user who is authenticated without a token needs no cookie.
             return response
         if len(token) > MAX_TOKEN:
             raise TooLarge(f"A token of over {MAX_TOKEN:,} characters does not fit into a cookie.")
@@ -140,7 +139,7 @@ def _set_cookie(request: Request, token: str, *, max_age: int) -> str:
 
 
 def _is_loopback(connection: HTTPConnection) -> bool:
-    """Whether the page stands on this machine; behind a proxy its Origin says more than Host."""
+    """Whether the page is on a loopback address, by the Origin before the Host (of a proxy)."""
     headers = connection.headers
     match = _HOST.fullmatch(headers.get("origin", headers.get("host", "")).lower())
     return match is not None and is_loopback_name(match[1].strip("[]"))

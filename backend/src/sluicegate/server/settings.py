@@ -1,4 +1,4 @@
-"""Every setting: a keyword of ``create_app``, an environment variable, mostly an option too."""
+"""The settings: keywords of ``create_app``, environment variables, and options of the command."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ _FALSE: Final = frozenset({"0", "false", "no", "off"})
 
 
 class Settings(EngineOptions):
-    """What ``create_app`` and the command line can be told.
+    """The settings of an application and its server.
 
-    The environment variable of a field is ``SLUICEGATE_`` and its name in capitals; lists are
-    separated by commas, ``approval_ttls`` is ``TOOL=SECONDS,TOOL=SECONDS``.
+    The environment variable of a field is ``SLUICEGATE_`` and its name in capitals; the items of
+    lists are separated by commas, ``approval_ttls`` is ``TOOL=SECONDS,TOOL=SECONDS``. The
+    docstring of a field is also its help on the command line.
     """
 
     host: str = "127.0.0.1"
-    """The address that is bound; also the host name that is served."""
+    """The address to bind; also a host name that is served."""
 
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    """The port that is bound; 0 takes a free one."""
+    """The port to bind; 0 binds a free one."""
 
     auth: str = "none"
-    """Who calls: ``none`` (this machine only), ``bearer:FILE`` or ``header:NAME``."""
+    """Authentication: ``none`` (this machine only), ``bearer:FILE`` or ``header:NAME``."""
 
     origins: tuple[str, ...] = ()
     """Origins of pages that may call, besides the server's own."""
@@ -48,16 +49,16 @@ class Settings(EngineOptions):
     """Host names that are served, besides the bound address and that of ``public_url``."""
 
     trusted_proxies: tuple[str, ...] = ("127.0.0.0/8", "::1/128")
-    """Networks whose peers are believed when ``auth`` is ``header:NAME``."""
+    """Networks whose peers are trusted when ``auth`` is ``header:NAME``."""
 
     page: bool = True
     """Whether the chat page is served at ``/``."""
 
     record: str | None = None
-    """A folder in which every chat is recorded, one file each."""
+    """A folder in which every chat is recorded, in a file of its own."""
 
     redact: tuple[str, ...] = ()
-    """Fields whose values are taken out of recordings."""
+    """Fields whose values are removed from recordings."""
 
     max_head_bytes: Count = 32 * 1024
     """Bytes of the request line and the headers."""
@@ -69,7 +70,7 @@ class Settings(EngineOptions):
     """Seconds in which the head of a request must have arrived (command line only)."""
 
     max_body_bytes: Count = 32 * 1024 * 1024
-    """Bytes of a body, or of a message on a socket."""
+    """Bytes of a body or of a message on a socket."""
 
     body_timeout: Seconds = 30.0
     """Seconds in which a body must have arrived."""
@@ -78,40 +79,40 @@ class Settings(EngineOptions):
     """Requests that may be open on one socket."""
 
     max_frames_per_second: Count = 20
-    """Messages a second that a socket may bring, in the long run."""
+    """Messages a second on a socket, in the long run."""
 
     max_frames_burst: Count = 100
-    """Messages that a socket may bring at once."""
+    """Messages at once on a socket."""
 
     max_audio_frame: Seconds = 5.0
-    """Seconds of audio that one message of a live socket may bring."""
+    """Seconds of audio in one message of a live socket."""
 
     max_audio_ahead: Seconds = 60.0
-    """Seconds by which the audio of a live socket may be faster than it can be spoken."""
+    """Seconds by which the audio of a live socket may be ahead of real time."""
 
     max_audio_frames_per_second: Count = 200
-    """Messages with audio a second that a live socket may bring, in the long run."""
+    """Messages with audio a second on a live socket, in the long run."""
 
     first_frame_timeout: Seconds = 60.0
-    """Seconds in which a socket must have brought its first request."""
+    """Seconds in which the first request of a socket must have arrived."""
 
     idle_timeout: Seconds = 1800.0
-    """Seconds that a socket without an open request is kept."""
+    """Seconds after which a socket without an open request is closed."""
 
     recheck_interval: Seconds = 60.0
-    """Seconds after which it is asked again who is behind a socket."""
+    """Seconds after which the user of a socket is authenticated again."""
 
     keep_alive: Seconds = 15.0
-    """Seconds of silence after which a stream gets a comment and a socket a heartbeat."""
+    """Seconds of silence after which a comment or a heartbeat is sent."""
 
     shutdown_timeout: Annotated[int, Field(ge=1)] = 90
-    """Seconds that claimed calls are given to end when the server does (command line only)."""
+    """Seconds in which claimed calls may end when the server shuts down (command line only)."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least important level that is logged (command line only)."""
+    """The lowest level that is logged: debug, info, warning or error."""
 
     log_format: Literal["text", "json"] = "text"
-    """How a line of the log is written (command line only)."""
+    """The format of the log: text or json."""
 
     @field_validator("origins")
     @classmethod
@@ -140,7 +141,7 @@ class Settings(EngineOptions):
 
     @field_validator("auth")
     @classmethod
-    def _is_known(cls, value: str) -> str:
+    def _is_an_authentication(cls, value: str) -> str:
         if not _AUTH.fullmatch(value):
             raise ValueError("it must be none, bearer:FILE or header:NAME")
         return value
@@ -160,7 +161,7 @@ class Settings(EngineOptions):
 
     @property
     def engine(self) -> EngineOptions:
-        """The part that the engine is given."""
+        """The settings of the engine."""
         return EngineOptions(**{name: getattr(self, name) for name in EngineOptions.model_fields})
 
 
@@ -169,13 +170,16 @@ def load_settings(
     given: Mapping[str, Any],
     options: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Put settings together: what is given, else the environment, else the default.
+    """Return the settings: each is given, or from the environment, or the default.
 
-    ``options`` are the flags by which fields were given, so that a sentence can name them.
+    Args:
+        environment: The environment variables.
+        given: The settings that were given, by field.
+        options: The flags by which fields were given, for error sentences.
 
     Raises:
-        ConfigurationError: A setting is unknown or cannot be used; the sentence names it, but
-            never its value, which may be a password.
+        ConfigurationError: A setting is unknown or not valid; the sentence names it, but never
+            its value, which may be a password.
     """
     values: dict[str, Any] = {}
     names = {field: f"The option {flag}" for field, flag in (options or {}).items()}

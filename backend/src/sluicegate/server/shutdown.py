@@ -1,4 +1,4 @@
-"""How a server ends: what is new is refused while what runs comes to its end."""
+"""Graceful shutdown of an application: new requests are refused while running turns end."""
 
 from __future__ import annotations
 
@@ -16,45 +16,46 @@ if TYPE_CHECKING:
 
 RESTARTS: Final = "The server is restarting; send the request again in a moment."
 ALIVE: Final = "/healthz"
-"""The one address that is answered to the end: the process is well."""
+"""The one path that is answered until the end: the process is alive."""
 
 FLUSH_SECONDS: Final = 2.0
-"""How long clients may take to read the ends of their turns."""
+"""Seconds in which clients may read the ends of their turns."""
 
-_PAUSE: Final = 0.02
+_POLL_SECONDS: Final = 0.02
 
 
 class Transport(Protocol):
-    """What has open connections."""
+    """An endpoint with open connections."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether a response is on its way."""
+        """Whether a response is being sent."""
 
     def go_away(self) -> None:
-        """Tell clients that understand it that the end is near."""
+        """Announce the shutdown to clients whose protocol has a message for it."""
 
     def abort(self) -> None:
-        """Break what is open, so that clients come back."""
+        """Break the open connections, so that clients reconnect."""
 
 
 class Shutdown:
-    """The end of one application; it begins at once, wherever it is asked for."""
+    """The shutdown of one application: refuse new requests, drain the engine, abort the rest."""
 
     def __init__(self, engine: EngineHolder, transports: Sequence[Transport]) -> None:
-        """Take what runs turns, and what has connections."""
         self._engine = engine
         self._transports = transports
         self.has_begun = False
 
     def begin(self) -> None:
-        """Refuse what is new from now on; a signal may ask for this."""
+        """Refuse new requests from now on; safe to call from a signal handler."""
         self.has_begun = True
 
-    async def end(self, within: float, hurried: asyncio.Event) -> None:
-        """Let claimed calls end for so many seconds, end every turn, then break what is open.
+    async def drain(self, within: float, hurried: asyncio.Event) -> None:
+        """Wait for claimed calls, end every turn, then abort the open connections.
 
-        Whoever reads a turn here gets its end. Once ``hurried`` is set nothing is waited for.
+        Args:
+            within: Seconds that claimed calls may take to end.
+            hurried: Ends every wait once it is set.
         """
         self.begin()
         for transport in self._transports:
@@ -67,30 +68,29 @@ class Shutdown:
         while any(t.is_busy for t in self._transports) and loop.time() < deadline:
             if hurried.is_set():
                 break
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_POLL_SECONDS)
         self.abort()
 
     def abort(self) -> None:
-        """Break what is open; the turns are not touched."""
+        """Break the open connections; turns continue."""
         for transport in self._transports:
             transport.abort()
 
 
 class RefuseDuringShutdown:
-    """Middleware that lets nothing new in once the end has begun."""
+    """Middleware that refuses new requests once the shutdown has begun."""
 
-    def __init__(self, app: ASGIApp, *, ending: Shutdown) -> None:
-        """Wrap the router."""
+    def __init__(self, app: ASGIApp, *, shutdown: Shutdown) -> None:
         self._app = app
-        self._ending = ending
+        self._shutdown = shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call the application, or raise.
+        """Call the application.
 
         Raises:
-            Unavailable: The server ends; another one, or the next, will answer.
+            Unavailable: The shutdown has begun; another replica will answer, or the next process.
         """
-        if self._ending.has_begun and scope["type"] in ("http", "websocket"):
+        if self._shutdown.has_begun and scope["type"] in ("http", "websocket"):
             path: str = scope["path"]
             if path.removeprefix(scope.get("root_path", "")) != ALIVE:
                 raise Unavailable(RESTARTS)

@@ -1,4 +1,4 @@
-"""Who is behind a socket, and the route on which it is opened."""
+"""The routes of the sockets, and the authentication of their users."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import WebSocketRoute
 
 from sluicegate.errors import Unauthenticated
-from sluicegate.server.authentication import TrustedHeader, anyone_on_this_machine, identify
+from sluicegate.server.authentication import TrustedHeader, identify, local_user
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.session_cookie import with_authorization
 from sluicegate.transports.audio_in import AudioLimits
@@ -29,30 +29,29 @@ if TYPE_CHECKING:
 
 
 class SocketCaller:
-    """Whoever opened a socket; where that says nobody, whoever a frame's bearer token names.
+    """The user of the handshake; without one, the user of the bearer token in a frame.
 
-    Browsers cannot set headers when they open a socket, so a frame may carry ``authorization``.
-    Nothing else of a frame is believed, and nothing of the address.
+    Browsers cannot set headers when they open a socket, so a frame may have ``authorization``.
+    Other headers of a frame and tokens in the URL are ignored.
     """
 
     def __init__(self, authenticate: Authenticate, connection: HTTPConnection) -> None:
-        """Take the port and the connection as it was opened."""
         self._authenticate = authenticate
         self._connection = connection
-        self._opener: str | None = None
-        self._by_token: dict[str, HTTPConnection] = {}
+        self._handshake_user: str | None = None
+        self._token_connections: dict[str, HTTPConnection] = {}
         self.is_revoked = False
 
-    async def open(self) -> None:
-        """Learn who opens the socket.
+    async def authenticate_handshake(self) -> None:
+        """Authenticate the handshake.
 
         Raises:
-            Unauthenticated: Nobody, and no token in a frame could change that.
+            Unauthenticated: There is no user, and a token in a frame is not accepted.
         """
         try:
-            self._opener = await identify(self._authenticate, self._connection)
+            self._handshake_user = await identify(self._authenticate, self._connection)
         except Unauthenticated:
-            if self._authenticate is anyone_on_this_machine:
+            if self._authenticate is local_user:
                 raise
             if isinstance(self._authenticate, TrustedHeader):
                 raise
@@ -61,31 +60,31 @@ class SocketCaller:
         """Return the user of a frame with these headers.
 
         Raises:
-            Unauthenticated: Nobody, or not who opened the socket.
+            Unauthenticated: There is no user, or another one than that of the handshake.
         """
-        if self._opener is not None:
-            await self._check_opener(self._opener)
-            return self._opener
+        if self._handshake_user is not None:
+            await self._recheck_handshake(self._handshake_user)
+            return self._handshake_user
         connection = _with_frame_token(self._connection, headers.get("authorization", ""))
         user = await identify(self._authenticate, connection)
-        self._by_token[user] = connection
+        self._token_connections[user] = connection
         return user
 
     async def recheck(self) -> None:
-        """Ask again about whoever opened the socket, or about the last token of each user.
+        """Authenticate the handshake again, or the last token of each user.
 
         Raises:
-            RequestError: Somebody is not accepted any more.
+            RequestError: A user is not valid any more.
         """
-        if self._opener is not None:
-            await self._check_opener(self._opener)
-        for user, connection in list(self._by_token.items()):
+        if self._handshake_user is not None:
+            await self._recheck_handshake(self._handshake_user)
+        for user, connection in list(self._token_connections.items()):
             if await identify(self._authenticate, connection) != user:
                 raise Unauthenticated
 
-    async def _check_opener(self, opener: str) -> None:
+    async def _recheck_handshake(self, user: str) -> None:
         try:
-            if await identify(self._authenticate, self._connection) == opener:
+            if await identify(self._authenticate, self._connection) == user:
                 return
         except Unauthenticated:
             self.is_revoked = True
@@ -95,7 +94,7 @@ class SocketCaller:
 
 
 def _with_frame_token(connection: HTTPConnection, authorization: str) -> HTTPConnection:
-    """Return the connection as if it had been opened with a frame's token.
+    """Return the connection with the token of a frame as its header.
 
     Raises:
         Unauthenticated: The frame has no bearer token.
@@ -105,8 +104,8 @@ def _with_frame_token(connection: HTTPConnection, authorization: str) -> HTTPCon
     return with_authorization(connection, authorization)
 
 
-def chat_sockets(settings: Settings) -> WebSocketTransport:
-    """Return the endpoint for any chat, with the limits that are set."""
+def chat_transport(settings: Settings) -> WebSocketTransport:
+    """Return the transport for any chats, with the limits of the settings."""
     return WebSocketTransport(
         socket=_limits(settings),
         limits=settings.request_limits,
@@ -115,8 +114,8 @@ def chat_sockets(settings: Settings) -> WebSocketTransport:
     )
 
 
-def live_sockets(settings: Settings) -> LiveTransport:
-    """Return the endpoint for live chats, with the limits that are set."""
+def live_transport(settings: Settings) -> LiveTransport:
+    """Return the transport for one live chat per socket, with the limits of the settings."""
     return LiveTransport(
         socket=_limits(settings),
         audio=AudioLimits(
@@ -145,25 +144,25 @@ def _limits(settings: Settings) -> SocketLimits:
 
 def socket_route(
     path: str,
-    sockets: WebSocketTransport | LiveTransport,
+    transport: WebSocketTransport | LiveTransport,
     *,
     authenticate: Authenticate,
     engine: EngineHolder,
 ) -> WebSocketRoute:
-    """Return the route; a caller nobody knows is refused before the socket is accepted."""
+    """Return the route; a socket without a user is refused before it is accepted."""
 
-    async def for_a_user(websocket: WebSocket) -> None:
+    async def serve(websocket: WebSocket) -> None:
         caller = SocketCaller(authenticate, websocket)
-        await caller.open()
-        await sockets.serve(websocket, await engine.get(), caller)
+        await caller.authenticate_handshake()
+        await transport.serve(websocket, await engine.get(), caller)
 
-    return WebSocketRoute(path, for_a_user)
+    return WebSocketRoute(path, serve)
 
 
 def socket_operations() -> list[Operation]:
-    """Describe the sockets, each as the request that is upgraded to one."""
+    """Return the handshakes of the sockets, for the OpenAPI document."""
     upgraded = (Success(101, "The connection is a WebSocket from here on."),)
-    chat = Parameter("chat", "query", {"type": "string"}, "The chat that is open.", required=True)
+    chat = Parameter("chat", "query", str, "The chat that is open.", required=True)
     activity = Parameter(
         "activity",
         "query",

@@ -1,15 +1,14 @@
-"""One application on one socket, until a signal ends it."""
+"""One application served by uvicorn on one listening socket, until a signal ends it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
-import importlib.util
 import os
 import signal
 import socket
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import uvicorn
@@ -17,7 +16,7 @@ from sse_starlette.sse import AppStatus
 from uvicorn.server import HANDLED_SIGNALS
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.server.socket_protocol import PING_SECONDS, socket_protocol
+from sluicegate.server.private_surface import check_private_surface
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -26,103 +25,119 @@ if TYPE_CHECKING:
     from sluicegate.server.app import Application
     from sluicegate.server.settings import Settings
 
-    Ready = Callable[[str], None]
+    OnReady = Callable[[str], None]
 
 CLOSING_SECONDS: Final = 5
-"""How long connections may take to close when nothing runs any more."""
+"""Seconds in which connections may close after every turn has ended."""
 
 FORCED: Final = 1
-"""The exit code of a server that was not given the time to end."""
+"""The exit code of a server that was ended by a second signal."""
 
 UNSENT_BYTES: Final = 64 * 1024
-"""Bytes that the kernel takes of an answer before the client makes room."""
+"""Bytes of unsent output that the kernel accepts for one connection."""
 
 
-class Ends(Protocol):
-    """What comes to an end before the connections are closed."""
+@dataclass(frozen=True)
+class ServerTimings:
+    """Intervals and timeouts of a server that no setting changes, in seconds."""
+
+    ping: float = 20.0
+    """Between two pings of a socket, and from a ping to the end of a peer that does not answer."""
+
+    unread_body: float = 5.0
+    """How long a client may send the rest of a body after its request was answered."""
+
+
+class Drainable(Protocol):
+    """An application that ends its turns before the server closes connections."""
 
     def begin(self) -> None:
-        """Take nothing new; called by a signal."""
+        """Refuse new requests; called by a signal handler."""
 
-    async def end(self, within: float, hurried: asyncio.Event) -> None:
-        """Come to an end in so many seconds, or as soon as ``hurried`` is set."""
+    async def drain(self, within: float, hurried: asyncio.Event) -> None:
+        """End every turn within so many seconds, or once ``hurried`` is set."""
 
     def abort(self) -> None:
-        """Break what is still open."""
+        """Break the open connections."""
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which here ends its streams itself and leaves the process to its caller.
+    """A uvicorn server that drains its application and leaves the process to the caller.
 
-    The first signal lets what runs come to its end, while requests are still answered; a second
-    one waits for nothing, and a third is the system's own.
+    The first signal drains the application while requests are still answered, a second signal
+    cancels every wait, and a third has the system's own effect.
+
+    Args:
+        config: The configuration of uvicorn.
+        drainable: Is drained before connections are closed.
+        drain_timeout: Seconds for `Drainable.drain`.
+        on_ready: Is called once requests are answered.
     """
 
     def __init__(
         self,
         config: uvicorn.Config,
         *,
-        ending: Ends | None = None,
-        within: float = 0.0,
-        ready: Callable[[], None] = lambda: None,
+        drainable: Drainable | None = None,
+        drain_timeout: float = 0.0,
+        on_ready: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take what has to end first, in how many seconds, and whom to tell of the start."""
         super().__init__(config)
-        self.ending = ending
-        self._within = within
-        self._ready = ready
-        self._is_asked = False
+        self.drainable = drainable
+        self._drain_timeout = drain_timeout
+        self._on_ready = on_ready
+        self._is_signalled = False
         self._hurried: asyncio.Event | None = None
         self._draining: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        """End at SIGINT and SIGTERM; uvicorn's own version raises them again afterwards."""
+        """Handle SIGINT and SIGTERM; uvicorn's own version raises them again afterwards."""
         before: dict[int, Any] = {}
         if threading.current_thread() is threading.main_thread():
-            before = {number: signal.signal(number, self.end) for number in HANDLED_SIGNALS}
+            before = {number: signal.signal(number, self.on_signal) for number in HANDLED_SIGNALS}
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            for number, previous in before.items():
+                signal.signal(number, previous)
 
-    def end(self, number: int, frame: FrameType | None) -> None:
-        """Begin to end; whoever asks again does not wait any more."""
-        if self._is_asked:
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Begin the shutdown; the second signal ends every wait."""
+        if self._is_signalled:
             self.force_exit = self.should_exit = True
             signal.signal(number, signal.SIG_DFL)
-        elif self.ending is None:
+        elif self.drainable is None:
             self.should_exit = True
         else:
-            self.ending.begin()
-        self._is_asked = True
+            self.drainable.begin()
+        self._is_signalled = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Look ten times a second whether the end was asked for, and go on until it is there."""
-        if self._is_asked and self._draining is None and self.ending is not None:
+        """Start draining after a signal; uvicorn calls this ten times a second."""
+        if self._is_signalled and self._draining is None and self.drainable is not None:
             self._hurried = asyncio.Event()
-            self._draining = asyncio.create_task(self._drain(self.ending, self._hurried))
+            self._draining = asyncio.create_task(self._drain(self.drainable, self._hurried))
         return await super().on_tick(counter)
 
-    async def _drain(self, ending: Ends, hurried: asyncio.Event) -> None:
+    async def _drain(self, drainable: Drainable, hurried: asyncio.Event) -> None:
         try:
-            await ending.end(self._within, hurried)
+            await drainable.drain(self._drain_timeout, hurried)
         finally:
             self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then say so."""
+        """Start, then call ``on_ready``."""
         await super().startup(sockets)
-        self._ready()
+        self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Break the streams first: uvicorn waits for every response to end."""
+        """Abort the open streams first: uvicorn waits for every response to end."""
         if self._hurried is not None and self._draining is not None:
             self._hurried.set()
             await asyncio.wait([self._draining])
-        if self.ending is not None:
-            self.ending.abort()
+        if self.drainable is not None:
+            self.drainable.abort()
         await super().shutdown(sockets)
 
 
@@ -130,20 +145,20 @@ def bind(settings: Settings) -> socket.socket:
     """Listen on the host and port of the settings.
 
     Raises:
-        ConfigurationError: They cannot be used, for example because another process has the port.
+        ConfigurationError: They cannot be used, for example because the port is in use.
     """
     host, port = settings.host, settings.port
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        family, kind, protocol, _, address = found[0]
+        family, kind, protocol, _, address = addresses[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise _not_bound(host, port, error) from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        _keep_little_unsent(listener)
+        _limit_unsent_output(listener)
         listener.bind(address)
         listener.listen(2048)
     except OSError as error:
@@ -152,15 +167,15 @@ def bind(settings: Settings) -> socket.socket:
     return listener
 
 
-def _keep_little_unsent(listener: socket.socket) -> None:
-    """Let the kernel hold little for a client that does not read; connections inherit it.
+def _limit_unsent_output(listener: socket.socket) -> None:
+    """Limit what the kernel holds for a client that does not read; connections inherit it.
 
-    By itself it would take megabytes of an answer for each one. What is on its way to a client
-    that reads does not count, so nothing gets slower.
+    The default is megabytes for each connection. Output in flight to a client that reads does not
+    count, so nothing gets slower.
     """
     option = getattr(socket, "TCP_NOTSENT_LOWAT", None)
     if option is not None:
-        # A system may know the name and not the option.
+        # A system may define the name without supporting the option.
         with contextlib.suppress(OSError):
             listener.setsockopt(socket.IPPROTO_TCP, option, UNSENT_BYTES)
 
@@ -173,71 +188,89 @@ def _not_bound(host: str, port: int, error: OSError) -> ConfigurationError:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Return the address at which a listening socket is reached."""
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 def server_of(
-    application: Application, settings: Settings, *, ready: Callable[[], None] = lambda: None
+    application: Application,
+    settings: Settings,
+    *,
+    timings: ServerTimings | None = None,
+    on_ready: Callable[[], None] = lambda: None,
 ) -> Server:
-    """Return a server with the limits of the settings."""
-    http: Any = "h11"
-    if importlib.util.find_spec("httptools") is not None:
-        http = importlib.import_module("sluicegate.server.http_protocol").protocol(settings)
+    """Return a server with the limits of the settings.
+
+    Raises:
+        ConfigurationError: The installed uvicorn or websockets cannot be used.
+    """
+    check_private_surface("uvicorn", "websockets")
+    # After the check, which says in one sentence what an import could not.
+    from sluicegate.server.uvicorn_protocols import (  # noqa: PLC0415
+        http_protocol,
+        socket_protocol,
+    )
+
+    chosen = timings or ServerTimings()
     config = uvicorn.Config(
         application.app,
-        http=http,
+        http=http_protocol(settings, unread_body_timeout=chosen.unread_body),
         ws=socket_protocol(settings),
         ws_max_size=settings.max_body_bytes,
-        ws_ping_interval=PING_SECONDS,
-        ws_ping_timeout=PING_SECONDS,
+        ws_ping_interval=chosen.ping,
+        ws_ping_timeout=chosen.ping,
         # Compression costs memory for every socket, and a bomb costs its sender nothing.
         ws_per_message_deflate=False,
-        # The lifespan is entered around the server: what it raises is for the command line.
+        # The lifespan is entered around the server: its errors are for the command line.
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
         date_header=True,
-        # The peer is who connects; a header says who the user is only where a setting says so.
+        # The peer is the caller; a header names the user only where a setting says so.
         proxy_headers=False,
-        # Longer than clients and proxies keep an idle connection: who closes first must be they,
-        # or a request that is on its way then is lost.
+        # Longer than clients and proxies keep an idle connection: if the server closed first, a
+        # request that is on its way would be lost.
         timeout_keep_alive=75,
         timeout_graceful_shutdown=CLOSING_SECONDS,
         h11_max_incomplete_event_size=settings.max_head_bytes,
     )
-    return Server(config, ending=application.ending, within=settings.shutdown_timeout, ready=ready)
+    return Server(
+        config,
+        drainable=application.shutdown,
+        drain_timeout=settings.shutdown_timeout,
+        on_ready=on_ready,
+    )
 
 
 def run(
     application: Application,
     settings: Settings,
     listener: socket.socket,
-    ready: Ready,
+    on_ready: OnReady,
     leave: Callable[[int], None] = os._exit,
 ) -> None:
-    """Serve until a signal comes; ``ready`` is told the address once requests are answered.
+    """Serve until a signal comes; ``on_ready`` gets the URL once requests are answered.
 
     A second signal ends the process with ``leave`` and the code `FORCED`.
 
     Raises:
         ConfigurationError: The engine refuses the agent or a setting.
     """
-    server = server_of(application, settings, ready=lambda: ready(url_of(listener)))
+    server = server_of(application, settings, on_ready=lambda: on_ready(url_of(listener)))
 
     async def serve() -> None:
         async with application.app.router.lifespan_context(application.app):
             await server.serve(sockets=[listener])
             if server.force_exit:
-                # Threads of tools would keep the process, and what they do cannot be stopped.
+                # The threads of tools cannot be stopped and would keep the process alive.
                 leave(FORCED)
 
     try:
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
             runner.run(serve())
     finally:
-        # sse-starlette keeps it for the process; a later server's streams would end at once.
+        # Some versions of sse-starlette keep this flag; the streams of a later server would end.
         AppStatus.should_exit = False
         listener.close()

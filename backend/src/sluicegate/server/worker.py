@@ -1,4 +1,4 @@
-"""``sluicegate worker``: the functions of a file, served over MCP to servers that may call it."""
+"""The command ``sluicegate worker``: serves the functions of a file as tools over MCP."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
     from sluicegate.server.settings import Settings
 
-logger = logging.getLogger("sluicegate")
+_log: Final = logging.getLogger("sluicegate")
 PATH: Final = "/mcp"
-_PATIENCE: Final = 10.0
-_AGAIN: Final = 2.0
-"""Seconds until a registration that failed is tried again."""
+_HTTP_TIMEOUT: Final = 10.0
+_RETRY_SECONDS: Final = 2.0
+"""Seconds until a failed registration is retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What the command is told besides the file; ``url`` is where the server reaches the worker."""
+    """The options of the command; ``url`` is where the server reaches the worker."""
 
     name: str
     token: str | None = None
@@ -51,10 +51,10 @@ class WorkerOptions:
 
 
 def worker_options(arguments: argparse.Namespace, settings: Settings) -> WorkerOptions:
-    """Read the options of the command.
+    """Return the options of the command.
 
     Raises:
-        ConfigurationError: They cannot be used, or not together.
+        ConfigurationError: An option or a combination of options is not valid.
     """
     name = arguments.name or Path(arguments.file).stem.replace("_", "-")
     if not is_worker_name(name):
@@ -72,7 +72,7 @@ def worker_options(arguments: argparse.Namespace, settings: Settings) -> WorkerO
     return WorkerOptions(name, token, arguments.register, arguments.url)
 
 
-def work(file: str, options: WorkerOptions, settings: Settings) -> int:
+def serve_worker(file: str, options: WorkerOptions, settings: Settings) -> int:
     """Serve the functions of a file until a signal comes.
 
     Raises:
@@ -83,14 +83,14 @@ def work(file: str, options: WorkerOptions, settings: Settings) -> int:
     own = url_of(listener).rstrip("/")
     manager = StreamableHTTPSessionManager(
         worker_server(options.name, functions),
-        # A page in a browser of this machine must not reach a worker without a credential.
+        # A page in a browser on this machine must not reach a worker without a credential.
         security_settings=TransportSecuritySettings(
             enable_dns_rebinding_protection=options.token is None,
             allowed_hosts=[own.partition("//")[2], f"localhost:{listener.getsockname()[1]}"],
         ),
     )
     config = uvicorn.Config(
-        _Guarded(manager.handle_request, options.token),
+        _WorkerApp(manager.handle_request, options.token),
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -100,15 +100,15 @@ def work(file: str, options: WorkerOptions, settings: Settings) -> int:
         timeout_graceful_shutdown=settings.shutdown_timeout,
     )
 
-    def ready() -> None:
+    def announce() -> None:
         names = ", ".join(function.name for function in functions)
         sys.stdout.write(f"sluicegate worker {options.name} offers {names} at {own}{PATH}\n")
         sys.stdout.flush()
 
-    server = Server(config, ready=ready)
+    server = Server(config, on_ready=announce)
 
     async def serve() -> None:
-        async with manager.run(), _registered(options, options.url or f"{own}{PATH}"):
+        async with manager.run(), _registration(options, options.url or f"{own}{PATH}"):
             await server.serve(sockets=[listener])
 
     try:
@@ -119,8 +119,8 @@ def work(file: str, options: WorkerOptions, settings: Settings) -> int:
     return 0
 
 
-class _Guarded:
-    """Lets only those in who know the credential."""
+class _WorkerApp:
+    """The ASGI application of a worker, which requires its credential."""
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
         self._app = app
@@ -131,13 +131,13 @@ class _Guarded:
             return
         if scope["path"] != PATH:
             await PlainTextResponse(f"A worker answers at {PATH}.\n", 404)(scope, receive, send)
-        elif not self._knows(Headers(scope=scope).getlist("authorization")):
+        elif not self._is_authorized(Headers(scope=scope).getlist("authorization")):
             refused = PlainTextResponse("The credential is not this worker's.\n", 401)
             await refused(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _knows(self, fields: list[str]) -> bool:
+    def _is_authorized(self, fields: list[str]) -> bool:
         if self._token is None:
             return True
         given = bearer_token(fields)
@@ -145,41 +145,43 @@ class _Guarded:
 
 
 @contextlib.asynccontextmanager
-async def _registered(options: WorkerOptions, url: str) -> AsyncIterator[None]:
-    """Keep the worker registered for as long as it serves."""
+async def _registration(options: WorkerOptions, url: str) -> AsyncIterator[None]:
+    """Keep the worker registered while it serves."""
     if options.register is None:
         yield
         return
     headers = {"authorization": f"Bearer {options.token}"}
-    async with httpx.AsyncClient(headers=headers, timeout=_PATIENCE) as client:
+    async with httpx.AsyncClient(headers=headers, timeout=_HTTP_TIMEOUT) as client:
         renewing = asyncio.create_task(_renew(client, options, url))
         try:
             yield
         finally:
             renewing.cancel()
             with contextlib.suppress(httpx.HTTPError):
-                await client.delete(f"{_address(options)}/{options.name}")
+                await client.delete(f"{_registrations_url(options)}/{options.name}")
 
 
 async def _renew(client: httpx.AsyncClient, options: WorkerOptions, url: str) -> None:
-    said = ""
+    reported = ""
     while True:
-        pause, now = _AGAIN, "registered"
+        pause, state = _RETRY_SECONDS, "registered"
         try:
-            answer = await client.post(_address(options), json={"name": options.name, "url": url})
+            answer = await client.post(
+                _registrations_url(options), json={"name": options.name, "url": url}
+            )
             if answer.is_success:
                 pause = max(0.1, float(answer.json()["lease"]) / 3)
             else:
-                now = f"refused: {answer.text[:500]}"
+                state = f"refused: {answer.text[:500]}"
         except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-            now = f"the server cannot be reached: {type(error).__name__}"
-        if now != said:
-            logger.warning("worker %s: %s", options.name, now)
-            said = now
+            state = f"the server cannot be reached: {type(error).__name__}"
+        if state != reported:
+            _log.warning("worker %s: %s", options.name, state)
+            reported = state
         await asyncio.sleep(pause)
 
 
-def _address(options: WorkerOptions) -> str:
+def _registrations_url(options: WorkerOptions) -> str:
     root = (options.register or "").rstrip("/")
     return root if root.endswith("/workers") else f"{root}/api/workers"
 

@@ -6,17 +6,21 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.utils import ClientDisconnected
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from sluicegate.server.settings import Settings
-from sluicegate.server.socket_protocol import LimitedSocketProtocol
-from sluicegate.server.uvicorn_server import server_of
+from sluicegate.server.uvicorn_protocols import LimitedSocketProtocol
+from sluicegate.server.uvicorn_server import ServerTimings, server_of
+from sluicegate.transports.socket import TEXTS
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, RawConnection, serving
 from tests.server.fake_engine import FakeEngine, application
@@ -78,18 +82,24 @@ def connected() -> tuple[LimitedSocketProtocol, list[bytes]]:
     return protocol, written
 
 
-async def test_chunks_leave_by_the_way_that_writes_many_at_once(
-    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_chunks_leave_by_the_way_that_writes_many_at_once(engine: FakeEngine) -> None:
     batches: list[list[str]] = []
-    send = LimitedSocketProtocol.send_texts
+    app = application(engine)
 
-    async def counting(protocol: LimitedSocketProtocol, texts: Iterable[str]) -> None:
-        batches.append(list(texts))
-        await send(protocol, batches[-1])
+    async def counting(scope: Scope, receive: Receive, send: Send) -> None:
+        """Count what the application hands to the extension of the server."""
+        if scope["type"] == "websocket":
+            offered = scope["extensions"][TEXTS]
 
-    monkeypatch.setattr(LimitedSocketProtocol, "send_texts", counting)
-    async with serving(application(engine)) as address, opened(address) as client:
+            async def send_texts(texts: Iterable[str], write: Any = offered["call"]) -> None:
+                batches.append(list(texts))
+                await write(batches[-1])
+
+            scope["extensions"][TEXTS] = {"call": send_texts}
+        await app.app(scope, receive, send)
+
+    counted = replace(app, app=cast("Starlette", counting))
+    async with serving(counted) as address, opened(address) as client:
         frames = await client.asks(send_frame())
     assert [frame["type"] for frame in frames] == ["chunk"] * 5 + ["end"]
     assert [json.loads(text) for batch in batches for text in batch] == frames[:5]
@@ -104,10 +114,12 @@ def test_pings_and_limits_are_those_of_the_settings() -> None:
 
 
 @contextlib.asynccontextmanager
-async def raw_socket(engine: FakeEngine, **settings: Any) -> AsyncIterator[RawConnection]:
+async def raw_socket(
+    engine: FakeEngine, *, timings: ServerTimings | None = None, **settings: Any
+) -> AsyncIterator[RawConnection]:
     app = application(engine, **settings)
     async with (
-        serving(app, Settings(port=0, **settings)) as address,
+        serving(app, Settings(port=0, **settings), timings=timings) as address,
         RawConnection.open(address) as raw,
     ):
         await raw.write(HEAD)
@@ -172,12 +184,11 @@ async def test_a_message_that_is_no_text_is_refused(engine: FakeEngine) -> None:
 
 
 async def test_a_peer_that_answers_no_ping_is_dropped_though_it_reads_nothing(
-    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+    engine: FakeEngine,
 ) -> None:
-    monkeypatch.setattr("sluicegate.server.uvicorn_server.PING_SECONDS", 0.05)
     engine.steps = [StartChunk(message_id="x" * 10_000_000)] * 5
-    async with raw_socket(engine) as raw:
-        raw.reader._transport.pause_reading()  # type: ignore[attr-defined]
+    async with raw_socket(engine, timings=ServerTimings(ping=0.05)) as raw:
+        cast("asyncio.Transport", raw.writer.transport).pause_reading()
         await raw.write(frame(TEXT, json.dumps(send_frame()).encode()))
         async with asyncio.timeout(PATIENCE):
             await engine.has_readers(1)

@@ -1,9 +1,9 @@
-"""The endpoints at which remote tool workers announce themselves and leave (S1-R23, S1-R35)."""
+"""The operations by which remote tool workers register and unregister (S1-R23, S1-R35)."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
@@ -19,6 +19,7 @@ from sluicegate.errors import (
 from sluicegate.server.authentication import BearerFile, bearer_token
 from sluicegate.server.operations import Operation, Success
 from sluicegate.server.responses import json_response
+from sluicegate.server.schemas import Lease, Registration
 from sluicegate.transports.http_requests import BodyLimits, read_json
 
 if TYPE_CHECKING:
@@ -30,31 +31,15 @@ if TYPE_CHECKING:
 
 _MAX_BODY: Final = 4 * 1024
 _MAX_URL: Final = 2_000
-_TEXT: Final[dict[str, Any]] = {"type": "string"}
-_WORKER: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {"name": _TEXT, "url": {"type": "string", "format": "uri"}},
-    "required": ["name", "url"],
-    "additionalProperties": False,
-}
-_LEASE: Final[dict[str, Any]] = {
-    "type": "object",
-    "properties": {
-        "name": _TEXT,
-        "tools": {"type": "array", "items": _TEXT},
-        "lease": {"type": "number", "description": "Seconds in which to register again."},
-    },
-    "required": ["name", "tools", "lease"],
-}
 
 
 class Registrations:
-    """Takes workers whose credential stands in a file of their own; users are strangers here."""
+    """The endpoints for workers, which have credentials of their own; users have no access."""
 
     def __init__(self, settings: Settings, engine: EngineHolder) -> None:
         """Read the file; raises ConfigurationError if it cannot be used."""
         file = settings.worker_registrations
-        self._known = None if file is None else BearerFile(Path(file))
+        self._tokens = None if file is None else BearerFile(Path(file))
         self._engine = engine
         self._limits = BodyLimits(_MAX_BODY, settings.body_timeout)
 
@@ -73,19 +58,19 @@ class Registrations:
         tools = await registry.register(name, url, token)
         return json_response({"name": name, "tools": tools, "lease": registry.lease})
 
-    async def leave(self, request: Request) -> Response:
-        """Take the worker away that calls."""
+    async def unregister(self, request: Request) -> Response:
+        """Unregister the worker that calls."""
         own, _ = await self._caller(request)
         if request.path_params["name"] != own or not await (await self._registry()).remove(own):
             raise Unknown("No such worker is registered.")
         return Response(status_code=204)
 
     async def _caller(self, request: Request) -> tuple[str, str]:
-        if self._known is None:
+        if self._tokens is None:
             raise Unauthenticated(
                 "This server takes no registrations; start it with --worker-registrations FILE."
             )
-        own = await self._known(request)
+        own = await self._tokens(request)
         token = bearer_token(request.headers.getlist("authorization"))
         if own is None or token is None:
             raise Unauthenticated("The worker's credential is not known here; add it to the file.")
@@ -96,16 +81,21 @@ class Registrations:
         return await engine.worker_registry()
 
 
-def worker_operations(registrations: Registrations) -> list[Operation]:
-    """Return the operations of workers; none of them is for users."""
+def registration_operations(settings: Settings, engine: EngineHolder) -> list[Operation]:
+    """Return the operations of workers.
+
+    Raises:
+        ConfigurationError: The file of credentials cannot be used.
+    """
+    registrations = Registrations(settings, engine)
     return [
         Operation(
             "POST",
             "/workers",
             "Register as a remote tool worker, or renew the lease.",
-            (Success(200, "The lease.", "application/json", _LEASE),),
+            (Success(200, "The lease.", "application/json", Lease),),
             open_endpoint=registrations.register,
-            body=_WORKER,
+            body=Registration,
             refusals=(
                 Unauthenticated,
                 RequestTimeout,
@@ -119,7 +109,7 @@ def worker_operations(registrations: Registrations) -> list[Operation]:
             "/workers/{name}",
             "Leave as a remote tool worker.",
             (Success(204, "Gone."),),
-            open_endpoint=registrations.leave,
+            open_endpoint=registrations.unregister,
             refusals=(Unauthenticated, Unknown, Unavailable),
         ),
     ]

@@ -1,0 +1,184 @@
+"""The JSON bodies of the API as types; the schemas of the OpenAPI document are made from them."""
+
+from functools import cache
+from typing import Annotated, Any, Final, Literal, NotRequired
+
+from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+
+# typing's own cannot be inspected by pydantic before Python 3.12.
+from typing_extensions import TypedDict
+
+from sluicegate.core.approvals import ApprovalState
+
+MAX_TITLE: Final = 200
+"""Characters of a chat's title."""
+
+COMPONENTS: Final = "#/components/schemas/"
+
+
+class Message(TypedDict):
+    """A UIMessage of the AI SDK."""
+
+    id: str
+    role: Literal["system", "user", "assistant"]
+    parts: list[dict[str, Any]]
+    metadata: NotRequired[dict[str, Any]]
+
+
+class PageTool(TypedDict):
+    """A tool that the page executes."""
+
+    description: str
+    parameters: dict[str, Any]
+
+
+class ChatRequest(TypedDict):
+    """The body of DefaultChatTransport, or `message` with the last message only."""
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
+    messages: NotRequired[list[Message]]
+    message: NotRequired[Message]
+    trigger: NotRequired[Literal["submit-message", "regenerate-message"]]
+    messageId: NotRequired[str]
+    tools: NotRequired[
+        Annotated[
+            dict[str, PageTool],
+            Field(description="Tools of the page, by names that the setting page_tools lists."),
+        ]
+    ]
+
+
+class Chat(TypedDict):
+    """A chat with its messages."""
+
+    id: str
+    title: str
+    messages: list[Message]
+    status: Literal["ready", "running", "waiting"]
+
+
+class ChatSummary(TypedDict):
+    """A chat in the list."""
+
+    id: str
+    title: str
+    updatedAt: str
+    pendingApprovals: int
+
+
+class ChatPage(TypedDict):
+    """One page of the list of chats."""
+
+    chats: list[ChatSummary]
+    next: str | None
+
+
+class ChatTitle(TypedDict):
+    """A new title of a chat."""
+
+    title: Annotated[str, Field(min_length=1, max_length=MAX_TITLE)]
+
+
+class StoredFile(TypedDict):
+    """What a file part of a message says of a file, and the file's name in the path."""
+
+    url: str
+    mediaType: str
+    name: str
+    filename: NotRequired[str]
+
+
+class Approval(TypedDict):
+    """An approval request and its decision, if there is one."""
+
+    approvalId: str
+    chatId: str
+    tool: str
+    state: ApprovalState
+    requestedAt: str
+    expiresAt: str
+    arguments: NotRequired[dict[str, Any]]
+    editable: NotRequired[bool]
+    rememberable: NotRequired[bool]
+    hint: NotRequired[str]
+    schema: NotRequired[dict[str, Any]]
+    approved: NotRequired[bool]
+    reason: NotRequired[str]
+    edits: NotRequired[dict[str, Any]]
+    decidedBy: NotRequired[str]
+    decidedAt: NotRequired[str]
+
+
+class ApprovalPage(TypedDict):
+    """One page of the list of approvals that wait."""
+
+    approvals: list[Approval]
+    next: str | None
+
+
+class Decision(TypedDict):
+    """A decision on an approval request."""
+
+    approved: bool
+    reason: NotRequired[str]
+    edits: NotRequired[
+        Annotated[dict[str, Any], Field(description="Arguments to run with in place of the first.")]
+    ]
+    remember: NotRequired[Literal["chat"]]
+
+
+class Grant(TypedDict):
+    """A tool whose calls in a chat are approved by an earlier decision."""
+
+    tool: str
+    approvalId: str
+    grantedAt: str
+
+
+class Grants(TypedDict):
+    """The grants of a chat."""
+
+    grants: list[Grant]
+
+
+class Registration(TypedDict):
+    """A remote tool worker that registers."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    name: str
+    url: Annotated[str, Field(json_schema_extra={"format": "uri"})]
+
+
+class Lease(TypedDict):
+    """The registration of a remote tool worker."""
+
+    name: str
+    tools: list[str]
+    lease: Annotated[float, Field(description="Seconds in which to register again.")]
+
+
+class _Untitled(GenerateJsonSchema):
+    """Leaves out the titles, which repeat the names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def typed_dict_schema(self, schema: Any) -> JsonSchemaValue:
+        described = super().typed_dict_schema(schema)
+        described.pop("title", None)
+        return described
+
+
+@cache
+def schema_of(body: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the schema of a type, and the component schemas to which it refers."""
+    schema = TypeAdapter(body).json_schema(
+        ref_template=COMPONENTS + "{model}", schema_generator=_Untitled
+    )
+    components = schema.pop("$defs", {})
+    if isinstance(body, type) and schema.get("type") == "object" and "properties" in schema:
+        name = body.__name__
+        return {"$ref": COMPONENTS + name}, {**components, name: schema}
+    return schema, components
