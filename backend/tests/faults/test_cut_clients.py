@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, cast
 
 import httpx
@@ -14,7 +14,7 @@ from sluicegate.wire.messages import UIMessage, comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.faults.chaos import Chaos, Direction, chaos_before
 from tests.faults.conftest import Pair
-from tests.faults.served import Stream, asking, client_of
+from tests.faults.served import LIMIT, Stream, asking, client_of
 from tests.server.page import CHUNK, Page
 
 SEVEN = {"x-ai-sdk": "7"}
@@ -41,11 +41,13 @@ def told(chunks: list[dict[str, Any]]) -> UIMessage:
 
 async def over(page: Page) -> list[UIMessage]:
     """The stored messages once the turn is over."""
-    while True:
-        chat = (await page.http.get(f"/api/chats/{page.chat_id}")).json()
-        if chat["status"] != "running":
-            return cast("list[UIMessage]", chat["messages"])
-        await asyncio.sleep(0.02)
+    async with asyncio.timeout(LIMIT):
+        while True:
+            chat = (await page.http.get(f"/api/chats/{page.chat_id}")).json()
+            if chat["status"] != "running":
+                return cast("list[UIMessage]", chat["messages"])
+            # The turn ends in another process, which announces it to nobody.
+            await asyncio.sleep(0.02)
 
 
 def cutting(count: int, does: Callable[[], None]) -> Callable[[Direction, bytes], bool]:
@@ -68,13 +70,16 @@ def cutting(count: int, does: Callable[[], None]) -> Callable[[Direction, bytes]
 async def test_f8_who_is_cut_off_after_any_chunk_has_the_whole_message_in_the_end(
     chaos: Chaos, direct: httpx.AsyncClient, after: int, way: str
 ) -> None:
-    async with client_of(chaos.url, patience=0.5) as http:
+    async with client_of(chaos.url) as http:
         page = Page(http)
-        faults = {"cut": chaos.cut, "reset": chaos.reset, "silence": lambda: silence(chaos)}
-        chaos.weather.spares = cutting(after, faults[way])
-        with contextlib.suppress(httpx.TransportError):
+        silent = asyncio.Event()
+        chaos.weather.spares = cutting(after, fault(chaos, way, silent))
+
+        async def ask() -> None:
             async with asking(page, "story:sixty_chunks", **LIVE) as stream:
                 await stream.to_the_end()
+
+        await until_silent(ask(), silent)
         page.http = direct
         async with direct.stream("GET", f"/api/chat/{page.chat_id}/stream", headers=SEVEN) as again:
             resumed = await Stream(again).to_the_end()
@@ -86,8 +91,25 @@ async def test_f8_who_is_cut_off_after_any_chunk_has_the_whole_message_in_the_en
     assert text == " ".join(f"piece {number:02}" for number in range(1, 61)) + "."
 
 
-def silence(chaos: Chaos) -> None:
-    chaos.weather.silent = {"up", "down"}
+def fault(chaos: Chaos, way: str, silent: asyncio.Event) -> Callable[[], None]:
+    """What happens to the connections; ``silent`` is set when no byte passes any more."""
+
+    def silence() -> None:
+        chaos.weather.silent = {"up", "down"}
+        silent.set()
+
+    return {"cut": chaos.cut, "reset": chaos.reset, "silence": silence}[way]
+
+
+async def until_silent(asking: Coroutine[Any, Any, object], silent: asyncio.Event) -> None:
+    """Await a request; a client leaves a connection that has become silent."""
+    request, silence = asyncio.create_task(asking), asyncio.create_task(silent.wait())
+    await asyncio.wait([request, silence], timeout=LIMIT, return_when=asyncio.FIRST_COMPLETED)
+    assert request.done() or silence.done()
+    for task in (request, silence):
+        task.cancel()
+    with contextlib.suppress(httpx.TransportError, asyncio.CancelledError):
+        await request
 
 
 @pytest.mark.parametrize("way", ["cut", "reset", "silence"])
@@ -99,14 +121,13 @@ async def test_f8_an_approved_call_is_not_disturbed_by_who_leaves(
     [part] = page.pending()
     part["state"] = "approval-responded"
     part["approval"]["approved"] = True
-    faults = {"cut": chaos.cut, "reset": chaos.reset, "silence": lambda: silence(chaos)}
-    chaos.weather.spares = cutting(0, faults[way])
-    async with client_of(chaos.url, patience=0.5) as http:
+    silent = asyncio.Event()
+    chaos.weather.spares = cutting(0, fault(chaos, way, silent))
+    async with client_of(chaos.url) as http:
         body = {"id": page.chat_id, "messages": page.messages}
         for _ in range(2):
-            # What got no answer is sent again.
-            with contextlib.suppress(httpx.TransportError):
-                await http.post("/api/chat", json=body, headers=SEVEN)
+            # A request without a response is sent again.
+            await until_silent(http.post("/api/chat", json=body, headers=SEVEN), silent)
     _, answer = await over(page)
     [card] = [part for part in answer["parts"] if "approval" in part]
     assert card["state"] == "output-available"
@@ -130,13 +151,14 @@ async def test_f8_a_stream_that_comes_in_fragments_is_the_same_stream(
 async def test_f8_who_reads_slowly_gets_all_of_it_and_holds_up_nobody(
     chaos: Chaos, direct: httpx.AsyncClient
 ) -> None:
-    chaos.weather.size, chaos.weather.delay = 256, 0.005
+    chaos.weather.size, chaos.weather.delay = 256, 1.0
     async with client_of(chaos.url) as http:
         slow = Page(http)
         reading = asyncio.create_task(slow.say("story:sixty_thoughts"))
         quick = Page(direct)
         await quick.say("story:plain")
         assert not reading.done()
+        chaos.weather.delay = 0.005
         await reading
     assert comparable(await Page(direct, chat_id=slow.chat_id).history()) == comparable(
         slow.messages[-1]

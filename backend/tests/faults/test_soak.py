@@ -54,8 +54,8 @@ async def fails(): raise ValueError("broken inside")
 def dies(): os.kill(os.getpid(), signal.SIGKILL)
 def hangs(): signal.pause()
 
-assert Child(adds, 1, 2).result(20) == 3
-Child(dies).wait_for_death(20)
+assert Child(adds, 1, 2).result(60) == 3
+Child(dies).wait_for_death(60)
 for child, wait, words in (
     (Child(fails), Child.result, "broken inside"),
     (Child(dies), Child.result, "its process died"),
@@ -63,7 +63,7 @@ for child, wait, words in (
     (Child(adds, 1, 2), Child.wait_for_death, "ended with 0"),
 ):
     try:
-        wait(child, 20)
+        wait(child, 60)
     except ChildError as error:
         assert words in str(error), error
     else:
