@@ -122,7 +122,7 @@ def grants(database: Database, ledger: Ledger) -> Grants:
 
 
 @pytest.fixture
-def waiting(database: Database) -> ApprovalInbox:
+def inbox(database: Database) -> ApprovalInbox:
     return ApprovalInbox(database)
 
 

@@ -16,6 +16,7 @@ from sluicegate.errors import ConfigurationError, StoreError
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import SCHEMA_VERSION
+from sluicegate.stores.sql.sqlite import FileLock
 from tests.stores.builders import CHAT, LIMIT, PATIENT, approve, key, open_database, request
 
 if TYPE_CHECKING:
@@ -225,3 +226,22 @@ async def test_a_full_disk_is_a_store_error_and_changes_nothing(sqlite_url: str)
     assert [row.state for row in await ledger.rows(CHAT)] == ["executing"]
     assert await ledger.store_outcome(key(), owner="me", state="executed", outcome="small")
     await database.close()
+
+
+def test_a_held_lock_is_refused_until_its_release(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    first = FileLock(path)
+    with pytest.raises(BlockingIOError):
+        FileLock(path)
+    first.release()
+    first.release()
+    second = FileLock(path)
+    with pytest.raises(BlockingIOError):
+        FileLock(path)
+    second.release()
+
+
+def test_the_file_of_a_lock_is_private_and_stays(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock"
+    FileLock(path).release()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

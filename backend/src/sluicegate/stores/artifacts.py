@@ -1,4 +1,4 @@
-"""The artifact service that a URL names: files of this machine, or any that ADK knows."""
+"""Opens the artifact service of a URL: local files, or any service registered with ADK."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def open_artifacts(url: str) -> BaseArtifactService:
     ADK's service registry, where a program may register its own.
 
     Raises:
-        ConfigurationError: the URL cannot be read, or its service cannot be made.
+        ConfigurationError: the URL cannot be parsed, or its service cannot be opened.
     """
     try:
         parsed = urlsplit(url)
@@ -31,7 +31,7 @@ def open_artifacts(url: str) -> BaseArtifactService:
         raise ConfigurationError(f"The artifacts URL cannot be read; write {_SHAPES}.") from None
     if parsed.scheme == _FILES:
         return _files(unquote(parsed.path), parsed.netloc)
-    # ADK's registry knows a service by its scheme and imports it when it is asked for.
+    # ADK's registry imports the service of a scheme on demand.
     registry = importlib.import_module("google.adk.cli.service_registry").get_service_registry()
     try:
         service: BaseArtifactService | None = registry.create_artifact_service(url)
@@ -41,7 +41,7 @@ def open_artifacts(url: str) -> BaseArtifactService:
             f"({error.name or 'unknown'}); install it beside sluicegate."
         ) from error
     except Exception as error:
-        # What a service says of its URL may hold a password.
+        # The service's message may contain a password of the URL.
         raise ConfigurationError(
             f"The artifact service of {parsed.scheme}:// cannot be opened "
             f"({type(error).__name__}); check the artifacts URL and its credentials."

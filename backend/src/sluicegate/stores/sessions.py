@@ -1,4 +1,4 @@
-"""ADK's sessions in our database, which keep what they have read of long chats."""
+"""ADK's session service on our database, with a cache of the events of long chats."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from sluicegate.stores.sql.database import Database
 
 _EVENT_BYTES: Final = 6 * 1024
-"""What an event takes in memory besides its texts."""
+"""Memory of an event besides its texts and data."""
 
 _HEAD: Final = GetSessionConfig(num_recent_events=0)
 
 
 @dataclass(slots=True)
-class _Kept:
-    """The events of one chat as they were at a revision of its session."""
+class _CachedChat:
+    """The events of one chat at a revision of its session."""
 
     revision: str | None
     events: list[Event]
@@ -38,26 +38,29 @@ class _Kept:
 
 
 class ChatSessions(DatabaseSessionService):
-    """ADK's service, for long chats and for several processes.
+    """ADK's session service for long chats and for several processes.
 
-    Loading thousands of events costs more than everything else of a turn, and all but the newest
-    have been seen before: they are kept, and only what is new is read. Events are handed out to
-    several users at once, who do not change them, as ADK's own requests do not.
+    Loading thousands of events costs more than the rest of a turn, so events that were read
+    before are cached and only newer ones are loaded. Several callers share the cached events and
+    must not change them, as ADK's own requests do not.
 
     Every error of the database is a `StoreError`; ADK's own (stale or unknown sessions) stay.
+
+    Args:
+        database: The database with ADK's tables.
+        max_bytes: About how many bytes of events are cached; 0 caches none.
     """
 
     def __init__(self, database: Database, *, max_bytes: int) -> None:
-        """Take the database and how much of it may be kept in memory; 0 keeps nothing."""
         super().__init__(db_engine=database.sessions)
         self._database = database
         self._max_bytes = max_bytes
-        self._kept: OrderedDict[ChatKey, _Kept] = OrderedDict()
+        self._cache: OrderedDict[ChatKey, _CachedChat] = OrderedDict()
         self._size = 0
 
     @property
     def size(self) -> int:
-        """About how many bytes are kept."""
+        """About how many bytes are cached."""
         return self._size
 
     async def get_session(
@@ -68,53 +71,53 @@ class ChatSessions(DatabaseSessionService):
         session_id: str,
         config: GetSessionConfig | None = None,
     ) -> Session | None:
-        """Load a session, as far as it is not here already.
+        """Load a session; of a cached one only the new events.
 
         Raises:
-            StoreError: the database could not do it.
+            StoreError: the database failed.
         """
         chat = ChatKey(app_name, user_id, session_id)
-        with self._judged():
+        with self._store_errors():
             if config is not None:
                 return await self._load(chat, config)
-            known = self._kept.get(chat)
-            session = None if known is None else await self._go_on(chat, known)
+            cached = self._cache.get(chat)
+            session = None if cached is None else await self._extend(chat, cached)
             if session is None:
                 session = await self._load(chat, None)
             if session is None:
-                self._forget(chat)
+                self._evict(chat)
             else:
-                self._keep(chat, session)
+                self._store(chat, session)
             return session
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Store an event; it comes after every other one, whatever the clocks say.
+        """Append an event with a later timestamp than every other one, even if clocks differ.
 
         Raises:
-            StoreError: the database could not do it.
-            StaleSessionError: somebody else has written to the session.
+            StoreError: the database failed.
+            StaleSessionError: another writer has appended to the session.
         """
         if not event.partial and session.events:
-            # ADK: events are read in the order of their times, and the time of the last one is
-            # the revision by which a second writer is noticed. Clocks differ, and jump.
+            # ADK: events are read in the order of their timestamps, and the newest timestamp is
+            # the revision that reveals a second writer. Clocks differ, and jump.
             last = round(session.events[-1].timestamp * 1e6)
             event.timestamp = max(round(event.timestamp * 1e6), last + 1) / 1e6
-        with self._judged():
+        with self._store_errors():
             return await super().append_event(session=session, event=event)
 
     async def create_session(self, **given: Any) -> Session:
-        """Create a session; raises StoreError when the database could not do it."""
-        with self._judged():
+        """Create a session; raises StoreError when the database fails."""
+        with self._store_errors():
             return await super().create_session(**given)
 
     async def delete_session(self, app_name: str, user_id: str, session_id: str) -> None:
-        """Delete a session; raises StoreError when the database could not do it."""
-        self._forget(ChatKey(app_name, user_id, session_id))
-        with self._judged():
+        """Delete a session; raises StoreError when the database fails."""
+        self._evict(ChatKey(app_name, user_id, session_id))
+        with self._store_errors():
             await super().delete_session(app_name=app_name, user_id=user_id, session_id=session_id)
 
     @contextmanager
-    def _judged(self) -> Iterator[None]:
+    def _store_errors(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:
@@ -128,23 +131,23 @@ class ChatSessions(DatabaseSessionService):
             app_name=chat.app, user_id=chat.user, session_id=chat.chat, config=config
         )
 
-    async def _go_on(self, chat: ChatKey, known: _Kept) -> Session | None:
-        """The session with what is kept and what is new; None where that is not all of it."""
+    async def _extend(self, chat: ChatKey, cached: _CachedChat) -> Session | None:
+        """Return the session with cached and new events; None if events would be missing."""
         head = await self._load(chat, _HEAD)
-        if head is None or revision_of(head) == known.revision:
+        if head is None or revision_of(head) == cached.revision:
             if head is not None:
-                head.events = list(known.events)
+                head.events = list(cached.events)
             return head
-        last = known.events[-1]
+        last = cached.events[-1]
         session = await self._load(chat, GetSessionConfig(after_timestamp=last.timestamp))
         if session is None:
             return None
-        # Of one moment there may be several, and the kept one must be among them.
-        names = [event.id for event in session.events]
-        if last.id not in names:
+        # Several events may share a timestamp, and the cached one must be among them.
+        ids = [event.id for event in session.events]
+        if last.id not in ids:
             return None
-        seen = {event.id for event in known.events[-len(names) :]}
-        events = [*known.events, *(e for e in session.events if e.id not in seen)]
+        seen = {event.id for event in cached.events[-len(ids) :]}
+        events = [*cached.events, *(e for e in session.events if e.id not in seen)]
         if await self._count(chat) != len(events):
             return None
         session.events = events
@@ -160,24 +163,24 @@ class ChatSessions(DatabaseSessionService):
         async with read_transaction(self) as transaction:
             return await transaction.scalar(statement) or 0
 
-    def _keep(self, chat: ChatKey, session: Session) -> None:
-        known, events = self._kept.get(chat), session.events
-        self._forget(chat)
+    def _store(self, chat: ChatKey, session: Session) -> None:
+        cached, events = self._cache.get(chat), session.events
+        self._evict(chat)
         size, read = 0, 0
-        if known is not None and known.events[-1] in events[len(known.events) - 1 :][:1]:
-            size, read = known.size, len(known.events)
+        if cached is not None and cached.events[-1] in events[len(cached.events) - 1 :][:1]:
+            size, read = cached.size, len(cached.events)
         size += sum(map(_size_of, events[read:]))
         if not events or size > self._max_bytes:
             return
-        self._kept[chat] = _Kept(revision_of(session), list(events), size)
+        self._cache[chat] = _CachedChat(revision_of(session), list(events), size)
         self._size += size
         while self._size > self._max_bytes:
-            self._forget(next(iter(self._kept)))
+            self._evict(next(iter(self._cache)))
 
-    def _forget(self, chat: ChatKey) -> None:
-        known = self._kept.pop(chat, None)
-        if known is not None:
-            self._size -= known.size
+    def _evict(self, chat: ChatKey) -> None:
+        cached = self._cache.pop(chat, None)
+        if cached is not None:
+            self._size -= cached.size
 
 
 def _size_of(event: Event) -> int:

@@ -1,6 +1,6 @@
-"""The tables that stand beside ADK's in the sessions' database, and the database's clock.
+"""Our tables beside ADK's in the sessions' database, and the database's clock.
 
-Texts have no length and times are seconds since the epoch, so that every database holds the same.
+Texts have no maximum length and times are seconds since the epoch, the same in every database.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.compiler import SQLCompiler
 
 SCHEMA_VERSION: Final = 6
-"""Grows with every table, column or index that is added."""
+"""Incremented with every table, column or index that is added."""
 
 LOCK: Final = 0x5105_19A7_E000
-"""The name of PostgreSQL's advisory lock under which tables are made."""
+"""The key of PostgreSQL's advisory lock under which tables are created."""
 
 METADATA: Final = MetaData()
 
@@ -69,12 +69,12 @@ APPROVALS: Final = Table(
     # JSON as text: unlike the JSON types it holds every string and keeps the order of keys.
     Column("outcome", Text),
     Column("finished_at", Double),
-    # Further JSON: what was asked about, and what the person made of it.
+    # Further JSON: the arguments of the request, and those that the person changed them to.
     Column("arguments", Text),
     Column("edits", Text),
     Column("edits_hash", Text),
     Column("hint", Text),
-    # The approval that was remembered, for a call that was approved without asking.
+    # The approval id of the grant, for a call that a grant has approved.
     Column("grant_id", Text),
     Column("via", Text),
     Index("sluicegate_approvals_waiting", "app", "user", "state", "requested_at"),
@@ -122,15 +122,15 @@ _ONLY_GROWS: Final = {
         "FOR EACH ROW EXECUTE FUNCTION sluicegate_audit_only_grows()",
     ),
 }
-"""What each database is told so that nobody changes the trail, this program included."""
+"""Statements that make each database refuse every change of the trail, also by this program."""
 
 
-def _guard(_audit: Table, connection: Connection, **_options: Any) -> None:
+def _protect(_audit: Table, connection: Connection, **_options: Any) -> None:
     for statement in _ONLY_GROWS[connection.dialect.name]:
         connection.exec_driver_sql(statement)
 
 
-event.listen(AUDIT, "after_create", _guard)
+event.listen(AUDIT, "after_create", _protect)
 
 LEASES: Final = Table(
     "sluicegate_leases",
@@ -181,7 +181,7 @@ META: Final = Table(
 
 
 class DatabaseSeconds(FunctionElement[float]):
-    """Now, in seconds since the epoch, as the database's clock has it."""
+    """The database's current time in seconds since the epoch."""
 
     inherit_cache = True
     type = Double()
@@ -199,37 +199,38 @@ def _postgresql_seconds(_element: DatabaseSeconds, _compiler: SQLCompiler, **_op
 
 
 NOW: Final = DatabaseSeconds() + bindparam("clock_ahead", type_=Double)
-"""The same as a part of statements that are made once; `Database.clock` binds it."""
+"""The current time in statements that are built once; `Database.clock_values` binds it."""
 
 
 def create_tables(connection: Connection) -> None:
-    """Create what is missing, inside the caller's transaction: tables, columns, indexes.
+    """Create missing tables, columns and indexes in the caller's transaction.
 
-    A schema grows and never changes: a column that comes later is nullable or has a default, so
-    that an older server of the same database goes on beside a newer one.
+    A schema only grows: a column that is added later is nullable or has a default, so that an
+    older server can use the same database beside a newer one.
 
     Raises:
-        ConfigurationError: a newer version has written this database; it stays as it is.
+        ConfigurationError: a newer version has created the tables; they stay unchanged.
     """
     if connection.dialect.name == "postgresql":
-        # Servers that start at once take turns, or the second CREATE TABLE fails.
+        # Servers that start at the same time would both try to create a table.
         connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
     if _stored_version(connection) == SCHEMA_VERSION:
         return
-    there = inspect(connection)
-    known = set(there.get_table_names())
+    inspector = inspect(connection)
+    existing = set(inspector.get_table_names())
     METADATA.create_all(connection)
     for table in METADATA.sorted_tables:
-        if table.name in known:
-            _add_columns(connection, table, {c["name"] for c in there.get_columns(table.name)})
+        if table.name in existing:
+            columns = {column["name"] for column in inspector.get_columns(table.name)}
+            _add_columns(connection, table, columns)
     connection.execute(delete(META).where(META.c.name == "schema"))
     connection.execute(insert(META).values(name="schema", value=str(SCHEMA_VERSION)))
 
 
 def _stored_version(connection: Connection) -> int | None:
     version = select(META.c.value).where(META.c.name == "schema")
-    there = inspect(connection).has_table(META.name)
-    stored = int(connection.scalar(version) or 0) if there else None
+    exists = inspect(connection).has_table(META.name)
+    stored = int(connection.scalar(version) or 0) if exists else None
     if stored is not None and stored > SCHEMA_VERSION:
         raise ConfigurationError(
             f"The database has the tables of a newer sluicegate (schema {stored}, this one knows "
@@ -238,11 +239,11 @@ def _stored_version(connection: Connection) -> int | None:
     return stored
 
 
-def _add_columns(connection: Connection, table: Table, known: set[str]) -> None:
-    named = connection.dialect.identifier_preparer.format_table(table)
+def _add_columns(connection: Connection, table: Table, existing: set[str]) -> None:
+    name = connection.dialect.identifier_preparer.format_table(table)
     for column in table.columns:
-        if column.name not in known:
+        if column.name not in existing:
             definition = CreateColumn(column).compile(dialect=connection.dialect)
-            connection.exec_driver_sql(f"ALTER TABLE {named} ADD COLUMN {definition}")
+            connection.exec_driver_sql(f"ALTER TABLE {name} ADD COLUMN {definition}")
     for index in table.indexes:
         index.create(connection, checkfirst=True)

@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 OTHER = ChatKey("app", "ann", "chat-2")
 
 
-async def listed(waiting: ApprovalInbox, limit: int = 100, after: str | None = None) -> list[str]:
-    page = await waiting.page("app", "ann", limit=limit, after=after)
+async def listed(inbox: ApprovalInbox, limit: int = 100, after: str | None = None) -> list[str]:
+    page = await inbox.page("app", "ann", limit=limit, after=after)
     return [f"{row.key.chat}/{row.key.call}" for row in page.rows]
 
 
 async def test_what_waits_comes_newest_first_over_all_chats(
-    ledger: Ledger, waiting: ApprovalInbox, clock: Clock
+    ledger: Ledger, inbox: ApprovalInbox, clock: Clock
 ) -> None:
     await ledger.request([request("a")])
     clock.ahead = 1.0
     await ledger.request([request("b", OTHER)])
     clock.ahead = 2.0
     await ledger.request([request("c")])
-    assert await listed(waiting) == ["chat-1/c", "chat-2/b", "chat-1/a"]
+    assert await listed(inbox) == ["chat-1/c", "chat-2/b", "chat-1/a"]
 
 
 async def test_only_what_waits_is_listed(
-    ledger: Ledger, waiting: ApprovalInbox, clock: Clock
+    ledger: Ledger, inbox: ApprovalInbox, clock: Clock
 ) -> None:
     await ledger.request([request("late", ttl=5.0), request("closed"), request("open")])
     await ledger.record_decisions([yes("given")], by="ann")
@@ -46,13 +46,13 @@ async def test_only_what_waits_is_listed(
     for stranger in (ChatKey("app", "bob", "chat-1"), ChatKey("other", "ann", "chat-1")):
         await ledger.request([request("foreign", stranger)])
     clock.ahead = 6.0
-    assert await listed(waiting) == ["chat-1/open"]
+    assert await listed(inbox) == ["chat-1/open"]
 
 
-async def test_a_request_holds_what_it_is_about(ledger: Ledger, waiting: ApprovalInbox) -> None:
+async def test_a_request_holds_what_it_is_about(ledger: Ledger, inbox: ApprovalInbox) -> None:
     new = replace(request(), arguments={"z": 1, "a": ["é", None]}, hint="Really?")
     await ledger.request([new])
-    [row] = (await waiting.page("app", "ann", limit=1, after=None)).rows
+    [row] = (await inbox.page("app", "ann", limit=1, after=None)).rows
     assert (row.arguments, row.hint, row.tool) == ({"z": 1, "a": ["é", None]}, "Really?", "pay")
     assert isinstance(row.arguments, dict)
     assert list(row.arguments) == ["z", "a"]
@@ -60,18 +60,18 @@ async def test_a_request_holds_what_it_is_about(ledger: Ledger, waiting: Approva
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8])
 async def test_pages_hold_each_request_once(
-    ledger: Ledger, waiting: ApprovalInbox, clock: Clock, limit: int
+    ledger: Ledger, inbox: ApprovalInbox, clock: Clock, limit: int
 ) -> None:
     # Those of one moment are told apart by their keys.
     for moment, calls in enumerate((["a", "b", "c"], ["d"], ["e", "f", "g"])):
         clock.ahead = float(moment)
         for chat in (CHAT, OTHER)[: 1 + moment % 2]:
             await ledger.request([request(call, chat) for call in calls])
-    whole = await listed(waiting)
+    whole = await listed(inbox)
     found: list[str] = []
     after: str | None = None
     while True:
-        page = await waiting.page("app", "ann", limit=limit, after=after)
+        page = await inbox.page("app", "ann", limit=limit, after=after)
         found += [f"{row.key.chat}/{row.key.call}" for row in page.rows]
         after = page.next
         if after is None:
@@ -82,16 +82,16 @@ async def test_pages_hold_each_request_once(
 
 
 async def test_a_page_stays_right_when_requests_come_and_go(
-    ledger: Ledger, waiting: ApprovalInbox, clock: Clock
+    ledger: Ledger, inbox: ApprovalInbox, clock: Clock
 ) -> None:
     for moment in range(4):
         clock.ahead = float(moment)
         await ledger.request([request(f"n{moment}")])
-    page = await waiting.page("app", "ann", limit=2, after=None)
+    page = await inbox.page("app", "ann", limit=2, after=None)
     clock.ahead = 10.0
     await ledger.request([request("new")])
     await ledger.record_decisions([yes("n2"), yes("n1")], by="ann")
-    assert await listed(waiting, after=page.next) == ["chat-1/n0"]
+    assert await listed(inbox, after=page.next) == ["chat-1/n0"]
 
 
 def made_up(*values: object) -> str:
@@ -115,29 +115,29 @@ def made_up(*values: object) -> str:
         made_up(1.5, "a", "b\ud800", "c"),
     ],
 )
-async def test_a_cursor_of_ones_own_making_is_refused(waiting: ApprovalInbox, after: str) -> None:
+async def test_a_cursor_of_ones_own_making_is_refused(inbox: ApprovalInbox, after: str) -> None:
     with pytest.raises(Malformed, match="load the list again"):
-        await waiting.page("app", "ann", limit=1, after=after)
+        await inbox.page("app", "ann", limit=1, after=after)
 
 
 async def test_an_approval_is_found_in_any_state_by_its_user_alone(
-    ledger: Ledger, waiting: ApprovalInbox
+    ledger: Ledger, inbox: ApprovalInbox
 ) -> None:
     await ledger.record_decisions([yes()], by="ann")
     [row] = await ledger.rows(CHAT)
-    assert await waiting.find("app", "ann", "ask-call-1") == row
-    assert await waiting.find("app", "bob", "ask-call-1") is None
-    assert await waiting.find("other", "ann", "ask-call-1") is None
-    assert await waiting.find("app", "ann", "ask-call-2") is None
+    assert await inbox.find("app", "ann", "ask-call-1") == row
+    assert await inbox.find("app", "bob", "ask-call-1") is None
+    assert await inbox.find("other", "ann", "ask-call-1") is None
+    assert await inbox.find("app", "ann", "ask-call-2") is None
 
 
 async def test_of_two_approvals_of_one_id_the_newer_is_found(
-    ledger: Ledger, waiting: ApprovalInbox, clock: Clock
+    ledger: Ledger, inbox: ApprovalInbox, clock: Clock
 ) -> None:
     await ledger.request([request()])
     clock.ahead = TTL
     await ledger.request([request(chat=OTHER)])
-    found = await waiting.find("app", "ann", "ask-call-1")
+    found = await inbox.find("app", "ann", "ask-call-1")
     assert found is not None
     assert found.key.chat_key == OTHER
 
