@@ -330,7 +330,7 @@ async def test_a_race_that_is_lost_to_other_arguments_says_so(
         await decide_first(plain, **how)
         return await decide_first(decisions, **how)
 
-    monkeypatch.setattr(ledger, "decide", overtaken)
+    monkeypatch.setattr(ledger, "record_decisions", overtaken)
     with pytest.raises(AlreadyDecided):
         await talk.approve(**edited(talk, n=2))
     assert (await row_of(talk)).edits is None

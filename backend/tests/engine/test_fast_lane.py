@@ -26,7 +26,7 @@ from google.genai import types
 
 from sluicegate.core.release.policy import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.models.fast_lane import UNDER_WAY, LaneCall, is_plain_text
+from sluicegate.engine.models.fast_lane import MAX_IN_RUNNER, FastLaneCall, is_plain_text
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.wire.chunks import TextDeltaChunk
 from sluicegate.wire.encoding import to_json
@@ -60,14 +60,14 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that took the lane."""
     told: list[str] = []
-    say = LaneCall.say
+    say = FastLaneCall.emit
 
-    async def noting(call: LaneCall, response: LlmResponse) -> None:
+    async def noting(call: FastLaneCall, response: LlmResponse) -> None:
         parts = (response.content and response.content.parts) or []
         told.append("".join(part.text or "" for part in parts))
         await say(call, response)
 
-    monkeypatch.setattr(LaneCall, "say", noting)
+    monkeypatch.setattr(FastLaneCall, "emit", noting)
     return told
 
 
@@ -257,7 +257,7 @@ async def test_a_failure_while_a_piece_is_told_ends_the_turn_and_not_the_model(
     def broken(*_: Any) -> Any:
         raise RuntimeError("words-of-a-failure")
 
-    monkeypatch.setattr("sluicegate.core.emission_order.EmissionOrder._goes_on", broken)
+    monkeypatch.setattr("sluicegate.core.emission_order.EmissionOrder.lengthen", broken)
     turn = await talk.say("go")
     assert turn.failed
     assert "words-of-a-failure" not in "".join(to_json(chunk) for chunk in turn.chunks)
@@ -304,7 +304,7 @@ async def test_a_model_that_never_waits_is_bounded(
     talk = Talk(await open_stage(LlmAgent(name="a", model=model), fast_lane=fast_lane))
     turn = await talk.say("go")
     assert words(turn.message) == "word " * 1_500
-    assert Burst.most_ahead <= UNDER_WAY
+    assert Burst.most_ahead <= MAX_IN_RUNNER
 
 
 async def test_adk_lets_a_model_that_never_waits_run_ahead_without_bound() -> None:

@@ -14,6 +14,7 @@ from sluicegate.core.approvals import Decision, NewApproval
 from sluicegate.core.keys import ChatKey, idempotency_key
 from sluicegate.engine import continue_turn as answer_turn
 from sluicegate.engine.continue_turn import AnswerTurn
+from sluicegate.engine.guard.outcomes import look_up
 from sluicegate.engine.start_turn import TurnSetup, prepare_turn
 from sluicegate.stores.sql.schema import APPROVALS
 from sluicegate.tools import approval_of, gated
@@ -178,19 +179,10 @@ async def test_what_is_forbidden_by_now_is_not_run_again(open_stage: Open, bank:
     assert bank.repeats == []
 
 
-@pytest.mark.parametrize("fault", ["raises", "hangs"])
 async def test_a_look_up_that_fails_leaves_the_outcome_unknown(
-    open_stage: Open,
-    bank: Bank,
-    fault: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    open_stage: Open, bank: Bank, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("sluicegate.engine.guard.recovery._PATIENCE", 0.05)
-
     async def find(key: str) -> None:
-        if fault == "hangs":
-            await asyncio.Event().wait()
         raise RuntimeError("sk-secret")
 
     talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay, find=find)])))
@@ -200,6 +192,35 @@ async def test_a_look_up_that_fails_leaves_the_outcome_unknown(
     assert "outcome is unknown" in part_of(turn.message, "pay")["errorText"]
     assert "sk-secret" not in caplog.text
     assert "Error" in caplog.text
+
+
+async def test_a_look_up_that_takes_too_long_leaves_the_outcome_unknown(
+    open_stage: Open, bank: Bank
+) -> None:
+    cancelled, reported = asyncio.Event(), list[BaseException]()
+
+    async def find(key: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    def report(error: BaseException) -> str:
+        reported.append(error)
+        return "id"
+
+    talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay, find=find)])))
+    await talk.say("pay")
+    await die(talk, bank, paid=True)
+    [row] = await rows(talk)
+    ledger = talk.engine.parts.ledger
+
+    known = await look_up(ledger, find, row, owner="me", report=report, seconds=0.0)
+
+    assert known is None
+    assert cancelled.is_set()
+    assert [type(error) for error in reported] == [TimeoutError]
+    assert await rows(talk) == [row]
 
 
 @pytest.mark.parametrize("paid", [False, True])

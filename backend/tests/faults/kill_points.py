@@ -17,7 +17,7 @@ from typing import Any, Final
 from google.adk.events.event import Event
 
 from sluicegate.engine.continue_turn import AnswerTurn
-from sluicegate.engine.models.fast_lane import FastLanes
+from sluicegate.engine.models.fast_lane import FastLane
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sessions import ChatSessions
@@ -72,7 +72,7 @@ POINTS: Final[dict[str, Callable[[], None]]] = {
     "P2": lambda: after(Ledger, "claim"),
     "P3": lambda: before(Ledger, "store_outcome"),
     "P4": lambda: after(Ledger, "store_outcome"),
-    "P5": lambda: before(FastLanes, "enter"),
+    "P5": lambda: before(FastLane, "start_call"),
     "P6": lambda: before(Telling, "__call__"),
     "P7": lambda: before(RunningTurn, "finish"),
     "P8": lambda: _stored(confirmation=False),

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.models.fast_lane import LaneCall
+from sluicegate.engine.models.fast_lane import FastLaneCall
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError
@@ -69,14 +69,14 @@ async def test_plain_text_takes_the_lane_here(
     engines: dict[str, ChatEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces = 0
-    say = LaneCall.say
+    say = FastLaneCall.emit
 
-    async def counting(call: LaneCall, response: Any) -> None:
+    async def counting(call: FastLaneCall, response: Any) -> None:
         nonlocal pieces
         pieces += 1
         await say(call, response)
 
-    monkeypatch.setattr(LaneCall, "say", counting)
+    monkeypatch.setattr(FastLaneCall, "emit", counting)
     turn = golden(PLAIN).turns[0]
     await _told(engines["call"], "counted", turn, Pairs({"chat": "counted"}))
     assert pieces > 0

@@ -18,7 +18,7 @@ from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.files.uploads import question_content
 from sluicegate.engine.guard.claims import RunningClaims
 from sluicegate.engine.guard.guard import ApprovalGuard, ApprovalLimits
-from sluicegate.engine.models.fast_lane import FastLanes, ReaderBackpressure
+from sluicegate.engine.models.fast_lane import FastLane, ReaderBackpressure
 from sluicegate.engine.resources import PROCESS, EngineResources
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.errors import Unknown, new_error_id
@@ -78,7 +78,7 @@ async def prepare_turn(parts: EngineResources, setup: TurnSetup) -> RunningTurn:
         owner=owner_of(stamp),
         ledger=parts.ledger,
         rows={row.key: row for row in rows},
-        caps=caps_of(parts.options),
+        limits=caps_of(parts.options),
         ttl=parts.approval_ttl,
         files=ResultFiles(parts.files, chat, parts.options.result_limits),
         models=parts.models,
@@ -88,7 +88,7 @@ async def prepare_turn(parts: EngineResources, setup: TurnSetup) -> RunningTurn:
         client_outputs=setup.client_outputs,
         page_tools=setup.tools,
         claims=RunningClaims(parts.options.tool_timeout),
-        lanes=FastLanes(
+        fast_lane=FastLane(
             ReaderBackpressure(parts.options.reader_backlog, parts.options.reader_patience)
         ),
     )
@@ -117,7 +117,7 @@ async def prepare_turn(parts: EngineResources, setup: TurnSetup) -> RunningTurn:
     )
     if turn.translator.facts.model is None:
         turn.translator.facts.model = stamp.model
-    turn_gate.claims.overtime = turn.cut
+    turn_gate.claims.on_overtime = turn.cut
     turn.preview(shown=setup.release == "preview")
     return turn
 

@@ -23,7 +23,7 @@ from sluicegate.core.ledger_overlay import shown_decision
 from sluicegate.engine.files.result_files import as_object
 from sluicegate.engine.guard.claims import ToolCall
 from sluicegate.engine.guard.guard import ApprovalGuard
-from sluicegate.engine.guard.recovery import STOPPED
+from sluicegate.engine.guard.outcomes import STOPPED
 from sluicegate.errors import StoreError
 from sluicegate.live.connection import copy_tools, open_connection
 from sluicegate.wire.live_frames import ApprovalFrame
@@ -148,11 +148,11 @@ class LiveApprovalGuard(ApprovalGuard):
     may_gate: bool = field(kw_only=True)
     _arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def begin(self, run: InvocationContext) -> None:
+    def start_run(self, run: InvocationContext) -> None:
         """Note that ADK has started the run."""
         self.run.started(run)
 
-    def meet(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """Route an event that is about to be stored, and follow the order of its turn."""
         self.order = self.router.route(event)
 
@@ -170,43 +170,43 @@ class LiveApprovalGuard(ApprovalGuard):
 
         return open_connection(connected, request, self.run, shape)
 
-    async def before(
+    async def before_tool(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> dict[str, Any] | None:
         """Answer a call in place of its tool, or let it run; a call without a decision waits."""
-        call_id = self._name(context)
+        call_id = self.call_name(context)
         self.run.call_started(call_id, invocation_of(context))
         exchange = self.router.exchange_of(call_id)
         if exchange is not None and self.queue.is_stopping(exchange):
-            return self._unrun(call_id, STOPPED)
+            return self.outcomes.not_run(call_id, STOPPED)
         if self.may_gate and tool.name in _AGENT_CONTROL and self.queue.has_open_calls(call_id):
             # ADK: the connection of an agent ends with its running calls, those that wait included.
-            return self._unrun(call_id, NOT_YET)
+            return self.outcomes.not_run(call_id, NOT_YET)
         self._arguments[call_id] = copy.deepcopy(arguments)
         await self._read_ledger()
-        answer = await super().before(tool, arguments, context)
+        answer = await super().before_tool(tool, arguments, context)
         if answer is not None or context.tool_confirmation is not None:
             return answer
-        if not await self._will_ask(tool, arguments, context):
+        if call_id not in self.requested:
             return None
         await self._hold(tool, context, await request_confirmation(tool, context))
-        return await super().before(tool, arguments, context)
+        return await super().before_tool(tool, arguments, context)
 
-    async def after(
+    async def after_tool(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext, result: object
     ) -> dict[str, Any] | None:
         """Store the outcome; a tool that has requested approval itself waits, and runs again."""
-        shown = await super().after(tool, arguments, context, result)
+        shown = await super().after_tool(tool, arguments, context, result)
         requested = context.actions.requested_tool_confirmations
         if (context.function_call_id or "") not in requested:
             return shown
-        call_id = self._name(context)
+        call_id = self.call_name(context)
         original = copy.deepcopy(self._arguments[call_id])
         confirmed = await self._hold(tool, context, as_object(result) if shown is None else shown)
-        row = self._row(context)
+        row = self.row_of(context)
         if row is None or not confirmed:
-            return await super().before(tool, original, context)
-        return await self._run_again(ToolCall(call_id, tool, original, context), row)
+            return await super().before_tool(tool, original, context)
+        return await self.run_approved(ToolCall(call_id, tool, original, context), row)
 
     async def _hold(
         self, tool: BaseTool, context: ToolContext, placeholder: dict[str, Any]
@@ -214,7 +214,7 @@ class LiveApprovalGuard(ApprovalGuard):
         """Request approval and wait for the decision, which the context holds afterwards."""
         call_id = context.function_call_id or ""
         confirmation = context.actions.requested_tool_confirmations.pop(call_id)
-        arguments = copy.deepcopy(self._arguments[self._name(context)])
+        arguments = copy.deepcopy(self._arguments[self.call_name(context)])
         call = types.FunctionCall(id=call_id, name=tool.name, args=arguments)
         await self._store_request(context, call, confirmation, placeholder)
         confirmed = await self.pending.wait(call_id)
@@ -260,19 +260,25 @@ class LiveApprovalGuard(ApprovalGuard):
         if self.may_gate:
             self.rows = {row.key: row for row in await self.ledger.rows(self.chat)}
 
-    def _is_here(self, row: ApprovalRow, context: ToolContext) -> bool:
+    def is_same_exchange(self, row: ApprovalRow, context: ToolContext) -> bool:
         """Whether a row is of the same exchange; all exchanges of a run are one invocation."""
-        exchange = self.router.exchange_of(self._name(context))
+        exchange = self.router.exchange_of(self.call_name(context))
         return exchange is not None and self.router.exchange_of(row.key.call) is exchange
 
-    def _over_cap(self, context: ToolContext) -> bool:
+    def decides_before_adk(self, call: ToolCall) -> bool:
+        """Always: a live call waits for its decision before ADK requests it."""
+        return True
+
+    def exceeds_limits(self, context: ToolContext) -> bool:
+        """Whether one more request would exceed the limits."""
         exchange_of = self.router.exchange_of
-        exchange = exchange_of(self._name(context))
-        requested = [call_id for call_id in self._asked if exchange_of(call_id) is exchange]
+        exchange = exchange_of(self.call_name(context))
+        requested = [call_id for call_id in self.requested if exchange_of(call_id) is exchange]
         earlier = exchange.earlier_approval_calls if exchange is not None else set()
         waiting = sum(row.state == "requested" for row in self.rows.values())
         return (
-            len([call_id for call_id in requested if call_id not in earlier]) >= self.caps.per_turn
-            or len(requested) >= self.caps.per_exchange
-            or waiting >= self.caps.per_chat
+            len([call_id for call_id in requested if call_id not in earlier])
+            >= self.limits.per_turn
+            or len(requested) >= self.limits.per_exchange
+            or waiting >= self.limits.per_chat
         )

@@ -210,10 +210,10 @@ class ExchangeQueue:
         exchange, run = self._published[0], self._run
         await run.cancel_calls(list(exchange.open_calls))
         parts, chat = self._context.parts, self._context.chat
-        if run.records.claims.cut:
+        if run.records.claims.interrupted:
             others = parts.turns.owners() - {self._context.owner}
             await parts.ledger.mark_unknown(chat, owners_alive=others)
-            run.records.claims.cut.clear()
+            run.records.claims.interrupted.clear()
         log = parts.log if run.is_over else run.log
         stamp, invocation = turn.stamp, run.invocation
         await log.append_unfinished(chat, turn.translator.unfinished(), invocation, stamp)
@@ -267,8 +267,8 @@ class ExchangeQueue:
         turn.invocation = run.invocation
         turn.turn_gate.owner = self._context.owner
         turn.turn_gate.claims = run.records.claims
-        turn.turn_gate.remembered = run.records.granted
-        run.records.claims.overtime = turn.cut
+        turn.turn_gate.granted = run.records.granted
+        run.records.claims.on_overtime = turn.cut
 
     async def _finish_stopped(
         self, exchange: LiveExchange, published: LiveTurn, turn: RunningTurn

@@ -17,7 +17,7 @@ from sluicegate.adk_private import append_event, background_tasks
 from sluicegate.core.events import METADATA_KEY
 from sluicegate.core.exchanges import ASIDE
 from sluicegate.core.signals import NOT_FINISHED
-from sluicegate.engine.guard.recovery import Outcomes
+from sluicegate.engine.guard.outcomes import Outcomes
 from sluicegate.engine.turn.runner import TELEMETRY
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
@@ -282,7 +282,7 @@ class LiveRun:
         """Wait until claimed calls have ended and their results are stored."""
         claims = self.records.claims
         tasks = self._tasks_of(claims.names())
-        await claims.done()
+        await claims.wait_idle()
         if tasks:
             await asyncio.wait(tasks)
 

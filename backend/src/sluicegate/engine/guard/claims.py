@@ -1,15 +1,20 @@
-"""The claimed calls that run now: how long they may, and what waits for their end (A1)."""
+"""Claims: the right to run an approved call once, taken before its effect (A1)."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.core.json_values import hash_arguments, json_safe
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
-from sluicegate.engine.guard.recovery import approval, look_up, noted_outcome, with_edits
+from sluicegate.engine.guard.outcomes import (
+    approval_from,
+    look_up,
+    outcome_with_edits,
+    with_edits,
+)
 from sluicegate.tools.gated import GatedCall, set_approval, terms_of
 
 if TYPE_CHECKING:
@@ -21,28 +26,29 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.keys import CallKey, ChatKey
-    from sluicegate.engine.guard.recovery import Outcomes
+    from sluicegate.engine.guard.outcomes import Outcomes
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import Policy
 
+_FORBIDDEN: Final = "it is not allowed."
+
 
 class RunningClaims:
-    """Claimed calls by name, from the claim to the stored outcome.
+    """The claimed calls of a turn by name, from the claim to the stored outcome.
 
-    A call that runs longer than ``seconds`` calls ``overtime``, which ends the turn.
+    A call that runs longer than ``seconds`` invokes ``on_overtime``, which ends the turn.
+    ``interrupted`` are calls that were cancelled, so that nothing is known of their effects.
     """
 
     def __init__(self, seconds: float) -> None:
-        """No call runs yet."""
-        self.overtime: Callable[[], None] = lambda: None
-        self.cut: set[str] = set()
-        """Calls that were cancelled in the middle: nobody knows what they did."""
+        self.on_overtime: Callable[[], None] = lambda: None
+        self.interrupted: set[str] = set()
         self._seconds = seconds
         self._keys: dict[str, CallKey] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._idle = asyncio.Event()
         self._idle.set()
-        self._afterwards: list[Callable[[], None]] = []
+        self._idle_callbacks: list[Callable[[], None]] = []
 
     def __contains__(self, name: str) -> bool:
         return name in self._keys
@@ -51,55 +57,52 @@ class RunningClaims:
         return bool(self._keys)
 
     def names(self) -> list[str]:
-        """The calls that run."""
+        """Return the names of the calls that run."""
         return list(self._keys)
 
     def key(self, name: str) -> CallKey:
-        """The ledger's key of a call that runs."""
+        """Return the ledger's key of a call that runs."""
         return self._keys[name]
 
-    def take(self, name: str, key: CallKey) -> None:
-        """A call was claimed and runs from now on."""
+    def start(self, name: str, key: CallKey) -> None:
+        """Record that a call is being claimed or runs."""
         self._keys[name] = key
         self._idle.clear()
         loop = asyncio.get_running_loop()
-        self._timers[name] = loop.call_later(self._seconds, self.overtime)
+        self._timers[name] = loop.call_later(self._seconds, self.on_overtime)
 
-    def let_go(self, name: str, *, cut: bool = False) -> None:
-        """A call has ended; ``cut``: it was cancelled."""
+    def end(self, name: str, *, interrupted: bool = False) -> None:
+        """Record that a call has ended, or was cancelled; no effect if it does not run."""
         if self._keys.pop(name, None) is None:
             return
         self._timers.pop(name).cancel()
-        if cut:
-            self.cut.add(name)
+        if interrupted:
+            self.interrupted.add(name)
         if not self._keys:
             self._idle.set()
-            while self._afterwards:
-                self._afterwards.pop()()
+            while self._idle_callbacks:
+                self._idle_callbacks.pop()()
 
-    def give_up(self) -> None:
-        """The run is over: what has not ended will not be heard of."""
+    def interrupt_all(self) -> None:
+        """Record at the end of the run that the calls without an end were cancelled."""
         for name in list(self._keys):
-            self.let_go(name, cut=True)
+            self.end(name, interrupted=True)
 
-    async def done(self) -> None:
+    async def wait_idle(self) -> None:
         """Wait until no claimed call runs."""
         await self._idle.wait()
 
-    def when_done(self, then: Callable[[], None]) -> None:
-        """Call ``then`` as soon as no claimed call runs, perhaps now."""
+    def call_when_idle(self, callback: Callable[[], None]) -> None:
+        """Invoke a callback as soon as no claimed call runs, at once if none does."""
         if self._keys:
-            self._afterwards.append(then)
+            self._idle_callbacks.append(callback)
         else:
-            then()
-
-
-_FORBIDDEN = "it is not allowed."
+            callback()
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call in ADK's hands; ``name`` is what it is called in the ledger and in notes."""
+    """A call that ADK is about to run; ``name`` identifies it in the ledger and in notes."""
 
     name: str
     tool: BaseTool
@@ -109,7 +112,10 @@ class ToolCall:
 
 @dataclass(slots=True)
 class ApprovedCalls:
-    """Begins and ends the calls of one turn that were approved."""
+    """Claims the approved calls of one turn and stores their outcomes.
+
+    ``report`` writes an error to the log and returns its id.
+    """
 
     chat: ChatKey
     owner: str
@@ -118,124 +124,125 @@ class ApprovedCalls:
     outcomes: Outcomes
     policy: Policy | None
     report: Callable[[BaseException], str]
-    """Writes an error to the log and returns its id."""
     _edits: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    async def forbidden(self, call: ToolCall, row: ApprovalRow | None, user: str) -> str | None:
-        """Why the policy does not let a call run; None if it does."""
+    async def policy_refusal(
+        self, call: ToolCall, row: ApprovalRow | None, user: str
+    ) -> str | None:
+        """Return why the policy refuses a call; None if it allows it."""
         if self.policy is None:
             return None
         edits = None if row is None else row.edits
         arguments = edits if isinstance(edits, dict) else call.arguments
-        asked = GatedCall(
+        gated = GatedCall(
             *self.chat,
             tool=call.tool.name,
             arguments=copy.deepcopy(arguments),
-            approval=None if row is None else approval(row),
+            approval=None if row is None else approval_from(row),
         )
         try:
-            said = await self.policy(asked, user)
+            verdict = await self.policy(gated, user)
         except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
             return f"whether it is allowed could not be checked (error {self.report(error)})."
-        if said is True:
+        if verdict is True:
             return None
-        return said if isinstance(said, str) and said else _FORBIDDEN
+        return verdict if isinstance(verdict, str) and verdict else _FORBIDDEN
 
-    async def begin(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
-        """Claim a call immediately before its effect; returns what answers it if it may not run.
+    async def claim(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
+        """Claim a call immediately before its effect; returns its response if it may not run.
 
         Its arguments are replaced by those that were approved (A7).
         """
         if row.state == "approved":
-            why = await self.forbidden(call, row, row.decided_by or "")
-            if why is not None and await self.ledger.refuse(row.key, why):
-                refused = replace(row, state="refused", outcome={"error": why})
+            refusal = await self.policy_refusal(call, row, row.decided_by or "")
+            if refusal is not None and await self.ledger.refuse(row.key, refusal):
+                refused = replace(row, state="refused", outcome={"error": refusal})
                 return self.outcomes.closed(call.name, refused)
         current = await self._claim(call, row)
         if current is None:
-            self._run(call, row)
+            self._prepare(call, row)
             return None
         if current.state in ("executed", "failed"):
             return self.outcomes.stored(call.name, current)
         if current.state == "unknown":
             return await self._recover(call, current)
         if current.state == "executing":
-            return self.outcomes.unrun(call.name, OUTCOME_UNKNOWN)
+            return self.outcomes.not_run(call.name, OUTCOME_UNKNOWN)
         return self.outcomes.closed(call.name, current)
 
-    def noted(
+    def with_edits(
         self, name: str, outcome: JsonValue, shown: dict[str, Any] | None, result: object
     ) -> tuple[JsonValue, dict[str, Any] | None]:
-        """Say in a result that its arguments were changed (A7).
+        """Note in a result that the arguments of its call were changed, if they were (A7).
 
-        ``outcome`` is what the ledger keeps of it, ``shown`` what ADK gets in its place, if
-        anything.
+        ``outcome`` is what the ledger stores, ``shown`` replaces the result in ADK, if not None.
         """
         edits = self._edits.get(name)
         if edits is None:
             return outcome, shown
-        return noted_outcome(outcome, edits), with_edits(result if shown is None else shown, edits)
+        noted = with_edits(result if shown is None else shown, edits)
+        return outcome_with_edits(outcome, edits), noted
 
-    async def end(self, name: str, outcome: JsonValue) -> None:
-        """Store the outcome of a call."""
-        await self._finish(name, "executed", outcome)
+    async def store_outcome(self, name: str, outcome: JsonValue) -> None:
+        """Store the outcome of a call that has run."""
+        await self._store(name, "executed", outcome)
 
-    async def fail(self, name: str, answer: dict[str, Any]) -> dict[str, Any]:
-        """Store the failure of a call; returns what the model is told."""
+    async def store_failure(self, name: str, response: dict[str, Any]) -> dict[str, Any]:
+        """Store the failure of a call; returns the response for the model."""
         edits = self._edits.get(name)
-        told = answer if edits is None else with_edits(answer, edits)
-        await self._finish(name, "failed", json_safe(told))
-        return told
+        shown = response if edits is None else with_edits(response, edits)
+        await self._store(name, "failed", json_safe(shown))
+        return shown
 
     async def _claim(
         self, call: ToolCall, row: ApprovalRow, *, is_again: bool = False
     ) -> ApprovalRow | None:
-        """Claim a call; None to the one who won, else the row as it is."""
+        """Claim a call; returns None if this claim won, else the row as it is."""
         digest = hash_arguments(json_safe(call.arguments))
-        # From here on a stop waits: of a claim that is given up, nobody knows whether it was made.
-        self.claims.take(call.name, row.key)
+        # From here on a stop waits: whether an abandoned claim was stored could not be known.
+        self.claims.start(call.name, row.key)
         try:
             current = await self.ledger.claim(
                 row.key, owner=self.owner, args_hash=digest, is_again=is_again
             )
         except BaseException as error:
-            self.claims.let_go(call.name, cut=isinstance(error, asyncio.CancelledError))
+            self.claims.end(call.name, interrupted=isinstance(error, asyncio.CancelledError))
             raise
         if current is not None:
-            self.claims.let_go(call.name)
+            self.claims.end(call.name)
         return current
 
-    def _run(self, call: ToolCall, row: ApprovalRow, *, is_repeated: bool = False) -> None:
+    def _prepare(self, call: ToolCall, row: ApprovalRow, *, is_repeated: bool = False) -> None:
         if isinstance(row.edits, dict):
             self._edits[call.name] = row.edits
             edited = copy.deepcopy(row.edits)
             call.arguments.clear()
             call.arguments.update(edited)
-        set_approval(call.context, replace(approval(row), is_repeated=is_repeated))
+        set_approval(call.context, replace(approval_from(row), is_repeated=is_repeated))
 
     async def _recover(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
-        """Look up what became of a call that a crash cut off, or run it again (A5, A9)."""
+        """Look up the outcome of a call that a crash interrupted, or run it again (A5, A9)."""
         terms = terms_of(call.tool)
-        found = await look_up(self.ledger, terms.find, row, owner=self.owner, report=self.report)
-        if found is not None:
-            return self.outcomes.stored(call.name, found)
+        known = await look_up(self.ledger, terms.find, row, owner=self.owner, report=self.report)
+        if known is not None:
+            return self.outcomes.stored(call.name, known)
         if terms.idempotent and await self._may_repeat(call, row):
-            self._run(call, row, is_repeated=True)
+            self._prepare(call, row, is_repeated=True)
             return None
-        return self.outcomes.unrun(call.name, OUTCOME_UNKNOWN)
+        return self.outcomes.not_run(call.name, OUTCOME_UNKNOWN)
 
     async def _may_repeat(self, call: ToolCall, row: ApprovalRow) -> bool:
-        if await self.forbidden(call, row, row.decided_by or "") is not None:
+        if await self.policy_refusal(call, row, row.decided_by or "") is not None:
             return False
         return await self._claim(call, row, is_again=True) is None
 
-    async def _finish(
+    async def _store(
         self, name: str, state: Literal["executed", "failed"], outcome: JsonValue
     ) -> None:
         key = self.claims.key(name)
         try:
             await self.ledger.store_outcome(key, owner=self.owner, state=state, outcome=outcome)
         except BaseException:
-            self.claims.let_go(name, cut=True)
+            self.claims.end(name, interrupted=True)
             raise
-        self.claims.let_go(name)
+        self.claims.end(name)

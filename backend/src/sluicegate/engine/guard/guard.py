@@ -1,4 +1,4 @@
-"""Bounds on what is asked of a person."""
+"""The approval guard: no gated call of a turn runs without an approval, each at most once."""
 
 from __future__ import annotations
 
@@ -9,84 +9,29 @@ from typing import TYPE_CHECKING, Any
 
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
+from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.approvals import NewApproval
 from sluicegate.core.emission_order import EmissionOrder
 from sluicegate.core.events import CONFIRMATION, NODE_CONFIRMATION, arguments_of, calls_of, text
 from sluicegate.core.json_values import hash_arguments, json_safe
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.engine.files.result_files import as_object
+from sluicegate.engine.guard.call_ids import CallIds
 from sluicegate.engine.guard.claims import ApprovedCalls, RunningClaims, ToolCall
-from sluicegate.engine.guard.plugin import CallIds
-from sluicegate.engine.guard.recovery import (
+from sluicegate.engine.guard.outcomes import (
     NOT_APPROVED,
     REPEATED_AFTER_DENIAL,
     STOPPED,
     TOO_MANY,
     Outcomes,
 )
-from sluicegate.engine.models.fast_lane import FastLanes
+from sluicegate.engine.models.fast_lane import FastLane
 from sluicegate.engine.turn_context import Notices
 from sluicegate.errors import ToolError
 from sluicegate.tools.gated import terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from google.adk.events.event import Event
-
-    from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.stores.approvals.ledger import Ledger
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovalLimits:
-    """How many approvals may be asked for (A6, S2-R43)."""
-
-    per_turn: int
-    per_exchange: int
-    per_chat: int
-
-
-class ApprovalRequests:
-    """The questions that ADK has stored in this turn, by ADK's ids of their calls."""
-
-    def __init__(self) -> None:
-        """Begin without a question."""
-        self.closed: dict[str, ApprovalRow] = {}
-        """The rows, by approval id, of questions that ended with the turn."""
-        self._written: dict[str, asyncio.Event] = {}
-
-    def meet(self, event: Event) -> None:
-        """Notice the questions of an event that is about to be stored."""
-        for call in calls_of(event):
-            if call.name == CONFIRMATION:
-                original = arguments_of(call).get("originalFunctionCall")
-                self._written.setdefault(text(original, "id"), asyncio.Event())
-
-    def written(self, call: str) -> None:
-        """The question about a call is in the ledger, or never gets there."""
-        self._written.setdefault(call, asyncio.Event()).set()
-
-    async def close(
-        self, chat: ChatKey, invocation: str, calls: Iterable[str], ledger: Ledger
-    ) -> list[ApprovalRow]:
-        """Close the questions about calls which ADK ends by itself, before it stores their end.
-
-        The turn hears of a question after ADK, so its row may be still to come.
-
-        Raises:
-            StoreError: The ledger cannot be written.
-        """
-        asked = [call for call in calls if call in self._written]
-        for call in asked:
-            await self._written[call].wait()
-        rows = await ledger.supersede([CallKey(*chat, invocation, call) for call in asked])
-        self.closed.update((row.approval_id, row) for row in rows)
-        return rows
-
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.agents.invocation_context import InvocationContext
@@ -98,13 +43,61 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.engine.files.result_files import ResultFiles
-    from sluicegate.engine.guard.guard import ApprovalLimits
     from sluicegate.engine.models.model_files import ModelFiles
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.client_tools import ClientTool
     from sluicegate.tools.gated import Policy
 
     Connecting = AbstractAsyncContextManager[BaseLlmConnection]
+    """A live connection to a model that is being opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalLimits:
+    """How many approvals may be requested (A6, S2-R43)."""
+
+    per_turn: int
+    per_exchange: int
+    per_chat: int
+
+
+class ApprovalRequests:
+    """The approval requests that ADK has stored in a turn, by ADK's ids of their calls.
+
+    ``superseded`` are the rows, by approval id, of requests that ended with the turn.
+    """
+
+    def __init__(self) -> None:
+        self.superseded: dict[str, ApprovalRow] = {}
+        self._stored: dict[str, asyncio.Event] = {}
+
+    def observe(self, event: Event) -> None:
+        """Record the requests of an event that is about to be stored."""
+        for call in calls_of(event):
+            if call.name == CONFIRMATION:
+                original = arguments_of(call).get("originalFunctionCall")
+                self._stored.setdefault(text(original, "id"), asyncio.Event())
+
+    def mark_stored(self, call: str) -> None:
+        """Record that the request of a call is in the ledger, or failed to be stored."""
+        self._stored.setdefault(call, asyncio.Event()).set()
+
+    async def supersede(
+        self, chat: ChatKey, invocation: str, calls: Iterable[str], ledger: Ledger
+    ) -> list[ApprovalRow]:
+        """Supersede the requests of calls that ADK ends by itself, before it stores their end.
+
+        The turn reads a request after ADK has stored it, so this waits for its row.
+
+        Raises:
+            StoreError: The ledger cannot be written.
+        """
+        requested = [call for call in calls if call in self._stored]
+        for call in requested:
+            await self._stored[call].wait()
+        rows = await ledger.supersede([CallKey(*chat, invocation, call) for call in requested])
+        self.superseded.update((row.approval_id, row) for row in rows)
+        return rows
 
 
 @dataclass(slots=True)
@@ -112,15 +105,17 @@ class ApprovalGuard:
     """The gated calls of one turn.
 
     ``rows`` are the chat's ledger rows as of the start of the turn, which holds the lease.
-    ``client_outputs`` are results of gated client-side calls by call id, ``page_tools`` what the
-    page brings along. ``outcomes`` are notes for function responses: how else a call ended (T8).
+    ``client_outputs`` are results of gated client-side calls by call id, ``page_tools`` the tools
+    of the page's request. ``outcomes`` are notes for function responses: calls without a plain
+    output (T8). ``granted`` are calls that were approved by a grant, by ADK's id (A8).
+    ``model_error`` is what a model raised; only its type and frames go to the log.
     """
 
     chat: ChatKey
     owner: str
     ledger: Ledger
     rows: dict[CallKey, ApprovalRow]
-    caps: ApprovalLimits
+    limits: ApprovalLimits
     ttl: Callable[[str], float]
     files: ResultFiles
     models: ModelFiles
@@ -130,22 +125,20 @@ class ApprovalGuard:
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     page_tools: tuple[ClientTool, ...] = ()
     outcomes: Outcomes = field(default_factory=Outcomes)
-    remembered: dict[str, ApprovalRow] = field(default_factory=dict)
-    """Calls of this turn that were approved without asking, by ADK's id (A8)."""
+    granted: dict[str, ApprovalRow] = field(default_factory=dict)
     stopping: bool = False
     model_error: Exception | None = None
-    """What a model raised; only its type and place are told, and only to the log."""
     claims: RunningClaims = field(default_factory=lambda: RunningClaims(60.0))
     order: EmissionOrder = field(default_factory=EmissionOrder)
     call_ids: CallIds = field(default_factory=CallIds)
-    lanes: FastLanes = field(default_factory=FastLanes)
-    asks: ApprovalRequests = field(default_factory=ApprovalRequests)
+    fast_lane: FastLane = field(default_factory=FastLane)
+    requests: ApprovalRequests = field(default_factory=ApprovalRequests)
     notices: Notices = field(default_factory=Notices)
+    requested: set[str] = field(default_factory=set)
+    """Names of the calls whose approval this turn requests."""
     approved: ApprovedCalls = field(init=False)
-    _asked: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Begin without any call."""
         self.approved = ApprovedCalls(
             chat=self.chat,
             owner=self.owner,
@@ -153,122 +146,187 @@ class ApprovalGuard:
             claims=self.claims,
             outcomes=self.outcomes,
             policy=self.policy,
-            report=self._reported,
+            report=self._report,
         )
 
-    def begin(self, run: InvocationContext) -> None:
-        """The run begins in which the turn's calls are made."""
+    def start_run(self, run: InvocationContext) -> None:
+        """Start a run of the turn; live runs keep it."""
 
-    def meet(self, event: Event) -> None:
-        """An event of the run is about to be stored."""
+    def observe(self, event: Event) -> None:
+        """Observe an event that is about to be stored; live runs route it."""
 
     def connect(
-        self, connected: Callable[[LlmRequest], Connecting], request: LlmRequest
+        self, connect: Callable[[LlmRequest], Connecting], request: LlmRequest
     ) -> Connecting:
         """Open a connection to a live model."""
-        return connected(request)
+        return connect(request)
 
-    async def before(
+    async def before_tool(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> dict[str, Any] | None:
-        """Answer a call in place of its tool, or let it run, claimed if it was approved."""
-        call_id = self._name(context)
+        """Return a response in place of a call, or let it run, claimed if it was approved."""
+        name = self.call_name(context)
         if self.stopping:
-            return self._unrun(call_id, STOPPED)
+            return self.outcomes.not_run(name, STOPPED)
+        call = ToolCall(name, tool, arguments, context)
         confirmation = context.tool_confirmation
         if confirmation is None:
-            return await self._before_asking(tool, arguments, context)
-        row = self._row(context)
+            return await self._before_request(call)
+        row = self.row_of(context)
         if row is None:
-            return self._unrun(call_id, NOT_APPROVED)
+            return self.outcomes.not_run(name, NOT_APPROVED)
         if confirmation.confirmed is not True:
-            return self.outcomes.closed(call_id, row)
-        if call_id in self.client_outputs:
-            return self.client_outputs[call_id]
-        return await self.approved.begin(ToolCall(call_id, tool, arguments, context), row)
+            return self.outcomes.closed(name, row)
+        if name in self.client_outputs:
+            return self.client_outputs[name]
+        return await self.approved.claim(call, row)
 
-    async def after(
+    async def after_tool(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext, result: object
     ) -> dict[str, Any] | None:
-        """Store the outcome of a claimed call before ADK stores its event."""
-        call_id = self._name(context)
-        outcome, shown = await self.files.after(result, is_claimed=call_id in self.claims)
-        if call_id in self.claims:
-            outcome, shown = self.approved.noted(call_id, outcome, shown, result)
-            await self.approved.end(call_id, outcome)
-        requested = context.actions.requested_tool_confirmations
-        asks_for = context.function_call_id or ""
-        if asks_for in requested and call_id not in self._asked:
-            call = ToolCall(call_id, tool, arguments, context)
-            row = await self._approve_remembered(call)
-            if row is not None:
-                del requested[asks_for]
-                return await self._run_again(call, row)
-            why = await self._may_not_ask(call)
-            if why is not None:
-                del requested[asks_for]
-                return self._unrun(call_id, why)
-            self._asked.add(call_id)
+        """Store the outcome of a claimed call before ADK stores its event.
+
+        A call whose approval ADK or its own code has requested is approved by a grant, refused, or
+        left to wait.
+        """
+        name = self.call_name(context)
+        outcome, shown = await self.files.after(result, is_claimed=name in self.claims)
+        if name in self.claims:
+            outcome, shown = self.approved.with_edits(name, outcome, shown, result)
+            await self.approved.store_outcome(name, outcome)
+        call_id = context.function_call_id or ""
+        requests = context.actions.requested_tool_confirmations
+        if call_id not in requests or name in self.requested:
+            return shown
+        call = ToolCall(name, tool, arguments, context)
+        row = await self._approve_by_grant(call)
+        if row is not None:
+            del requests[call_id]
+            return await self.run_approved(call, row)
+        refusal = await self._refusal(call)
+        if refusal is not None:
+            del requests[call_id]
+            # ADK and tools set it beside a request, so that the model does not comment on it.
+            context.actions.skip_summarization = None
+            return self.outcomes.not_run(name, refusal)
+        self.requested.add(name)
         return shown
 
-    async def failed(self, context: ToolContext, error: BaseException) -> dict[str, Any] | None:
+    async def tool_failed(
+        self, context: ToolContext, error: BaseException
+    ) -> dict[str, Any] | None:
         """Turn a tool's exception into one safe sentence for model and user (T8)."""
+        name = self.call_name(context)
         if isinstance(error, asyncio.CancelledError):
-            self.claims.let_go(self._name(context), cut=True)
+            self.claims.end(name, interrupted=True)
             return None
-        call_id = self._name(context)
         if isinstance(error, ToolError):
             sentence = str(error)
         else:
-            sentence = f"The tool failed (error {self._reported(error)})."
-        answer = self._unrun(call_id, sentence)
-        return await self.approved.fail(call_id, answer) if call_id in self.claims else answer
+            sentence = f"The tool failed (error {self._report(error)})."
+        response = self.outcomes.not_run(name, sentence)
+        return (
+            await self.approved.store_failure(name, response) if name in self.claims else response
+        )
 
-    async def _before_asking(
-        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
-    ) -> dict[str, Any] | None:
-        call_id = self._name(context)
-        digest = hash_arguments(json_safe(arguments))
+    async def run_approved(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
+        """Run a tool that has requested its approval in this run, as ADK does after a decision."""
+        context = call.context
+        context.actions.skip_summarization = None
+        response = await self.approved.claim(call, row)
+        if response is not None:
+            return response
+        try:
+            result = await call.tool.run_async(args=call.arguments, tool_context=context)
+        except asyncio.CancelledError as cancelled:
+            await self.tool_failed(context, cancelled)
+            raise
+        except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
+            return await self.tool_failed(context, error)
+        context.actions.requested_tool_confirmations.pop(context.function_call_id or "", None)
+        shown = await self.after_tool(call.tool, call.arguments, context, result)
+        # ADK still holds the first result, which was only the request.
+        return as_object(result) if shown is None else shown
+
+    def call_name(self, context: ToolContext) -> str:
+        """Return the name of a call in the ledger and in notes.
+
+        ADK: a tool node of a Workflow gets a fresh call id per run; its interrupt id is stable.
+        """
+        call_id = context.function_call_id or ""
+        interrupt = NODE_CONFIRMATION + context.node_path
+        node = CallKey(*self.chat, context.invocation_id, interrupt)
+        return interrupt if node in self.rows else call_id
+
+    def row_of(self, context: ToolContext) -> ApprovalRow | None:
+        """Return the ledger's row of a call, None if it has none."""
+        return self.rows.get(CallKey(*self.chat, context.invocation_id, self.call_name(context)))
+
+    def is_same_exchange(self, row: ApprovalRow, context: ToolContext) -> bool:
+        """Whether a row belongs to the exchange of a call."""
+        return row.key.invocation == context.invocation_id
+
+    def exceeds_limits(self, context: ToolContext) -> bool:
+        """Whether one more request would exceed the limits."""
+        rows = self.rows.values()
+        waiting = sum(row.state == "requested" for row in rows)
+        exchange = sum(self.is_same_exchange(row, context) and not row.is_automatic for row in rows)
+        requested = len(self.requested)
+        return (
+            requested >= self.limits.per_turn
+            or exchange + requested >= self.limits.per_exchange
+            or waiting + requested >= self.limits.per_chat
+        )
+
+    def decides_before_adk(self, call: ToolCall) -> bool:
+        """Whether to check before ADK does if a call requires an approval.
+
+        A predicate is the user's code and is called as often as ADK calls it: ADK's own request is
+        seen in `after_tool`. That comes too late for a call that a grant may approve, which runs as
+        any other, and for a node of a Workflow, whose request ADK does not show to callbacks.
+        """
+        return (
+            not _has_predicate(call.tool)
+            or call.context.node is not None
+            or self._may_have_grant(call)
+        )
+
+    async def _before_request(self, call: ToolCall) -> dict[str, Any] | None:
+        digest = hash_arguments(json_safe(call.arguments))
         for row in self.rows.values():
-            same_call = row.tool == tool.name and row.args_hash == digest
-            if same_call and row.state == "denied" and self._is_here(row, context):
-                return self._unrun(call_id, REPEATED_AFTER_DENIAL)
-        if await self._will_ask(tool, arguments, context):
-            call = ToolCall(call_id, tool, arguments, context)
-            remembered = await self._approve_remembered(call)
-            if remembered is not None:
-                return await self.approved.begin(call, remembered)
-            why = await self._may_not_ask(call)
-            if why is not None:
-                return self._unrun(call_id, why)
-            self._asked.add(call_id)
+            same_call = row.tool == call.tool.name and row.args_hash == digest
+            if same_call and row.state == "denied" and self.is_same_exchange(row, call.context):
+                return self.outcomes.not_run(call.name, REPEATED_AFTER_DENIAL)
+        if not self.decides_before_adk(call) or not await _requires_approval(call):
+            return None
+        row_of_grant = await self._approve_by_grant(call)
+        if row_of_grant is not None:
+            return await self.approved.claim(call, row_of_grant)
+        refusal = await self._refusal(call)
+        if refusal is not None:
+            return self.outcomes.not_run(call.name, refusal)
+        self.requested.add(call.name)
         return None
 
-    async def _may_not_ask(self, call: ToolCall) -> str | None:
-        """Why a call is refused without asking; None if a person is asked."""
-        if self._over_cap(call.context):
+    async def _refusal(self, call: ToolCall) -> str | None:
+        """Return why the approval of a call is not even requested; None if it is."""
+        if self.exceeds_limits(call.context):
             return TOO_MANY
-        why = await self.approved.forbidden(call, None, self.chat.user)
-        return None if why is None else f"Not run: {why}"
+        refusal = await self.approved.policy_refusal(call, None, self.chat.user)
+        return None if refusal is None else f"Not run: {refusal}"
 
-    async def _will_ask(
-        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
-    ) -> bool:
-        try:
-            return await tool.check_require_confirmation(arguments, context) is True
-        except Exception:  # noqa: BLE001 - a predicate is the user's and may raise anything;
-            # ADK asks it next and takes what it raises for a failure of the tool (T8).
+    def _may_have_grant(self, call: ToolCall) -> bool:
+        # A node of a Workflow is approved by its path, and its calls are not shown otherwise.
+        if not terms_of(call.tool).rememberable or call.context.node is not None:
             return False
+        # A grant is an approval of the same tool, so most calls need no look-up.
+        return any(row.answer and row.tool == call.tool.name for row in self.rows.values())
 
-    async def _approve_remembered(self, call: ToolCall) -> ApprovalRow | None:
-        """Answer ADK's question before it is asked, if the chat remembers a yes (A8)."""
+    async def _approve_by_grant(self, call: ToolCall) -> ApprovalRow | None:
+        """Approve a call by a grant of the chat, so that nobody is asked (A8)."""
+        if not self._may_have_grant(call):
+            return None
         context = call.context
-        # A node of a Workflow is asked about by its place, and its calls are not shown otherwise.
-        if not terms_of(call.tool).rememberable or context.node is not None:
-            return None
-        # Only a yes to the same tool can have been remembered, so most calls need not be looked up.
-        if not any(row.answer and row.tool == call.tool.name for row in self.rows.values()):
-            return None
         arguments = json_safe(call.arguments)
         new = NewApproval(
             key=CallKey(*self.chat, context.invocation_id, call.name),
@@ -280,66 +338,28 @@ class ApprovalGuard:
         )
         row = await self.ledger.approve_by_grant(new)
         if row is not None:
-            self.rows[row.key] = self.remembered[call.name] = row
+            self.rows[row.key] = self.granted[call.name] = row
             context.tool_confirmation = ToolConfirmation(confirmed=True)
         return row
 
-    async def _run_again(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
-        """Run a tool that has asked in its own code as ADK does after a person's yes."""
-        context = call.context
-        # Tools set it beside their question, so that the model does not comment on it.
-        context.actions.skip_summarization = None
-        answer = await self.approved.begin(call, row)
-        if answer is not None:
-            return answer
-        try:
-            result = await self._execute(call.tool, call.arguments, context)
-        except asyncio.CancelledError as cancelled:
-            await self.failed(context, cancelled)
-            raise
-        except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
-            return await self.failed(context, error)
-        context.actions.requested_tool_confirmations.pop(context.function_call_id or "", None)
-        shown = await self.after(call.tool, call.arguments, context, result)
-        # ADK still holds the first result, which was only the question.
-        return as_object(result) if shown is None else shown
-
-    async def _execute(
-        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
-    ) -> Any:
-        return await tool.run_async(args=arguments, tool_context=context)
-
-    def _unrun(self, call_id: str, sentence: str) -> dict[str, Any]:
-        return self.outcomes.unrun(call_id, sentence)
-
-    def _reported(self, error: BaseException) -> str:
+    def _report(self, error: BaseException) -> str:
         error_id = self.new_error_id()
         self.report(error_id, error)
         return error_id
 
-    def _row(self, context: ToolContext) -> ApprovalRow | None:
-        return self.rows.get(CallKey(*self.chat, context.invocation_id, self._name(context)))
 
-    def _name(self, context: ToolContext) -> str:
-        """What a call is called in the ledger and in notes.
+def _has_predicate(tool: BaseTool) -> bool:
+    """Whether code of the user decides per call if a tool requires an approval."""
+    if callable(confirmation_setting(tool)):
+        return True
+    owner = next(cls for cls in type(tool).__mro__ if "check_require_confirmation" in vars(cls))
+    return not owner.__module__.startswith(("google.adk.", "sluicegate."))
 
-        ADK: a tool node of a Workflow gets a fresh call id per run; its interrupt id is stable.
-        """
-        call_id = context.function_call_id or ""
-        interrupt = NODE_CONFIRMATION + context.node_path
-        node = CallKey(*self.chat, context.invocation_id, interrupt)
-        return interrupt if node in self.rows else call_id
 
-    def _is_here(self, row: ApprovalRow, context: ToolContext) -> bool:
-        return row.key.invocation == context.invocation_id
-
-    def _over_cap(self, context: ToolContext) -> bool:
-        rows = self.rows.values()
-        waiting = sum(row.state == "requested" for row in rows)
-        exchange = sum(self._is_here(row, context) and not row.is_automatic for row in rows)
-        asked = len(self._asked)
-        return (
-            asked >= self.caps.per_turn
-            or exchange + asked >= self.caps.per_exchange
-            or waiting + asked >= self.caps.per_chat
-        )
+async def _requires_approval(call: ToolCall) -> bool:
+    try:
+        required = await call.tool.check_require_confirmation(call.arguments, call.context)
+    except Exception:  # noqa: BLE001 - a predicate is the user's and may raise anything;
+        # ADK calls it next and takes what it raises for a failure of the tool (T8).
+        return False
+    return required is True

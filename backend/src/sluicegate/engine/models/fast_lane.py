@@ -1,7 +1,8 @@
-"""How far a model may run ahead: no further than the fastest reader is behind by so many bytes.
+"""The fast lane: partial text that goes to the turn without passing ADK's Runner.
 
-ADK: it puts partial events on a queue without a bound, so a model that is never waited for fills
-the memory with what nobody has read yet.
+The Runner costs more per partial event than the rest of a turn together, so text goes past it where
+no plugin or callback of the user observes it. Models are held back by the readers' backlog, since
+ADK puts partial events on a queue without a bound.
 """
 
 from __future__ import annotations
@@ -22,51 +23,65 @@ if TYPE_CHECKING:
 
     from sluicegate.stores.streams.base import StreamReader
 
-PIECES: Final = 16
-"""Partial responses after which whoever reads gets a chance to run."""
+UNOBSERVED: Final[ContextVar[bool]] = ContextVar("sluicegate_unobserved", default=False)
+"""Whether no plugin or callback of the user sees partial responses of the agent in this context."""
+
+YIELD_INTERVAL: Final = 16
+"""Partial responses between two points at which readers get a chance to run."""
+
+MAX_IN_RUNNER: Final = 64
+"""Partial responses of one model call that may be in the Runner at once."""
+
+_TEXT_FIELDS: Final = frozenset({"text", "thought", "thought_signature"})
+
+Emit = Callable[["FastLaneCall", "LlmResponse"], Awaitable[None]]
+"""Emits a partial response of a model call whose first event has left the Runner."""
 
 
 class ReaderBackpressure:
-    """The readers of a turn as its models see them; without any, a model is not held up."""
+    """Holds a model back while every reader of the turn lags behind; without readers, never.
+
+    ``window`` are the bytes that the fastest reader may lag behind, ``patience`` the seconds that a
+    model waits for a reader to advance.
+    """
 
     def __init__(self, window: float = math.inf, patience: float = 5.0) -> None:
-        """Take the bytes that a model may be ahead, and the seconds it waits for one that moves."""
         self.patience = patience
         self._window = window
         self._readers: set[StreamReader] = set()
-        self._moved = asyncio.Event()
-        self._pieces = 0
+        self._advanced = asyncio.Event()
+        self._responses = 0
 
-    def join(self, reader: StreamReader) -> None:
-        """Somebody begins to read."""
+    def add_reader(self, reader: StreamReader) -> None:
+        """Take a reader's backlog into account."""
         self._readers.add(reader)
 
-    def leave(self, reader: StreamReader) -> None:
-        """Somebody reads no more."""
+    def remove_reader(self, reader: StreamReader) -> None:
+        """Forget a reader that has left."""
         self._readers.discard(reader)
-        self._moved.set()
+        self._advanced.set()
 
-    def moved(self) -> None:
-        """A reader has taken something."""
-        self._moved.set()
+    def reader_advanced(self) -> None:
+        """Let waiting models look at the backlogs again."""
+        self._advanced.set()
 
     def is_due(self) -> bool:
-        """A piece was said: whether it is time for a `step`."""
-        self._pieces += 1
-        return self._pieces % PIECES == 0
+        """Count a partial response; whether it is time to call `wait`."""
+        self._responses += 1
+        return self._responses % YIELD_INTERVAL == 0
 
-    async def step(self) -> None:
-        """Let others run; wait where everybody is far behind."""
+    async def wait(self) -> None:
+        """Let other tasks run, and wait while every reader lags behind."""
         await asyncio.sleep(0)
         if not self._is_ahead():
             return
         try:
             async with asyncio.timeout(self.patience):
                 while self._is_ahead():
-                    self._moved.clear()
-                    await self._moved.wait()
+                    self._advanced.clear()
+                    await self._advanced.wait()
         except TimeoutError:
-            # Nobody moves: whoever is stuck is dropped elsewhere, and the store has bounds.
+            # Stuck readers are dropped by their transport, and the stream store has bounds.
             return
 
     def _is_ahead(self) -> bool:
@@ -75,127 +90,118 @@ class ReaderBackpressure:
         )
 
 
-UNOBSERVED: Final[ContextVar[bool]] = ContextVar("sluicegate_unobserved", default=False)
-"""Whether no plugin or callback of the user sees partial responses of the agent in this context."""
+class FastLane:
+    """The running model calls of one turn, and which of their events have left the Runner.
 
-Say = Callable[["LaneCall", "LlmResponse"], Awaitable[None]]
-"""Takes a partial response of a model call whose first piece has come out of the Runner."""
+    ``emit`` is set while the turn takes partial responses.
+    """
 
-UNDER_WAY: Final = 64
-"""Pieces of one model call that may be in the Runner at once."""
+    def __init__(self, backpressure: ReaderBackpressure | None = None) -> None:
+        self.backpressure = backpressure or ReaderBackpressure()
+        self.emit: Emit | None = None
+        self._by_content: dict[int, FastLaneCall] = {}
+        self._by_event: dict[str, FastLaneCall] = {}
 
-_PLAIN: Final = frozenset({"text", "thought", "thought_signature"})
+    def start_call(self) -> FastLaneCall:
+        """Start a model call."""
+        return FastLaneCall(self)
 
-
-class FastLanes:
-    """The model calls of one turn that speak now, and what has come of them out of the Runner."""
-
-    def __init__(self, pace: ReaderBackpressure | None = None) -> None:
-        """Take how far ahead a model may run; without it, as far as it likes."""
-        self.pace = pace or ReaderBackpressure()
-        self.say: Say | None = None
-        """Tells the turn; None while it does not listen."""
-        self._marked: dict[int, LaneCall] = {}
-        self._known: dict[str, LaneCall] = {}
-
-    def enter(self) -> LaneCall:
-        """A model call begins."""
-        return LaneCall(self)
-
-    def came_out(self, event: Event) -> None:
-        """A partial event has come out of the Runner and was told."""
-        call = self._known.get(event.id)
+    def left_runner(self, event: Event) -> None:
+        """Record that a partial event has left the Runner and was emitted."""
+        call = self._by_event.get(event.id)
         if call is None:
-            call = self._marked.get(id(event.content))
+            call = self._by_content.get(id(event.content))
             if call is None:
                 return
-            self._known[event.id] = call
-        call.came_out(event)
+            self._by_event[event.id] = call
+        call.left_runner(event)
 
-    def mark(self, content: types.Content, call: LaneCall) -> None:
-        """Recognise an event by its content, the same object in the model and in the event."""
-        self._marked[id(content)] = call
+    def register(self, content: types.Content, call: FastLaneCall) -> None:
+        """Recognize an event by its content, the same object in the model and in the event."""
+        self._by_content[id(content)] = call
 
-    def forget(self, content: types.Content | None, first: Event | None) -> None:
-        """That event is complete."""
+    def unregister(self, content: types.Content | None, first: Event | None) -> None:
+        """Forget an event that is complete."""
         if content is not None:
-            del self._marked[id(content)]
+            del self._by_content[id(content)]
         if first is not None:
-            del self._known[first.id]
+            del self._by_event[first.id]
 
 
-class LaneCall:
-    """One model call: how many of its pieces are on their way through the Runner."""
+class FastLaneCall:
+    """One model call, and how many of its partial responses are in the Runner.
 
-    def __init__(self, lanes: FastLanes) -> None:
-        self._lanes = lanes
+    ``first`` is the event of the first partial response, once it has left the Runner.
+    """
+
+    def __init__(self, fast_lane: FastLane) -> None:
+        self._fast_lane = fast_lane
         self.first: Event | None = None
-        """The event of the first piece, once it has come out of the Runner."""
-        self.lane = Speaker(None, "")
-        self._may_skip = UNOBSERVED.get()
-        self._mark: types.Content | None = None
-        self._under_way = 0
+        self.speaker = Speaker(None, "")
+        self._is_unobserved = UNOBSERVED.get()
+        self._content: types.Content | None = None
+        self._in_runner = 0
         self._room: asyncio.Event | None = None
         self._is_lossy = False
 
-    def takes(self, response: LlmResponse) -> bool:
-        """Whether a partial response may take the lane."""
+    def accepts(self, response: LlmResponse) -> bool:
+        """Whether a partial response may go past the Runner."""
         return (
-            self._may_skip
-            and self._under_way == 0
+            self._is_unobserved
+            and self._in_runner == 0
             and self.first is not None
-            and self._lanes.say is not None
+            and self._fast_lane.emit is not None
             and is_plain_text(response)
         )
 
-    async def say(self, response: LlmResponse) -> None:
-        """Tell a piece that `takes` has let in."""
-        if self._lanes.say is not None:
-            await self._lanes.say(self, response)
+    async def emit(self, response: LlmResponse) -> None:
+        """Emit a partial response that `accepts` has accepted."""
+        if self._fast_lane.emit is not None:
+            await self._fast_lane.emit(self, response)
 
-    def hand(self, response: LlmResponse) -> LlmResponse:
-        """Return what the Runner is handed in place of a partial response."""
-        if self._mark is None and response.content is not None:
-            # A copy: models may hand out one content again and again, and this one is looked for.
-            self._mark = copy.copy(response.content)
-            self._lanes.mark(self._mark, self)
-            response = response.model_copy(update={"content": self._mark})
-        if self._mark is not None:
-            self._under_way += 1
+    def through_runner(self, response: LlmResponse) -> LlmResponse:
+        """Return the response to give to the Runner in place of a partial response."""
+        if self._content is None and response.content is not None:
+            # A copy: models may yield one content again and again, and this one is recognized.
+            self._content = copy.copy(response.content)
+            self._fast_lane.register(self._content, self)
+            response = response.model_copy(update={"content": self._content})
+        if self._content is not None:
+            self._in_runner += 1
         return response
 
-    def came_out(self, event: Event) -> None:
-        """One of the pieces has come out."""
-        self._under_way -= 1
+    def left_runner(self, event: Event) -> None:
+        """Record that one of the events has left the Runner."""
+        self._in_runner -= 1
         if self.first is None:
-            self.first, self.lane = event, Speaker(event.branch or None, event.author)
-        if self._room is not None and self._under_way < UNDER_WAY:
+            self.first, self.speaker = event, Speaker(event.branch or None, event.author)
+        if self._room is not None and self._in_runner < MAX_IN_RUNNER:
             self._room.set()
 
     @property
-    def is_to_pause(self) -> bool:
-        """Whether `pace` has something to do before the next piece."""
-        return self._lanes.pace.is_due() or self._under_way >= UNDER_WAY
+    def is_wait_due(self) -> bool:
+        """Whether to call `wait` before the next partial response."""
+        return self._fast_lane.backpressure.is_due() or self._in_runner >= MAX_IN_RUNNER
 
-    async def pace(self) -> None:
-        """Wait where too many pieces are under way, or all readers far behind."""
-        await self._lanes.pace.step()
-        if self._under_way < UNDER_WAY or self.first is None or self._is_lossy:
+    async def wait(self) -> None:
+        """Wait while too many partial responses are in the Runner, or readers lag behind."""
+        await self._fast_lane.backpressure.wait()
+        if self._in_runner < MAX_IN_RUNNER or self.first is None or self._is_lossy:
             return
         self._room = asyncio.Event()
         try:
-            async with asyncio.timeout(self._lanes.pace.patience):
+            async with asyncio.timeout(self._fast_lane.backpressure.patience):
                 await self._room.wait()
         except TimeoutError:
-            # Somebody drops what the model says; how much is under way cannot be known.
+            # A callback drops partial responses, so how many are in the Runner is not known.
             self._is_lossy = True
         self._room = None
 
-    def end(self) -> None:
-        """The event is complete: what follows belongs to another one."""
-        self._lanes.forget(self._mark, self.first)
-        self._mark = self.first = None
-        self._under_way = 0
+    def end_event(self) -> None:
+        """Record that the event is complete: later responses belong to another one."""
+        self._fast_lane.unregister(self._content, self.first)
+        self._content = self.first = None
+        self._in_runner = 0
 
 
 def is_plain_text(response: LlmResponse) -> bool:
@@ -204,7 +210,7 @@ def is_plain_text(response: LlmResponse) -> bool:
     if not parts:
         return False
     for part in parts:
-        if not part.text or not (part.model_fields_set <= _PLAIN or _says_only_text(part)):
+        if not part.text or not (part.model_fields_set <= _TEXT_FIELDS or _has_only_text(part)):
             return False
     return (
         response.error_code is None
@@ -217,6 +223,6 @@ def is_plain_text(response: LlmResponse) -> bool:
     )
 
 
-def _says_only_text(part: types.Part) -> bool:
-    """Whether every other field that was given is empty."""
-    return all(getattr(part, name) is None for name in part.model_fields_set - _PLAIN)
+def _has_only_text(part: types.Part) -> bool:
+    """Whether every other field that was set is None."""
+    return all(getattr(part, name) is None for name in part.model_fields_set - _TEXT_FIELDS)

@@ -1,6 +1,6 @@
-"""The copy of a model that is run: it fails without words, and its partial text takes the lane.
+"""The copy of a model that runs: it raises errors without a text and uses the fast lane.
 
-What a provider says of a failure never reaches a span or a session.
+The text of a provider's error never reaches a span or a session.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ModelFailed(Exception):
-    """A model call failed; ``original`` is what the model raised, for callbacks that go on."""
+    """A model call failed; ``original`` is what the model raised, for callbacks that recover."""
 
     def __init__(self, original: Exception) -> None:
         super().__init__(type(original).__name__)
@@ -29,14 +29,14 @@ class ModelFailed(Exception):
 
 
 def redact_errors(model: BaseLlm) -> BaseLlm:
-    """A copy of a model that raises `ModelFailed` in place of what the model raises.
+    """Return a copy of a model that raises `ModelFailed` in place of what the model raises.
 
-    Of its partial responses those that the turn's `FastLanes` take never reach ADK.
+    Partial responses that the turn's fast lane accepts never reach ADK.
 
     ADK: an exception that leaves the model call is written into spans and into the session with
-    its words. The copy stays of the model's class, which ADK asks for here and there.
+    its text. The copy keeps the model's class, which ADK checks in several places.
     """
-    quiet = model.model_copy()
+    redacted = model.model_copy()
     original = model.generate_content_async
 
     async def generate_content_async(
@@ -44,7 +44,7 @@ def redact_errors(model: BaseLlm) -> BaseLlm:
         stream: bool = False,  # noqa: FBT001, FBT002 - ADK's signature
     ) -> AsyncGenerator[LlmResponse, None]:
         turn = CURRENT_TURN.get()
-        call = None if turn is None else turn.lanes.enter()
+        call = None if turn is None else turn.fast_lane.start_call()
         responses: AsyncGenerator[LlmResponse, Any] = original(llm_request, stream)
         try:
             async with aclosing(responses):
@@ -53,42 +53,46 @@ def redact_errors(model: BaseLlm) -> BaseLlm:
                     if call is None:
                         yield response
                     elif not response.partial:
-                        call.end()
+                        call.end_event()
                         yield response
                     else:
-                        if call.takes(response):
-                            await call.say(response)
+                        if call.accepts(response):
+                            await call.emit(response)
                         else:
-                            yield call.hand(response)
-                        if call.is_to_pause:
-                            await call.pace()
-        except Exception as error:  # noqa: BLE001 - whatever a provider raises has words
+                            yield call.through_runner(response)
+                        if call.is_wait_due:
+                            await call.wait()
+        except Exception as error:  # noqa: BLE001 - a provider's error may have any class
             if turn is not None:
                 turn.model_error = error
             raise ModelFailed(error) from None
 
-    connected = model.connect
+    original_connect = model.connect
 
     @asynccontextmanager
     async def connect(llm_request: LlmRequest) -> AsyncGenerator[BaseLlmConnection, None]:
         turn = CURRENT_TURN.get()
-        opened = connected(llm_request) if turn is None else turn.connect(connected, llm_request)
-        async with opened as connection:
+        opening = (
+            original_connect(llm_request)
+            if turn is None
+            else turn.connect(original_connect, llm_request)
+        )
+        async with opening as connection:
             yield connection
 
-    object.__setattr__(quiet, "generate_content_async", generate_content_async)
-    object.__setattr__(quiet, "connect", connect)
-    return quiet
+    object.__setattr__(redacted, "generate_content_async", generate_content_async)
+    object.__setattr__(redacted, "connect", connect)
+    return redacted
 
 
 def make_storable(response: LlmResponse) -> None:
-    """Replace, in place, what the session's store would refuse: the turn would fail for it."""
+    """Replace, in place, characters that session stores reject, which would fail the turn."""
     for part in (response.content and response.content.parts) or ():
         if part.text is not None:
             part.text = storable_text(part.text)
         call = part.function_call
         if call is not None and call.args is not None:
             call.args = storable_json(call.args)
-    for heard in (response.input_transcription, response.output_transcription):
-        if heard is not None and heard.text is not None:
-            heard.text = storable_text(heard.text)
+    for transcription in (response.input_transcription, response.output_transcription):
+        if transcription is not None and transcription.text is not None:
+            transcription.text = storable_text(transcription.text)

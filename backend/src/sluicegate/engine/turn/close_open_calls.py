@@ -9,7 +9,7 @@ from sluicegate.core.ledger_overlay import closed_outcome, closing_sentence, sho
 from sluicegate.core.plan import call_key
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
 from sluicegate.engine.failures import describe
-from sluicegate.engine.guard.recovery import look_up
+from sluicegate.engine.guard.outcomes import look_up
 from sluicegate.engine.turn.session_log import Closed
 from sluicegate.errors import new_error_id
 from sluicegate.wire.chunks import BaseChunk, DataChunk

@@ -64,7 +64,7 @@ class TurnReader:
         self._left = left
         self._pace = pace
         if pace is not None and live is not None:
-            pace.join(live)
+            pace.add_reader(live)
 
     @property
     def behind(self) -> int:
@@ -92,7 +92,7 @@ class TurnReader:
                 batch = [*batch, *self._live.read_nowait()]
             last = batch[-1].kind
             if self._pace is not None:
-                self._pace.moved()
+                self._pace.reader_advanced()
             if self._head and batch[0].kind == "start":
                 batch = batch[1:]
             given_at = clock()
@@ -122,7 +122,7 @@ class TurnReader:
         """
         if self._live is not None:
             if self._pace is not None:
-                self._pace.leave(self._live)
+                self._pace.remove_reader(self._live)
             await self._live.aclose()
         if self._left is not None:
             self._left(aborted=aborted)

@@ -206,7 +206,9 @@ class TurnRegistry:
         turn.readers += 1
         # By its name: a reader that stays does not keep the whole of an ended turn.
         left = functools.partial(self._left, turn.key)
-        return TurnReader(head, live, major=major, left=left, pace=turn.turn_gate.lanes.pace)
+        return TurnReader(
+            head, live, major=major, left=left, pace=turn.turn_gate.fast_lane.backpressure
+        )
 
     async def whole(self, turn: RunningTurn, major: Literal[6, 7]) -> TurnReader | None:
         """A reader of all turns of the exchange; None for a client that cannot take them."""
@@ -220,7 +222,7 @@ class TurnRegistry:
     async def stop(self, turn: RunningTurn) -> None:
         """Stop a turn: at once, or after the claimed call that runs has ended (section 7)."""
         turn.turn_gate.stopping = True
-        turn.turn_gate.claims.when_done(turn.abort.set)
+        turn.turn_gate.claims.call_when_idle(turn.abort.set)
         await turn.done.wait()
 
     async def close(self) -> None:
@@ -303,7 +305,7 @@ class TurnRegistry:
 
     async def _seal(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
         """Write down how the turn ended, unless another process has had the chat since."""
-        turn.turn_gate.claims.give_up()
+        turn.turn_gate.claims.interrupt_all()
         if not turn.is_lost:
             return await self._write_down(turn, end)
         try:
@@ -314,7 +316,7 @@ class TurnRegistry:
 
     async def _write_down(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
         """Store what ADK does not: the text that was shown, the cards that are closed."""
-        if turn.turn_gate.claims.cut:
+        if turn.turn_gate.claims.interrupted:
             others = self.owners() - {turn.turn_gate.owner}
             await turn.ledger.mark_unknown(turn.chat, owners_alive=others)
         if end == "finished" or turn.invocation is None:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.base import ReleaseBuffer
     from sluicegate.core.translator import Translator
     from sluicegate.engine.guard.guard import ApprovalGuard
-    from sluicegate.engine.models.fast_lane import LaneCall
+    from sluicegate.engine.models.fast_lane import FastLaneCall
     from sluicegate.engine.recorder import Recorder
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.streams.base import StreamWriter
@@ -139,8 +139,8 @@ class RunningTurn:
         await self.emit([StartChunk(message_id=self.stamp.message), *self.opening])
         if events is None:
             return "finished"
-        lanes = self.turn_gate.lanes
-        lanes.say = self._say
+        fast_lane = self.turn_gate.fast_lane
+        fast_lane.emit = self._say
         try:
             async with aclosing(events) as drained:  # type: ignore[type-var]
                 async for event in drained:
@@ -151,14 +151,14 @@ class RunningTurn:
                     async with self._telling:
                         await self._feed(self.translator.feed(event), notes_of(event))
                     if event.partial:
-                        lanes.came_out(event)
+                        fast_lane.left_runner(event)
         except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
             self._failed_with(error)
-        lanes.say = None
+        fast_lane.emit = None
         try:
             await self._feed(self.translator.end(), {})
             # A call that was cut has no outcome, but its yes stands in the ledger.
-            await self._feed(open_granted_requests(self.gate, self.turn_gate.remembered), {})
+            await self._feed(open_granted_requests(self.gate, self.turn_gate.granted), {})
         except StreamFull:
             self.fail(STREAM_FULL)
         if self._model_failed:
@@ -173,14 +173,14 @@ class RunningTurn:
             self.failure = sentence
             self.error_id = error_id
             self.turn_gate.stopping = True
-            self.turn_gate.claims.when_done(self.abort.set)
+            self.turn_gate.claims.call_when_idle(self.abort.set)
 
     def cut(self) -> None:
         """End the turn at once: a claimed call runs longer than it may."""
         self.fail(TOOL_TOOK_TOO_LONG)
         self.abort.set()
 
-    async def _say(self, call: LaneCall, response: LlmResponse) -> None:
+    async def _say(self, call: FastLaneCall, response: LlmResponse) -> None:
         """Tell a piece that came past the Runner; the model that said it is not to fail for it."""
         async with self._telling:
             if self.abort.is_set():
@@ -191,7 +191,7 @@ class RunningTurn:
                 self._failed_with(error)
                 self.abort.set()
 
-    async def _lengthen(self, call: LaneCall, response: LlmResponse) -> None:
+    async def _lengthen(self, call: FastLaneCall, response: LlmResponse) -> None:
         first, content = call.first, response.content
         if first is None or content is None:
             return
@@ -199,7 +199,7 @@ class RunningTurn:
             words, thought = part.text or "", bool(part.thought)
             if not self.turn_gate.order.append_text(first.id, words, thought=thought):
                 self.turn_gate.order.note(continued(first, part))
-            signals = self.translator.append_text(call.lane, words, thought=thought)
+            signals = self.translator.append_text(call.speaker, words, thought=thought)
             if signals is None:
                 signals = self.translator.feed(continued(first, part))
             for signal in signals:
@@ -208,13 +208,13 @@ class RunningTurn:
             self.fail(HELD_TOO_MUCH)
 
     async def _feed(self, signals: Sequence[Signal], note: Mapping[str, Any]) -> None:
-        for found in with_granted_requests(signals, self.gate, self.turn_gate.remembered):
+        for found in with_granted_requests(signals, self.gate, self.turn_gate.granted):
             signal = found
             if isinstance(signal, ApprovalRequested) and not signal.request.automatic:
                 signal = await self._remember(signal)
             elif isinstance(signal, Settled):
                 signal = annotated(signal, {}, note)
-                closed = closing_decision(signal, self.gate, self.turn_gate.asks.closed)
+                closed = closing_decision(signal, self.gate, self.turn_gate.requests.superseded)
                 await self.emit(self.gate.feed_all(closed))
             elif isinstance(signal, Failed):
                 self._model_failed = True
@@ -246,7 +246,7 @@ class RunningTurn:
             self.abort.set()
             return signal
         finally:
-            self.turn_gate.asks.written(state.call.id_in_adk)
+            self.turn_gate.requests.mark_stored(state.call.id_in_adk)
         return annotated(signal, {row.approval_id: row for row in rows}, {})
 
     def _failed_with(self, error: BaseException | None) -> None:

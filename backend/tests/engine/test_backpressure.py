@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from sluicegate.engine.models.fast_lane import PIECES, ReaderBackpressure
+from sluicegate.engine.models.fast_lane import YIELD_INTERVAL, ReaderBackpressure
 from sluicegate.stores.streams.base import StreamReader
 
 WINDOW = 1_000
@@ -21,24 +21,24 @@ class Reader:
         self.backlog = behind
 
 
-def joined(pace: ReaderBackpressure, *behind: int) -> list[Reader]:
+def joined(backpressure: ReaderBackpressure, *behind: int) -> list[Reader]:
     readers = [Reader(each) for each in behind]
     for reader in readers:
-        pace.join(cast("StreamReader", reader))
+        backpressure.add_reader(cast("StreamReader", reader))
     return readers
 
 
 async def is_held_up(task: asyncio.Task[Any]) -> bool:
     """Whether it still runs once everything that can run has run."""
-    for _ in range(2 * PIECES):
+    for _ in range(2 * YIELD_INTERVAL):
         await asyncio.sleep(0)
     return not task.done()
 
 
-async def say(pace: ReaderBackpressure, pieces: int = PIECES) -> None:
+async def say(backpressure: ReaderBackpressure, pieces: int = YIELD_INTERVAL) -> None:
     for _ in range(pieces):
-        if pace.is_due():
-            await pace.step()
+        if backpressure.is_due():
+            await backpressure.wait()
 
 
 @pytest.mark.parametrize(
@@ -54,46 +54,46 @@ async def say(pace: ReaderBackpressure, pieces: int = PIECES) -> None:
 async def test_a_model_waits_where_every_reader_is_far_behind(
     behind: tuple[int, ...], waits: bool
 ) -> None:
-    pace = ReaderBackpressure(WINDOW, PATIENCE)
-    joined(pace, *behind)
-    saying = asyncio.create_task(say(pace))
+    backpressure = ReaderBackpressure(WINDOW, PATIENCE)
+    joined(backpressure, *behind)
+    saying = asyncio.create_task(say(backpressure))
     assert await is_held_up(saying) is waits
     saying.cancel()
     await asyncio.wait([saying])
 
 
 async def test_it_goes_on_when_one_has_caught_up() -> None:
-    pace = ReaderBackpressure(WINDOW, PATIENCE)
-    [reader] = joined(pace, 2 * WINDOW)
-    saying = asyncio.create_task(say(pace))
+    backpressure = ReaderBackpressure(WINDOW, PATIENCE)
+    [reader] = joined(backpressure, 2 * WINDOW)
+    saying = asyncio.create_task(say(backpressure))
     reader.backlog = WINDOW + 1
-    pace.moved()
+    backpressure.reader_advanced()
     assert await is_held_up(saying)
     reader.backlog = WINDOW
-    pace.moved()
+    backpressure.reader_advanced()
     await saying
 
 
 async def test_it_goes_on_when_the_last_has_left() -> None:
-    pace = ReaderBackpressure(WINDOW, PATIENCE)
-    [reader] = joined(pace, 2 * WINDOW)
-    saying = asyncio.create_task(say(pace))
+    backpressure = ReaderBackpressure(WINDOW, PATIENCE)
+    [reader] = joined(backpressure, 2 * WINDOW)
+    saying = asyncio.create_task(say(backpressure))
     assert await is_held_up(saying)
-    pace.leave(cast("StreamReader", reader))
+    backpressure.remove_reader(cast("StreamReader", reader))
     await saying
 
 
 async def test_it_goes_on_when_nobody_moves_for_long() -> None:
-    pace = ReaderBackpressure(WINDOW, 0.01)
-    joined(pace, 2 * WINDOW)
-    await say(pace)
+    backpressure = ReaderBackpressure(WINDOW, 0.01)
+    joined(backpressure, 2 * WINDOW)
+    await say(backpressure)
 
 
 async def test_whoever_reads_gets_a_chance_to_run() -> None:
-    pace = ReaderBackpressure(WINDOW, PATIENCE)
+    backpressure = ReaderBackpressure(WINDOW, PATIENCE)
     ran = asyncio.Event()
     asyncio.get_running_loop().call_soon(ran.set)
-    await say(pace, PIECES - 1)
+    await say(backpressure, YIELD_INTERVAL - 1)
     assert not ran.is_set()
-    await say(pace, 1)
+    await say(backpressure, 1)
     assert ran.is_set()

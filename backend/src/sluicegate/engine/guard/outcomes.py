@@ -1,0 +1,138 @@
+"""Outcomes of gated calls: responses for the model, notes on events, look-up after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from sluicegate.core.json_values import json_safe, storable_text
+from sluicegate.core.keys import idempotency_key
+from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
+from sluicegate.engine.files.result_files import FILES_KEY, restored
+from sluicegate.tools.gated import Approval
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pydantic import JsonValue
+
+    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.stores.approvals.ledger import Ledger
+    from sluicegate.tools.gated import OutcomeLookup
+
+REPEATED_AFTER_DENIAL: Final = "Not run: the user denied the same call before."
+TOO_MANY: Final = "Not run: too many approvals were asked for at once; answer the user first."
+NOT_APPROVED: Final = "Not run: no approval of this call is known."
+STOPPED: Final = "Not run: the turn was stopped."
+
+EDITED: Final = "edited_by_user"
+"""The key in a result under which the model reads that the arguments were changed (A7)."""
+
+_EDITED_NOTE: Final = "The user changed the arguments before approving; the call ran with these."
+LOOK_UP_SECONDS: Final = 10.0
+
+
+class Outcomes(dict[str, dict[str, str]]):
+    """Notes on calls that ended without a plain output, by the name of the call.
+
+    The methods note an outcome and return the function response that the model gets.
+    """
+
+    def not_run(self, name: str, sentence: str) -> dict[str, Any]:
+        """Respond to a call that did not run, or whose tool failed."""
+        sentence = storable_text(sentence)
+        self[name] = {"kind": "error", "text": sentence}
+        return {"status": "error", "error": sentence}
+
+    def stored(self, name: str, row: ApprovalRow) -> dict[str, Any]:
+        """Respond with the outcome that the ledger holds of an earlier run."""
+        outcome = row.outcome
+        response = restored(outcome) if isinstance(outcome, dict) else {"result": outcome}
+        if row.state == "failed":
+            self[name] = {"kind": "error", "text": str(response.get("error", OUTCOME_UNKNOWN))}
+        return response
+
+    def closed(self, name: str, row: ApprovalRow) -> dict[str, Any]:
+        """Respond to a call whose row does not let it run (A1, A5, A6)."""
+        if row.state == "denied" or (row.state == "expired" and row.answer is False):
+            self[name] = {"kind": "denied", "text": "The user denied this call."}
+            denied: dict[str, Any] = {"status": "denied", "error": "The user denied this call."}
+            if row.state == "expired":
+                denied["error"] = "The approval of this call expired."
+            if row.reason:
+                denied["reason"] = row.reason
+            return denied
+        if row.state in ("approved", "requested"):
+            return self.not_run(name, NOT_APPROVED)
+        approved, sentence = closing_sentence(row)
+        response = self.not_run(name, sentence)
+        if not approved:
+            self[name] = {"kind": "denied", "text": sentence}
+        return response
+
+
+def approval_from(row: ApprovalRow) -> Approval:
+    """Return the approval under which a call runs, as its tool and the policy see it."""
+    return Approval(
+        key=idempotency_key(row.key),
+        decided_by=row.decided_by or "",
+        decided_at=row.decided_at or 0.0,
+        reason=row.reason,
+        is_edited=row.edits is not None,
+        is_automatic=row.is_automatic,
+    )
+
+
+def with_edits(result: object, edits: Mapping[str, Any]) -> dict[str, Any]:
+    """Add to a result the note from which the model learns the arguments of the call."""
+    note = {"note": _EDITED_NOTE, "arguments": dict(edits)}
+    if isinstance(result, dict) and EDITED not in result:
+        return {**result, EDITED: note}
+    return {"result": result, EDITED: note}
+
+
+def outcome_with_edits(outcome: JsonValue, edits: Mapping[str, Any]) -> JsonValue:
+    """As `with_edits`, for the outcome that the ledger stores."""
+    if isinstance(outcome, dict) and FILES_KEY in outcome:
+        return {**outcome, "response": with_edits(outcome["response"], edits)}
+    return with_edits(outcome, edits)
+
+
+async def look_up(
+    ledger: Ledger,
+    find: OutcomeLookup | None,
+    row: ApprovalRow,
+    *,
+    owner: str,
+    report: Callable[[BaseException], str],
+    seconds: float = LOOK_UP_SECONDS,
+) -> ApprovalRow | None:
+    """Ask a tool for the outcome of a call that a crash interrupted, and store it.
+
+    Returns the row with the outcome; None if the tool has no look-up, knows of no outcome, fails,
+    or takes longer than ``seconds``.
+    """
+    if find is None:
+        return None
+    try:
+        async with asyncio.timeout(seconds):
+            result = await _call(find, idempotency_key(row.key))
+    except Exception as error:  # noqa: BLE001 - it is the user's and may raise anything
+        report(error)
+        return None
+    if result is None:
+        return None
+    outcome = json_safe(result)
+    if isinstance(row.edits, dict):
+        outcome = outcome_with_edits(outcome, row.edits)
+    await ledger.store_outcome(row.key, owner=owner, state="executed", outcome=outcome)
+    return replace(row, state="executed", outcome=outcome)
+
+
+async def _call(find: OutcomeLookup, key: str) -> Any:
+    if inspect.iscoroutinefunction(find):
+        return await find(key)
+    result = await asyncio.to_thread(find, key)
+    return await result if inspect.isawaitable(result) else result
