@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, defineConfig, devices } from "@playwright/test";
-import { microphoneFile } from "./e2e/scenarios/microphone.ts";
+import { microphoneFile } from "./e2e/scenarios/fake-microphone.ts";
 
 const unpacked = join(import.meta.dirname, ".venv", "chromium");
 
-/** The Chromium to start: the named one, else Playwright's own, else the system's, else the unpacked one. */
-function browser(): string | undefined {
-  const named = process.env.E2E_CHROMIUM;
-  if (named) return named;
+/** The path of Chromium: E2E_CHROMIUM, Playwright's own, the system's, or the unpacked one. */
+function findBrowser(): string | undefined {
+  const configured = process.env.E2E_CHROMIUM;
+  if (configured) return configured;
   if (existsSync(chromium.executablePath())) return undefined;
   return [
     ...["chromium-headless-shell", "chromium", "google-chrome"].map((name) => `/usr/bin/${name}`),
@@ -16,9 +16,9 @@ function browser(): string | undefined {
   ].find((path) => existsSync(path));
 }
 
-const executablePath = browser();
+const executablePath = findBrowser();
 
-// The unpacked one brings its libraries and fonts.
+// The unpacked Chromium has its own libraries and fonts.
 if (executablePath?.startsWith(unpacked)) {
   process.env.LD_LIBRARY_PATH = join(unpacked, "al2023", "lib");
   process.env.FONTCONFIG_PATH = join(unpacked, "fonts");
@@ -31,13 +31,13 @@ export default defineConfig({
   forbidOnly: true,
   fullyParallel: true,
   workers: 2,
-  // A busy machine is slow; what passes does not wait for as long.
-  timeout: 60_000,
-  expect: { timeout: 15_000 },
+  // Only a defect reaches the limits, not a busy machine.
+  timeout: 180_000,
+  expect: { timeout: 30_000 },
   reporter: "list",
   use: {
     trace: "retain-on-failure",
-    // What draws videos comes with Playwright's own browser only.
+    // Videos require Playwright's own browser.
     video: executablePath ? "off" : "retain-on-failure",
     launchOptions,
   },

@@ -1,4 +1,4 @@
-// Unpacks a Chromium with every library it needs into TMPDIR and prints where it is.
+// Unpacks Chromium with its libraries into TMPDIR and prints its path.
 import chromium from "@sparticuz/chromium";
 
 process.stdout.write(await chromium.executablePath());

@@ -3,22 +3,25 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     maxWorkers: 2,
+    teardownTimeout: 60_000,
     projects: [
       {
         test: {
           name: "harness",
+          // Only a defect reaches the limit, not a busy machine.
+          testTimeout: 120_000,
           include: ["{clients,harness}/**/*.test.ts", "goldens/reader.test.ts"],
         },
       },
       {
         test: {
-          // Each story has a chat and a user of its own on servers that all of them share.
+          // All stories share the servers; each one has its own chat and user.
           name: "stories",
           include: ["stories/**/*.test.ts"],
-          globalSetup: "harness/setup.ts",
+          globalSetup: "harness/global-setup.ts",
           maxConcurrency: 12,
           isolate: false,
-          testTimeout: 120_000,
+          testTimeout: 300_000,
         },
       },
     ],

@@ -4,7 +4,7 @@ import type { DemoServer } from "./demo-server.ts";
 export type Transport = "sse" | "websocket" | "bidi";
 export type Release = "deferred" | "preview" | "progressive";
 
-/** The page as a person uses it: by what is written on it. */
+/** A page object that locates elements by role and visible text. */
 export class ChatPage {
   readonly log: Locator;
   readonly message: Locator;
@@ -17,34 +17,38 @@ export class ChatPage {
     this.message = page.getByRole("textbox", { name: "Message", exact: true });
   }
 
-  /** Opens a new chat, or the one that an address names. */
-  async open(choices: { transport?: Transport; release?: Release } = {}, chat = ""): Promise<this> {
-    await this.page.addInitScript((chosen) => {
-      for (const [name, value] of Object.entries(chosen)) {
+  /** Open a new chat, or the chat of a URL query. */
+  async open(
+    preferences: { transport?: Transport; release?: Release } = {},
+    chat = "",
+  ): Promise<this> {
+    await this.page.addInitScript((stored) => {
+      for (const [name, value] of Object.entries(stored)) {
         localStorage.setItem(`sluicegate.${name}`, value);
       }
-    }, choices);
+    }, preferences);
     await this.page.goto(`${this.server.url}/${chat}`);
     await expect(this.message).toBeVisible();
     return this;
   }
 
-  /** What names the open chat in its address. */
-  get chat(): string {
+  /** The URL query with the id of the open chat. */
+  get query(): string {
     return new URL(this.page.url()).search;
   }
 
-  async say(text: string): Promise<void> {
+  async send(text: string): Promise<void> {
     await this.message.fill(text);
     await this.message.press("Enter");
     await expect(this.message).toHaveValue("");
   }
 
-  /** What went wrong with the open chat, in words. */
+  /** The error message of the open chat. */
   get alert(): Locator {
     return this.page.getByRole("main").getByRole("alert");
   }
 
+  /** The last assistant message. */
   get answer(): Locator {
     return this.log.getByRole("article", { name: "Assistant" }).last();
   }
@@ -71,8 +75,8 @@ export class ChatPage {
     await card.getByRole("button", { name: "Deny" }).click();
   }
 
-  /** Waits for the end of the answer: nothing comes any more and nobody is asked. */
-  async finished(): Promise<void> {
+  /** Wait for the end of the answer, without pending approvals. */
+  async waitForEnd(): Promise<void> {
     await expect(this.answer.getByRole("button", { name: "Answer again" })).toBeVisible();
   }
 }

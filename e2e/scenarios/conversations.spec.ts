@@ -1,101 +1,101 @@
-import { expect, test } from "./test.ts";
+import { expect, test } from "./fixtures.ts";
 
-test("a greeting is answered, and the chat is in the list under its first words", async ({
+test("a greeting is answered, and the chat is listed with its first words as title", async ({
   chat,
 }) => {
   await chat.open();
-  await chat.say("Hello! What can you do?");
+  await chat.send("Hello! What can you do?");
   await expect(chat.answer).toContainText("I can look up the weather");
-  await chat.finished();
+  await chat.waitForEnd();
   await expect(
     chat.page.getByRole("link", { name: /Hello! What can you do/ }).first(),
   ).toBeVisible();
 });
 
-test("a long answer goes on after a reload and is whole", async ({ chat }) => {
+test("a long answer continues after a reload and is complete", async ({ chat }) => {
   await chat.open();
-  await chat.say("Tell me a long story");
+  await chat.send("Tell me a long story");
   await expect(chat.answer).toContainText("Once a miller");
   await chat.page.reload();
   await expect(chat.answer).toContainText("all there is to tell about gates.");
   const text = (await chat.answer.textContent()) ?? "";
   expect(text.match(/Once a miller/g)).toHaveLength(1);
-  await chat.finished();
+  await chat.waitForEnd();
 });
 
-test("an answer goes on when the network comes back", async ({ chat, context }) => {
+test("an answer continues when the network is restored", async ({ chat, context }) => {
   await chat.open({ transport: "websocket" });
-  await chat.say("Tell me a long story");
+  await chat.send("Tell me a long story");
   await expect(chat.answer).toContainText("Once a miller");
   await context.setOffline(true);
   await context.setOffline(false);
   await expect(chat.answer).toContainText("all there is to tell about gates.");
-  await chat.finished();
+  await chat.waitForEnd();
 });
 
-test("stop stops, and what was said stays", async ({ chat }) => {
+test("stop ends the answer, and its text is kept", async ({ chat }) => {
   await chat.open();
-  await chat.say("Think about it for ever");
+  await chat.send("Think about it for ever");
   await expect(chat.answer).toContainText("will not stop by myself");
   await chat.page.getByRole("button", { name: "Stop" }).click();
-  await chat.finished();
+  await chat.waitForEnd();
   await expect(chat.answer).toContainText("will not stop by myself");
   await chat.page.reload();
   await expect(chat.answer).toContainText("will not stop by myself");
 });
 
-test("a failure is one sentence, and the question can be asked again", async ({ chat }) => {
+test("a failure shows one sentence, and the message can be sent again", async ({ chat }) => {
   await chat.open();
-  await chat.say("Show me how you fail");
+  await chat.send("Show me how you fail");
   await expect(chat.alert).toContainText("The agent could not finish its answer");
   await chat.alert.getByRole("button", { name: /again/i }).click();
   await expect(chat.alert).toContainText("The agent could not finish its answer");
 });
 
-test("thoughts are folded, sources are named, code shows its result", async ({ chat }) => {
+test("reasoning is collapsed, sources are linked, code shows its result", async ({ chat }) => {
   await chat.open();
-  await chat.say("Why is the sky blue?");
+  await chat.send("Why is the sky blue?");
   await expect(chat.answer).toContainText("Air scatters blue light");
   await expect(chat.answer.getByText("Sunlight holds all colours.")).toBeHidden();
   await chat.answer.getByRole("button", { name: "Thoughts" }).click();
   await expect(chat.answer.getByText("Sunlight holds all colours.")).toBeVisible();
-  await chat.finished();
-  await chat.say("What is a sluice gate? Name your sources");
+  await chat.waitForEnd();
+  await chat.send("What is a sluice gate? Name your sources");
   await expect(chat.answer.getByRole("link", { name: /Sluice/ })).toBeVisible();
-  await chat.finished();
-  await chat.say("Compute the first five squares");
+  await chat.waitForEnd();
+  await chat.send("Compute the first five squares");
   await expect(chat.answer).toContainText("The first five squares are 1, 4, 9, 16 and 25.");
-  await chat.finished();
+  await chat.waitForEnd();
 });
 
-test("a picture of a tool is drawn, and is there after a reload", async ({ chat }) => {
+test("an image from a tool is shown, also after a reload", async ({ chat }) => {
   await chat.open();
-  await chat.say("Draw a chart of the sales");
+  await chat.send("Draw a chart of the sales");
   for (const _ of ["live", "stored"]) {
-    const picture = chat.answer.getByRole("img", { name: /.+/ }).last();
-    await expect(picture).toBeVisible();
+    const image = chat.answer.getByRole("img", { name: /.+/ }).last();
+    await expect(image).toBeVisible();
     await expect
-      .poll(() => picture.evaluate((image: HTMLImageElement) => image.naturalWidth))
+      .poll(() => image.evaluate((element: HTMLImageElement) => element.naturalWidth))
       .toBeGreaterThan(0);
     await chat.page.reload();
   }
 });
 
-test("a document of a tool is there to be opened, also after a reload", async ({ chat }) => {
+test("a document from a tool is linked, also after a reload", async ({ chat }) => {
   await chat.open();
-  await chat.say("Show me the handbook");
+  await chat.send("Show me the handbook");
   for (const _ of ["live", "stored"]) {
     const link = chat.answer.getByRole("link", { name: /pdf/i }).last();
     await expect(link).toBeVisible();
-    const address = new URL((await link.getAttribute("href")) ?? "", chat.page.url());
-    const response = await chat.page.request.get(address.href);
+    const url = new URL((await link.getAttribute("href")) ?? "", chat.page.url());
+    const response = await chat.page.request.get(url.href);
     expect(response.headers()["content-type"]).toBe("application/pdf");
     expect((await response.body()).subarray(0, 5).toString()).toBe("%PDF-");
     await chat.page.reload();
   }
 });
 
-test("a file that is attached is shown in the message and kept", async ({ chat }) => {
+test("an attached file is shown in the message, also after a reload", async ({ chat }) => {
   await chat.open();
   await chat.page.getByRole("button", { name: "Attach files" }).waitFor();
   const chooser = chat.page.waitForEvent("filechooser");
@@ -105,28 +105,28 @@ test("a file that is attached is shown in the message and kept", async ({ chat }
     mimeType: "text/plain",
     buffer: Buffer.from("a note"),
   });
-  await chat.say("Hello!");
-  await chat.finished();
-  const said = chat.log.getByRole("article", { name: "You" });
-  await expect(said.getByRole("link")).toHaveCount(1);
+  await chat.send("Hello!");
+  await chat.waitForEnd();
+  const userMessage = chat.log.getByRole("article", { name: "You" });
+  await expect(userMessage.getByRole("link")).toHaveCount(1);
   await chat.page.reload();
-  await expect(said.getByRole("link")).toHaveCount(1);
+  await expect(userMessage.getByRole("link")).toHaveCount(1);
 });
 
-test("the browser answers for where it is", async ({ chat, context }) => {
+test("the browser provides its location", async ({ chat, context }) => {
   await context.grantPermissions(["geolocation"]);
   await context.setGeolocation({ latitude: 46.948, longitude: 7.447 });
   await chat.open();
-  await chat.say("Where am I?");
+  await chat.send("Where am I?");
   await expect(chat.answer).toContainText("Your browser has answered");
   await expect(chat.tool("Share your location")).toContainText("done");
-  await chat.finished();
+  await chat.waitForEnd();
 });
 
 test("a chat is renamed, found and deleted", async ({ chat }) => {
   await chat.open();
-  await chat.say("Hello! What can you do?");
-  await chat.finished();
+  await chat.send("Hello! What can you do?");
+  await chat.waitForEnd();
   const name = `Chat ${Date.now()}`;
   await chat.page
     .getByRole("button", { name: /^Rename or delete: Hello/ })
@@ -150,36 +150,34 @@ test("a chat is renamed, found and deleted", async ({ chat }) => {
   await expect(chat.page.getByRole("link", { name })).toHaveCount(0);
 });
 
-test("a question that is edited is answered anew", async ({ chat }) => {
+test("an edited message gets a new answer", async ({ chat }) => {
   await chat.open();
-  await chat.say("Hello! What can you do?");
-  await chat.finished();
+  await chat.send("Hello! What can you do?");
+  await chat.waitForEnd();
   await chat.log.getByRole("button", { name: "Edit your message" }).click();
   await chat.log.getByRole("textbox", { name: "Edit your message" }).fill("Why is the sky blue?");
   await chat.log.getByRole("button", { name: "Send" }).click();
   await expect(chat.answer).toContainText("Air scatters blue light");
   await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
-  await chat.finished();
+  await chat.waitForEnd();
 });
 
-test("an answer is given again", async ({ chat }) => {
+test("an answer is regenerated", async ({ chat }) => {
   await chat.open();
-  await chat.say("Hello! What can you do?");
-  await chat.finished();
+  await chat.send("Hello! What can you do?");
+  await chat.waitForEnd();
   await chat.answer.getByRole("button", { name: "Answer again" }).click();
   await expect(chat.answer).toContainText("I can look up the weather");
-  await chat.finished();
+  await chat.waitForEnd();
   await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
 });
 
-test("the transport changes in the middle of a chat, and the approval goes on", async ({
-  chat,
-}) => {
+test("an approval is decided after the transport has changed", async ({ chat }) => {
   await chat.open({ transport: "sse" });
-  await chat.say("Search the database for users");
+  await chat.send("Search the database for users");
   await expect(chat.card("Search the customer database")).toBeVisible();
   await chat.page.getByText("WebSocket", { exact: true }).click();
   await chat.approve("Search the customer database");
   await expect(chat.answer).toContainText("That was the search.");
-  await chat.finished();
+  await chat.waitForEnd();
 });

@@ -17,7 +17,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** A server of the demo with a database and a record of effects of its own; it may die and come back. */
+/** A demo server with its own database and effects file; it can be killed and restarted. */
 export class DemoServer {
   #process: ChildProcess | undefined;
 
@@ -38,30 +38,30 @@ export class DemoServer {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Starts it, again after a death; it answers when this is done. */
+  /** Start the process; resolves when the server accepts requests. */
   async start(): Promise<void> {
     const effects = join(this.folder, "effects");
     const child = spawn(COMMAND, ["demo", "--port", String(this.port), ...this.options], {
       cwd: this.folder,
-      // Nothing but Python is in its reach, as on a machine without Node.
+      // PATH contains Python only, as on a machine without Node.
       env: { ...process.env, PATH: dirname(COMMAND), SLUICEGATE_EFFECTS: effects },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#process = child;
-    let said = "";
+    let output = "";
     const ready = new Promise<void>((resolve, reject) => {
       for (const stream of [child.stdout, child.stderr]) {
         stream?.on("data", (data: Buffer) => {
-          said += data.toString();
-          if (said.includes(this.url)) resolve();
+          output += data.toString();
+          if (output.includes(this.url)) resolve();
         });
       }
-      child.on("exit", () => reject(new Error(`The demo server ended:\n${said}`)));
+      child.on("exit", () => reject(new Error(`The demo server ended:\n${output}`)));
     });
     await ready;
   }
 
-  /** Ends the process at once, as a crash does. */
+  /** Kill the process, like a crash. */
   async kill(): Promise<void> {
     await this.#end("SIGKILL");
   }
@@ -71,7 +71,7 @@ export class DemoServer {
     await rm(this.folder, { recursive: true });
   }
 
-  /** What the tools really did: one line for each effect. */
+  /** The executions of tools, one line each. */
   async effects(): Promise<string[]> {
     const text = await readFile(join(this.folder, "effects"), "utf8").catch(() => "");
     return text.split("\n").filter((line) => line !== "");
@@ -80,8 +80,8 @@ export class DemoServer {
   async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#process;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, "exit");
+    const exited = once(child, "exit");
     child.kill(signal);
-    await ended;
+    await exited;
   }
 }

@@ -2,27 +2,27 @@ import type { Page } from "@playwright/test";
 
 declare global {
   interface Window {
-    /** Stands before the loudspeaker and sees what it is given. */
+    /** An analyser between the page's audio and the loudspeaker. */
     loudspeaker?: AnalyserNode;
   }
 }
 
-/** Lets a test measure what the page plays; to be called before the page is opened. */
-export async function listenIn(page: Page): Promise<void> {
+/** Let a test analyse the audio that the page plays; call it before the page is opened. */
+export async function observeLoudspeaker(page: Page): Promise<void> {
   await page.addInitScript(() => {
     type Connect = (this: AudioNode, ...to: unknown[]) => AudioNode;
     const connect = AudioNode.prototype.connect as unknown as Connect;
-    const listening: Connect = function (...to) {
+    const observedConnect: Connect = function (...to) {
       if (to[0] instanceof AudioDestinationNode && this.context.sampleRate === 24_000) {
         const analyser = this.context.createAnalyser();
-        analyser.fftSize = 8192;
+        analyser.fftSize = 32_768;
         analyser.smoothingTimeConstant = 0;
         connect.call(this, analyser);
         window.loudspeaker = analyser;
       }
       return connect.apply(this, to);
     };
-    AudioNode.prototype.connect = listening as unknown as typeof AudioNode.prototype.connect;
+    AudioNode.prototype.connect = observedConnect as unknown as typeof AudioNode.prototype.connect;
   });
 }
 
@@ -31,6 +31,7 @@ export async function playedHertz(page: Page): Promise<number> {
   return await page.evaluate(() => {
     const analyser = window.loudspeaker;
     if (analyser === undefined) return 0;
+    analyser.fftSize = 8_192;
     const levels = new Float32Array(analyser.frequencyBinCount);
     analyser.getFloatFrequencyData(levels);
     const loudest = Math.max(...levels);
@@ -39,22 +40,29 @@ export async function playedHertz(page: Page): Promise<number> {
   });
 }
 
-/** Presses a button and returns after how many milliseconds the page has gone silent. */
-export async function silencedBy(page: Page, button: string): Promise<number> {
+/**
+ * Press a button and return the milliseconds of audio that were played until silence.
+ *
+ * The time is that of the audio clock, and the silence is dated by its length, so neither a busy
+ * machine nor the interval of the polling changes the result.
+ */
+export async function millisecondsUntilSilence(page: Page, button: string): Promise<number> {
   return await page.evaluate(async (name) => {
     const analyser = window.loudspeaker;
-    const pressed = [...document.querySelectorAll("button")].find((one) => one.innerText === name);
-    if (analyser === undefined || pressed === undefined) throw new Error(`no ${name}`);
-    // The newest samples of what is played, some milliseconds long.
-    analyser.fftSize = 256;
+    const element = [...document.querySelectorAll("button")].find((one) => one.innerText === name);
+    if (analyser === undefined || element === undefined) throw new Error(`no ${name}`);
+    // The samples of the last 1.4 seconds.
+    analyser.fftSize = 32_768;
     const samples = new Float32Array(analyser.fftSize);
-    const begun = performance.now();
-    pressed.click();
+    const { context } = analyser;
+    const start = context.currentTime;
+    element.click();
     for (;;) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
       analyser.getFloatTimeDomainData(samples);
-      const passed = performance.now() - begun;
-      if (samples.every((sample) => Math.abs(sample) < 0.001) || passed > 5000) return passed;
+      const end = context.currentTime;
+      const silent = samples.length - 1 - samples.findLastIndex((one) => Math.abs(one) >= 0.001);
+      if (silent >= 256) return 1_000 * Math.max(0, end - silent / context.sampleRate - start);
+      await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }, button);
 }

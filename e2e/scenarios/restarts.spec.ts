@@ -1,9 +1,9 @@
 import type { BrowserContext } from "@playwright/test";
 import { ChatPage } from "./chat-page.ts";
 import type { DemoServer } from "./demo-server.ts";
-import { expect, test } from "./test.ts";
+import { expect, test } from "./fixtures.ts";
 
-/** Chats over each transport on one server: its death is the same one for all of them. */
+/** A chat for each transport on one server, so that they share its restart. */
 async function chatsOn(context: BrowserContext, server: DemoServer): Promise<ChatPage[]> {
   const chats: ChatPage[] = [];
   for (const transport of ["sse", "websocket"] as const) {
@@ -13,31 +13,34 @@ async function chatsOn(context: BrowserContext, server: DemoServer): Promise<Cha
   return chats;
 }
 
-test("a server dies while cards wait, and each yes still pays once", async ({ context, own }) => {
-  const chats = await chatsOn(context, own);
+test("approvals pending across a restart pay once each", async ({ context, ownServer }) => {
+  const chats = await chatsOn(context, ownServer);
   for (const chat of chats) {
-    await chat.say("Pay Ada 50 euros");
+    await chat.send("Pay Ada 50 euros");
     await expect(chat.card("Send money")).toBeVisible();
   }
-  await own.kill();
-  await own.start();
+  await ownServer.kill();
+  await ownServer.start();
   for (const [index, chat] of chats.entries()) {
     await chat.approve("Send money");
     await expect(chat.answer).toContainText("The payment is settled");
-    await chat.finished();
-    expect(await own.effects()).toHaveLength(index + 1);
+    await chat.waitForEnd();
+    expect(await ownServer.effects()).toHaveLength(index + 1);
   }
 });
 
-test("a server dies in the middle of answers, and the pages say so", async ({ context, own }) => {
-  const chats = await chatsOn(context, own);
-  for (const chat of chats) await chat.say("Tell me a long story");
+test("a server crash during answers is reported, and the chats continue after a restart", async ({
+  context,
+  ownServer,
+}) => {
+  const chats = await chatsOn(context, ownServer);
+  for (const chat of chats) await chat.send("Tell me a long story");
   for (const chat of chats) await expect(chat.answer).toContainText("Once a miller");
-  await own.kill();
+  await ownServer.kill();
   for (const chat of chats) await expect(chat.alert).toBeVisible();
-  await own.start();
+  await ownServer.start();
   for (const chat of chats) {
-    await chat.say("Hello!");
+    await chat.send("Hello!");
     await expect(chat.answer).toContainText("Before I touch data or money, you are asked.");
   }
 });

@@ -1,20 +1,20 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Message } from "../harness/messages.ts";
-import type { Chunk } from "../harness/sse.ts";
+import type { Chunk } from "../harness/sse-parser.ts";
 
 const FOLDER = resolve(import.meta.dirname, "../../goldens");
 
-/** A turn of a kept conversation: the message that was posted, and the chunks that came back. */
-export interface KeptTurn {
+/** A turn of a golden: the posted message and the chunks of the response. */
+export interface GoldenTurn {
   readonly posted: Message;
   readonly chunks: readonly Chunk[];
 }
 
-/** A kept conversation, and the messages that the server stored of it. */
-export interface Kept {
+/** A recorded conversation with its stored messages. */
+export interface RecordedConversation {
   readonly major: 6 | 7;
-  readonly turns: readonly KeptTurn[];
+  readonly turns: readonly GoldenTurn[];
   readonly messages: readonly Message[];
 }
 
@@ -24,7 +24,7 @@ interface Entry {
   readonly body: Chunk & { message: Message; headers: Record<string, string> };
 }
 
-/** The names of all goldens: paths in the folder, without their endings. */
+/** The names of all goldens: their paths without extension. */
 export function goldenNames(): string[] {
   return readdirSync(FOLDER, { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".jsonl"))
@@ -32,8 +32,9 @@ export function goldenNames(): string[] {
     .sort();
 }
 
-export function readGolden(name: string): Kept {
-  const read = (ending: string): string => readFileSync(join(FOLDER, `${name}${ending}`), "utf8");
+export function readGolden(name: string): RecordedConversation {
+  const read = (extension: string): string =>
+    readFileSync(join(FOLDER, `${name}${extension}`), "utf8");
   const [, ...entries] = read(".jsonl")
     .split("\n")
     .filter((line) => line !== "")

@@ -15,7 +15,7 @@ const SHORT = frame('{"type":"chunk","sequence":0}');
 const LONG = frame(`{"type":"end","filler":"${"x".repeat(300)}"}`);
 const PING = Buffer.from([0x89, 0x00]);
 
-test.each([1, 2, 3, 7, 1_000])("whole frames are found in pieces of %i bytes", (size) => {
+test.each([1, 2, 3, 7, 1_000])("frames are found in pieces of %i bytes", (size) => {
   const bytes = Buffer.concat([Buffer.from(HEAD), SHORT, PING, LONG, SHORT]);
   const reader = new FrameReader();
   const found: Buffer[] = [];
@@ -27,7 +27,7 @@ test.each([1, 2, 3, 7, 1_000])("whole frames are found in pieces of %i bytes", (
   expect(found.map(isChunk)).toEqual([false, true, false, false, true]);
 });
 
-test("another response is passed on as it comes", () => {
+test("any other response is passed on unchanged", () => {
   const reader = new FrameReader();
   const head = "HTTP/1.1 200 OK\r\n\r\n";
   expect(reader.feed(Buffer.from(`${head}{"a"`)).map(String)).toEqual([head, '{"a"']);

@@ -1,49 +1,49 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** How a connection ends: by the server's word, by the network's, or by nothing at all. */
+/** How a connection is cut: with a close frame, with a reset, or by dropping all data. */
 export type Cut = "close" | "reset" | "silence";
 
-/** A close frame with the code 1012: the server restarts. */
+/** A close frame with the code 1012, service restart. */
 const CLOSE = Buffer.from([0x88, 0x02, 0x03, 0xf4]);
 const HEAD_END = "\r\n\r\n";
 const SWITCHING = " 101 ";
 const CHUNK = Buffer.from('{"type":"chunk"');
 
-/** Takes what a server says apart: on a socket into whole frames, else as it comes. */
+/** Splits the data of a server into frames on a WebSocket, and passes on any other response. */
 export class FrameReader {
   #rest = Buffer.alloc(0);
-  /** What follows the head of the handshake, or that of any other response. */
-  #follows: "head" | "frames" | "anything" = "head";
+  /** What the next bytes are: response headers, WebSocket frames, or the body of a response. */
+  #state: "headers" | "frames" | "body" = "headers";
 
-  /** Take more bytes; returns what is whole by now. */
+  /** Add bytes; returns the complete pieces. */
   feed(bytes: Buffer): Buffer[] {
     this.#rest = Buffer.concat([this.#rest, bytes]);
-    const whole: Buffer[] = [];
+    const pieces: Buffer[] = [];
     for (let end = this.#end(); end !== undefined; end = this.#end()) {
-      whole.push(this.#rest.subarray(0, end));
+      pieces.push(this.#rest.subarray(0, end));
       this.#rest = this.#rest.subarray(end);
     }
-    return whole;
+    return pieces;
   }
 
-  /** Where the first whole piece ends. */
+  /** The end of the first complete piece. */
   #end(): number | undefined {
     const rest = this.#rest;
-    if (this.#follows === "head") {
+    if (this.#state === "headers") {
       const at = rest.indexOf(HEAD_END);
       if (at === -1) return undefined;
-      this.#follows = rest.subarray(0, at).includes(SWITCHING) ? "frames" : "anything";
+      this.#state = rest.subarray(0, at).includes(SWITCHING) ? "frames" : "body";
       return at + HEAD_END.length;
     }
-    if (this.#follows === "anything") return rest.length || undefined;
-    const head = headOf(rest);
-    const end = head && head.start + head.length;
+    if (this.#state === "body") return rest.length || undefined;
+    const payload = payloadOf(rest);
+    const end = payload && payload.start + payload.length;
     return end === undefined || rest.length < end ? undefined : end;
   }
 }
 
-/** Where the payload of a server's frame, which is not masked, begins and how long it is. */
-function headOf(frame: Buffer): { start: number; length: number } | undefined {
+/** The start and the length of the payload of a server frame, which is not masked. */
+function payloadOf(frame: Buffer): { start: number; length: number } | undefined {
   if (frame.length < 2) return undefined;
   const short = (frame[1] ?? 0) & 0x7f;
   if (short < 126) return { start: 2, length: short };
@@ -55,36 +55,36 @@ function headOf(frame: Buffer): { start: number; length: number } | undefined {
 
 /** Whether a frame carries a chunk of an answer. */
 export function isChunk(frame: Buffer): boolean {
-  const { start } = headOf(frame) ?? { start: 0 };
+  const { start } = payloadOf(frame) ?? { start: 0 };
   return frame.subarray(start, start + CHUNK.length).equals(CHUNK);
 }
 
-/** A way to a server that ends where it is told to. */
+/** A TCP proxy that cuts WebSocket connections after a number of chunks. */
 export class CuttingProxy {
   readonly #target: URL;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #cut: Cut;
-  /** The next connection is cut after so many chunks; never, once it is past the last. */
+  /** The number of chunks after which the next connection is cut, up to `#last`. */
   #after = 1;
   readonly #last: number;
-  readonly #happened: (cuts: number) => void;
+  readonly #onCut: (cuts: number) => void;
 
-  /** Cut one connection after the other, each one chunk later than the one before, so often. */
-  constructor(target: string, cut: Cut, last: number, happened: (cuts: number) => void) {
+  /** Cut `last` connections, the first after one chunk, each other one chunk later. */
+  constructor(target: string, cut: Cut, last: number, onCut: (cuts: number) => void) {
     this.#target = new URL(target);
     this.#cut = cut;
     this.#last = last;
-    this.#happened = happened;
+    this.#onCut = onCut;
     this.#server = createServer((client) => this.#serve(client));
   }
 
-  /** How many connections have been cut. */
+  /** The number of connections that were cut. */
   get cuts(): number {
     return this.#after - 1;
   }
 
-  /** Listen; returns the address. */
+  /** Listen on a free port; returns the URL. */
   async open(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     const address = this.#server.address();
@@ -133,9 +133,9 @@ export class CuttingProxy {
   #end(client: Socket, server: Socket): void {
     if (this.#cut === "close") client.end(CLOSE);
     if (this.#cut === "reset") client.resetAndDestroy();
-    // What is silent stays open on both sides.
+    // A silent connection stays open on both sides.
     if (this.#cut !== "silence") server.destroy();
     this.#after += 1;
-    this.#happened(this.cuts);
+    this.#onCut(this.cuts);
   }
 }

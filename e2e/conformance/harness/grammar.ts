@@ -1,17 +1,17 @@
-import type { Chunk } from "./sse.ts";
+import type { Chunk } from "./sse-parser.ts";
 
 const REASONS = new Set(["stop", "length", "content-filter", "tool-calls", "error", "other"]);
 const INSIDE_STEPS = /^(text|reasoning|tool-input)-|^tool-approval-request$/;
 
-/** What a check needs to know of the exchange around a turn. */
-export interface Setting {
-  /** Calls of gated client-side tools, which the deciding turn announces again before its steps. */
+/** The context of a turn in its exchange. */
+export interface TurnContext {
+  /** Gated client-side calls, which the turn of their decision announces again before its steps. */
   readonly announcedAgain: ReadonlySet<string>;
 }
 
-/** The faults of one turn by itself: T1, T2, T3, T10. */
-export function grammarFaults(chunks: readonly Chunk[], setting: Setting): string[] {
-  const faults = [...edgeFaults(chunks), ...stepFaults(chunks, setting)];
+/** The violations of T1, T2, T3 and T10 within one turn. */
+export function grammarFaults(chunks: readonly Chunk[], context: TurnContext): string[] {
+  const faults = [...edgeFaults(chunks), ...stepFaults(chunks, context)];
   const last = chunks.at(-1);
   if (last?.type === "finish") faults.push(...finishFaults(last));
   if (last?.type === "error" && (typeof last.errorText !== "string" || last.errorText === "")) {
@@ -33,17 +33,17 @@ function edgeFaults(chunks: readonly Chunk[]): string[] {
   return faults;
 }
 
-function stepFaults(chunks: readonly Chunk[], setting: Setting): string[] {
+function stepFaults(chunks: readonly Chunk[], context: TurnContext): string[] {
   const faults: string[] = [];
   const open = new Set<string>();
   let inStep = false;
-  let sawStep = false;
+  let hasStep = false;
   for (const chunk of chunks) {
     const { type } = chunk;
     if (type === "start-step") {
       if (inStep) faults.push("T2: a step inside a step");
       inStep = true;
-      sawStep = true;
+      hasStep = true;
     } else if (type === "finish-step") {
       if (!inStep) faults.push("T2: a step ends that has not begun");
       if (open.size > 0) faults.push(`T2: ${[...open].join(", ")} open at the end of the step`);
@@ -51,8 +51,8 @@ function stepFaults(chunks: readonly Chunk[], setting: Setting): string[] {
     } else if (type === "reset-step") {
       open.clear();
     } else if (INSIDE_STEPS.test(type) && !inStep) {
-      const again = !sawStep && setting.announcedAgain.has(String(chunk.toolCallId));
-      if (!again) faults.push(`T2: ${type} outside a step`);
+      const isAnnouncedAgain = !hasStep && context.announcedAgain.has(String(chunk.toolCallId));
+      if (!isAnnouncedAgain) faults.push(`T2: ${type} outside a step`);
     } else if (type === "finish" && inStep) {
       faults.push("T2: finish inside a step");
     }

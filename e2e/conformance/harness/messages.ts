@@ -1,4 +1,4 @@
-/** UI messages as both majors hold them; only what the stories read is spelled out. */
+/** UI messages of both majors, with the properties that the stories read. */
 
 export interface Approval {
   readonly id: string;
@@ -27,14 +27,14 @@ export interface Message {
   readonly metadata?: unknown;
 }
 
-/** One entry of a message's tool calls, named as the agent's author named the tool. */
+/** A tool call of a message, with the name of the tool in the agent. */
 export interface Call {
   readonly tool: string;
   readonly state: string;
   readonly part: Part;
 }
 
-/** The tools that the page runs. */
+/** The names of the client-side tools. */
 export const CLIENT_TOOLS: ReadonlySet<string> = new Set(["locate", "locate_gated", "scroll"]);
 
 const CONFIRMATION = "tool-adk_request_confirmation";
@@ -43,17 +43,17 @@ export function isTool(part: Part): boolean {
   return part.type === "dynamic-tool" || part.type.startsWith("tool-");
 }
 
-/** Whether a part is the card of style `confirmation`, which stands for another call. */
+/** Whether a part is a confirmation (style `confirmation`), which refers to another call. */
 export function isConfirmation(part: Part): boolean {
   return part.type === CONFIRMATION;
 }
 
-/** Whether the server approved a call by itself, since a person had said so for the chat (A8). */
-export function isRemembered(part: Part): boolean {
+/** Whether the server approved a call automatically because of a grant (A8). */
+export function isGranted(part: Part): boolean {
   return part.approval?.id.startsWith("remembered-") ?? false;
 }
 
-/** The tool a part stands for; a confirmation's part names the call that it guards. */
+/** The tool that a part calls; for a confirmation, the tool of the call that it refers to. */
 export function toolOf(part: Part): string {
   if (isConfirmation(part)) {
     return (part.input as { originalFunctionCall: { name: string } }).originalFunctionCall.name;
@@ -67,21 +67,21 @@ export function lastStep(message: Message): readonly Part[] {
   return message.parts.slice(start + 1);
 }
 
-/** The calls of a message in order; cards of style `confirmation` are left out. */
+/** The calls of a message in order, without confirmations. */
 export function calls(message: Message): Call[] {
   return message.parts
     .filter((part) => isTool(part) && !isConfirmation(part))
     .map((part) => ({ tool: toolOf(part), state: part.state ?? "", part }));
 }
 
-/** The parts that ask a person, over all messages, in order. */
+/** The parts with a pending approval, over all messages, in order. */
 export function pendingApprovals(messages: readonly Message[]): Part[] {
   return messages
     .flatMap((message) => message.parts)
     .filter((part) => part.state === "approval-requested");
 }
 
-/** The texts of a message in order, empty ones left out. */
+/** The non-empty texts of a message in order. */
 export function texts(message: Message): string[] {
   return message.parts
     .filter((part) => part.type === "text" && part.text !== "")

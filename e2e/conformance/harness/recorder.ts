@@ -1,8 +1,8 @@
-import type { Kit } from "./kit.ts";
-import { type Chunk, SseText } from "./sse.ts";
-import type { Bell } from "./waiting.ts";
+import type { AiSdk } from "./ai-sdk.ts";
+import { type Chunk, SseParser } from "./sse-parser.ts";
+import type { ChangeNotifier } from "./waiting.ts";
 
-/** One request of a chat and its response, as it went over the wire. */
+/** One request of a chat and its response. */
 export interface Turn {
   readonly kind: "send" | "resume";
   /** The body of the request, parsed; undefined for a resume. */
@@ -10,9 +10,9 @@ export interface Turn {
   readonly chunks: readonly Chunk[];
   status: number;
   errorCode: string | null;
-  /** Framing and schema faults. */
+  /** Violations of the framing and of the chunk schemas. */
   readonly faults: string[];
-  /** Whether the response has ended, whichever way. */
+  /** Whether the response has ended, successfully or not. */
   ended: boolean;
 }
 
@@ -23,40 +23,40 @@ const HEADERS = {
   "x-vercel-ai-ui-message-stream": /^v1$/,
 };
 
-/** Where the chunks and the faults of a turn are kept while they come. */
-export type Kept = Pick<Turn, "chunks" | "faults">;
+/** The arrays to which the chunks and the faults of a turn are appended. */
+export type TurnArrays = Pick<Turn, "chunks" | "faults">;
 
-/** A `fetch` that counts, keeps every request and chunk, and judges each chunk by the schemas. */
+/** Records every request and chunk of a `fetch`, and validates each chunk. */
 export class Recorder {
   readonly turns: Turn[] = [];
-  readonly #judges: readonly Kit[];
-  readonly #bell: Bell;
-  readonly #mostPosts: number;
+  readonly #validators: readonly AiSdk[];
+  readonly #changes: ChangeNotifier;
+  readonly #maxPosts: number;
   readonly #onPost: () => void;
-  readonly #onAnswer: () => void;
+  readonly #onResponse: () => void;
   readonly #onChunk: (turn: Turn, chunk: Chunk) => void;
-  readonly #inner: typeof fetch;
-  #judging: Promise<void>[] = [];
+  readonly #fetch: typeof fetch;
+  #pending: Promise<void>[] = [];
 
-  /** `mostPosts` ends a loop: the post after it fails as a broken network does. */
+  /** `maxPosts` ends a loop: further posts fail like a network error. */
   constructor(options: {
-    judges: readonly Kit[];
-    bell: Bell;
-    mostPosts: number;
-    /** Called before a post goes out. */
+    validators: readonly AiSdk[];
+    changes: ChangeNotifier;
+    maxPosts: number;
+    /** Called before a post is sent. */
     onPost?: () => void;
-    /** Called when the head of a response has come, or will not come. */
-    onAnswer?: () => void;
+    /** Called when the headers of a response were received, or when the request has failed. */
+    onResponse?: () => void;
     onChunk?: (turn: Turn, chunk: Chunk) => void;
-    inner?: typeof fetch;
+    fetch?: typeof fetch;
   }) {
-    this.#judges = options.judges;
-    this.#bell = options.bell;
-    this.#mostPosts = options.mostPosts;
+    this.#validators = options.validators;
+    this.#changes = options.changes;
+    this.#maxPosts = options.maxPosts;
     this.#onPost = options.onPost ?? (() => {});
-    this.#onAnswer = options.onAnswer ?? (() => {});
+    this.#onResponse = options.onResponse ?? (() => {});
     this.#onChunk = options.onChunk ?? (() => {});
-    this.#inner = options.inner ?? fetch;
+    this.#fetch = options.fetch ?? fetch;
   }
 
   get posts(): readonly Turn[] {
@@ -67,60 +67,60 @@ export class Recorder {
     return this.turns.some((turn) => !turn.ended);
   }
 
-  /** The faults of all turns, after the last response has ended and the last verdict is in. */
+  /** The faults of all turns, after the last response has ended and all chunks are validated. */
   async faults(): Promise<string[]> {
-    while (this.#judging.length > 0) await Promise.all(this.#judging.splice(0));
+    while (this.#pending.length > 0) await Promise.all(this.#pending.splice(0));
     return this.turns.flatMap((turn, index) =>
       turn.faults.map((fault) => `${turn.kind} ${index + 1}: ${fault}`),
     );
   }
 
-  /** Note a request before it goes out; one post too many throws. */
-  begin(kind: Turn["kind"], body: Turn["body"], kept: Kept): Turn {
-    const turn: Turn = { kind, body, ...kept, status: 0, errorCode: null, ended: false };
+  /** Record a request before it is sent; throws for a post beyond the limit. */
+  begin(kind: Turn["kind"], body: Turn["body"], arrays: TurnArrays): Turn {
+    const turn: Turn = { kind, body, ...arrays, status: 0, errorCode: null, ended: false };
     this.turns.push(turn);
-    if (kind === "send" && this.posts.length > this.#mostPosts) {
+    if (kind === "send" && this.posts.length > this.#maxPosts) {
       this.end(turn);
-      throw new Error(`post ${this.posts.length} is one too many; the client loops`);
+      throw new Error(`post ${this.posts.length} exceeds the limit; the client loops`);
     }
     if (kind === "send") this.#onPost();
     return turn;
   }
 
-  /** Note how a request is answered, or that no answer will come. */
-  answered(turn: Turn, status = 0, errorCode: string | null = null): void {
+  /** Record the status of a response, or 0 if there is none. */
+  respond(turn: Turn, status = 0, errorCode: string | null = null): void {
     turn.status = status;
     turn.errorCode = errorCode;
-    this.#onAnswer();
+    this.#onResponse();
   }
 
-  /** Note a chunk that is kept already. */
-  came(turn: Turn, chunk: Chunk): void {
-    this.#judging.push(this.#judge(turn, chunk));
+  /** Validate a chunk that was appended to its turn. */
+  addChunk(turn: Turn, chunk: Chunk): void {
+    this.#pending.push(this.#validate(turn, chunk));
     this.#onChunk(turn, chunk);
   }
 
   end(turn: Turn): void {
     turn.ended = true;
-    this.#bell.ring();
+    this.#changes.notify();
   }
 
   readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const sse = new SseText();
+    const parser = new SseParser();
     const turn = this.begin(
       init?.method === "POST" ? "send" : "resume",
       typeof init?.body === "string" ? JSON.parse(init.body) : undefined,
-      { chunks: sse.chunks, faults: sse.faults },
+      { chunks: parser.chunks, faults: parser.faults },
     );
     let response: Response;
     try {
-      response = await this.#inner(input, init);
-    } catch (fault) {
+      response = await this.#fetch(input, init);
+    } catch (error) {
       this.end(turn);
-      this.answered(turn);
-      throw fault;
+      this.respond(turn);
+      throw error;
     }
-    this.answered(turn, response.status, response.headers.get("x-error-code"));
+    this.respond(turn, response.status, response.headers.get("x-error-code"));
     if (response.status !== 200 || response.body === null) {
       this.end(turn);
       return response;
@@ -129,59 +129,63 @@ export class Recorder {
       const value = response.headers.get(name) ?? "";
       if (!wanted.test(value)) turn.faults.push(`header ${name}: ${JSON.stringify(value)}`);
     }
-    return new Response(this.#watched(response.body, turn, sse), {
+    return new Response(this.#observe(response.body, turn, parser), {
       status: response.status,
       headers: response.headers,
     });
   };
 
   /**
-   * What the client reads, while the record goes on to the end: a client that meets an error chunk
-   * stops reading, and what comes after it counts.
+   * A copy of the body for the client, while the recorder reads to the end: a client stops reading
+   * at an error chunk, but the chunks after it are validated too.
    */
-  #watched(body: ReadableStream<Uint8Array>, turn: Turn, sse: SseText): ReadableStream<Uint8Array> {
-    const [read, kept] = body.tee();
-    this.#judging.push(this.#record(kept.getReader(), turn, sse));
-    return read;
+  #observe(
+    body: ReadableStream<Uint8Array>,
+    turn: Turn,
+    parser: SseParser,
+  ): ReadableStream<Uint8Array> {
+    const [clientBody, recordedBody] = body.tee();
+    this.#pending.push(this.#record(recordedBody.getReader(), turn, parser));
+    return clientBody;
   }
 
   async #record(
     reader: ReadableStreamDefaultReader<Uint8Array>,
     turn: Turn,
-    sse: SseText,
+    parser: SseParser,
   ): Promise<void> {
     const decoder = new TextDecoder();
     try {
       for (;;) {
         const { done, value } = await reader.read();
         if (done) break;
-        for (const chunk of sse.feed(decoder.decode(value, { stream: true }))) {
-          this.came(turn, chunk);
+        for (const chunk of parser.feed(decoder.decode(value, { stream: true }))) {
+          this.addChunk(turn, chunk);
         }
-        this.#bell.ring();
+        this.#changes.notify();
       }
-      sse.end();
+      parser.end();
     } catch {
-      // The connection broke or the client's stop has cut it; what came until then is recorded.
+      // The connection was lost or the client has stopped; the chunks until then are recorded.
     }
     this.end(turn);
   }
 
-  async #judge(turn: Turn, chunk: Chunk): Promise<void> {
-    for (const judge of this.#judges) {
-      const fault = await judge.chunkFault(chunk);
+  async #validate(turn: Turn, chunk: Chunk): Promise<void> {
+    for (const validator of this.#validators) {
+      const fault = await validator.chunkFault(chunk);
       if (fault !== undefined) turn.faults.push(`${JSON.stringify(chunk)} is not valid: ${fault}`);
     }
   }
 }
 
-/** The chunks of a turn on short lines, for the message of a failure. */
+/** The turns as text, for the message of a failure. */
 export function trace(turns: readonly Turn[]): string {
   return turns
     .map((turn, index) => {
       const code = turn.errorCode ? ` ${turn.errorCode}` : "";
-      const head = `-- ${turn.kind} ${index + 1}: ${turn.status}${code}${turn.ended ? "" : " (open)"}`;
-      return [head, ...turn.chunks.map((chunk) => `   ${JSON.stringify(chunk)}`)].join("\n");
+      const heading = `-- ${turn.kind} ${index + 1}: ${turn.status}${code}${turn.ended ? "" : " (open)"}`;
+      return [heading, ...turn.chunks.map((chunk) => `   ${JSON.stringify(chunk)}`)].join("\n");
     })
     .join("\n");
 }

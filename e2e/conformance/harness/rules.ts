@@ -1,22 +1,22 @@
 import { grammarFaults } from "./grammar.ts";
 import { isConfirmation, isTool, lastStep, type Message } from "./messages.ts";
-import type { Chunk } from "./sse.ts";
+import type { Chunk } from "./sse-parser.ts";
 
 export type Release = "deferred" | "preview" | "progressive";
 
-/** The exception text of the failing tool and of the failing model; it must never come out. */
+/** The exception text of the failing tool and model, which must not be sent to clients. */
 export const SECRET = "secret-8731";
 
-/** One exchange as it went over the wire. */
+/** The turns of one exchange. */
 export interface Exchange {
   readonly turns: readonly (readonly Chunk[])[];
   readonly release: Release;
   /** The assistant message after the last turn. */
   readonly message: Message | undefined;
-  /** Names of the tools that run in the browser. */
+  /** The names of the client-side tools. */
   readonly clientTools: ReadonlySet<string>;
-  /** Calls that the server approved by itself (A8), of which AI SDK 6 is told nothing. */
-  readonly remembered?: ReadonlySet<string>;
+  /** Calls that the server approved because of a grant (A8), which AI SDK 6 cannot represent. */
+  readonly granted?: ReadonlySet<string>;
 }
 
 const OUTCOME = /^tool-output-/;
@@ -24,16 +24,16 @@ const RESULT = /^(tool-output-(available|error|denied)|file|source-(url|document
 const BEFORE_RELEASE =
   /^(start|finish|message-metadata|data-.+|reasoning-(start|delta|end)|(start|finish|reset)-step|tool-input-(start|delta|available)|tool-approval-re(quest|sponse)|error)$/;
 
-/** What an exchange breaks of the promises T1 to T10 and of its release's, rule by rule. */
+/** The violations of the rules T1 to T10 and of those of the release policy. */
 export function ruleFaults(exchange: Exchange): string[] {
-  const asked = gatedCalls(exchange.turns.flat());
-  const gated = new Set([...asked, ...(exchange.remembered ?? [])]);
+  const requested = gatedCalls(exchange.turns.flat());
+  const gated = new Set([...requested, ...(exchange.granted ?? [])]);
   const gatedClientCalls = new Set(
     [...gated].filter((id) => exchange.clientTools.has(toolNames(exchange).get(id) ?? "")),
   );
-  const setting = { announcedAgain: gatedClientCalls };
+  const context = { announcedAgain: gatedClientCalls };
   const perTurn = exchange.turns.flatMap((chunks, index) =>
-    grammarFaults(chunks, setting).map((fault) => `turn ${index + 1}: ${fault}`),
+    grammarFaults(chunks, context).map((fault) => `turn ${index + 1}: ${fault}`),
   );
   return [
     ...perTurn,
@@ -43,11 +43,13 @@ export function ruleFaults(exchange: Exchange): string[] {
     ...announcementFaults(exchange, gatedClientCalls),
     ...executorFaults(exchange, gated),
     ...secretFaults(exchange),
-    ...(exchange.release === "progressive" ? naturalOrderFaults(exchange) : heldFaults(exchange)),
+    ...(exchange.release === "progressive"
+      ? naturalOrderFaults(exchange)
+      : deferredFaults(exchange)),
   ];
 }
 
-/** Ids of the calls that ask: those of requests, and those behind a confirmation's card. */
+/** The ids of the gated calls: those of approval requests, and those that confirmations refer to. */
 function gatedCalls(chunks: readonly Chunk[]): Set<string> {
   const ids = new Set<string>();
   for (const chunk of chunks) {
@@ -68,17 +70,17 @@ function toolNames(exchange: Exchange): Map<string, string> {
   return new Map(names);
 }
 
-/** T1: one message id for the whole exchange; T3: one time, and usage that only grows. */
+/** T1: one message id for the whole exchange; T3: one `createdAt`, and usage that never decreases. */
 function identityFaults({ turns }: Exchange): string[] {
   const faults: string[] = [];
   const ids = new Set(turns.map((chunks) => chunks[0]?.messageId));
   if (ids.size > 1 || ids.has(undefined)) faults.push(`T1: message ids ${[...ids].join(", ")}`);
-  const told = turns
+  const metadata = turns
     .map((chunks) => chunks.at(-1)?.messageMetadata as Metadata | undefined)
-    .filter((metadata) => metadata !== undefined);
-  const times = new Set(told.map(({ createdAt }) => createdAt));
+    .filter((each) => each !== undefined);
+  const times = new Set(metadata.map(({ createdAt }) => createdAt));
   if (times.size > 1) faults.push(`T3: createdAt ${[...times].join(", ")}`);
-  const totals = told.map(({ usage }) => usage?.totalTokens ?? 0);
+  const totals = metadata.map(({ usage }) => usage?.totalTokens ?? 0);
   if (totals.some((total, index) => total < (totals[index - 1] ?? 0))) {
     faults.push(`T3: total tokens ${totals.join(", ")}`);
   }
@@ -90,26 +92,26 @@ interface Metadata {
   readonly usage?: { readonly totalTokens?: number };
 }
 
-/** T4: a later turn changes the state of a part, adds a step, or ends in an error. */
+/** T4: each later turn changes the state of a part, adds a step, or ends in an error. */
 function progressFaults({ turns }: Exchange): string[] {
-  const moves = (chunk: Chunk): boolean =>
+  const isProgress = (chunk: Chunk): boolean =>
     chunk.type === "start-step" ||
     chunk.type === "error" ||
     chunk.type === "tool-input-available" ||
     OUTCOME.test(chunk.type);
   return turns.flatMap((chunks, index) =>
-    index === 0 || chunks.some(moves) ? [] : [`T4: turn ${index + 1} changes nothing`],
+    index === 0 || chunks.some(isProgress) ? [] : [`T4: turn ${index + 1} changes nothing`],
   );
 }
 
-function waits(chunks: readonly Chunk[]): boolean {
+function isWaiting(chunks: readonly Chunk[]): boolean {
   return chunks.at(-1)?.type === "finish" && chunks.at(-1)?.finishReason === "tool-calls";
 }
 
-/** T5: the last step of a message that is done holds no finished server tool. */
+/** T5: the last step of a finished message contains no finished server-side call. */
 function emptyStepFaults({ turns, message, clientTools }: Exchange): string[] {
   const last = turns.at(-1) ?? [];
-  if (message === undefined || last.at(-1)?.type !== "finish" || waits(last)) return [];
+  if (message === undefined || last.at(-1)?.type !== "finish" || isWaiting(last)) return [];
   return lastStep(message)
     .filter((part) => isTool(part) && (part.state ?? "").startsWith("output-"))
     .filter((part) => isConfirmation(part) || !clientTools.has(part.type.slice("tool-".length)))
@@ -117,10 +119,10 @@ function emptyStepFaults({ turns, message, clientTools }: Exchange): string[] {
 }
 
 /**
- * T9: each call is announced once, or, where it may be announced again, before the steps of a later
- * turn; nothing names a call that this message does not hold.
+ * T9: each call is announced once; a gated client-side call is announced again before the steps of a
+ * later turn. No chunk refers to an unknown call.
  */
-function announcementFaults({ turns }: Exchange, again: ReadonlySet<string>): string[] {
+function announcementFaults({ turns }: Exchange, announcedAgain: ReadonlySet<string>): string[] {
   const announced = new Set<string>();
   const faults: string[] = [];
   for (const chunks of turns) {
@@ -129,7 +131,7 @@ function announcementFaults({ turns }: Exchange, again: ReadonlySet<string>): st
       if (type === "start-step") beforeSteps = false;
       if (typeof id !== "string" || type.startsWith("data-")) continue;
       if (type === "tool-input-available") {
-        const mayRepeat = beforeSteps && again.has(id);
+        const mayRepeat = beforeSteps && announcedAgain.has(id);
         if (announced.has(id) && !mayRepeat) faults.push(`T9: ${id} is announced again`);
         announced.add(id);
       } else if (!type.startsWith("tool-input-") && !announced.has(id)) {
@@ -140,7 +142,7 @@ function announcementFaults({ turns }: Exchange, again: ReadonlySet<string>): st
   return faults;
 }
 
-/** T7: `providerExecuted` marks the calls that run on the server without asking, and no others. */
+/** T7: `providerExecuted` marks the ungated server-side calls, and no others. */
 function executorFaults({ turns, clientTools }: Exchange, gated: ReadonlySet<string>): string[] {
   const ran = new Set(
     turns
@@ -153,14 +155,14 @@ function executorFaults({ turns, clientTools }: Exchange, gated: ReadonlySet<str
     .filter((chunk) => chunk.type === "tool-input-available")
     .flatMap((chunk) => {
       const name = String(chunk.toolName);
-      const asksOrIsClient =
+      const isGatedOrClientSide =
         gated.has(String(chunk.toolCallId)) ||
         clientTools.has(name) ||
         name === "adk_request_confirmation";
       const marked = chunk.providerExecuted === true;
-      // A call that is refused without asking runs nowhere.
+      // A call that is refused without a request is not executed.
       if (!marked && !ran.has(chunk.toolCallId)) return [];
-      if (marked !== asksOrIsClient) return [];
+      if (marked !== isGatedOrClientSide) return [];
       return [`T7: ${name} is ${marked ? "" : "not "}marked as run by the server`];
     });
 }
@@ -169,11 +171,11 @@ function secretFaults({ turns }: Exchange): string[] {
   return turns
     .flat()
     .filter((chunk) => JSON.stringify(chunk).includes(SECRET))
-    .map((chunk) => `T8, T10: ${chunk.type} tells the secret`);
+    .map((chunk) => `T8, T10: ${chunk.type} contains the secret`);
 }
 
-/** The chunks that are still in force after every `reset-step`. */
-function standing(chunks: readonly Chunk[]): Chunk[] {
+/** The chunks that remain after every `reset-step`. */
+function withoutResets(chunks: readonly Chunk[]): Chunk[] {
   const kept: Chunk[] = [];
   for (const chunk of chunks) {
     if (chunk.type === "reset-step") {
@@ -185,19 +187,21 @@ function standing(chunks: readonly Chunk[]): Chunk[] {
   return kept;
 }
 
-/** D1, D2, D3 and D6, for `deferred` and `preview`. */
-function heldFaults(exchange: Exchange): string[] {
+/** The rules D1, D2, D3, D4 and D6, for `deferred` and `preview`. */
+function deferredFaults(exchange: Exchange): string[] {
   const { turns, release } = exchange;
   const faults: string[] = [];
   turns.forEach((all, index) => {
-    const chunks = release === "preview" ? standing(all) : all;
+    const chunks = release === "preview" ? withoutResets(all) : all;
     const name = `turn ${index + 1}`;
     if (release === "deferred" && all.some((chunk) => chunk.type === "reset-step")) {
       faults.push(`D4: ${name} resets a step`);
     }
-    if (index < turns.length - 1 || waits(all)) {
+    if (index < turns.length - 1 || isWaiting(all)) {
       const early = chunks.filter((chunk) => !BEFORE_RELEASE.test(chunk.type));
-      faults.push(...early.map((chunk) => `D1: ${name} has ${chunk.type} before the last answer`));
+      faults.push(
+        ...early.map((chunk) => `D1: ${name} has ${chunk.type} before the last decision`),
+      );
       faults.push(...mixedStepFaults(chunks).map((fault) => `D2: ${name} ${fault}`));
     } else {
       const firstResult = chunks.findIndex((chunk) => RESULT.test(chunk.type));
@@ -210,21 +214,21 @@ function heldFaults(exchange: Exchange): string[] {
   return [...faults, ...unannouncedResults(exchange)];
 }
 
-/** D2: the step of a request holds only calls that ask and client-side ones. */
+/** D2: the step of an approval request contains only gated and client-side calls. */
 function mixedStepFaults(chunks: readonly Chunk[]): string[] {
   const step = chunks.slice(chunks.findLastIndex((chunk) => chunk.type === "start-step"));
   if (!step.some((chunk) => chunk.type === "tool-approval-request")) return [];
   return step
     .filter((chunk) => chunk.type === "tool-input-available" && chunk.providerExecuted === true)
-    .map((chunk) => `announces ${chunk.toolName} in the step of a request`);
+    .map((chunk) => `announces ${chunk.toolName} in the step of an approval request`);
 }
 
-/** D6: a held result has been announced as done by a transient `data-progress`. */
+/** D6: a transient `data-progress` precedes each held result. */
 function unannouncedResults(exchange: Exchange): string[] {
   const { turns, clientTools } = exchange;
   const chunks = turns.flat();
   const names = toolNames(exchange);
-  const told = new Set(
+  const announced = new Set(
     chunks
       .filter((chunk) => chunk.type === "data-progress" && chunk.transient === true)
       .map((chunk) => chunk.data as { toolCallId: string; state: string })
@@ -234,33 +238,33 @@ function unannouncedResults(exchange: Exchange): string[] {
   return chunks
     .filter((chunk) => chunk.type === "tool-output-available")
     .filter((chunk) => !clientTools.has(names.get(String(chunk.toolCallId)) ?? ""))
-    .filter((chunk) => !told.has(String(chunk.toolCallId)))
-    .filter((chunk) => !isClosing(chunk))
-    .map((chunk) => `D6: the result of ${chunk.toolCallId} comes without word of its end`);
+    .filter((chunk) => !announced.has(String(chunk.toolCallId)))
+    .filter((chunk) => !isConfirmationResult(chunk))
+    .map((chunk) => `D6: the result of ${chunk.toolCallId} has no progress before it`);
 }
 
-function isClosing(chunk: Chunk): boolean {
+function isConfirmationResult(chunk: Chunk): boolean {
   const output = chunk.output as { confirmed?: boolean } | null;
   return typeof output === "object" && output?.confirmed === true;
 }
 
-/** Release `progressive`: an outcome comes before the step that follows its call's. */
+/** Release `progressive`: an outcome precedes the step after that of its call. */
 function naturalOrderFaults({ turns }: Exchange): string[] {
-  const cards = new Set(
+  const confirmations = new Set(
     turns
       .flat()
       .filter((chunk) => chunk.toolName === "adk_request_confirmation")
       .map((chunk) => chunk.toolCallId),
   );
   return turns.flatMap((chunks, index) => {
-    let stepsHere = 0;
+    let stepCount = 0;
     const stepOf = new Map<unknown, number>();
     return chunks.flatMap((chunk) => {
-      if (chunk.type === "start-step") stepsHere += 1;
-      if (chunk.type === "tool-input-available") stepOf.set(chunk.toolCallId, stepsHere);
-      // A card of style `confirmation` is closed after the outcome of the call behind it.
-      if (!OUTCOME.test(chunk.type) || cards.has(chunk.toolCallId)) return [];
-      if (stepsHere === (stepOf.get(chunk.toolCallId) ?? 0)) return [];
+      if (chunk.type === "start-step") stepCount += 1;
+      if (chunk.type === "tool-input-available") stepOf.set(chunk.toolCallId, stepCount);
+      // A confirmation is closed after the outcome of the call that it refers to.
+      if (!OUTCOME.test(chunk.type) || confirmations.has(chunk.toolCallId)) return [];
+      if (stepCount === (stepOf.get(chunk.toolCallId) ?? 0)) return [];
       return [`progressive: turn ${index + 1} has the outcome of an earlier step late`];
     });
   });

@@ -1,42 +1,40 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
-import { mkdir } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { mkdir, readFile } from "node:fs/promises";
+import { join, resolve as resolvePath } from "node:path";
 
-/** How an approval looks on the wire; a setting of the server, so each style has its own. */
+/** The approval style on the wire; a setting of the server, so each style has its own server. */
 export type Style = "call" | "confirmation";
 
 export const STYLES: readonly Style[] = ["call", "confirmation"];
 
-/** Where a running server is, and where its tools note their effects. */
-export interface Place {
+/** The URL and the files of a running server. */
+export interface ServerInfo {
   readonly url: string;
+  /** The file in which the tools record their effects. */
   readonly effects: string;
-  /** A folder; a file in it with a chat's id keeps that chat's model from speaking. */
+  /** A folder; a file named after a chat's id pauses the model of that chat. */
   readonly holds: string;
   readonly log: string;
 }
 
-export interface Server extends Place {
+export interface Server extends ServerInfo {
   stop(): Promise<void>;
 }
 
-const ROOT = resolve(import.meta.dirname, "../../..");
+const ROOT = resolvePath(import.meta.dirname, "../../..");
 const AGENT = join(ROOT, "backend/tests/agents/conformance_agent.py");
 const SCRIPT = join(ROOT, "backend/tests/agents/conformance.yaml");
 const START_TIMEOUT = 60_000;
 
-/** Seconds that a `pay_soon` waits for its answer. */
+/** The time to live of an approval of `pay_soon`, in seconds. */
 export const SHORT_TTL = 0.5;
 
-/**
- * Start one server of the conformance agent on a port of its own, with its files in `folder`;
- * `more` are further options with their values.
- */
+/** Start a server of the conformance agent on a free port, with its files in `folder`. */
 export async function startServer(
   style: Style,
   folder: string,
-  more: Readonly<Record<string, string>> = {},
+  extraOptions: Readonly<Record<string, string>> = {},
 ): Promise<Server> {
   const effects = join(folder, `${style}.effects`);
   const holds = join(folder, `${style}-holds`);
@@ -52,7 +50,7 @@ export async function startServer(
     "--approval-style": style,
     "--auth": "header:x-user",
     "--page-tool": "scroll",
-    ...more,
+    ...extraOptions,
   };
   const server = spawn(
     binary,
@@ -72,44 +70,67 @@ export async function startServer(
   return { url, effects, holds, log, stop: () => stop(server) };
 }
 
-/** The first URL that the server prints; everything it says goes to the log. */
+/** The first URL in the output of the server, which is written to the log. */
 function readUrl(server: ChildProcess, log: string): Promise<string> {
-  return new Promise((found, fail) => {
+  return new Promise((resolve, reject) => {
     const file = createWriteStream(log);
-    let said = "";
-    const giveUp = (why: string): void => {
+    let output = "";
+    const fail = (reason: string): void => {
       clearTimeout(timer);
       server.kill("SIGKILL");
-      fail(new Error(`the server ${why}; it said:\n${said}`));
+      reject(new Error(`the server ${reason}; its output:\n${output}`));
     };
-    const timer = setTimeout(() => giveUp("did not name its URL in time"), START_TIMEOUT);
+    const timer = setTimeout(() => fail("did not print its URL in time"), START_TIMEOUT);
     const read = (data: Buffer): void => {
       file.write(data);
-      if (said.length > 100_000) return;
-      said += data.toString();
-      const url = /http:\/\/[\w.[\]:-]+:[1-9]\d*/.exec(said)?.[0];
+      if (output.length > 100_000) return;
+      output += data.toString();
+      const url = /http:\/\/[\w.[\]:-]+:[1-9]\d*/.exec(output)?.[0];
       if (url === undefined) return;
       clearTimeout(timer);
-      found(url);
+      resolve(url);
     };
     server.stdout?.on("data", read);
     server.stderr?.on("data", read);
-    server.on("error", (fault) => giveUp(`did not start: ${fault.message}`));
-    server.on("exit", (code) => giveUp(`ended with ${code}`));
+    server.on("error", (error) => fail(`did not start: ${error.message}`));
+    server.on("exit", (code) => fail(`ended with ${code}`));
   });
 }
 
 function stop(server: ChildProcess): Promise<void> {
-  return new Promise((ended) => {
+  return new Promise((resolve) => {
     if (server.exitCode !== null) {
-      ended();
+      resolve();
       return;
     }
-    const timer = setTimeout(() => server.kill("SIGKILL"), 10_000);
+    const timer = setTimeout(() => server.kill("SIGKILL"), 30_000);
     server.on("exit", () => {
       clearTimeout(timer);
-      ended();
+      resolve();
     });
     server.kill("SIGTERM");
   });
+}
+
+/** One execution of a tool, as the tool recorded it in a file. */
+export interface Effect {
+  readonly chat: string;
+  readonly tool: string;
+  readonly args: Record<string, unknown>;
+}
+
+/** The executions of tools in one chat, in order. */
+export async function effectsOf(server: ServerInfo, chatId: string): Promise<Effect[]> {
+  let text: string;
+  try {
+    text = await readFile(server.effects, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Effect)
+    .filter((effect) => effect.chat === chatId);
 }

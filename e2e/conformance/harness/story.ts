@@ -1,98 +1,111 @@
 import { describe, inject, it } from "vitest";
-import { Conversation } from "./conversation.ts";
-import { type Ending, endingFaults, historyFaults } from "./ending.ts";
-import { type Combination, EVERYWHERE, nameOf, type Rule } from "./matrix.ts";
+import { ClientTab } from "./client-tab.ts";
+import { type ExpectedEnd, endFaults, storedFaults } from "./expectations.ts";
+import { type Combination, EVERYWHERE, nameOf } from "./matrix.ts";
 import type { Message } from "./messages.ts";
+import type { RuleName } from "./send-rules.ts";
 
-const QUIET = 300;
-const LONG_QUIET = 2_000;
+/** Milliseconds for which an idle client is observed. */
+const IDLE_CHECK = 300;
+const LONG_IDLE_CHECK = 2_000;
 
-/** A conversation with the checks that every story makes. */
-export class Talk extends Conversation {
-  #quiet = QUIET;
+/** A tab with the checks that every story makes. */
+export class StoryTab extends ClientTab {
+  #idleCheck = IDLE_CHECK;
 
-  /** Whether to look for two seconds, once per story, that an idle client sends nothing. */
-  looksLonger(): void {
-    this.#quiet = LONG_QUIET;
+  /** Observe the idle client for two seconds; done once per story. */
+  extendIdleCheck(): void {
+    this.#idleCheck = LONG_IDLE_CHECK;
   }
 
   /**
-   * Wait for the last post's end and check all there is to check: posts, messages, effects, each
-   * chunk, the rules of the release, the stored history, the second reader, and silence after.
+   * Wait for the end of the last post and check everything: posts, messages, effects, each chunk, the
+   * rules of the release, the stored chat, the second reader, and that the idle client is silent.
    */
-  async ends(ending: Ending): Promise<void> {
-    await this.rests(this.expectedPosts);
-    const [faults] = await Promise.all([endingFaults(this, ending), this.staysQuiet(this.#quiet)]);
-    this.#refuse(faults);
+  async expectEnd(expected: ExpectedEnd): Promise<void> {
+    await this.waitForPosts(this.expectedPosts);
+    const [faults] = await Promise.all([
+      endFaults(this, expected),
+      this.expectIdle(this.#idleCheck),
+    ]);
+    this.#throwFaults(faults);
   }
 
-  /** Another tab of the same user, as it stands after a reload. */
-  async reloaded(posts: number): Promise<Talk> {
-    const { messages } = await this.history();
-    return this.beside({ posts, messages });
+  /** The tab after a reload. */
+  async reload(posts: number): Promise<StoryTab> {
+    const { messages } = await this.loadChat();
+    return this.openTab({ posts, messages });
   }
 
-  /** Another tab on the same chat, of the same user unless another is named. */
-  beside(options: {
+  /** Another tab on the same chat, by default of the same user. */
+  openTab(options: {
     posts: number;
     messages: readonly Message[];
     user?: string;
     combination?: Combination;
-  }): Talk {
-    const { place, chatId, user } = this;
+  }): StoryTab {
+    const { server, chatId, user } = this;
     const { transport, ...rest } = this.combination;
-    // A chat is live in one tab alone; the others go another way.
+    // A chat has at most one live tab; the others use SSE.
     const combination = transport === "live" ? rest : this.combination;
     const earlier = [...this.earlier, ...this.recorder.posts];
-    const isBesideLive = this.isLive;
-    const tab = new Talk({ place, combination, chatId, user, earlier, isBesideLive, ...options });
-    tab.#quiet = this.#quiet;
+    const hasLiveTab = this.isLive;
+    const tab = new StoryTab({
+      server,
+      combination,
+      chatId,
+      user,
+      earlier,
+      hasLiveTab,
+      ...options,
+    });
+    tab.#idleCheck = this.#idleCheck;
     return tab;
   }
 
-  /** Wait until the named tools ask, and see that the stored chat waits in the same state. */
-  async waitsFor(...tools: string[]): Promise<void> {
-    await this.asks(...tools);
-    this.#refuse(await historyFaults(this, { chat: "waiting" }, await this.history()));
+  /** Wait until the named tools have pending approvals, and compare the stored chat. */
+  async expectPending(...tools: string[]): Promise<void> {
+    await this.waitForApprovals(...tools);
+    this.#throwFaults(await storedFaults(this, { chat: "waiting" }, await this.loadChat()));
   }
 
-  #refuse(faults: readonly string[]): void {
+  #throwFaults(faults: readonly string[]): void {
     if (faults.length > 0) throw new Error(faults.join("\n"));
   }
 }
 
-export interface Plan {
-  /** Posts that the story's first tab makes. */
-  readonly posts: number | ((rule: Rule, combination: Combination) => number);
-  /** Where it is told [everywhere]. */
+export interface StoryOptions {
+  /** The number of posts of the first tab. */
+  readonly posts: number | ((rule: RuleName, combination: Combination) => number);
+  /** The combinations that the story runs with; default: all. */
   readonly combinations?: readonly Combination[];
 }
 
-/** Tell a story once for each combination, all of them side by side, each in a chat of its own. */
+/** Run a story concurrently with each combination, each time in a new chat. */
 export function story(
   title: string,
-  { posts, combinations = EVERYWHERE }: Plan,
-  tell: (talk: Talk) => Promise<void>,
+  { posts, combinations = EVERYWHERE }: StoryOptions,
+  run: (tab: StoryTab) => Promise<void>,
 ): void {
   describe.concurrent(title, () => {
     it.each(combinations.map((combination) => ({ combination, name: nameOf(combination) })))(
       "$name",
       async ({ combination }) => {
-        const talk = new Talk({
-          place: inject("places")[combination.style],
+        const tab = new StoryTab({
+          server: inject("servers")[combination.style],
           combination,
           posts: typeof posts === "number" ? posts : posts(combination.rule, combination),
         });
-        if (combination === combinations[0]) talk.looksLonger();
+        if (combination === combinations[0]) tab.extendIdleCheck();
         try {
-          await tell(talk);
-        } catch (fault) {
-          if (fault instanceof Error && !fault.message.includes(talk.chatId)) {
-            fault.message += `\n${talk.describe()}`;
+          await run(tab);
+        } catch (error) {
+          if (error instanceof Error && !error.message.includes(tab.chatId)) {
+            error.message += `\n${tab.describe()}`;
           }
-          throw fault;
+          throw error;
         } finally {
-          talk.close();
+          tab.close();
         }
       },
     );

@@ -1,39 +1,39 @@
-/** Rung whenever something that a wait may look at has changed. */
-export class Bell {
+/** Notifies its listeners when a state that a wait depends on may have changed. */
+export class ChangeNotifier {
   readonly #listeners = new Set<() => void>();
 
-  readonly ring = (): void => {
+  readonly notify = (): void => {
     for (const listener of this.#listeners) listener();
   };
 
-  listen(listener: () => void): () => void {
+  subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 }
 
 export interface Wait {
-  readonly bell: Bell;
-  /** The state as it should stand in the error. */
+  readonly changes: ChangeNotifier;
+  /** Describes the state for the error message. */
   readonly describe: () => string;
   readonly timeout?: number;
 }
 
 /**
- * Wait until a condition holds; the only waiting there is besides `staysQuiet`.
+ * Wait until a condition holds; besides `expectUnchanged` the only function that waits.
  *
- * The condition is looked at after the microtasks that follow a change, so a request that a change
- * sets off has begun before the condition can hold.
+ * The condition is evaluated after the microtasks that follow a change, so that a request which the
+ * change triggers has started by then.
  */
-export function waitFor(condition: () => boolean, what: string, wait: Wait): Promise<void> {
+export function waitFor(condition: () => boolean, name: string, wait: Wait): Promise<void> {
   return new Promise((resolve, reject) => {
-    let asked = false;
+    let isScheduled = false;
     const end = (): void => {
-      silence();
+      unsubscribe();
       clearTimeout(timer);
     };
-    const look = (): void => {
-      asked = false;
+    const check = (): void => {
+      isScheduled = false;
       try {
         if (!condition()) return;
       } catch (fault) {
@@ -44,27 +44,27 @@ export function waitFor(condition: () => boolean, what: string, wait: Wait): Pro
       end();
       resolve();
     };
-    const ask = (): void => {
-      if (asked) return;
-      asked = true;
-      setImmediate(look);
+    const schedule = (): void => {
+      if (isScheduled) return;
+      isScheduled = true;
+      setImmediate(check);
     };
-    const silence = wait.bell.listen(ask);
-    const milliseconds = wait.timeout ?? 40_000;
+    const unsubscribe = wait.changes.subscribe(schedule);
+    const milliseconds = wait.timeout ?? 90_000;
     const timer = setTimeout(() => {
       end();
-      reject(new Error(`${milliseconds} ms have passed without ${what}\n${wait.describe()}`));
+      reject(new Error(`${milliseconds} ms have passed without ${name}\n${wait.describe()}`));
     }, milliseconds);
-    ask();
+    schedule();
   });
 }
 
-/** Wait to see that nothing happens: what `probe` tells must be the same afterwards. */
-export async function staysQuiet(milliseconds: number, probe: () => string): Promise<void> {
+/** Wait and check that nothing happens: the result of `probe` must not change. */
+export async function expectUnchanged(milliseconds: number, probe: () => string): Promise<void> {
   const before = probe();
   await new Promise((resolve) => setTimeout(resolve, milliseconds));
   const after = probe();
   if (after !== before) {
-    throw new Error(`something happened while idle\nbefore: ${before}\nafter:  ${after}`);
+    throw new Error(`the state changed while idle\nbefore: ${before}\nafter:  ${after}`);
   }
 }

@@ -1,16 +1,16 @@
 import { expect } from "vitest";
-import { effectsOf } from "../harness/effects.ts";
 import { EVERYWHERE_AND_BIDI, inSequence, together } from "../harness/matrix.ts";
+import { effectsOf } from "../harness/servers.ts";
 import { story } from "../harness/story.ts";
 
 story(
-  "one approval, answered yes",
+  "one gated call, approved",
   { posts: inSequence(1), combinations: EVERYWHERE_AND_BIDI },
-  async (talk) => {
-    talk.say("story:approval");
-    await talk.waitsFor("pay");
-    await talk.approve("pay");
-    await talk.ends({
+  async (tab) => {
+    tab.send("story:approval");
+    await tab.expectPending("pay");
+    await tab.approve("pay");
+    await tab.expectEnd({
       calls: [["pay", "output-available"]],
       texts: ["The payment is settled."],
       effects: { pay: 1 },
@@ -18,54 +18,54 @@ story(
   },
 );
 
-story("one approval, answered no", { posts: inSequence(1) }, async (talk) => {
-  talk.say("story:approval");
-  await talk.waitsFor("pay");
-  await talk.deny("pay", "too expensive");
-  await talk.ends({
+story("one gated call, denied", { posts: inSequence(1) }, async (tab) => {
+  tab.send("story:approval");
+  await tab.expectPending("pay");
+  await tab.deny("pay", "too expensive");
+  await tab.expectEnd({
     calls: [["pay", "output-denied"]],
     texts: ["The payment is settled."],
   });
-  const denied = talk.chat.messages.at(-1)?.parts.find((part) => part.state === "output-denied");
+  const denied = tab.chat.messages.at(-1)?.parts.find((part) => part.state === "output-denied");
   expect(denied?.approval).toMatchObject({ approved: false, reason: "too expensive" });
 });
 
-story("a tool whose arguments are reason to ask", { posts: inSequence(1) }, async (talk) => {
-  talk.say("story:asks_when_big");
-  await talk.waitsFor("ask_when_big");
-  await talk.approve("ask_when_big");
-  await talk.ends({
+story("a tool whose arguments require approval", { posts: inSequence(1) }, async (tab) => {
+  tab.send("story:asks_when_big");
+  await tab.expectPending("ask_when_big");
+  await tab.approve("ask_when_big");
+  await tab.expectEnd({
     calls: [["ask_when_big", "output-available"]],
     texts: ["The big payment is settled."],
     effects: { ask_when_big: 1 },
   });
 });
 
-story("a tool whose arguments are no reason to ask", { posts: 1 }, async (talk) => {
-  talk.say("story:asks_not_when_small");
-  await talk.ends({
+story("a tool whose arguments require no approval", { posts: 1 }, async (tab) => {
+  tab.send("story:asks_not_when_small");
+  await tab.expectEnd({
     calls: [["ask_when_big", "output-available"]],
     texts: ["The small payment is done."],
     effects: { ask_when_big: 1 },
   });
 });
 
-story("a tool that asks while it runs", { posts: inSequence(1) }, async (talk) => {
-  talk.say("story:asks_dynamically");
-  await talk.waitsFor("ask_dynamic");
-  await talk.approve("ask_dynamic");
-  await talk.ends({
+story("a tool that requests confirmation while it runs", { posts: inSequence(1) }, async (tab) => {
+  tab.send("story:asks_dynamically");
+  await tab.expectPending("ask_dynamic");
+  await tab.approve("ask_dynamic");
+  await tab.expectEnd({
     calls: [["ask_dynamic", "output-available"]],
     texts: ["The payment is settled."],
     effects: { ask_dynamic: 1 },
   });
 });
 
-story("two approvals in one step, yes and yes", { posts: together(2) }, async (talk) => {
-  talk.say("story:two_in_one_step");
-  await talk.waitsFor("search", "update");
-  await talk.approve("search", "update");
-  await talk.ends({
+story("two gated calls in one step, both approved", { posts: together(2) }, async (tab) => {
+  tab.send("story:two_in_one_step");
+  await tab.expectPending("search", "update");
+  await tab.approve("search", "update");
+  await tab.expectEnd({
     calls: [
       ["search", "output-available"],
       ["update", "output-available"],
@@ -76,12 +76,12 @@ story("two approvals in one step, yes and yes", { posts: together(2) }, async (t
 });
 
 story(
-  "two approvals in one step, the later answered first",
+  "two gated calls in one step, the second decided first",
   { posts: together(2) },
-  async (talk) => {
-    talk.say("story:two_in_one_step");
-    await talk.approve("update", "search");
-    await talk.ends({
+  async (tab) => {
+    tab.send("story:two_in_one_step");
+    await tab.approve("update", "search");
+    await tab.expectEnd({
       calls: [
         ["search", "output-available"],
         ["update", "output-available"],
@@ -93,13 +93,13 @@ story(
 );
 
 story(
-  "two approvals in one step, yes and no",
+  "two gated calls in one step, approved and denied",
   { posts: together(2), combinations: EVERYWHERE_AND_BIDI },
-  async (talk) => {
-    talk.say("story:two_in_one_step");
-    await talk.approve("search");
-    await talk.deny("update");
-    await talk.ends({
+  async (tab) => {
+    tab.send("story:two_in_one_step");
+    await tab.approve("search");
+    await tab.deny("update");
+    await tab.expectEnd({
       calls: [
         ["search", "output-available"],
         ["update", "output-denied"],
@@ -111,13 +111,13 @@ story(
 );
 
 story(
-  "two approvals in one step, the later one no, first",
+  "two gated calls in one step, the second denied first",
   { posts: together(2) },
-  async (talk) => {
-    talk.say("story:two_in_one_step");
-    await talk.deny("update");
-    await talk.approve("search");
-    await talk.ends({
+  async (tab) => {
+    tab.send("story:two_in_one_step");
+    await tab.deny("update");
+    await tab.approve("search");
+    await tab.expectEnd({
       calls: [
         ["search", "output-available"],
         ["update", "output-denied"],
@@ -130,13 +130,13 @@ story(
 story(
   "two approvals in sequence",
   { posts: inSequence(2), combinations: EVERYWHERE_AND_BIDI },
-  async (talk) => {
-    talk.say("story:two_in_sequence");
-    await talk.waitsFor("search");
-    await talk.approve("search");
-    await talk.waitsFor("update");
-    await talk.approve("update");
-    await talk.ends({
+  async (tab) => {
+    tab.send("story:two_in_sequence");
+    await tab.expectPending("search");
+    await tab.approve("search");
+    await tab.expectPending("update");
+    await tab.approve("update");
+    await tab.expectEnd({
       calls: [
         ["search", "output-available"],
         ["update", "output-available"],
@@ -147,12 +147,12 @@ story(
   },
 );
 
-story("two approvals in sequence, no and yes", { posts: inSequence(2) }, async (talk) => {
-  talk.say("story:two_in_sequence");
-  await talk.deny("search");
-  await talk.waitsFor("update");
-  await talk.approve("update");
-  await talk.ends({
+story("two approvals in sequence, denied and approved", { posts: inSequence(2) }, async (tab) => {
+  tab.send("story:two_in_sequence");
+  await tab.deny("search");
+  await tab.expectPending("update");
+  await tab.approve("update");
+  await tab.expectEnd({
     calls: [
       ["search", "output-denied"],
       ["update", "output-available"],
@@ -161,26 +161,26 @@ story("two approvals in sequence, no and yes", { posts: inSequence(2) }, async (
   });
 });
 
-story("five approvals in sequence", { posts: inSequence(5) }, async (talk) => {
-  talk.say("story:five_in_sequence");
-  await talk.approve("pay", "pay", "pay", "pay", "pay");
-  await talk.ends({
+story("five approvals in sequence", { posts: inSequence(5) }, async (tab) => {
+  tab.send("story:five_in_sequence");
+  await tab.approve("pay", "pay", "pay", "pay", "pay");
+  await tab.expectEnd({
     calls: Array.from({ length: 5 }, () => ["pay", "output-available"] as const),
     texts: ["All five are settled."],
     effects: { pay: 5 },
   });
-  const effects = await effectsOf(talk.place, talk.chatId);
+  const effects = await effectsOf(tab.server, tab.chatId);
   expect(effects.map(({ args }) => args.amount)).toEqual([1, 2, 3, 4, 5]);
 });
 
 story(
-  "a call that asks beside one that does not",
+  "a gated call beside an ungated one",
   { posts: inSequence(1), combinations: EVERYWHERE_AND_BIDI },
-  async (talk) => {
-    talk.say("story:gated_beside_ungated");
-    await talk.waitsFor("pay");
-    await talk.approve("pay");
-    await talk.ends({
+  async (tab) => {
+    tab.send("story:gated_beside_ungated");
+    await tab.expectPending("pay");
+    await tab.approve("pay");
+    await tab.expectEnd({
       calls: [
         ["lookup", "output-available"],
         ["pay", "output-available"],
@@ -194,13 +194,13 @@ story(
 story(
   "text before, between and after two approvals",
   { posts: inSequence(2), combinations: EVERYWHERE_AND_BIDI },
-  async (talk) => {
-    talk.say("story:text_around");
-    await talk.waitsFor("search");
-    await talk.approve("search");
-    await talk.waitsFor("pay");
-    await talk.approve("pay");
-    await talk.ends({
+  async (tab) => {
+    tab.send("story:text_around");
+    await tab.expectPending("search");
+    await tab.approve("search");
+    await tab.expectPending("pay");
+    await tab.approve("pay");
+    await tab.expectEnd({
       calls: [
         ["search", "output-available"],
         ["pay", "output-available"],

@@ -1,32 +1,32 @@
 import { expect } from "vitest";
 import { story } from "../harness/story.ts";
 
-story("plain text", { posts: 1 }, async (talk) => {
-  talk.say("story:plain");
-  await talk.ends({ texts: ["Here is a plain answer."] });
+story("plain text", { posts: 1 }, async (tab) => {
+  tab.send("story:plain");
+  await tab.expectEnd({ texts: ["Here is a plain answer."] });
 });
 
-story("reasoning before the text", { posts: 1 }, async (talk) => {
-  talk.say("story:reasoning");
-  await talk.ends({ texts: ["Then the answer."] });
-  const reasoning = talk.chat.messages.at(-1)?.parts.filter((part) => part.type === "reasoning");
+story("reasoning before the text", { posts: 1 }, async (tab) => {
+  tab.send("story:reasoning");
+  await tab.expectEnd({ texts: ["Then the answer."] });
+  const reasoning = tab.chat.messages.at(-1)?.parts.filter((part) => part.type === "reasoning");
   expect(reasoning?.map((part) => part.text)).toEqual(["First this thought. "]);
 });
 
-story("a tool that asks nobody", { posts: 1 }, async (talk) => {
-  talk.say("story:one_tool");
-  await talk.ends({
+story("an ungated tool", { posts: 1 }, async (tab) => {
+  tab.send("story:one_tool");
+  await tab.expectEnd({
     calls: [["lookup", "output-available"]],
     texts: ["A sluice is a gate."],
     effects: { lookup: 1 },
   });
 });
 
-story("two exchanges in one chat", { posts: 2 }, async (talk) => {
-  talk.say("story:one_tool");
-  await talk.rests(1);
-  talk.say("story:plain");
-  await talk.ends({
+story("two exchanges in one chat", { posts: 2 }, async (tab) => {
+  tab.send("story:one_tool");
+  await tab.waitForPosts(1);
+  tab.send("story:plain");
+  await tab.expectEnd({
     messages: 2,
     calls: [["lookup", "output-available"]],
     texts: ["A sluice is a gate.", "Here is a plain answer."],

@@ -1,68 +1,66 @@
-import { barriers } from "./barriers.ts";
+import { accessibilityViolations } from "./accessibility.ts";
 import type { ChatPage } from "./chat-page.ts";
-import { expect, test } from "./test.ts";
+import { expect, test } from "./fixtures.ts";
 
 const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
   empty: async () => {},
   streaming: async (chat) => {
-    await chat.say("Think about it for ever");
+    await chat.send("Think about it for ever");
     await expect(chat.answer).toContainText("will not stop by myself");
   },
   "one approval": async (chat) => {
-    await chat.say("Pay Ada 50 euros");
+    await chat.send("Pay Ada 50 euros");
     await expect(chat.cards).toHaveCount(1);
   },
   "a group": async (chat) => {
-    await chat.say("Search and update the database at the same time");
+    await chat.send("Search and update the database at the same time");
     await expect(chat.cards).toHaveCount(2);
   },
   "a form": async (chat) => {
-    await chat.say("Pay Ada 50 euros");
+    await chat.send("Pay Ada 50 euros");
     await chat.card("Send money").getByRole("button", { name: "Edit" }).click();
   },
   "held results": async (chat) => {
-    await chat.say("How is the weather in Bern? And pay the guide");
+    await chat.send("How is the weather in Bern? And pay the guide");
     await expect(chat.tool("Look up the weather")).toContainText("waiting");
   },
   "an answer": async (chat) => {
-    await chat.say("Compute the first five squares");
-    await chat.finished();
+    await chat.send("Compute the first five squares");
+    await chat.waitForEnd();
   },
   "a failure": async (chat) => {
-    await chat.say("Show me how you fail");
+    await chat.send("Show me how you fail");
     await expect(chat.alert).toBeVisible();
   },
   inspector: async (chat) => {
-    await chat.say("Hello!");
-    await chat.finished();
+    await chat.send("Hello!");
+    await chat.waitForEnd();
     await chat.page.getByRole("button", { name: "Inspector" }).click();
   },
 };
 
 for (const [state, reach] of Object.entries(STATES)) {
-  test(`nothing keeps anybody out: ${state}`, async ({ chat }) => {
+  test(`the page has no accessibility violations: ${state}`, async ({ chat }) => {
     await chat.open();
     await reach(chat);
-    expect(await barriers(chat.page)).toEqual([]);
+    expect(await accessibilityViolations(chat.page)).toEqual([]);
   });
 }
 
-test("on a narrow screen nothing is cut off and the chats are behind a button", async ({
-  chat,
-}) => {
+test("a narrow screen shows everything, with the chats behind a button", async ({ chat }) => {
   await chat.page.setViewportSize({ width: 360, height: 740 });
   await chat.open();
-  await chat.say("Search and update the database at the same time");
+  await chat.send("Search and update the database at the same time");
   await expect(chat.cards).toHaveCount(2);
-  // The first card has the focus, and a group is read from its start.
+  // The first card has the focus, and the group is scrolled to its top.
   await expect(chat.log.getByRole("button", { name: "Approve all" })).toBeInViewport();
-  const wide = await chat.page.evaluate(() => document.documentElement.scrollWidth);
-  expect(wide).toBeLessThanOrEqual(360);
+  const width = await chat.page.evaluate(() => document.documentElement.scrollWidth);
+  expect(width).toBeLessThanOrEqual(360);
   await chat.page.getByRole("button", { name: "Show the chats" }).click();
   await expect(chat.page.getByRole("button", { name: "New chat" })).toBeVisible();
 });
 
-test("with keys alone a person asks, reads and decides, and no stray key decides", async ({
+test("a person sends and decides with the keyboard, and no stray key decides", async ({
   chat,
   server,
 }) => {
@@ -80,13 +78,13 @@ test("with keys alone a person asks, reads and decides, and no stray key decides
   await expect(chat.card("Send money").getByRole("button", { name: "Approve" })).toBeFocused();
   await keyboard.press("Enter");
   await expect(chat.answer).toContainText("The payment is settled");
-  await chat.finished();
+  await chat.waitForEnd();
   expect((await server.effects()).length - before.length).toBe(1);
 });
 
-test("a card says the same to everybody", async ({ chat }) => {
+test("a card has an accessible structure", async ({ chat }) => {
   await chat.open();
-  await chat.say("Pay Ada 50 euros");
+  await chat.send("Pay Ada 50 euros");
   await expect(chat.card("Send money")).toMatchAriaSnapshot(`
     - 'region "Approval: Send money"':
       - paragraph: Send money
@@ -105,9 +103,9 @@ test("a card says the same to everybody", async ({ chat }) => {
   `);
 });
 
-test("a group and held results say where they stand", async ({ chat }) => {
+test("a held result has an accessible state", async ({ chat }) => {
   await chat.open();
-  await chat.say("How is the weather in Bern? And pay the guide");
+  await chat.send("How is the weather in Bern? And pay the guide");
   await expect(chat.tool("Look up the weather")).toMatchAriaSnapshot(`
     - 'region "Tool: Look up the weather"':
       - paragraph: Look up the weather

@@ -1,13 +1,13 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
 
-/** What keeps somebody out of the page as it stands, in light and in dark. */
-export async function barriers(page: Page): Promise<string[]> {
+/** The accessibility violations of the current page, in both colour schemes. */
+export async function accessibilityViolations(page: Page): Promise<string[]> {
   const found: string[] = [];
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     const axe = new AxeBuilder({ page });
-    // The second time nothing but colours can have changed.
+    // Only the colours depend on the scheme.
     if (colorScheme === "dark") axe.withRules("color-contrast");
     const { violations } = await axe.analyze();
     found.push(

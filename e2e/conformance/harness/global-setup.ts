@@ -2,15 +2,15 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { type Place, STYLES, type Style, startServer } from "./servers.ts";
+import { type ServerInfo, STYLES, type Style, startServer } from "./servers.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    places: Record<Style, Place>;
+    servers: Record<Style, ServerInfo>;
   }
 }
 
-/** Start one server per style for all test files; their logs stay when a test has failed. */
+/** Start one server per style for all test files; their logs are kept if a test fails. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), "sluicegate-conformance-"));
   const started = await Promise.allSettled(STYLES.map((style) => startServer(style, folder)));
@@ -20,12 +20,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await Promise.all(servers.map((server) => server.stop()));
     throw failure.reason;
   }
-  const places = servers.map(({ stop: _, ...place }) => place);
+  const infos = servers.map(({ stop: _, ...info }) => info);
   project.provide(
-    "places",
-    Object.fromEntries(STYLES.map((style, index) => [style, places[index]])) as Record<
+    "servers",
+    Object.fromEntries(STYLES.map((style, index) => [style, infos[index]])) as Record<
       Style,
-      Place
+      ServerInfo
     >,
   );
   return async () => {

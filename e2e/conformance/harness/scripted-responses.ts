@@ -1,17 +1,17 @@
-import type { Chunk } from "./sse.ts";
+import type { Chunk } from "./sse-parser.ts";
 
-/** A `fetch` that answers each POST with the next response, and all further ones with the last. */
+/** A `fetch` that returns the responses in order, and the last one for all further requests. */
 export function scriptedFetch(responses: readonly (readonly Chunk[] | Response)[]): typeof fetch {
   let count = 0;
   return async () => {
     const next = responses[Math.min(count, responses.length - 1)] ?? [];
     count += 1;
-    return next instanceof Response ? next.clone() : sse(next);
+    return next instanceof Response ? next.clone() : sseResponse(next);
   };
 }
 
-/** A response as the server frames it: a comment, the chunks, the terminator. */
-export function sse(chunks: readonly Chunk[]): Response {
+/** A response with the framing of the server: a comment, the chunks, the terminator. */
+export function sseResponse(chunks: readonly Chunk[]): Response {
   const data = chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("");
   return new Response(`: stream-open\n\n${data}data: [DONE]\n\n`, {
     headers: {
@@ -40,7 +40,7 @@ export function turn(reason: string, ...chunks: readonly (Chunk | readonly Chunk
   ];
 }
 
-export function failed(...chunks: readonly Chunk[]): Chunk[] {
+export function failedTurn(...chunks: readonly Chunk[]): Chunk[] {
   return [
     { type: "start", messageId: "m1" },
     ...chunks,
@@ -52,23 +52,23 @@ export function call(id: string, toolName: string, more: object = {}): Chunk {
   return { type: "tool-input-available", toolCallId: id, toolName, input: {}, ...more };
 }
 
-export function freeCall(id: string, toolName: string): Chunk {
+export function ungatedCall(id: string, toolName: string): Chunk {
   return call(id, toolName, { providerExecuted: true });
 }
 
-export function request(id: string): Chunk {
+export function approvalRequest(id: string): Chunk {
   return { type: "tool-approval-request", approvalId: `approval-${id}`, toolCallId: id };
 }
 
-export function gate(id: string, toolName: string): Chunk[] {
-  return [STEP, call(id, toolName), request(id), STEP_END];
+export function gatedStep(id: string, toolName: string): Chunk[] {
+  return [STEP, call(id, toolName), approvalRequest(id), STEP_END];
 }
 
 export function output(id: string): Chunk {
   return { type: "tool-output-available", toolCallId: id, output: { ok: true } };
 }
 
-export function done(id: string): Chunk {
+export function progressDone(id: string): Chunk {
   const data = { toolCallId: id, toolName: "any", state: "done" };
   return { type: "data-progress", data, transient: true };
 }

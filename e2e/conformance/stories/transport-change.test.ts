@@ -1,12 +1,12 @@
-import type { SocketTransport } from "../harness/kit.ts";
+import type { SocketTransport } from "../harness/ai-sdk.ts";
 import type { Combination } from "../harness/matrix.ts";
 import { story } from "../harness/story.ts";
 
 const KINDS = [undefined, "websocket", "bidi", "live"] as const;
 const CHAT = { style: "call", rule: "stock" } as const;
 
-/** The clients that can leave for a transport from each other one; AI SDK 6 has no stock socket. */
-function leavingFor(to: SocketTransport | undefined): Combination[] {
+/** The clients that change to a transport from each other one; AI SDK 6 has no stock socket. */
+function changingTo(to: SocketTransport | undefined): Combination[] {
   return KINDS.filter((from) => from !== to).flatMap((from) =>
     (["6", "7"] as const)
       .filter((version) => version === "7" || (from !== "websocket" && to !== "websocket"))
@@ -24,25 +24,25 @@ function leavingFor(to: SocketTransport | undefined): Combination[] {
 for (const to of KINDS) {
   story(
     `an exchange that ends over ${to ?? "sse"}`,
-    { posts: 2, combinations: leavingFor(to) },
-    async (talk) => {
-      talk.say("story:two_in_sequence");
-      await talk.waitsFor("search");
-      await talk.approve("search");
-      await talk.waitsFor("update");
-      const { transport: _, ...rest } = talk.combination;
+    { posts: 2, combinations: changingTo(to) },
+    async (tab) => {
+      tab.send("story:two_in_sequence");
+      await tab.expectPending("search");
+      await tab.approve("search");
+      await tab.expectPending("update");
+      const { transport: _, ...rest } = tab.combination;
       const combination = { ...rest, ...(to && { transport: to }) };
-      const { messages } = await talk.history();
-      const other = talk.beside({ posts: 1, messages, combination });
+      const { messages } = await tab.loadChat();
+      const other = tab.openTab({ posts: 1, messages, combination });
       await other.deny("update", "not today");
-      await other.ends({
+      await other.expectEnd({
         calls: [
           ["search", "output-available"],
           ["update", "output-denied"],
         ],
         effects: { search: 1 },
-        // Nothing holds a live model back until a reader has come.
-        resumes: talk.combination.transport !== "live",
+        // A live model cannot be paused until a reader resumes.
+        resumes: tab.combination.transport !== "live",
       });
     },
   );

@@ -6,18 +6,18 @@ export { expect } from "@playwright/test";
 
 interface Fixtures {
   readonly chat: ChatPage;
-  /** A server of the test's own, which it may kill. */
-  readonly own: DemoServer;
+  /** A server for one test, which may kill it. */
+  readonly ownServer: DemoServer;
 }
 
-interface Shared {
+interface WorkerFixtures {
   readonly server: DemoServer;
 }
 
-/** A test with a page, and with a server that its worker's tests share. */
-export const test = base.extend<Fixtures, Shared>({
+/** A test with a page, and a server that the tests of a worker share. */
+export const test = base.extend<Fixtures, WorkerFixtures>({
   server: [
-    // biome-ignore lint/correctness/noEmptyPattern: a fixture says so that it needs no other.
+    // biome-ignore lint/correctness/noEmptyPattern: Playwright requires the pattern to find the dependencies of a fixture.
     async ({}, use) => {
       const server = await DemoServer.start();
       await use(server);
@@ -25,8 +25,8 @@ export const test = base.extend<Fixtures, Shared>({
     },
     { scope: "worker" },
   ],
-  // biome-ignore lint/correctness/noEmptyPattern: a fixture says so that it needs no other.
-  own: async ({}, use) => {
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright requires the pattern to find the dependencies of a fixture.
+  ownServer: async ({}, use) => {
     const server = await DemoServer.start();
     await use(server);
     await server.close();
@@ -35,15 +35,15 @@ export const test = base.extend<Fixtures, Shared>({
     const problems: string[] = [];
     page.on("pageerror", (error) => problems.push(String(error)));
     page.on("console", (message) => {
-      const isAnswer = message.text().startsWith("Failed to load resource");
-      if (message.type() === "error" && !isAnswer) problems.push(message.text());
+      const isFailedRequest = message.text().startsWith("Failed to load resource");
+      if (message.type() === "error" && !isFailedRequest) problems.push(message.text());
     });
     page.on("request", (request) => {
       const { protocol, hostname } = new URL(request.url());
       const isLocal = ["data:", "blob:"].includes(protocol) || hostname === "127.0.0.1";
-      if (!isLocal) problems.push(`asked ${hostname}`);
+      if (!isLocal) problems.push(`request to ${hostname}`);
     });
     await use(new ChatPage(page, server));
-    base.expect(problems, "the page broke or asked another host").toEqual([]);
+    base.expect(problems, "errors of the page and requests to other hosts").toEqual([]);
   },
 });

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { ChatPage } from "./chat-page.ts";
 import { DemoServer } from "./demo-server.ts";
-import { expect, test } from "./test.ts";
+import { expect, test } from "./fixtures.ts";
 
 const NAME = "<img src=x onerror=window.broken=1>\u202egnp.exe\u200b";
 const WORD = "gate".repeat(50_000);
@@ -31,7 +31,7 @@ const SCRIPT = {
   ],
 };
 
-test("nothing that models, tools and files say runs, reaches out or breaks the page", async ({
+test("content of models, tools and files is not executed, loads nothing and does not break the page", async ({
   chat: { page },
 }, info) => {
   const script = info.outputPath("script.json");
@@ -43,17 +43,17 @@ test("nothing that models, tools and files say runs, reaches out or breaks the p
     await page.getByRole("button", { name: "Attach files" }).click();
     const name = `${NAME.slice(0, 20)}.txt`;
     await (await chooser).setFiles({ name, mimeType: "text/plain", buffer: Buffer.from("a note") });
-    await chat.say(TEXT.slice(0, 200));
+    await chat.send(TEXT.slice(0, 200));
     await expect(chat.card("Send money")).toContainText(
       "<img src=x onerror=window.broken=1>U+202Egnp.exeU+200B",
     );
     await chat.approve("Send money");
     await expect(chat.answer).toContainText("That was all.");
-    await chat.finished();
+    await chat.waitForEnd();
     for (const width of [1280, 360]) {
       await page.setViewportSize({ width, height: 740 });
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
-      expect(wide).toBeLessThanOrEqual(width);
+      const scrollWidth = await page.evaluate(() => document.documentElement.scrollWidth);
+      expect(scrollWidth).toBeLessThanOrEqual(width);
     }
     await expect(chat.cards).toHaveCount(0);
     await expect(page.getByRole("button", { name: "Approve" })).toHaveCount(0);

@@ -1,25 +1,25 @@
-/** A chunk as it came, before any client looks at it. */
+/** A chunk as it was received, before validation. */
 export interface Chunk {
   readonly type: string;
   readonly [key: string]: unknown;
 }
 
-/** Takes a server-sent stream apart and notes what a client would not notice. */
-export class SseText {
+/** Parses a server-sent event stream and records faults that a client would not notice. */
+export class SseParser {
   readonly chunks: Chunk[] = [];
   readonly faults: string[] = [];
   comments = 0;
   terminators = 0;
   #rest = "";
 
-  /** Take more text; returns the chunks that are complete with it. */
+  /** Parse more text; returns the chunks that it completes. */
   feed(text: string): Chunk[] {
     const blocks = (this.#rest + text).split("\n\n");
     this.#rest = blocks.pop() ?? "";
     return blocks.flatMap((block) => this.#block(block));
   }
 
-  /** Call once at the end of the body. */
+  /** Check the end of the body; call it once. */
   end(): void {
     if (this.#rest !== "") this.faults.push(`the body ends inside ${JSON.stringify(this.#rest)}`);
     if (this.terminators !== 1) this.faults.push(`${this.terminators} terminators instead of one`);

@@ -1,0 +1,219 @@
+import { describe, expect, test } from "vitest";
+import { SDKS, type Version } from "./ai-sdk.ts";
+import { type Message, pendingApprovals } from "./messages.ts";
+import { Recorder } from "./recorder.ts";
+import {
+  approvalRequest,
+  call,
+  denial,
+  failedTurn,
+  gatedStep,
+  output,
+  STEP,
+  STEP_END,
+  scriptedFetch,
+  text,
+  turn,
+  ungatedCall,
+} from "./scripted-responses.ts";
+import { createRule, type RuleName } from "./send-rules.ts";
+import type { Chunk } from "./sse-parser.ts";
+import { ChangeNotifier, waitFor } from "./waiting.ts";
+
+const LOOP = 12;
+const ANSWER = [STEP, ...text("Done."), STEP_END];
+
+interface Row {
+  readonly shape: string;
+  readonly responses: readonly (readonly Chunk[])[];
+  /** The number of posts per rule; a number above LOOP means that the client loops. */
+  readonly posts: Readonly<Partial<Record<RuleName, number>>>;
+  readonly denies?: boolean;
+}
+
+// The safe rule is tested in the client package.
+const SAME = (posts: number): Record<Exclude<RuleName, "safe">, number> => ({
+  stock: posts,
+  "stock+tool-calls": posts,
+  s2: posts,
+  "s2-sse": posts,
+  "s2-bidi": posts,
+});
+const S2 = (posts: number) => ({ s2: posts, "s2-sse": posts, "s2-bidi": posts });
+const STOCK = (posts: number) => ({ stock: posts, "stock+tool-calls": posts });
+
+const ROWS: readonly Row[] = [
+  {
+    shape: "two gated calls in sequence, deferred",
+    responses: [
+      turn("tool-calls", gatedStep("c1", "pay")),
+      turn("tool-calls", gatedStep("c2", "update")),
+      turn("stop", STEP, text("Done."), output("c1"), output("c2"), STEP_END),
+    ],
+    posts: SAME(3),
+  },
+  {
+    shape: "text and a result in the second response",
+    responses: [
+      turn("tool-calls", gatedStep("c1", "pay")),
+      turn("tool-calls", output("c1"), STEP, text("Paid."), STEP_END, gatedStep("c2", "update")),
+      turn("stop", output("c2"), ANSWER),
+    ],
+    posts: { ...STOCK(3), ...S2(2) },
+  },
+  {
+    shape: "text before the first approval request",
+    responses: [
+      turn("tool-calls", STEP, text("First."), call("c1", "pay"), approvalRequest("c1"), STEP_END),
+      turn("stop", output("c1"), ANSWER),
+    ],
+    posts: { ...STOCK(2), ...S2(1) },
+  },
+  {
+    shape: "two approval requests in one step",
+    responses: [
+      turn("tool-calls", STEP, call("c1", "pay"), call("c2", "update"), approvalRequest("c1"), [
+        approvalRequest("c2"),
+        STEP_END,
+      ]),
+      turn("stop", output("c1"), output("c2"), ANSWER),
+    ],
+    posts: SAME(2),
+  },
+  {
+    shape: "an empty continuation",
+    responses: [turn("tool-calls", gatedStep("c1", "pay")), turn("stop")],
+    posts: SAME(LOOP + 1),
+  },
+  {
+    shape: "text without a step and without a result",
+    responses: [turn("tool-calls", gatedStep("c1", "pay")), turn("stop", text("Done."))],
+    posts: { ...STOCK(LOOP + 1), ...S2(2) },
+  },
+  {
+    shape: "text in a separate step and no result",
+    responses: [turn("tool-calls", gatedStep("c1", "pay")), turn("stop", ANSWER)],
+    posts: SAME(2),
+  },
+  {
+    shape: "a denial and text",
+    responses: [turn("tool-calls", gatedStep("c1", "pay")), turn("stop", denial("c1"), ANSWER)],
+    posts: SAME(2),
+    denies: true,
+  },
+  {
+    shape: "an error chunk",
+    responses: [turn("tool-calls", gatedStep("c1", "pay")), failedTurn()],
+    posts: SAME(2),
+  },
+  {
+    shape: "an ungated call in the step of the approval request, its output released",
+    responses: [
+      turn("tool-calls", STEP, ungatedCall("c0", "lookup"), call("c1", "pay"), output("c0"), [
+        approvalRequest("c1"),
+        STEP_END,
+      ]),
+      turn("stop", output("c1"), ANSWER),
+    ],
+    posts: { ...STOCK(2), ...S2(1) },
+  },
+  {
+    shape: "an ungated call in the step of the approval request, its output held",
+    responses: [
+      turn(
+        "tool-calls",
+        STEP,
+        ungatedCall("c0", "lookup"),
+        call("c1", "pay"),
+        approvalRequest("c1"),
+        [STEP_END],
+      ),
+      turn("stop", output("c0"), output("c1"), ANSWER),
+    ],
+    posts: { ...STOCK(1), ...S2(2) },
+  },
+  {
+    shape: "an ungated call in a separate step, its output held",
+    responses: [
+      turn("tool-calls", STEP, ungatedCall("c0", "lookup"), STEP_END, gatedStep("c1", "pay")),
+      turn("stop", output("c0"), output("c1"), ANSWER),
+    ],
+    posts: SAME(2),
+  },
+  {
+    shape: "an unmarked finished call at the end of the last step",
+    responses: [
+      turn("tool-calls", gatedStep("c1", "pay")),
+      turn("stop", STEP, text("Done."), call("c2", "lookup"), output("c2"), STEP_END, output("c1")),
+    ],
+    posts: { stock: 2, "stock+tool-calls": LOOP + 1, ...S2(2) },
+  },
+];
+
+async function posts(row: Row, version: Version, rule: RuleName): Promise<number> {
+  const sdk = SDKS[version];
+  const changes = new ChangeNotifier();
+  const recorder = new Recorder({
+    validators: [sdk],
+    changes,
+    maxPosts: LOOP,
+    fetch: scriptedFetch(row.responses),
+  });
+  const chat = sdk.createChat({
+    id: "chat",
+    api: "http://127.0.0.1/api/chat",
+    headers: {},
+    body: () => ({}),
+    fetch: recorder.fetch,
+    sendAutomaticallyWhen: createRule(rule, sdk),
+  });
+  chat["~registerStatusCallback"](changes.notify);
+  void chat.sendMessage({ text: "Go." });
+  const isIdle = (): boolean => !recorder.isBusy && /ready|error/.test(chat.status);
+  const whenIdle = (): Promise<void> =>
+    waitFor(isIdle, "an idle client", { changes, describe: () => chat.status });
+  await whenIdle();
+  for (let left = 0; left < 3; left += 1) {
+    const pending: Message["parts"][number] | undefined = pendingApprovals(chat.messages)[0];
+    if (pending === undefined) break;
+    const id = pending.approval?.id ?? "";
+    await chat.addToolApprovalResponse({ id, approved: row.denies !== true });
+    await whenIdle();
+  }
+  expect(await recorder.faults()).toEqual([]);
+  return recorder.posts.length;
+}
+
+describe.each(Object.keys(SDKS) as Version[])("a client of ai %s", (version) => {
+  describe.each([...ROWS])("given $shape", (row) => {
+    const rules = Object.entries(row.posts) as [RuleName, number][];
+    test.each(rules.map(([rule, expected]) => ({ rule, expected })))(
+      "posts $expected times under $rule",
+      async ({ rule, expected }) => {
+        expect(await posts(row, version, rule)).toBe(expected);
+      },
+    );
+  });
+});
+
+test("the literal S2-SSE rule sends while another approval of the step is pending", () => {
+  const parts = [
+    { type: "tool-pay", state: "approval-responded" },
+    { type: "tool-update", state: "approval-requested" },
+  ];
+  const messages: Message[] = [{ id: "m1", role: "assistant", parts }];
+  const sends = (rule: RuleName) => createRule(rule, SDKS["7"])({ messages });
+  expect(sends("s2-sse")).toBe(true);
+  expect(sends("s2-bidi")).toBe(false);
+  expect(sends("s2")).toBe(false);
+});
+
+test("a user message triggers no request", () => {
+  const messages: Message[] = [
+    { id: "m1", role: "assistant", parts: [{ type: "tool-pay", state: "approval-responded" }] },
+    { id: "m2", role: "user", parts: [{ type: "text", text: "Hi." }] },
+  ];
+  for (const rule of ["s2", "s2-sse", "s2-bidi"] as const) {
+    expect(createRule(rule, SDKS["7"])({ messages })).toBe(false);
+  }
+});
