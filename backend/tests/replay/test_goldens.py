@@ -83,14 +83,14 @@ async def test_the_same_requests_make_the_same_recording_to_the_byte(
 async def _send(taped: Taped, key: ChatKey, turn: RecordedTurn) -> None:
     """Post what the client posted, with the ids that this engine has given."""
     path = taped.recorder.path(key)
-    asked = {name: value for name, value in turn.asked.items() if name not in ("type", "headers")}
+    asked = {name: value for name, value in turn.request.items() if name not in ("type", "headers")}
     if turn.number > 1:
         played = load_recording(path)
         names = Names(played)
         normalized(played, names)
-        asked = names.back(asked)
+        asked = names.resolve(asked)
     body = {**asked, "id": key.chat}
-    headers = turn.asked["headers"]
+    headers = turn.request["headers"]
     client = Client(int(headers["x-ai-sdk"]), headers["x-release"])  # type: ignore[arg-type]
     request = parse_chat_request(body, RequestLimits())
     try:
@@ -107,7 +107,7 @@ async def _send(taped: Taped, key: ChatKey, turn: RecordedTurn) -> None:
 def test_the_stored_events_make_the_chunks_of_each_turn(name: str, tools: AgentSurvey) -> None:
     kept = golden(name)
     told = [_lasting(turn.chunks) for turn in kept.turns]
-    major = int(kept.turns[0].asked["headers"]["x-ai-sdk"])
+    major = int(kept.turns[0].request["headers"]["x-ai-sdk"])
     rebuilt = [
         _lasting(_chunks(turn.chunks, major))
         for exchange in _rebuilt(kept, tools)

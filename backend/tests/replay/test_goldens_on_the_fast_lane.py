@@ -86,8 +86,8 @@ async def _told(
     engine: ChatEngine, chat: str, turn: RecordedTurn, pairs: Pairs
 ) -> list[dict[str, Any]]:
     """Post what the client posted and return the chunks, none for a refusal."""
-    asked = {key: value for key, value in turn.asked.items() if key not in ("type", "headers")}
-    headers = turn.asked["headers"]
+    asked = {key: value for key, value in turn.request.items() if key not in ("type", "headers")}
+    headers = turn.request["headers"]
     request = parse_chat_request({**pairs.here(asked), "id": chat}, RequestLimits())
     client = Client(int(headers["x-ai-sdk"]), headers["x-release"])  # type: ignore[arg-type]
     try:

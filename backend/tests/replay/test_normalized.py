@@ -77,6 +77,6 @@ def test_names_can_be_resolved_to_ids() -> None:
     names = Names(kept)
     normalized(kept, names)
     told = {"approvalId": "adk-1", "messageId": "user-1", "id": "chat", "text": "adk-1 said"}
-    assert names.back([told]) == [
+    assert names.resolve([told]) == [
         {"approvalId": f"adk-{ONE}", "messageId": "hi", "id": "plain", "text": "adk-1 said"}
     ]

@@ -28,9 +28,9 @@ async def test_a_conversation_is_recorded_turn_by_turn(tmp_path: Path) -> None:
     turns = recording.turns
     assert [turn.kind for turn in turns] == ["send"] * 3
     for turn, told in zip(turns, talk.turns, strict=True):
-        assert turn.asked["headers"] == {"x-ai-sdk": "7", "x-release": "progressive"}
+        assert turn.request["headers"] == {"x-ai-sdk": "7", "x-release": "progressive"}
         assert turn.chunks == [json.loads(to_json(chunk)) for chunk in told.chunks]
-    parts = turns[2].asked["message"]["parts"]
+    parts = turns[2].request["message"]["parts"]
     assert [part["approval"].get("reason") for part in parts if "approval" in part] == [
         None,
         "not now",

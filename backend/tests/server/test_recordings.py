@@ -40,7 +40,8 @@ async def test_a_served_chat_is_recorded_without_what_it_was_authenticated_by(
     (file,) = (tmp_path / "recordings").iterdir()
     (turn,) = load_recording(file).turns
     assert turn.chunks == chunks(response.text)
-    assert turn.asked == {"type": "send", "headers": {"x-ai-sdk": "7"}, **chat_body("story:plain")}
+    headers = {"x-ai-sdk": "7"}
+    assert turn.request == {"type": "send", "headers": headers, **chat_body("story:plain")}
     assert SECRET not in file.read_text()
 
 

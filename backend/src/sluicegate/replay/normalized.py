@@ -1,4 +1,4 @@
-"""A recording without chance and time: the same conversation is the same file, to the letter."""
+"""Normalizes recordings: the same conversation gives the same file, byte by byte."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from sluicegate.replay.recording import Kind
 
 MOMENT: Final = 1_767_225_600.0
-"""Every moment, in seconds since the epoch: the beginning of 2026."""
+"""The value of every timestamp, in seconds since the epoch: the beginning of 2026."""
 
 DEADLINE: Final = MOMENT + 86_400
-"""Every deadline: a day later."""
+"""The value of every deadline: a day later."""
 
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _ISO_MOMENT: Final = "2026-01-01T00:00:00.000+00:00"
 _ISO_DEADLINE: Final = "2026-01-02T00:00:00.000+00:00"
-_MOMENTS: Final = frozenset(
+_TIMESTAMP_KEYS: Final = frozenset(
     {"at", "claimedAt", "createdAt", "decidedAt", "finishedAt", "requestedAt", "timestamp"}
 )
-_DEADLINES: Final = frozenset({"deadline", "expiresAt"})
+_DEADLINE_KEYS: Final = frozenset({"deadline", "expiresAt"})
 
-_CLIENTS: Final = frozenset({"id", "messageId", "userMessage"})
-"""Keys under which the ids stand that a client chooses."""
+_CLIENT_ID_KEYS: Final = frozenset({"id", "messageId", "userMessage"})
+"""The keys of ids that the client chooses."""
 
 _UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_BY_CHANCE: Final = re.compile(
+_GENERATED_ID: Final = re.compile(
     rf"\b(?P<kind>adk|call|e|scripted)-{_UUID}|(?P<bare>{_UUID})|"
     r"\b(?P<message>msg|turn)-[0-9a-f]{16,24}|(?<=\(error )(?P<error>[0-9a-f]{8})(?=\))"
 )
@@ -36,41 +36,40 @@ _ORDER: Final[tuple[Kind, ...]] = ("request", "event", "decision", "chunk", "fra
 
 
 class Names:
-    """Gives ids that chance has made the names ``adk-1``, ``msg-1``, … in order of appearance."""
+    """Replaces generated ids by ``adk-1``, ``msg-1``, … in order of appearance."""
 
     def __init__(self, recording: Recording) -> None:
-        """Learn what the client has named: its chat, its messages."""
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
-        self._given: dict[str, str] = {recording.header.chat: "chat"}
+        self._client_names: dict[str, str] = {recording.header.chat: "chat"}
         for turn in recording.turns:
-            message = turn.asked.get("message") or {}
+            message = turn.request.get("message") or {}
             if message.get("role") == "user" and isinstance(message.get("id"), str):
-                self._given.setdefault(message["id"], f"user-{len(self._given)}")
+                self._client_names.setdefault(message["id"], f"user-{len(self._client_names)}")
         self._chat = f"/chats/{recording.header.chat}/"
 
     def of(self, value: Any, key: str = "") -> Any:
-        """A copy of a value with these names, and with the one moment and the one deadline."""
+        """Return a copy of a value with names, constant timestamps and constant deadlines."""
         if isinstance(value, dict):
             return {self.text(name): self.of(item, name) for name, item in value.items()}
         if isinstance(value, list):
-            found = [self.of(item, key) for item in value]
-            # ADK: a set, which has no order.
-            return sorted(found) if key == "longRunningToolIds" else found
+            items = [self.of(item, key) for item in value]
+            # ADK: this is a set, which has no order.
+            return sorted(items) if key == "longRunningToolIds" else items
         if isinstance(value, str):
             if _ISO.fullmatch(value):
-                return _ISO_DEADLINE if key in _DEADLINES else _ISO_MOMENT
-            return self._given[value] if self._is_given(key, value) else self.text(value)
-        if isinstance(value, float) and key in _DEADLINES:
+                return _ISO_DEADLINE if key in _DEADLINE_KEYS else _ISO_MOMENT
+            return self._client_names[value] if self._is_client_id(key, value) else self.text(value)
+        if isinstance(value, float) and key in _DEADLINE_KEYS:
             return DEADLINE
-        return MOMENT if isinstance(value, float) and key in _MOMENTS else value
+        return MOMENT if isinstance(value, float) and key in _TIMESTAMP_KEYS else value
 
-    def _is_given(self, key: str, value: str) -> bool:
-        return key in _CLIENTS and value in self._given
+    def _is_client_id(self, key: str, value: str) -> bool:
+        return key in _CLIENT_ID_KEYS and value in self._client_names
 
     def text(self, text: str) -> str:
-        """The same for ids that stand in a text."""
-        return _BY_CHANCE.sub(self._name, text.replace(self._chat, "/chats/chat/"))
+        """Return a text with names in place of generated ids."""
+        return _GENERATED_ID.sub(self._name, text.replace(self._chat, "/chats/chat/"))
 
     def _name(self, found: re.Match[str]) -> str:
         if found[0] not in self._names:
@@ -79,17 +78,17 @@ class Names:
             self._names[found[0]] = f"{kind}-{count}" if kind else str(count)
         return self._names[found[0]]
 
-    def back(self, value: Any) -> Any:
-        """The ids again that names stand for; a name that nothing has is left as it is."""
-        ids = {name: text for text, name in (self._names | self._given).items()}
+    def resolve(self, value: Any) -> Any:
+        """Return a copy of a value with the original ids; unknown names stay."""
+        ids = {name: text for text, name in (self._names | self._client_names).items()}
         return _replaced(value, ids)
 
 
 def normalized(recording: Recording, names: Names | None = None) -> Recording:
-    """The recording with names for ids, one moment, and within a turn one order.
+    """Return a recording with names for ids, constant times, and a fixed order within a turn.
 
-    How fast a reader is decides what stands before what, so requests come first, then events,
-    decisions, chunks and frames, each in their own order. ``names`` are those that are used.
+    The recorded order depends on the speed of the reader. Here requests come first, then events,
+    decisions, chunks and frames, each in their own order. ``names`` are the names to use.
     """
     names = names or Names(recording)
     ordered = sorted(recording.entries, key=lambda each: (each.turn, _ORDER.index(each.kind)))

@@ -373,7 +373,7 @@ class _PlayedReader(TurnReader):
 
 
 def _texts(turn: RecordedTurn, major: Major) -> Iterator[str]:
-    recorded = str(turn.asked.get("headers", {}).get("x-ai-sdk"))
+    recorded = str(turn.request.get("headers", {}).get("x-ai-sdk"))
     for chunk in turn.chunks:
         text = compact(chunk)
         if recorded == "7" and major == 6:
@@ -385,7 +385,7 @@ def _texts(turn: RecordedTurn, major: Major) -> Iterator[str]:
 
 
 def _compared(turn: RecordedTurn, request: ChatRequest, client: Client) -> str | None:
-    wrong = difference(turn.asked, request.posted_body)
+    wrong = difference(turn.request, request.posted_body)
     return None if wrong is None else f"Turn {turn.number} differs from the recording: {wrong}."
 
 
@@ -395,7 +395,7 @@ def _beyond(played: int) -> str:
 
 def words_of(turn: RecordedTurn) -> str | None:
     """The first text of the user's message of a turn, None where it has none."""
-    message = turn.asked.get("message") or {}
+    message = turn.request.get("message") or {}
     if message.get("role") != "user":
         return None
     texts = (part.get("text") for part in message.get("parts", ()))

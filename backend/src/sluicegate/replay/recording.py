@@ -1,8 +1,8 @@
-"""Recordings: JSON Lines, a header and then what happened in one chat, in order.
+"""Recordings of one chat: JSON Lines, a header and then the entries in order.
 
 Every line after the header is an entry ``{seq, turn, dir, kind, delta_ms, body}``: ``seq`` counts
-from 1 without gaps, ``turn`` is the number of the client's request that it belongs to, ``dir`` says
-from whom it comes, ``delta_ms`` are whole milliseconds since the entry before.
+from 1 without gaps, ``turn`` is the number of the client's request that it belongs to, ``dir`` is
+its source, ``delta_ms`` are whole milliseconds since the previous entry.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class _Line(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-_Found = TypeVar("_Found", bound=_Line)
+_L = TypeVar("_L", bound=_Line)
 
 
 class Header(_Line):
-    """The first line: which format, when it was made, of what, and which fields were taken out."""
+    """The first line: format, time of creation, chat, and the names of redacted fields."""
 
     format: Literal["sluicegate-recording"] = FORMAT
     version: Literal[1] = VERSION
@@ -52,7 +52,7 @@ class Header(_Line):
 
 
 class Entry(_Line):
-    """One thing that happened."""
+    """One request, chunk, frame, decision or event."""
 
     seq: int = Field(ge=1)
     turn: int = Field(ge=0)
@@ -64,14 +64,14 @@ class Entry(_Line):
 
 @dataclass(slots=True)
 class RecordedTurn:
-    """A request, and what the client was sent for it.
+    """A request and its response.
 
-    ``asked`` is the body of the request, ``chunks`` those of the response as JSON objects with the
-    milliseconds each came after the one before, ``refusal`` the error frame in their place.
+    ``request`` is the body of the request, ``chunks`` are those of the response as JSON objects,
+    ``pauses`` the milliseconds before each, ``refusal`` is the error frame in place of chunks.
     """
 
     number: int
-    asked: dict[str, Any]
+    request: dict[str, Any]
     chunks: list[dict[str, Any]] = field(default_factory=list)
     pauses: list[int] = field(default_factory=list)
     refusal: dict[str, Any] | None = None
@@ -79,12 +79,12 @@ class RecordedTurn:
     @property
     def kind(self) -> str:
         """``send``, ``resume`` or ``stop``."""
-        return str(self.asked.get("type"))
+        return str(self.request.get("type"))
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A whole file."""
+    """The header and the entries of one file."""
 
     header: Header
     entries: Sequence[Entry]
@@ -92,11 +92,11 @@ class Recording:
     @property
     def turns(self) -> list[RecordedTurn]:
         """The requests in order, each with its response."""
-        found: dict[int, RecordedTurn] = {}
+        turns: dict[int, RecordedTurn] = {}
         for entry in self.entries:
             if entry.kind == "request":
-                found[entry.turn] = RecordedTurn(entry.turn, entry.body)
-            turn = found.get(entry.turn)
+                turns[entry.turn] = RecordedTurn(entry.turn, entry.body)
+            turn = turns.get(entry.turn)
             if turn is None:
                 continue
             if entry.kind == "chunk":
@@ -104,14 +104,14 @@ class Recording:
                 turn.pauses.append(entry.delta_ms)
             elif _is_refusal(entry):
                 turn.refusal = entry.body
-        return list(found.values())
+        return list(turns.values())
 
     def of_kind(self, kind: Kind) -> list[dict[str, Any]]:
-        """The bodies of all entries of a kind."""
+        """Return the bodies of all entries of a kind."""
         return [entry.body for entry in self.entries if entry.kind == kind]
 
     def text(self) -> str:
-        """The file."""
+        """Return the text of the file."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -120,7 +120,7 @@ class Recording:
 
 
 def _is_refusal(entry: Entry) -> bool:
-    """Whether an entry refuses its request, rather than the live run beside it."""
+    """Whether an entry refuses its request; an error of the live chat does not."""
     body = entry.body
     return (
         entry.kind == "frame" and body.get("type") == "error" and body.get("requestId") != LIVE_ID
@@ -128,16 +128,16 @@ def _is_refusal(entry: Entry) -> bool:
 
 
 def compact(value: Any) -> str:
-    """JSON without a space, as every line of a recording is written."""
+    """Return JSON without spaces, as in every line of a recording."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:
-    """Read a recording; a last line that was cut while it was written is left out.
+    """Read a recording; an incomplete last line is ignored.
 
     Raises:
-        RecordingError: The file cannot be read, or is no recording of this version; one sentence
-            names the file and the line.
+        RecordingError: The file cannot be read, or is not a recording of this version; one
+            sentence names the file and the line.
     """
     file = Path(path)
     try:
@@ -151,12 +151,12 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
 
 
 def parse_recording(text: str, *, name: str = "recording") -> Recording:
-    """Read a recording from its text; ``name`` stands for the file in faults.
+    """Read a recording from its text; errors call the file ``name``.
 
     Raises:
         RecordingError: As for `load_recording`.
     """
-    # What stands behind the last line break was cut.
+    # The text after the last line break is an incomplete line.
     lines = text.split("\n")[:-1] or [text]
     if not text:
         raise RecordingError(f"The recording {name} is empty.")
@@ -171,7 +171,7 @@ def parse_recording(text: str, *, name: str = "recording") -> Recording:
     return Recording(header, entries)
 
 
-def _parsed(kind: type[_Found], line: str, where: str) -> _Found:
+def _parsed(kind: type[_L], line: str, where: str) -> _L:
     try:
         return kind.model_validate_json(line)
     except ValidationError as faults:
@@ -185,10 +185,12 @@ def _parsed(kind: type[_Found], line: str, where: str) -> _Found:
         raise RecordingError(f"{where}: {place} {predicate(fault)}.") from None
 
 
-_CLIENT: Final[frozenset[ApprovalState]] = frozenset({"approved", "denied"})
-_TOOL: Final[frozenset[ApprovalState]] = frozenset({"executing", "executed", "failed", "unknown"})
+_BY_CLIENT: Final[frozenset[ApprovalState]] = frozenset({"approved", "denied"})
+_BY_TOOL: Final[frozenset[ApprovalState]] = frozenset(
+    {"executing", "executed", "failed", "unknown"}
+)
 
-_TOLD: Final = {
+_COLUMNS: Final = {
     "approvalId": "approval_id",
     "tool": "tool",
     "requestedAt": "requested_at",
@@ -203,23 +205,24 @@ _TOLD: Final = {
     "outcome": "outcome",
     "finishedAt": "finished_at",
 }
-"""Not who decided and who claimed; nor the hash, which would tell of redacted arguments."""
+"""Without the approver and the owner of the claim, and without the hash: it depends on redacted
+arguments."""
 
 
 def direction_of(row: ApprovalRow) -> Direction:
-    """From whom the state of a row comes."""
-    return "client" if row.state in _CLIENT else "tool" if row.state in _TOOL else "server"
+    """Return the source of a row's state."""
+    return "client" if row.state in _BY_CLIENT else "tool" if row.state in _BY_TOOL else "server"
 
 
 def body_of(row: ApprovalRow) -> dict[str, Any]:
-    """A row without who decided and who claimed; what is not known is left out."""
-    told = {key: getattr(row, name) for key, name in _TOLD.items()}
-    known = {key: value for key, value in told.items() if value is not None}
-    return {"invocation": row.key.invocation, "call": row.key.call, **known}
+    """Return the body of a decision: the columns of a row that are set."""
+    columns = {key: getattr(row, name) for key, name in _COLUMNS.items()}
+    present = {key: value for key, value in columns.items() if value is not None}
+    return {"invocation": row.key.invocation, "call": row.key.call, **present}
 
 
 def row_of(body: Mapping[str, Any], chat: ChatKey) -> ApprovalRow:
-    """The row that a decision tells of."""
+    """Return the row of a decision."""
     key = CallKey(*chat, str(body["invocation"]), str(body["call"]))
-    known = {name: body[key] for key, name in _TOLD.items() if key in body}
-    return ApprovalRow(key=key, args_hash="", **known)
+    columns = {name: body[key] for key, name in _COLUMNS.items() if key in body}
+    return ApprovalRow(key=key, args_hash="", **columns)

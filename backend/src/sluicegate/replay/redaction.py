@@ -1,4 +1,4 @@
-"""Takes chosen fields out of what is recorded."""
+"""Redacts fields in recordings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 REDACTED: Final = "[redacted]"
 
-_OPEN: Final = frozenset(
+_USER_DATA: Final = frozenset(
     {
         "args",
         "artifactDelta",
@@ -36,7 +36,7 @@ _OPEN: Final = frozenset(
         "toolMetadata",
     }
 )
-"""Keys below which everything is somebody's own; above, the protocol has its words."""
+"""The keys whose values are user data; all other keys belong to the protocol."""
 
 _PROTOCOL: Final = frozenset(
     {
@@ -80,73 +80,71 @@ _SECRETS: Final = frozenset(
         "refreshtoken",
     }
 )
-"""What is never recorded, however it is written: ADK's own words for credentials."""
+"""ADK's names for credentials, which are never recorded, in any spelling."""
 
 _SECRET: Final = re.compile("|".join(sorted(_SECRETS)))
-_JOINTS: Final = str.maketrans("", "", "_-")
-_PIECES: Final = {"inputTextDelta": "", "delta": REDACTED, "partialArgs": []}
+_SEPARATORS: Final = str.maketrans("", "", "_-")
+_REDACTED_DELTAS: Final = {"inputTextDelta": "", "delta": REDACTED, "partialArgs": []}
 
 
 class Redaction:
-    """The names of fields whose values are not recorded, at any depth of arguments and results.
+    """Redacts the fields with these names, at any depth of arguments and results.
 
-    What ADK calls a credential (``client_secret``, ``access_token`` and the like) never is.
+    ADK's credentials (``client_secret``, ``access_token`` and the like) are always redacted.
 
-    Text that is JSON is looked into. While a call's arguments are streamed nobody knows of which
-    field a piece is, so with any name these pieces are left empty; the call itself has the rest of
-    its arguments. The name ``text`` means all words of messages. A value that a model or a tool
-    repeats in other words or under another name stays.
+    Text that is JSON is parsed. The field of a streamed argument delta is not known, so with any
+    name these deltas are empty; the call itself has its other arguments. The name ``text`` redacts
+    all text of messages. A value that a model or a tool repeats in other words or under another
+    name is not found.
+
+    Raises:
+        ConfigurationError: A name is empty.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        """Take the names.
-
-        Raises:
-            ConfigurationError: A name is empty.
-        """
         self.names = tuple(dict.fromkeys(names))
         if not all(name.strip() for name in self.names):
             raise ConfigurationError("The name of a field to redact is empty; give a name.")
         self._names = frozenset(self.names)
 
     def of(self, body: Any) -> Any:
-        """A copy of a body without the values of these fields."""
-        return self._of(body, inside=False)
+        """Return a copy of a body without the values of these fields."""
+        return self._of(body, is_data=False)
 
     def of_text(self, text: str) -> str:
-        """The same for compact JSON, which stays as it is where nothing is taken out."""
+        """As `of`, for compact JSON; text without such a field is returned as it is."""
         if not self._names and not _SECRET.search(_plain(text)):
             return text
         return compact(self.of(json.loads(text)))
 
-    def _of(self, value: Any, *, inside: bool) -> Any:
+    def _of(self, value: Any, *, is_data: bool) -> Any:
         if isinstance(value, dict):
-            return {key: self._field(key, item, inside=inside) for key, item in value.items()}
+            return {key: self._field(key, item, is_data=is_data) for key, item in value.items()}
         if isinstance(value, list):
-            return [self._of(item, inside=inside) for item in value]
-        if inside and isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+            return [self._of(item, is_data=is_data) for item in value]
+        if is_data and isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
             return self._text(value)
         return value
 
-    def _field(self, key: str, value: Any, *, inside: bool) -> Any:
-        if _plain(key) in _SECRETS or (key in self._names and (inside or key not in _PROTOCOL)):
+    def _field(self, key: str, value: Any, *, is_data: bool) -> Any:
+        if _plain(key) in _SECRETS or (key in self._names and (is_data or key not in _PROTOCOL)):
             return REDACTED
-        if self._names and not inside and key in ("inputTextDelta", "partialArgs"):
-            return _PIECES[key]
-        if not inside and key == "delta" and "text" in self._names:
+        if self._names and not is_data and key in ("inputTextDelta", "partialArgs"):
+            return _REDACTED_DELTAS[key]
+        if not is_data and key == "delta" and "text" in self._names:
             return REDACTED
-        return self._of(value, inside=inside or key in _OPEN)
+        return self._of(value, is_data=is_data or key in _USER_DATA)
 
     def _text(self, text: str) -> str:
         try:
             value = json.loads(text)
         except ValueError:
-            # A piece of JSON cannot be looked into.
+            # Incomplete JSON cannot be parsed.
             named = any(f'"{name}"' in text for name in self._names)
             return REDACTED if named or _SECRET.search(_plain(text)) else text
-        found = self._of(value, inside=True)
-        return text if found == value else json.dumps(found, ensure_ascii=False)
+        redacted = self._of(value, is_data=True)
+        return text if redacted == value else json.dumps(redacted, ensure_ascii=False)
 
 
 def _plain(text: str) -> str:
-    return text.lower().translate(_JOINTS)
+    return text.lower().translate(_SEPARATORS)
