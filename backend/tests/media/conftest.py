@@ -1,4 +1,4 @@
-"""Providers at hand, and an agent whose one tool makes every kind of file."""
+"""Providers, and an agent whose single tool returns every kind of file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation as a session holds it, and models that are asked to go on with it."""
+"""A conversation in a session, and models that continue it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tool that makes one thing of every kind, named by what it is asked for."""
+"""A tool that returns files of every kind, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small files of every kind, valid as far as their first bytes go; the PNG is a whole picture."""
+"""Small files of every kind with valid first bytes; the PNG is a complete image."""
 
 from __future__ import annotations
 

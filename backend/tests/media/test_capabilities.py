@@ -1,4 +1,4 @@
-"""The table of what models take, by every name a model may have."""
+"""The table of capabilities, by every name of a model."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ NOT_NESTING = [
 
 
 @pytest.mark.parametrize("model", NESTING)
-def test_newer_gemini_models_read_files_inside_responses(model: str) -> None:
+def test_gemini_3_reads_files_inside_of_responses(model: str) -> None:
     assert nests_media(model)
 
 
 @pytest.mark.parametrize("model", NOT_NESTING)
-def test_other_models_do_not(model: str | None) -> None:
+def test_other_models_do_not_read_files_inside_of_responses(model: str | None) -> None:
     assert not nests_media(model)
 
 
@@ -84,7 +84,7 @@ def test_a_model_belongs_to_the_family_of_its_name(model: str, family: str) -> N
     assert CapabilityTable.load().row(model).family == family
 
 
-def test_each_family_says_where_files_of_results_stand() -> None:
+def test_each_family_places_the_files_of_results() -> None:
     table = CapabilityTable.load()
     names = ("gemini-3-pro", "gemini-2.5-pro", "gpt-4o", "claude-3", "x")
     rows = [table.row(name) for name in names]
@@ -103,11 +103,11 @@ def test_each_family_says_where_files_of_results_stand() -> None:
         ("ft:gpt-4o:org::id", "ft:gpt-4o:org::id"),
     ],
 )
-def test_a_name_is_compared_without_what_stands_around_it(model: str, name: str) -> None:
+def test_a_name_is_compared_without_provider_path_and_version(model: str, name: str) -> None:
     assert normalise_model_name(model) == name
 
 
-def test_a_file_of_ones_own_comes_first(tmp_path: Path) -> None:
+def test_a_users_table_takes_precedence(tmp_path: Path) -> None:
     path = tmp_path / "table.yaml"
     path.write_text(
         """
@@ -128,7 +128,7 @@ aliases: {fast: house-1, gemini-flash-latest: gemini-3.5-flash}
     assert table.row("else").family == "unknown"
 
 
-def test_what_is_unknown_can_be_said_in_json_too(tmp_path: Path) -> None:
+def test_a_json_table_can_set_the_unknown_row(tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     path.write_text(json.dumps({"unknown": {"family": "none", "accepts": []}}))
     assert CapabilityTable.load(str(path)).row("else").family == "none"
@@ -148,7 +148,7 @@ def test_what_is_unknown_can_be_said_in_json_too(tmp_path: Path) -> None:
         (None, "cannot be read"),
     ],
 )
-def test_a_table_that_cannot_be_used_is_one_sentence(
+def test_an_invalid_table_is_refused_in_one_sentence(
     tmp_path: Path, text: str | None, said: str
 ) -> None:
     path = tmp_path / "table.yaml"

@@ -1,4 +1,4 @@
-"""Whole chats with every family: what a tool made is seen by the model, whoever it is then."""
+"""Complete chats with every family, in which the model changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def nothing_is_refused(families: dict[str, Family]) -> Any:
 
 @pytest.mark.parametrize(("wish", "answer"), STORIES)
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_model_sees_which_call_made_what(
+async def test_a_model_sees_which_call_returned_each_file(
     families: dict[str, Family], open_with: Open, name: str, wish: str, answer: str
 ) -> None:
     async with open_with(families[name].make()) as engine:
@@ -57,7 +57,7 @@ async def test_a_model_sees_which_call_made_what(
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_files_are_there_after_a_restart(
+async def test_files_survive_a_restart(
     families: dict[str, Family], open_with: Open, folder: Path, name: str
 ) -> None:
     async with open_with(families[name].make()) as engine:
@@ -92,7 +92,7 @@ async def test_a_chat_goes_through_all_families_and_back(
     ("asked_by", "finished_by"),
     [*zip(NAMES, NAMES, strict=True), *zip(NAMES, [*NAMES[1:], NAMES[0]], strict=True)],
 )
-async def test_an_approval_that_waits_is_answered_under_another_model(
+async def test_an_open_approval_is_decided_under_another_model(
     families: dict[str, Family], open_with: Open, asked_by: str, finished_by: str
 ) -> None:
     async with open_with(families[asked_by].make(), gated=True) as engine:
@@ -127,7 +127,7 @@ NOTES = file_part(samples.TEXT, "text/plain", "notes.txt")
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_what_a_user_attaches_is_seen_and_stored_once(
+async def test_an_attachment_is_sent_to_the_model_and_stored_once(
     families: dict[str, Family], open_with: Open, folder: Path, name: str
 ) -> None:
     async with open_with(families[name].make()) as engine:
@@ -149,7 +149,7 @@ def stored(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_text_file_is_read_by_everybody(
+async def test_a_text_file_is_sent_to_every_model(
     families: dict[str, Family], open_with: Open, name: str
 ) -> None:
     async with open_with(families[name].make()) as engine:
@@ -160,7 +160,7 @@ async def test_a_text_file_is_read_by_everybody(
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_message_of_files_alone_is_a_message(
+async def test_a_message_may_consist_of_files(
     families: dict[str, Family], open_with: Open, name: str
 ) -> None:
     async with open_with(families[name].make()) as engine:
@@ -171,7 +171,7 @@ async def test_a_message_of_files_alone_is_a_message(
     assert words(bare.message).startswith("In all I see a green chart")
 
 
-async def test_a_file_that_the_model_does_not_read_is_told_to_model_and_user(
+async def test_model_and_user_learn_of_a_file_that_is_left_out(
     families: dict[str, Family], open_with: Open
 ) -> None:
     async with open_with(families["claude"].make()) as engine:
@@ -188,7 +188,7 @@ async def test_a_file_that_the_model_does_not_read_is_told_to_model_and_user(
 
 
 @pytest.mark.parametrize("name", ["gemini-3", "claude"])
-async def test_files_of_tools_come_with_the_results_and_stay_in_history(
+async def test_files_of_tools_are_in_the_results_and_in_the_history(
     families: dict[str, Family], open_with: Open, name: str
 ) -> None:
     async with open_with(families[name].make(), gated=True) as engine:
@@ -217,7 +217,7 @@ def tools(message: UIMessage) -> list[dict[str, Any]]:
     return [part for part in message["parts"] if is_tool_part(part)]
 
 
-async def test_a_file_is_read_once_in_a_turn_of_many_calls(
+async def test_a_file_is_read_once_per_turn(
     families: dict[str, Family], open_with: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []

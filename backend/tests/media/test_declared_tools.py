@@ -1,4 +1,4 @@
-"""What each provider is told of typed tools, at its own endpoint (S1-R13, S1-R21, S1-R24)."""
+"""The declarations of typed tools at the endpoint of each provider (S1-R13, S1-R21, S1-R24)."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ TOLD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", TOLD)
-async def test_a_provider_is_told_exactly_this(
+async def test_the_declarations_for_each_provider(
     families: dict[str, Family], open_with: Open, name: str
 ) -> None:
     family = families[name]

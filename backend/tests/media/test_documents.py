@@ -27,7 +27,7 @@ async def make(kind: str, tool_context: ToolContext) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_document_goes_from_the_page_through_the_tool_to_the_model(
+async def test_a_document_is_uploaded_returned_by_a_tool_and_read_by_the_model(
     families: dict[str, Family], open_with: Open, folder: Path, name: str
 ) -> None:
     for family in families.values():

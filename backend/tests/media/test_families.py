@@ -79,7 +79,7 @@ ROUTE = (*ALL, ALL[0])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_what_a_tool_made_arrives_with_its_call(
+async def test_the_files_of_a_tool_arrive_with_its_call(
     families: dict[str, Family], models: dict[str, BaseLlm], kind: str
 ) -> None:
     for steps in ([["number", kind, "green"]], [["green"], [kind]]):
@@ -104,7 +104,7 @@ def plain(words: str) -> str:
 
 
 @pytest.mark.parametrize("name", ALL)
-async def test_no_request_holds_what_only_the_session_knows(
+async def test_no_request_contains_references_of_the_session(
     families: dict[str, Family], models: dict[str, BaseLlm], name: str
 ) -> None:
     server = Server()

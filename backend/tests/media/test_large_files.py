@@ -1,4 +1,4 @@
-"""What one large attachment costs in memory while a request is made of it."""
+"""The memory that a request with one large attachment needs."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ STORED = {"file_data": {"file_uri": StoredFile.of(b"x", "a/b").uri, "mime_type":
         ({**STORED, "more": 1}, None, 0),
     ],
 )
-def test_files_are_taken_out_of_an_output(output: Any, rest: Any, count: int) -> None:
+def test_files_are_extracted_from_an_output(output: Any, rest: Any, count: int) -> None:
     before = json.dumps(output)
     left, files = media_in_output(output, "/f/")
     assert left == (rest if rest is not None else output)

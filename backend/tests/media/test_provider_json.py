@@ -1,4 +1,4 @@
-"""What each provider is sent for one turn with two calls, one of which made a file: word by word.
+"""The request at each provider for one turn with two calls, one of which returned a file.
 
 A picture beside a plain result is the case in which the families differ most (S3-R18): the newer
 Gemini nests, the older one and OpenAI want one message behind all results, Claude wants blocks.
@@ -150,7 +150,7 @@ BLOCKS = [
         ("claude", BLOCKS),
     ],
 )
-async def test_a_provider_is_sent_exactly_this(
+async def test_the_request_for_each_provider(
     families: dict[str, Family],
     models: dict[str, BaseLlm],
     name: str,

@@ -1,4 +1,4 @@
-"""What a tool's author may return, and the parts it becomes."""
+"""Results of tools, and the parts that they become."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_call_without_a_name_or_an_id_is_an_error(name: str, id_: str) -> None
 
 
 @pytest.mark.parametrize("status", ["success", "error", "denied", "pending"])
-def test_the_status_is_always_there(status: Any) -> None:
+def test_the_status_is_always_present(status: Any) -> None:
     assert response(ToolResult(status=status)) == {"status": status}
 
 
@@ -101,14 +101,14 @@ def test_files_keep_the_order_of_their_author(order: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.parametrize("data", ["PNG", "JPEG", "GIF", "WEBP", "PDF", "WAV", "MP3", "MP4", "WEBM"])
-def test_every_kind_of_file_is_sent_whole(data: str) -> None:
+def test_every_kind_of_file_is_sent_completely(data: str) -> None:
     content: bytes = getattr(samples, data)
     part = ToolResult([Attachment(data=content)]).to_parts(name="draw", id="c1")[1]
     assert part.inline_data is not None
     assert part.inline_data.data == content
 
 
-def test_no_display_name_and_no_nested_part_leaves() -> None:
+def test_no_display_name_and_no_nested_part_is_sent() -> None:
     parts = ToolResult([BLOB, FILE, types.Part(inline_data=BLOB)]).to_parts(name="draw", id="c1")
     dumped = str([part.model_dump(exclude_none=True) for part in parts])
     assert "display_name" not in dumped
@@ -154,7 +154,7 @@ WRONG: list[tuple[Any, type[SluicegateError], str]] = [
 
 
 @pytest.mark.parametrize(("details", "error", "said"), WRONG)
-def test_a_wrong_detail_is_named_by_its_place(
+def test_an_invalid_detail_is_named_by_its_path(
     details: Any, error: type[SluicegateError], said: str
 ) -> None:
     with pytest.raises(error, match=said) as caught:
@@ -162,7 +162,7 @@ def test_a_wrong_detail_is_named_by_its_place(
     assert isinstance(caught.value, ValueError | TypeError)
 
 
-def test_a_status_that_there_is_not_is_refused() -> None:
+def test_an_unknown_status_is_refused() -> None:
     with pytest.raises(DetailError, match="status"):
         ToolResult([], status="done")  # type: ignore[arg-type]
 
@@ -204,11 +204,11 @@ def test_no_value_of_a_response_is_base64(data: bytes) -> None:
 @pytest.mark.parametrize(
     "text", ["ACGT" * 1_000, "word " * 1_000, "a" * 5_000, "f00d" * 1_000, "Über " * 1_000]
 )
-def test_long_words_are_no_files(text: str) -> None:
+def test_long_words_are_not_taken_for_base64(text: str) -> None:
     assert ToolResult([text]).text == text
 
 
-def test_a_result_has_a_bound_on_files_and_on_their_size() -> None:
+def test_a_result_has_limits_on_files_and_on_their_size() -> None:
     ToolResult([BLOB] * MAX_FILES).to_parts(name="draw", id="c1")
     with pytest.raises(DetailError):
         ToolResult([BLOB] * (MAX_FILES + 1)).to_parts(name="draw", id="c1")
@@ -233,7 +233,7 @@ BAD_ATTACHMENTS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("fields", "said"), BAD_ATTACHMENTS)
-def test_an_attachment_says_what_is_wrong_with_it(fields: dict[str, Any], said: str) -> None:
+def test_an_invalid_attachment_is_refused(fields: dict[str, Any], said: str) -> None:
     with pytest.raises(DetailError, match=said):
         Attachment(**fields)
 
@@ -262,7 +262,7 @@ def test_any_details_become_one_response_and_the_files_after_it(details: list[An
     assert set(response(result)) <= {"status", "text_result", "structured_result"}
 
 
-def test_a_function_may_say_that_it_returns_one(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_function_may_be_annotated_with_a_result(caplog: pytest.LogCaptureFixture) -> None:
     """ADK: it makes a schema of what a function returns, and logs a traceback where it cannot."""
 
     def draw() -> ToolResult:

@@ -1,4 +1,4 @@
-"""Pictures, documents and other files: what tools return, and what each model takes."""
+"""Images, documents and other files: returned by tools, shaped for each model."""
 
 from sluicegate.media.file_sources import Attachment
 from sluicegate.media.tool_result import ToolResult

@@ -1,6 +1,6 @@
-"""What models take: a table with one row per family, which a file of the user's may override (S3).
+"""The capabilities of models: a table with one row per family, which a user's file can extend (S3).
 
-A model's name says it all: there is no call to a provider, and a new model is a line in a file.
+The row is found by the model's name alone, without a call to the provider.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 Route: TypeAlias = Literal["genai", "vertex", "litellm", "anthropic", "other"]
-"""What carries the request: Google's client on one of its two backends, LiteLLM, Anthropic's
-client, or a model class of which nothing is known."""
+"""The client of a request: Google's on one of its two backends, LiteLLM, Anthropic's, or that of
+an unknown model class."""
 
 _PUBLISHED: Final = re.compile(r"(?:projects/.+/)?publishers/[^/]+/models/(.+)")
 _TUNED: Final = re.compile(r"projects/.+/endpoints/.+|tunedmodels/.+")
@@ -31,8 +31,8 @@ _VERSION: Final = re.compile(r"(@[\w.-]+|:[\w.-]+)$")
 def _compiles(pattern: str) -> str:
     try:
         re.compile(pattern)
-    except re.error as fault:
-        raise ValueError(f"is not a regular expression ({fault})") from None
+    except re.error as error:
+        raise ValueError(f"is not a regular expression ({error})") from None
     return pattern
 
 
@@ -41,7 +41,7 @@ Count: TypeAlias = Annotated[int, Field(ge=1)]
 
 
 class ModelCapabilities(BaseModel):
-    """What one family of models takes; the words are explained at the top of the table."""
+    """The capabilities of one family; the head of the table explains the fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -73,10 +73,9 @@ class _Table(BaseModel):
 
 
 class CapabilityTable:
-    """The table, with the user's rows before the built-in ones."""
+    """The table; rows of earlier tables take precedence."""
 
     def __init__(self, *tables: _Table) -> None:
-        """Take tables, the more important ones first."""
         self._rows = [
             (re.compile("|".join(f"(?:{pattern})" for pattern in row.models)), row)
             for table in tables
@@ -91,15 +90,15 @@ class CapabilityTable:
 
     @classmethod
     def load(cls, path: str | None = None) -> CapabilityTable:
-        """Read the built-in table and, before it, a file of the same words.
+        """Read the built-in table, and optionally a file of the same format that precedes it.
 
         Raises:
-            ConfigurationError: the file cannot be read; one sentence that names the place.
+            ConfigurationError: The file cannot be read; the sentence names the path of the field.
         """
         return cls(_built_in()) if path is None else cls(_read(path), _built_in())
 
     def row(self, model: str | None) -> ModelCapabilities:
-        """The row of a model by whatever name it is called (S3-R25)."""
+        """Return the row of a model, by any of its names (S3-R25)."""
         name = normalise_model_name(model)
         name = normalise_model_name(self._aliases.get(name, name))
         for pattern, row in self._rows:
@@ -109,23 +108,23 @@ class CapabilityTable:
 
 
 def nests_media(model: str | None) -> bool:
-    """Whether a model reads files inside a function response (S3-R01 to S3-R04)."""
+    """Whether a model reads files inside of a function response (S3-R01 to S3-R04)."""
     return CapabilityTable.load().row(model).results == "nested"
 
 
 def normalise_model_name(model: str | None) -> str:
-    """A model's name alone: no provider, path or version behind it; empty where nothing is known.
+    """Return a model's name without provider, path and version.
 
-    A tuned model's id says nothing of the model it was made from.
+    It is empty for tuned models, whose id does not name their base model.
     """
     name = (model or "").strip().lower()
     if _TUNED.fullmatch(name):
         return ""
     published = _PUBLISHED.fullmatch(name)
     name = published[1] if published else name
-    tuned = name.startswith("ft:")
+    is_fine_tuned = name.startswith("ft:")
     name = name.rpartition("/")[2]
-    return name if tuned else _VERSION.sub("", name)
+    return name if is_fine_tuned else _VERSION.sub("", name)
 
 
 @cache
@@ -148,7 +147,7 @@ def _read(path: str) -> _Table:
 
 
 def _sentence(path: str, detail: ErrorDetails) -> str:
-    place = ".".join(str(part) for part in detail["loc"]) or "its top"
+    field = ".".join(str(part) for part in detail["loc"]) or "its top"
     reason = detail["msg"].removeprefix("Value error, ")
     reason = f"{reason[:1].lower()}{reason[1:]}"
-    return f"The table of models {path!r} cannot be used at {place}: {reason}."
+    return f"The table of models {path!r} cannot be used at {field}: {reason}."

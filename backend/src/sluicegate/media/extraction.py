@@ -1,6 +1,6 @@
-"""Whatever a tool returns, taken apart: what is JSON stays, files come out in order (S0-R16).
+"""Extraction of files from any result of a tool: the rest stays, files keep their order (S0-R16).
 
-Rule: nothing here raises, whatever a tool returns; what cannot be used becomes one sentence.
+Rule: no result raises an exception; a file that is not valid becomes one sentence.
 """
 
 from __future__ import annotations
@@ -19,73 +19,72 @@ from sluicegate.media.file_sources import Attachment, FileSource, as_file_source
 from sluicegate.media.tool_result import ToolResult
 
 _DEPTH: Final = 20
-"""Containers in which files are looked for; what lies deeper stays as it is."""
+"""Levels of containers that are searched for files; deeper values stay unchanged."""
 
 _MCP_MEDIA: Final = frozenset({"image", "audio"})
 _MCP_KINDS: Final = frozenset({"text", "image", "audio", "resource", "resource_link"})
-_GONE: Final = object()
+_REMOVED: Final = object()
 
 
 @dataclass(slots=True)
 class ExtractedResult:
     """A result without its files.
 
-    ``response`` is what is left, not yet JSON: foreign objects stand in it as they came.
-    ``problems`` are public sentences on files that could not be used.
+    ``response`` is the rest, not yet JSON: it may hold any objects of the tool. ``problems`` are
+    public sentences about files that are not valid.
     """
 
     response: Any
     files: list[FileSource] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     is_changed: bool = False
-    """Whether the response is another one than the tool returned."""
+    """Whether the response is not the object that the tool returned."""
 
 
 def extract_files(result: object) -> ExtractedResult:
-    """Take a tool's result apart."""
-    taken = ExtractedResult(result)
-    walk = _Walk(taken)
-    rest = walk.value(result, 0)
-    if rest is _GONE or (taken.files and isinstance(rest, list | tuple) and not rest):
+    """Extract the files of a tool's result."""
+    extracted = ExtractedResult(result)
+    rest = _Walk(extracted).value(result, 0)
+    if rest is _REMOVED or (extracted.files and isinstance(rest, list | tuple) and not rest):
         rest = {}
-    taken.response = rest
-    taken.is_changed = rest is not result
-    return taken
+    extracted.response = rest
+    extracted.is_changed = rest is not result
+    return extracted
 
 
 class _Walk:
-    """One walk through a result; it knows the containers it stands in."""
+    """One walk through a result, which tracks the containers around the current value."""
 
-    def __init__(self, taken: ExtractedResult) -> None:
-        self._taken = taken
-        self._inside: set[int] = set()
+    def __init__(self, extracted: ExtractedResult) -> None:
+        self._extracted = extracted
+        self._containers: set[int] = set()
 
     def value(self, value: Any, depth: int) -> Any:
-        """What is left of a value, `_GONE` where nothing is."""
+        """Return the rest of a value; `_REMOVED` if it was a file."""
         if value is None or isinstance(value, str | int | float):
             return value
         if isinstance(value, ToolResult):
-            return self._result(value)
+            return self._tool_result(value)
         if isinstance(value, types.FunctionResponse):
-            return self._answer(value, depth)
+            return self._function_response(value, depth)
         if isinstance(value, types.Content):
             return self.value(list(value.parts or []), depth)
         if isinstance(value, types.Part) and value.text is not None:
             return value.text
         try:
-            found = as_file_source(value)
+            file = as_file_source(value)
         except DetailError as error:
             self._problem(f"A file was left out: {error}.")
-            return _GONE
-        if found is not None:
-            self._taken.files.append(found)
-            return _GONE
+            return _REMOVED
+        if file is not None:
+            self._extracted.files.append(file)
+            return _REMOVED
         return self._container(value, depth)
 
     def _container(self, value: Any, depth: int) -> Any:
-        if depth >= _DEPTH or id(value) in self._inside:
+        if depth >= _DEPTH or id(value) in self._containers:
             return value
-        self._inside.add(id(value))
+        self._containers.add(id(value))
         try:
             if _is_mcp_object(value):
                 value = value.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -94,41 +93,41 @@ class _Walk:
             if type(value) in (list, tuple):
                 return self._items(value, depth)
             return value
-        except Exception:  # noqa: BLE001 - a container of somebody's own may raise when it is read
+        except Exception:  # noqa: BLE001 - reading a custom container may raise anything
             return value
         finally:
-            self._inside.discard(id(value))
+            self._containers.discard(id(value))
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> Any:
-        kept = {key: self.value(item, depth + 1) for key, item in value.items()}
-        if all(kept[key] is item for key, item in value.items()):
+        walked = {key: self.value(item, depth + 1) for key, item in value.items()}
+        if all(walked[key] is item for key, item in value.items()):
             return value
-        left = {key: item for key, item in kept.items() if item is not _GONE}
-        return left if left or depth == 0 else _GONE
+        rest = {key: item for key, item in walked.items() if item is not _REMOVED}
+        return rest if rest or depth == 0 else _REMOVED
 
     def _items(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
-        kept = [self.value(item, depth + 1) for item in value]
-        if all(one is other for one, other in zip(kept, value, strict=True)):
+        walked = [self.value(item, depth + 1) for item in value]
+        if all(one is other for one, other in zip(walked, value, strict=True)):
             return value
-        left = [item for item in kept if item is not _GONE]
-        return left if left or depth == 0 else _GONE
+        rest = [item for item in walked if item is not _REMOVED]
+        return rest if rest or depth == 0 else _REMOVED
 
-    def _result(self, result: ToolResult) -> Any:
-        self._taken.files.extend(result.files)
+    def _tool_result(self, result: ToolResult) -> Any:
+        self._extracted.files.extend(result.files)
         return result.response
 
-    def _answer(self, answer: types.FunctionResponse, depth: int) -> Any:
-        for part in answer.parts or []:
+    def _function_response(self, response: types.FunctionResponse, depth: int) -> Any:
+        for part in response.parts or []:
             self.value(part, depth)
-        response = answer.response or {}
-        # ADK: what is not an object is wrapped under this name.
-        only = response.get("result") if set(response) == {"result"} else None
-        return self.value(only if isinstance(only, ToolResult) else response, depth)
+        payload = response.response or {}
+        # ADK: a result that is not a mapping is wrapped under this key.
+        wrapped = payload.get("result") if set(payload) == {"result"} else None
+        return self.value(wrapped if isinstance(wrapped, ToolResult) else payload, depth)
 
     def _mcp(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """A result of an MCP tool.
+        """Extract the files of an MCP result.
 
-        ADK: it is handed on as the protocol has it, pictures in base64.
+        ADK: it passes the result in the form of the protocol, with media in base64.
         """
         content = [self._mcp_item(item) for item in value["content"]]
         return {**value, "content": content}
@@ -150,12 +149,12 @@ class _Walk:
             text = "".join(encoded.split()) if isinstance(encoded, str) else ""
             data = base64.b64decode(text, validate=True)
             kind = media_type if isinstance(media_type, str) and media_type else None
-            self._taken.files.append(Attachment(data=data, media_type=kind, title=title))
+            self._extracted.files.append(Attachment(data=data, media_type=kind, title=title))
         except (binascii.Error, ValueError):
             self._problem("A file was left out: it is not what the protocol calls for.")
 
     def _problem(self, sentence: str) -> None:
-        self._taken.problems.append(sentence)
+        self._extracted.problems.append(sentence)
 
 
 def _is_mcp(value: Mapping[Any, Any]) -> bool:
@@ -165,7 +164,7 @@ def _is_mcp(value: Mapping[Any, Any]) -> bool:
     kinds = [item.get("type") if isinstance(item, dict) else None for item in content]
     if not all(isinstance(kind, str) and kind in _MCP_KINDS for kind in kinds):
         return False
-    # Other protocols speak of content and types as well; only these two are sure signs.
+    # Other protocols have content with types too, so one of these signs of MCP is required.
     return "isError" in value or not _MCP_MEDIA.isdisjoint(kinds) or "resource" in kinds
 
 

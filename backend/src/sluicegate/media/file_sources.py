@@ -1,4 +1,4 @@
-"""Files as tools hand them over: bytes, a path, a link, or one that is stored already."""
+"""Files in results of tools: bytes, a path, a link, or a stored file."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ if TYPE_CHECKING:
     from os import PathLike
 
 MAX_DESCRIPTION: Final = 500
-"""Characters of what a tool says of a file."""
+"""Characters of the description of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file with what its author says of it (S4-R05).
+    """A file with its title and its description (S4-R05).
 
-    Exactly one of ``data`` and ``path`` is given. ``media_type`` may be left out: then the bytes
-    decide. ``title`` is what people call the file.
+    Exactly one of ``data`` and ``path`` is given. Without ``media_type`` the type is detected from
+    the bytes. ``title`` is the file's name for people.
 
     Raises:
-        DetailError: both sources or none, no bytes, a long description, or no media type.
-        DetailTypeError: a field of another type.
+        DetailError: Both sources or none are given, the data is empty, the description is too long,
+            or the media type is not valid.
+        DetailTypeError: A field has another type.
     """
 
     data: bytes | None = None
@@ -39,10 +40,10 @@ class Attachment:
     description: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the fields."""
-        _check(self.data, bytes, "data")
+        """Validate the fields."""
+        _check_type(self.data, bytes, "data")
         for name in ("media_type", "title", "description"):
-            _check(getattr(self, name), str, name)
+            _check_type(getattr(self, name), str, name)
         if (self.data is None) == (self.path is None):
             raise DetailError("an attachment has either data or path")
         if self.data is not None and not self.data:
@@ -55,13 +56,13 @@ class Attachment:
             raise DetailError(f"description is longer than {MAX_DESCRIPTION} characters")
 
     def base64(self) -> str | None:
-        """The bytes in base64; None for a file that is named by its path (S4-R06)."""
+        """Return the bytes in base64; None for a file with a path (S4-R06)."""
         return base64.b64encode(self.data).decode("ascii") if self.data else None
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A file somewhere else, by its URI; the server never fetches it (S4-R43)."""
+    """An external file, by its URI; the server never fetches it (S4-R43)."""
 
     uri: str
     media_type: str
@@ -73,10 +74,10 @@ FileSource: TypeAlias = Attachment | Link | StoredFile
 
 
 def as_file_source(value: object) -> FileSource | None:
-    """The file that a value is; None if it is none.
+    """Return a value as a file; None if it is not a file.
 
     Raises:
-        DetailError: it is one, but lacks its bytes, its URI or its media type (S0-R10, S0-R11).
+        DetailError: It is a file without bytes, URI or media type (S0-R10, S0-R11).
     """
     match value:
         case Attachment() | Link() | StoredFile():
@@ -113,6 +114,6 @@ def _linked(uri: str | None, media_type: str | None, title: str | None) -> Link 
     return Link(uri, plain_media_type(media_type), title)
 
 
-def _check(value: object, kind: type, name: str) -> None:
+def _check_type(value: object, kind: type, name: str) -> None:
     if value is not None and not isinstance(value, kind):
         raise DetailTypeError(f"{name} is a {type(value).__name__}")

@@ -1,4 +1,4 @@
-"""Files and words as LiteLLM hands them to a provider: blocks of a message (S4)."""
+"""Files and results as LiteLLM sends them to a provider: the blocks of a message (S4)."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from sluicegate.media.selection import is_status_shape
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_SOUND: Final = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav"}
-_PIECE: Final = 3 * 64 * 1024
+_AUDIO_FORMATS: Final = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav", "vnd.wave": "wav"}
+_SLICE: Final = 3 * 64 * 1024
 TOKEN_KEY: Final = "sluicegate"
-"""The only key of a function response that stands for blocks."""
+"""The only key of a function response whose value is a token for blocks."""
 
 
 def data_url(data: bytes, media_type: str) -> str:
-    """A file as a URL that holds it; made in pieces, so that memory holds it once more, not thrice.
+    """Encode a file as a data URL, in slices, so that only one copy of it is in memory.
 
-    A piece is a multiple of three bytes, which base64 writes without padding.
+    A slice is a multiple of three bytes, which base64 encodes without padding.
     """
     url = bytearray(f"data:{media_type};base64,".encode("ascii", "replace"))
-    for start in range(0, len(data), _PIECE):
-        url += binascii.b2a_base64(data[start : start + _PIECE], newline=False)
+    for start in range(0, len(data), _SLICE):
+        url += binascii.b2a_base64(data[start : start + _SLICE], newline=False)
     return url.decode("ascii")
 
 
 def file_block(media_type: str, url: str, title: str | None) -> dict[str, Any]:
-    """One file as a block of a message."""
+    """Return the block of a file."""
     kind, _, subtype = media_type.partition("/")
     if kind == "image":
         return {"type": "image_url", "image_url": {"url": url}}
     if kind == "audio":
-        sound = {"data": url.partition(",")[2], "format": _SOUND.get(subtype, subtype)}
-        return {"type": "input_audio", "input_audio": sound}
+        audio = {"data": url.partition(",")[2], "format": _AUDIO_FORMATS.get(subtype, subtype)}
+        return {"type": "input_audio", "input_audio": audio}
     if kind == "video":
         return {"type": "video_url", "video_url": {"url": url}}
     name = title or f"document.{subtype.rpartition('.')[2]}"
@@ -43,7 +43,7 @@ def file_block(media_type: str, url: str, title: str | None) -> dict[str, Any]:
 
 
 def result_text(response: Mapping[str, Any], statuses: Sequence[str]) -> str:
-    """A result as the text of a tool's message: its words as they are, its data as JSON."""
+    """Return a result as the text of a tool's message: its text unchanged, its data as JSON."""
     rest = dict(response)
     own = {key: value for key, value in rest.items() if not key.startswith("attachments")}
     if not is_status_shape(own, statuses):
@@ -61,7 +61,7 @@ def result_text(response: Mapping[str, Any], statuses: Sequence[str]) -> str:
 
 
 def decode_text(data: bytes) -> str:
-    """The characters of a text file, whatever alphabet it is in."""
+    """Decode a text file: UTF-16 or UTF-8, or else Latin-1."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     try:
@@ -73,19 +73,19 @@ def decode_text(data: bytes) -> str:
 def insert_blocks(
     messages: Sequence[Any], blocks: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> list[Any]:
-    """Messages with blocks in the place of tokens; what is handed in is not changed (S4-R14)."""
-    return [_with_blocks(message, blocks) for message in messages]
+    """Replace tokens in copies of messages by their blocks (S4-R14)."""
+    return [_insert_blocks(message, blocks) for message in messages]
 
 
-def _with_blocks(message: Any, blocks: Mapping[str, Sequence[Mapping[str, Any]]]) -> Any:
+def _insert_blocks(message: Any, blocks: Mapping[str, Sequence[Mapping[str, Any]]]) -> Any:
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
         token = _token_in(content)
         if token in blocks:
-            own = [dict(block) for block in blocks[token]]
-            # A lone text stays a string, which every provider takes.
-            only = own[0]["text"] if len(own) == 1 and own[0]["type"] == "text" else own
-            return {**message, "content": only}
+            copies = [dict(block) for block in blocks[token]]
+            # A single text stays a string, which every provider accepts.
+            is_text = len(copies) == 1 and copies[0]["type"] == "text"
+            return {**message, "content": copies[0]["text"] if is_text else copies}
         return message
     if isinstance(content, list):
         fresh: list[Any] = []
@@ -97,13 +97,12 @@ def _with_blocks(message: Any, blocks: Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def _token_in(content: str) -> str:
-    """The token that a message consists of, be it bare or the JSON of a function response."""
+    """Return the token that a message consists of, bare or in the JSON of a function response."""
     if not content.startswith("{") or len(content) > 200:
         return content
     try:
-        found = json.loads(content)
+        value = json.loads(content)
     except ValueError:
         return content
-    return (
-        str(found[TOKEN_KEY]) if isinstance(found, dict) and set(found) == {TOKEN_KEY} else content
-    )
+    is_token = isinstance(value, dict) and set(value) == {TOKEN_KEY}
+    return str(value[TOKEN_KEY]) if is_token else content

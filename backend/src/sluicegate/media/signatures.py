@@ -1,8 +1,8 @@
-"""Thoughts and signatures are a provider's own: what another one signed is not sent to it.
+"""Thoughts and signatures are sent only to the provider that made them.
 
-A chat may change its model. The new one refuses a signature that it did not make, and Gemini 3
-refuses a call without one (S1-R43); so each signed part says who made it, and a call that comes
-from elsewhere gets the mark that providers of Gemini accept in its place.
+A chat may change its model. A provider refuses signatures of another one, and Gemini 3 refuses a
+call without a signature (S1-R43). So each signed part records its signer, and a call by another
+model gets the mark that Gemini's providers accept in place of a signature.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ if TYPE_CHECKING:
     from sluicegate.media.capabilities import ModelCapabilities
 
 SIGNER_KEY: Final = "sluicegate_signed_by"
-"""Where ``Part.part_metadata`` says who made a thought or a signature."""
+"""The key of ``Part.part_metadata`` for the signer of a thought or a signature."""
 
 SKIP_VALIDATION: Final = b"skip_thought_signature_validator"
-"""Google's own mark for a call that came from another model."""
+"""Google's mark for a call by another model."""
 
 
 def record_signer(content: types.Content | None, row: ModelCapabilities) -> None:
-    """Note on each thought and each signed part of an answer who made it."""
+    """Record the signer in each thought and each signed part of a response."""
     for part in (content.parts if content is not None else None) or []:
         if part.thought or part.thought_signature:
             part.part_metadata = {**(part.part_metadata or {}), SIGNER_KEY: row.signatures}
 
 
 def readable_parts(parts: Sequence[types.Part], row: ModelCapabilities) -> list[types.Part]:
-    """The parts of an answer as a model reads them: foreign thoughts gone, calls signed."""
-    kept = [_own(part, row) for part in parts if not (part.thought and _is_foreign(part, row))]
+    """Return parts without other providers' thoughts and signatures, with the first call signed."""
+    own = [_cleaned(part, row) for part in parts if not (part.thought and _is_foreign(part, row))]
     if row.signs_calls:
-        first = next((index for index, part in enumerate(kept) if part.function_call), None)
-        if first is not None and not kept[first].thought_signature:
-            kept[first] = kept[first].model_copy(update={"thought_signature": SKIP_VALIDATION})
-    return kept
+        first = next((index for index, part in enumerate(own) if part.function_call), None)
+        if first is not None and not own[first].thought_signature:
+            own[first] = own[first].model_copy(update={"thought_signature": SKIP_VALIDATION})
+    return own
 
 
 def _is_foreign(part: types.Part, row: ModelCapabilities) -> bool:
-    maker = (part.part_metadata or {}).get(SIGNER_KEY)
-    return maker is not None and maker != row.signatures
+    signer = (part.part_metadata or {}).get(SIGNER_KEY)
+    return signer is not None and signer != row.signatures
 
 
-def _own(part: types.Part, row: ModelCapabilities) -> types.Part:
-    """A part without our note, which no provider knows, and without a foreign signature."""
+def _cleaned(part: types.Part, row: ModelCapabilities) -> types.Part:
+    """Return a part without the record of the signer, and without another provider's signature."""
     metadata = part.part_metadata
     if not metadata or SIGNER_KEY not in metadata:
         return part

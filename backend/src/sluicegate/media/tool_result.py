@@ -1,4 +1,4 @@
-"""What a tool returns when it returns more than JSON: words, data and files in any order (S0)."""
+"""Results of tools that are more than JSON: text, data and files in any order (S0)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sluicegate.media.file_sources import FileSource
 
 Status: TypeAlias = Literal["success", "error", "denied", "pending"]
-"""How the tool fared."""
+"""The outcome of a tool."""
 
 Detail: TypeAlias = (
     str
@@ -36,38 +36,38 @@ Detail: TypeAlias = (
     | Link
     | StoredFile
 )
-"""A text, data, or a file."""
+"""Text, data, or a file."""
 
 STATUSES: Final[tuple[str, ...]] = get_args(Status)
 MAX_FILE_BYTES: Final = 20 * 1024 * 1024
-"""Bytes of a file where no setting says otherwise (S4-R40)."""
+"""Bytes of a file, by default (S4-R40)."""
 
 MAX_FILES: Final = 10
-"""Files in one result where no setting says otherwise."""
+"""Files in one result, by default."""
 
-_ENCODED: Final = 1024
-"""Characters from which a string may be a file in disguise."""
+_MIN_ENCODED: Final = 1024
+"""Characters from which a string is checked for an encoded file."""
 _BASE64: Final = re.compile(r"(data:[\w.+-]+/[\w.+;=-]+,)?[A-Za-z0-9+/_\r\n-]+={0,2}\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The result of a tool, in the words of its author.
+    """The result of a tool, independent of the model that reads it.
 
-    Strings, mappings and files stand in ``details`` in any order. Texts are joined by line breaks,
-    mappings are merged, the later ones winning (S0-R08, S0-R09); files keep their order. Which
-    model reads the result, and in what form, is none of the tool's business.
+    ``details`` are strings, mappings and files in any order. Strings are joined by line breaks;
+    mappings are merged, and later values replace earlier ones (S0-R08, S0-R09); files keep their
+    order.
 
     Raises:
-        DetailError: a detail that cannot be used, by its place; a ``ValueError`` too.
-        DetailTypeError: a detail of a wrong type; a ``TypeError`` too.
+        DetailError: A detail is not valid; the sentence names its path. It is a ``ValueError``.
+        DetailTypeError: A detail has another type. It is a ``TypeError``, too.
     """
 
     details: Sequence[Detail] = ()
     status: Status = "success"
 
     def __post_init__(self) -> None:
-        """Check every detail, so that a mistake shows where it is made (S0-R20)."""
+        """Validate every detail, so that an error is raised in the tool's own code (S0-R20)."""
         if isinstance(self.details, str | bytes | Mapping) or not isinstance(
             self.details, Sequence
         ):
@@ -76,97 +76,97 @@ class ToolResult:
             raise DetailError(f"status is not one of {', '.join(STATUSES)}")
         object.__setattr__(self, "details", tuple(self.details))
         for number, detail in enumerate(self.details):
-            _check(detail, f"details[{number}]")
+            _check_detail(detail, f"details[{number}]")
 
-    # ADK: it asks pydantic what a function returns, and logs a traceback where nothing is known.
+    # ADK: it reads the schema of a function's return type, and logs a traceback without one.
     @classmethod
     def __get_pydantic_core_schema__(
         cls, source: object, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Let pydantic take one as it is."""
+        """Accept an instance unchanged."""
         return core_schema.is_instance_schema(cls)
 
     @classmethod
     def __get_pydantic_json_schema__(
         cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Say that the model gets an object; its form is that of the model's family."""
+        """Describe an object; its form depends on the model's family."""
         return {"type": "object"}
 
     @property
     def text(self) -> str:
-        """All texts, one below the other (S4-R08)."""
+        """All texts, joined by line breaks (S4-R08)."""
         return "\n".join(text for detail in self.details if (text := _text_of(detail)))
 
     @property
     def files(self) -> list[FileSource]:
-        """The files, in the author's order (S0-R12)."""
+        """The files in the order of ``details`` (S0-R12)."""
         return [file for detail in self.details if (file := as_file_source(detail)) is not None]
 
     @property
     def response(self) -> dict[str, JsonValue]:
         """The function response's payload: ``status``, ``text_result``, ``structured_result``."""
-        found: dict[str, JsonValue] = {"status": self.status}
+        response: dict[str, JsonValue] = {"status": self.status}
         if self.text:
-            found["text_result"] = self.text
+            response["text_result"] = self.text
         structured: dict[str, JsonValue] = {}
         for detail in self.details:
             if isinstance(detail, Mapping):
                 structured.update(to_jsonable_python(dict(detail), inf_nan_mode="null"))
         if structured:
-            found["structured_result"] = structured
-        return found
+            response["structured_result"] = structured
+        return response
 
     def to_parts(self, *, name: str, id: str) -> list[types.Part]:
-        """The parts that answer call ``id`` of tool ``name``: its response, then its files.
+        """Return the response to call ``id`` of tool ``name``, followed by the files.
 
-        Only for programs that call a model themselves: an agent's tools just return the result.
+        It is for programs that call a model themselves; an agent's tools return the result.
 
         Raises:
-            DetailError: the call has no name or id, or a file cannot be read.
+            DetailError: The name or the id is empty, or a file cannot be read.
         """
         if not name or not id:
             raise DetailError("a function response needs the name and the id of its call")
         files = self.files
         if len(files) > MAX_FILES:
             raise DetailError(f"a result may have {MAX_FILES} files")
-        answer = types.FunctionResponse(id=id, name=name, response=self.response)
-        return [types.Part(function_response=answer), *(_part(file) for file in files)]
+        response = types.FunctionResponse(id=id, name=name, response=self.response)
+        return [types.Part(function_response=response), *(_part(file) for file in files)]
 
 
-def _check(detail: object, place: str) -> None:
+def _check_detail(detail: object, path: str) -> None:
     if isinstance(detail, str):
-        _refuse_encoded(detail, place)
+        _refuse_encoded(detail, path)
     elif isinstance(detail, Mapping):
-        _check_json(detail, place)
+        _check_json(detail, path)
     elif isinstance(detail, types.Part) and detail.text is not None:
-        _refuse_encoded(detail.text, place)
+        _refuse_encoded(detail.text, path)
     else:
         try:
-            found = as_file_source(detail)
+            file = as_file_source(detail)
         except DetailError as error:
-            raise type(error)(f"{place}: {error}") from None
-        if found is None:
+            raise type(error)(f"{path}: {error}") from None
+        if file is None:
             kind = type(detail).__name__
-            raise DetailTypeError(f"{place} is a {kind}: neither a text, nor a mapping, nor a file")
+            raise DetailTypeError(f"{path} is a {kind}: neither a text, nor a mapping, nor a file")
 
 
-def _check_json(value: Mapping[str, Any], place: str) -> None:
+def _check_json(value: Mapping[str, Any], path: str) -> None:
     if not all(isinstance(key, str) for key in value):
-        raise DetailTypeError(f"{place} has a key that is not a string")
+        raise DetailTypeError(f"{path} has a key that is not a string")
     for key, item in value.items():
         try:
             plain = to_jsonable_python(item, inf_nan_mode="null", bytes_mode="utf8")
         except (PydanticSerializationError, ValueError, RecursionError):
             raise DetailTypeError(
-                f"{place}.{key} is not JSON; return files as types.Blob or Attachment"
+                f"{path}.{key} is not JSON; return files as types.Blob or Attachment"
             ) from None
         if _holds_bytes(item):
             raise DetailTypeError(
-                f"{place}.{key} holds bytes; return them as types.Blob or Attachment"
+                f"{path}.{key} holds bytes; return them as types.Blob or Attachment"
             )
         for text in _texts(plain):
-            _refuse_encoded(text, f"{place}.{key}")
+            _refuse_encoded(text, f"{path}.{key}")
 
 
 def _texts(value: object) -> list[str]:
@@ -189,17 +189,17 @@ def _holds_bytes(value: object, depth: int = 0) -> bool:
     return False
 
 
-def _refuse_encoded(text: str, place: str) -> None:
-    """Refuse base64: a model reads it as letters and guesses what it might show (S0-R15)."""
-    if len(text) >= _ENCODED and looks_encoded(text):
-        raise DetailError(f"{place} holds a file in base64; return it as types.Blob or Attachment")
+def _refuse_encoded(text: str, path: str) -> None:
+    """Refuse base64, which a model would read as text (S0-R15)."""
+    if len(text) >= _MIN_ENCODED and looks_encoded(text):
+        raise DetailError(f"{path} holds a file in base64; return it as types.Blob or Attachment")
 
 
 def looks_encoded(text: str) -> bool:
-    """Whether a long string is base64; letters of all kinds tell it from one long word."""
+    """Whether a long string is base64, with capital and small letters and digits."""
     body = text.partition(",")[2] if text.startswith("data:") else text
     kinds = (str.isupper, str.islower, str.isdigit)
-    sample = body[:_ENCODED]
+    sample = body[:_MIN_ENCODED]
     return all(any(map(kind, sample)) for kind in kinds) and _BASE64.fullmatch(text) is not None
 
 
@@ -220,7 +220,7 @@ def _part(file: FileSource) -> types.Part:
             if len(data) > MAX_FILE_BYTES:
                 raise DetailError(f"a file may have {MAX_FILE_BYTES:,} bytes")
             media_type = file.media_type or check_media_type(data, None)
-            # A display name is refused by one of Google's two backends (S0-R13).
+            # One of Google's two backends refuses a display name (S0-R13).
             return types.Part(inline_data=types.Blob(data=data, mime_type=media_type))
 
 

@@ -106,14 +106,14 @@ class ModelFiles:
     ) -> ShapedRequest:
         """The contents as a model reads them; ``name`` is what the request calls it."""
         row = self._table.row(name or model.model)
-        shape = ModelProfile(row, route_of(model), hooked, self._turns, self._untrusted)
-        shaping = RequestShaper(contents, shape)
+        profile = ModelProfile(row, route_of(model), hooked, self._turns, self._untrusted)
+        shaping = RequestShaper(contents, profile)
         loaded: dict[tuple[str, FileForm], LoadedFile | None] = {}
         turn = CURRENT_TURN.get()
-        for file, form in shaping.wanted:
+        for file, form in shaping.required:
             read = None if turn is None else await self._load(turn.chat, file, form)
             loaded[file.name, form] = read
-        shaped = shaping.shaped(loaded)
+        shaped = shaping.shape(loaded)
         if turn is not None and shaped.left_out:
             turn.notices.add(shaped.notices)
         return shaped

@@ -1,4 +1,4 @@
-"""There is one place in which a request is shaped, and it knows which model is called."""
+"""Requests are shaped in one place, for the model that is called."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ SOURCES = Path(sluicegate.__file__).parent
 
 @pytest.mark.parametrize("name", ["ModelProfile", "RequestShaper"])
 def test_requests_are_shaped_in_one_place(name: str) -> None:
-    """A second place would be one that somebody forgets to tell the model (S3-R17)."""
-    found = [
+    """A second place could shape for another model (S3-R17)."""
+    places = [
         path.relative_to(SOURCES).as_posix()
         for path in SOURCES.rglob("*.py")
         for _ in re.findall(rf"(?<!class )\b{name}\(", path.read_text("utf-8"))
     ]
 
-    assert found == ["engine/models/model_files.py"]
+    assert places == ["engine/models/model_files.py"]
 
 
-def test_the_model_is_never_left_out() -> None:
-    """Neither the row nor the way to the model has a default (S3-R05)."""
-    shape, shaping = inspect.signature(ModelProfile), inspect.signature(RequestShaper)
+def test_the_model_has_no_default() -> None:
+    """Neither the capabilities nor the route has a default (S3-R05)."""
+    profile, shaper = inspect.signature(ModelProfile), inspect.signature(RequestShaper)
 
-    assert shape.parameters["row"].default is inspect.Parameter.empty
-    assert shape.parameters["route"].default is inspect.Parameter.empty
-    assert shaping.parameters["shape"].default is inspect.Parameter.empty
+    assert profile.parameters["row"].default is inspect.Parameter.empty
+    assert profile.parameters["route"].default is inspect.Parameter.empty
+    assert shaper.parameters["profile"].default is inspect.Parameter.empty
 
 
-def test_only_what_is_sent_is_read() -> None:
-    """What is too old, too large or of a kind nobody reads stays in the store (S4-R44)."""
+def test_only_files_that_are_sent_are_loaded() -> None:
+    """Files that are too old, too large or of an unreadable type are not loaded (S4-R44)."""
     old = StoredFile.of(samples.PNG, "image/png")
     bitmap = StoredFile.of(samples.BMP, "image/bmp")
     huge = StoredFile("0" * 32 + ".png", "image/png", 2**30, "0" * 64)
@@ -53,4 +53,4 @@ def test_only_what_is_sent_is_read() -> None:
         said("two", stored(bitmap), stored(huge), stored(new), stored(new)),
     )
 
-    assert RequestShaper(contents, ModelProfile(row, "genai", turns=1)).wanted == [(new, "bytes")]
+    assert RequestShaper(contents, ModelProfile(row, "genai", turns=1)).required == [(new, "bytes")]

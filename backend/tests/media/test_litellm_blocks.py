@@ -1,4 +1,4 @@
-"""Words and files as LiteLLM is handed them."""
+"""Files and results in the form of LiteLLM."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_data_url_holds_the_bytes(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 3 * 64 * 1024 - 1, 3 * 64 * 1024, 3 * 64 * 1024 + 1])
-def test_a_data_url_is_the_same_over_its_pieces(size: int) -> None:
+def test_a_data_url_does_not_depend_on_its_slices(size: int) -> None:
     data = bytes(range(256)) * (size // 256) + bytes(size % 256)
     assert base64.b64decode(data_url(data, "a/b").partition(",")[2]) == data
 
@@ -93,9 +93,7 @@ def test_a_file_is_a_block(media_type: str, title: str | None, block: dict[str, 
         ({}, "{}"),
     ],
 )
-def test_a_result_is_plain_words_where_a_tool_gave_words(
-    response: dict[str, Any], text: str
-) -> None:
+def test_a_result_with_text_is_sent_as_text(response: dict[str, Any], text: str) -> None:
     before = json.dumps(response)
     assert result_text(response, STATUSES) == text
     assert json.dumps(response) == before
@@ -111,7 +109,7 @@ def test_a_result_is_plain_words_where_a_tool_gave_words(
         (b"\xff\xfe\x00", "\ufffd"),
     ],
 )
-def test_a_text_file_is_read_in_its_alphabet(data: bytes, text: str) -> None:
+def test_a_text_file_is_decoded_in_its_encoding(data: bytes, text: str) -> None:
     assert decode_text(data) == text
 
 
@@ -139,7 +137,7 @@ MESSAGES: list[tuple[str, Any, Any]] = [
 @pytest.mark.parametrize(
     ("message", "content"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES]
 )
-def test_tokens_become_blocks_and_nothing_else_changes(message: Any, content: Any) -> None:
+def test_only_tokens_are_replaced_by_blocks(message: Any, content: Any) -> None:
     before = json.dumps(message)
     [fresh] = insert_blocks([message], BLOCKS)
     assert fresh["content"] == (content if content is not None else message["content"])

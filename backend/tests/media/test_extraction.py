@@ -1,4 +1,4 @@
-"""What tools of every kind return, taken apart."""
+"""Extraction of files from results of every kind."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Model(BaseModel):
         object(),
     ],
 )
-def test_a_result_without_files_stays_what_it_is(result: object) -> None:
+def test_a_result_without_files_is_unchanged(result: object) -> None:
     taken = extract_files(result)
     assert taken.response is result
     assert (taken.files, taken.problems, taken.is_changed) == ([], [], False)
@@ -82,14 +82,16 @@ RESULTS: list[tuple[str, object, object, int]] = [
 @pytest.mark.parametrize(
     ("result", "rest", "count"), [row[1:] for row in RESULTS], ids=[row[0] for row in RESULTS]
 )
-def test_files_come_out_and_the_rest_stays(result: object, rest: object, count: int) -> None:
+def test_files_are_extracted_and_the_rest_is_unchanged(
+    result: object, rest: object, count: int
+) -> None:
     taken = extract_files(result)
     assert taken.response == rest
     assert len(taken.files) == count
     assert taken.is_changed
 
 
-def test_files_come_out_in_the_order_of_their_author() -> None:
+def test_files_keep_their_order() -> None:
     link = types.FileData(file_uri="gs://a/b", mime_type="image/png")
     taken = extract_files({"one": link, "two": [PICTURE], "three": Attachment(data=b"x")})
     assert taken.files == [
@@ -99,7 +101,7 @@ def test_files_come_out_in_the_order_of_their_author() -> None:
     ]
 
 
-def test_a_tools_own_value_is_not_changed() -> None:
+def test_the_value_of_the_tool_is_not_changed() -> None:
     result = {"chart": PICTURE, "more": [PICTURE, {"a": 1}]}
     extract_files(result)
     assert result == {"chart": PICTURE, "more": [PICTURE, {"a": 1}]}
@@ -125,7 +127,7 @@ MCP = {
 }
 
 
-def test_pictures_of_an_mcp_tool_are_files_and_no_base64_is_left() -> None:
+def test_images_of_an_mcp_tool_are_extracted_without_their_base64() -> None:
     taken = extract_files(MCP)
     assert taken.files == [
         FOUND,
@@ -148,7 +150,7 @@ def test_pictures_of_an_mcp_tool_are_files_and_no_base64_is_left() -> None:
     }
 
 
-def test_the_objects_of_the_mcp_package_are_known() -> None:
+def test_objects_of_the_mcp_package_are_recognised() -> None:
     image = ImageContent(type="image", data=PNG_TEXT, mimeType="image/png")
     taken = extract_files(CallToolResult(content=[TextContent(type="text", text="a"), image]))
     assert taken.files == [FOUND]
@@ -156,7 +158,7 @@ def test_the_objects_of_the_mcp_package_are_known() -> None:
 
 
 @pytest.mark.parametrize("data", ["not base64!", None, 7, ""])
-def test_a_picture_that_cannot_be_decoded_is_one_sentence(data: object) -> None:
+def test_an_image_that_cannot_be_decoded_is_one_sentence(data: object) -> None:
     taken = extract_files({"content": [{"type": "image", "data": data, "mimeType": "image/png"}]})
     assert taken.files == []
     assert taken.problems == ["A file was left out: it is not what the protocol calls for."]
@@ -173,11 +175,11 @@ def test_a_picture_that_cannot_be_decoded_is_one_sentence(data: object) -> None:
         {"content": [{"type": ["image"]}], "isError": False},
     ],
 )
-def test_what_only_looks_like_mcp_stays(result: object) -> None:
+def test_similar_results_are_not_taken_for_mcp(result: object) -> None:
     assert extract_files(result).response is result
 
 
-def test_a_broken_file_is_one_sentence_and_the_rest_stays() -> None:
+def test_an_invalid_file_is_one_sentence_and_the_rest_is_unchanged() -> None:
     taken = extract_files({"a": 1, "b": types.Blob(mime_type="image/png"), "c": PICTURE})
     assert taken.response == {"a": 1}
     assert taken.files == [FOUND]
@@ -197,7 +199,7 @@ class Angry(Mapping[str, Any]):
         raise RuntimeError
 
 
-def test_what_cannot_be_read_stays_as_it_is() -> None:
+def test_unreadable_containers_are_unchanged() -> None:
     angry = Angry()
     loop: list[Any] = [1]
     loop.append(loop)
@@ -248,7 +250,7 @@ ANYTHING = st.recursive(
 
 
 @given(result=ANYTHING)
-def test_nothing_that_a_tool_returns_makes_it_raise(result: object) -> None:
+def test_no_result_raises(result: object) -> None:
     taken = extract_files(result)
     assert all(sentence.endswith(".") for sentence in taken.problems)
     again = extract_files(taken.response)
