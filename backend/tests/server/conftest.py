@@ -1,4 +1,4 @@
-"""A working directory in which the command line finds an agent."""
+"""Fixtures: an engine in memory, and a working directory with an agent for the command line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.server.fake_engine import FakeEngine
 
 AGENT = """
 from google.adk.agents.llm_agent import LlmAgent
@@ -34,8 +36,14 @@ scenarios:
 
 
 @pytest.fixture
+def engine() -> FakeEngine:
+    """An engine in memory that records its calls."""
+    return FakeEngine()
+
+
+@pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory with an agent; what the imports of targets leave is taken away."""
+    """A working directory with agents; modules that are imported from it are removed afterwards."""
     (tmp_path / "payer.py").write_text(AGENT)
     (tmp_path / "reserved.py").write_text(RESERVED)
     (tmp_path / "empty.py").write_text("x = 1\n")

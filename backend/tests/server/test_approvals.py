@@ -13,11 +13,6 @@ from tests.server.fake_engine import FakeEngine, fake_app
 NODE = "inv-1:wf_tool_confirmation:wf@1/pay@1:approval"
 
 
-@pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
-
-
 @pytest.mark.parametrize(
     ("path", "call"),
     [

@@ -9,11 +9,6 @@ from tests.server.exchange import client
 from tests.server.fake_engine import FakeEngine, fake_app
 
 
-@pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
-
-
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

@@ -20,11 +20,6 @@ from tests.server.test_bad_requests import (
 )
 
 
-@pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
-
-
 def padded(size: int) -> bytes:
     """A good body of exactly that many bytes."""
     return body() + b" " * (size - len(body()))

@@ -23,11 +23,6 @@ CONFIG = NextConfig.read(HOW_TO / "snippets" / "next.config.mjs")
 PAGE = "http://localhost:3000"
 
 
-@pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
-
-
 @contextlib.asynccontextmanager
 async def behind_next(
     engine: FakeEngine, config: NextConfig = CONFIG, **settings: Any

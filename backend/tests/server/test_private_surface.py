@@ -22,7 +22,7 @@ from starlette.routing import Route, Router
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from uvicorn.server import HANDLED_SIGNALS, Server, ServerState
+from uvicorn.server import HANDLED_SIGNALS, Server
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Protocol, Side, State
 
@@ -31,6 +31,7 @@ from sluicegate.server.private_surface import USES, PrivateUse, check_private_su
 from sluicegate.server.settings import Settings
 from sluicegate.server.uvicorn_server import bind
 from tests.server.exchange import PATIENCE
+from tests.server.protocol_stage import Wire, protocol_of
 from tests.server.raw_frames import CONTINUATION, HEAD, PING, PONG, TEXT, frame
 
 TESTED: set[tuple[str, tuple[str, ...]]] = set()
@@ -45,38 +46,6 @@ def row(*names: str) -> Callable[[Any], Any]:
         return test
 
     return mark
-
-
-class Wire(asyncio.Transport):
-    """A transport that records what is written."""
-
-    def __init__(self) -> None:
-        super().__init__({"sockname": ("127.0.0.1", 8000), "peername": ("127.0.0.1", 50000)})
-        self.written = b""
-        self.wrote = asyncio.Event()
-        self.closed = False
-
-    def write(self, data: Any) -> None:
-        self.written += data
-        self.wrote.set()
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def close(self) -> None:
-        self.closed = True
-
-    def abort(self) -> None:
-        self.closed = True
-
-    def pause_reading(self) -> None:
-        pass
-
-    def resume_reading(self) -> None:
-        pass
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        pass
 
 
 async def respond_without_reading(scope: Any, receive: Any, send: Any) -> None:
@@ -118,16 +87,6 @@ def recording(kind: type[Any], *names: str) -> tuple[type[Any], Calls]:
         return method
 
     return type("Recording", (kind,), {name: recorded(name) for name in names}), calls
-
-
-def protocol_of(kind: type[Any], app: Any, **options: Any) -> tuple[Any, Wire]:
-    """A protocol of uvicorn on a recorded transport."""
-    config = uvicorn.Config(app, log_config=None, ws="websockets-sansio", **options)
-    config.load()
-    wire = Wire()
-    protocol = kind(config=config, server_state=ServerState(), app_state={})
-    protocol.connection_made(wire)
-    return protocol, wire
 
 
 @row("on_message_begin", "on_headers_complete", "on_message_complete", "headers")

@@ -25,11 +25,6 @@ from tests.transports.socket_client import (
 )
 
 
-@pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
-
-
 @contextlib.asynccontextmanager
 async def refused(address: tuple[str, int], **handshake: Any) -> AsyncIterator[InvalidStatus]:
     with pytest.raises(InvalidStatus) as caught:

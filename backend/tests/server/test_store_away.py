@@ -12,13 +12,13 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import Connection
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
-from sluicegate.stores.sql.sqlite import SqliteFile
 from sluicegate.stores.sql.timings import DatabaseTimings
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.real_stores.databases import fresh_database
@@ -116,14 +116,19 @@ async def locked(path: Path) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def full(database: Database) -> AsyncIterator[None]:
-    await database.write(unwritable)
-    file = database._transactions
-    assert isinstance(file, SqliteFile)
+    connections: list[sqlite3.Connection] = []
+
+    def make_unwritable(connection: Connection) -> None:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        connections.append(driver)
+        unwritable(connection)
+
+    await database.write(make_unwritable)
     try:
         yield
     finally:
-        # The next connection may write.
-        file._writer._engine.dispose()
+        connections[0].execute("PRAGMA query_only=OFF")
 
 
 @asynccontextmanager

@@ -13,7 +13,6 @@ import pytest
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.server.app import build, engine_of
-from sluicegate.server.authentication import LOCAL_USER
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.reducer import reduce_chunks
@@ -63,21 +62,22 @@ class Tab:
         async with opened(self._address, path) as client:
             yield client
         if transport == LIVE:
-            await self._is_let_go()
+            await self._is_released()
 
-    async def _is_let_go(self) -> None:
-        """Wait until the live chat that was open is not held any more."""
+    async def _is_released(self) -> None:
+        """Wait until the lease of the live chat is released."""
         holders = self._engine.parts.turns.holders
         async with asyncio.timeout(PATIENCE):
-            while holders.of(self._engine._key(LOCAL_USER, "c1")) is not None:
+            while holders.chats():
                 await self.history()
 
     async def has_readers(self, count: int) -> None:
         """Wait until a turn runs that so many read; a request passes between two looks."""
         async with asyncio.timeout(PATIENCE):
             while True:
-                running = self._engine._parts.turns.running(self._engine._key(LOCAL_USER, "c1"))
-                if running is not None and running.readers == count:
+                turns = self._engine.parts.turns
+                running = [turns.running(chat) for chat in set(turns.chats())]
+                if [turn.readers for turn in running if turn is not None] == [count]:
                     return
                 await self.history()
 

@@ -33,6 +33,7 @@ class StoredEngine(FakeEngine):
         super().__init__()
         self.stored: list[TurnReader] = []
         self._store = MemoryStreamStore()
+        self.has_left = asyncio.Event()
 
     async def start(self, request: Any, *, user: str, client: Any) -> Any:
         chat = ChatKey("app", user, f"{request.chat_id}-{len(self.stored)}")
@@ -48,12 +49,12 @@ class StoredEngine(FakeEngine):
         return reader
 
     def _leave(self, *, aborted: bool) -> None:
-        self._one_more.set()
+        self.has_left.set()
 
     async def left(self) -> None:
         """Wait until a reader has left."""
         async with asyncio.timeout(PATIENCE):
-            await self._one_more.wait()
+            await self.has_left.wait()
 
 
 @contextlib.asynccontextmanager

@@ -10,6 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from sluicegate.engine.failures import type_name
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import StoreError, StoreUnavailable, TurnRunning, Unavailable
 from sluicegate.wire.chunks import StartChunk, TextDeltaChunk
@@ -163,7 +164,7 @@ async def test_a_failure_ends_its_request_with_an_id_that_the_log_has(
     assert (error["type"], error["code"]) == ("error", "internal")
     assert SECRET not in str(error) + caplog.text
     [error_id] = re.findall(r"\b[0-9a-f]{8}\b", error["errorText"])
-    assert f"error={error_id} {type(failure).__name__}" in caplog.text
+    assert f"error={error_id} {type_name(type(failure))} at " in caplog.text
     engine.__init__()  # type: ignore[misc]
     assert (await client.asks(send_frame("r2")))[-1]["type"] == "end"
 

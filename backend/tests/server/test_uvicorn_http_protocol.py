@@ -12,9 +12,11 @@ import pytest
 import pytest_asyncio
 
 from sluicegate.server.settings import Settings
+from sluicegate.server.uvicorn_protocols import LimitedHttpProtocol
 from sluicegate.server.uvicorn_server import ServerTimings
 from tests.server.exchange import PATIENCE, RawConnection, chat_body, serving
 from tests.server.fake_engine import FakeEngine, application
+from tests.server.protocol_stage import ClockedTasks, Wire, protocol_of
 
 HOST = b"Host: 127.0.0.1\r\n"
 POST = b"POST /api/chat HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
@@ -128,34 +130,52 @@ async def test_a_connection_that_asks_for_nothing_is_closed(
         assert await raw.is_closed()
 
 
+def clocked() -> tuple[LimitedHttpProtocol, Wire, ClockedTasks]:
+    """A connection whose clock stands still; its head has ten seconds."""
+    loop = ClockedTasks()
+    protocol, wire = protocol_of(
+        LimitedHttpProtocol, application(FakeEngine()).app, loop=loop, timeout_keep_alive=75
+    )
+    return protocol, wire, loop
+
+
+async def responds(wire: Wire) -> bytes:
+    """What a connection writes next."""
+    async with asyncio.timeout(PATIENCE):
+        await wire.wrote.wait()
+    wire.wrote.clear()
+    written, wire.written = wire.written, b""
+    return written
+
+
 @pytest.mark.parametrize("said", [b"\r\n", b"G"], ids=["an empty line", "a letter"])
-async def test_a_connection_that_is_kept_has_the_same_deadline_again(
-    engine: FakeEngine, said: bytes
-) -> None:
-    async with connected(engine, head_timeout=0.05) as raw:
-        await raw.write(GET + b"\r\n")
-        assert (await raw.answer()).status == 200
-        await raw.write(said)
-        assert await raw.is_closed()
+async def test_a_connection_that_is_kept_has_the_same_deadline_again(said: bytes) -> None:
+    protocol, wire, loop = clocked()
+    loop.advance(9.9)
+    protocol.data_received(GET + b"\r\n")
+    assert (await responds(wire)).startswith(b"HTTP/1.1 200")
+    await asyncio.gather(*protocol.tasks)
+    loop.advance(5.0)
+    protocol.data_received(said)
+    loop.advance(9.9)
+    assert not wire.closed
+    loop.advance(0.2)
+    assert wire.closed
 
 
-async def test_many_half_open_heads_are_gone_and_the_server_still_answers(
-    engine: FakeEngine,
-) -> None:
-    settings = Settings(port=0, head_timeout=0.2)
-    app = application(engine, head_timeout=0.2)
-    async with serving(app, settings) as address:
-        half_open = [await asyncio.open_connection(*address) for _ in range(100)]
-        for _, writer in half_open:
-            writer.write(GET)
-        async with RawConnection.open(address) as raw:
-            await raw.write(GET + b"\r\n")
-            assert (await raw.answer()).status == 200
-        async with asyncio.timeout(PATIENCE):
-            ends = await asyncio.gather(*(reader.read() for reader, _ in half_open))
-        for _, writer in half_open:
-            writer.close()
-    assert all(end.startswith(b"HTTP/1.1 408") for end in ends)
+async def test_many_half_open_heads_are_gone_and_another_is_still_answered() -> None:
+    half_open = [clocked() for _ in range(100)]
+    for protocol, wire, loop in half_open:
+        protocol.data_received(GET)
+        loop.advance(9.9)
+        assert not wire.closed
+        loop.advance(0.2)
+        assert wire.closed
+        assert wire.written.startswith(b"HTTP/1.1 408")
+    protocol, wire, _ = clocked()
+    protocol.data_received(GET + b"\r\n")
+    assert (await responds(wire)).startswith(b"HTTP/1.1 200")
+    await asyncio.gather(*protocol.tasks)
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,6 @@ from tests.server.raw_frames import BINARY, CONTINUATION, HEAD, PING, PONG, TEXT
 from tests.transports.socket_client import opened, padded, send_frame
 
 
-@pytest.fixture
-def engine() -> FakeEngine:
-    return FakeEngine()
-
-
 async def test_nothing_is_compressed(engine: FakeEngine) -> None:
     async with (
         serving(application(engine)) as address,
