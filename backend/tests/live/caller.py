@@ -1,4 +1,4 @@
-"""A person in a live chat, without a socket: speaks, types, answers, and hears what comes."""
+"""A client of a live chat without a socket: sends audio and text, decides, and reads frames."""
 
 from __future__ import annotations
 

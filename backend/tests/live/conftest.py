@@ -1,4 +1,4 @@
-"""The engine's own fixtures, and a live chat on them."""
+"""The fixtures of the engine, for live chats."""
 
 from __future__ import annotations
 

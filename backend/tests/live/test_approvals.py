@@ -1,4 +1,4 @@
-"""Gated calls in a live run: asked, held, answered in every way, and told as over any transport."""
+"""Gated calls in a live run: requests, decisions and outcomes, as over any transport."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ SCRIPT = [calls(("pay", {"n": 3}), text="Let me pay."), says("Done.")]
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("approved", [True, False], ids=["yes", "no"])
-async def test_a_gated_call_waits_for_its_answer(
+async def test_a_gated_call_waits_for_its_decision(
     open_stage: Open, kind: str, release: ReleasePolicy, model: str, *, approved: bool
 ) -> None:
     pay = Payments()
@@ -98,7 +98,7 @@ async def test_a_gated_call_waits_for_its_answer(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_an_approval_appears_from_what_was_spoken(
+async def test_a_spoken_message_leads_to_an_approval_request(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     pay = Payments()
@@ -124,7 +124,7 @@ async def test_an_approval_appears_from_what_was_spoken(
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("release", RELEASES)
-async def test_parallel_calls_are_asked_at_once_and_answered_together(
+async def test_parallel_calls_request_approval_at_once_and_continue_together(
     open_stage: Open, release: ReleasePolicy, model: str
 ) -> None:
     pay, look = Payments(), Counted()
@@ -157,7 +157,7 @@ async def test_parallel_calls_are_asked_at_once_and_answered_together(
     await agree(caller)
 
 
-async def test_gates_in_sequence_take_one_answer_each(open_stage: Open) -> None:
+async def test_gated_calls_in_sequence_take_one_decision_each(open_stage: Open) -> None:
     pay = Payments()
     script = [calls(("pay", {"n": n})) for n in (1, 2, 3)] + [says("All paid.")]
     engine = await open_stage(scripted(script, [pay.static()]))
@@ -173,7 +173,7 @@ async def test_gates_in_sequence_take_one_answer_each(open_stage: Open) -> None:
         await agree(caller)
 
 
-async def test_the_same_call_after_a_denial_is_refused_without_asking_in_that_exchange_only(
+async def test_a_denied_call_is_refused_without_a_request_in_the_same_exchange_only(
     open_stage: Open,
 ) -> None:
     pay = Payments()
@@ -191,7 +191,7 @@ async def test_the_same_call_after_a_denial_is_refused_without_asking_in_that_ex
         assert pay.runs == [3]
 
 
-async def test_no_more_is_asked_than_the_settings_allow(open_stage: Open) -> None:
+async def test_requests_above_the_limits_are_refused(open_stage: Open) -> None:
     pay = Payments()
     script = [calls(*(("pay", {"n": n}) for n in (1, 2, 3))), says("Done.")]
     options = {"max_requests_per_turn": 2, "max_requests_per_exchange": 2}
@@ -206,7 +206,7 @@ async def test_no_more_is_asked_than_the_settings_allow(open_stage: Open) -> Non
         await agree(caller)
 
 
-async def test_an_approval_that_nobody_gives_expires_and_the_model_goes_on(
+async def test_an_approval_without_a_decision_expires_and_the_model_continues(
     open_stage: Open,
 ) -> None:
     pay, ahead = Payments(), [0.0]
@@ -229,7 +229,7 @@ async def test_an_approval_that_nobody_gives_expires_and_the_model_goes_on(
         await agree(caller)
 
 
-async def test_an_answer_by_another_way_is_picked_up_at_once(open_stage: Open) -> None:
+async def test_a_decision_over_another_transport_continues_at_once(open_stage: Open) -> None:
     pay = Payments()
     engine = await open_stage(scripted([calls(("pay", {"n": 3})), speaks("Paid.")], [pay.static()]))
     async with calling(Caller(engine)) as caller:
@@ -253,7 +253,7 @@ async def test_an_answer_by_another_way_is_picked_up_at_once(open_stage: Open) -
         await agree(caller)
 
 
-async def test_somebody_elses_answer_is_unknown(open_stage: Open) -> None:
+async def test_a_decision_of_another_user_is_unknown(open_stage: Open) -> None:
     pay = Payments()
     engine = await open_stage(scripted(SCRIPT, [pay.static()]))
     async with calling(Caller(engine)) as caller:
@@ -265,7 +265,7 @@ async def test_somebody_elses_answer_is_unknown(open_stage: Open) -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_tool_of_the_browser_waits_for_its_output(
+async def test_a_client_side_tool_waits_for_its_output(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     schema = {"type": "object", "properties": {}}
@@ -282,7 +282,7 @@ async def test_a_tool_of_the_browser_waits_for_its_output(
     await agree(caller)
 
 
-async def test_a_gated_tool_of_the_browser_is_asked_for_then_run_there(open_stage: Open) -> None:
+async def test_a_gated_client_side_tool_runs_after_its_approval(open_stage: Open) -> None:
     schema = {"type": "object", "properties": {}}
     tool = client_tool("locate", "Where?", schema, require_confirmation=True)
     engine = await open_stage(scripted([calls(("locate", {})), says("There you are.")], [tool]))
@@ -299,7 +299,7 @@ async def test_a_gated_tool_of_the_browser_is_asked_for_then_run_there(open_stag
         await agree(caller)
 
 
-async def test_a_yes_may_hold_for_the_rest_of_the_chat(open_stage: Open) -> None:
+async def test_a_grant_holds_for_the_rest_of_the_chat(open_stage: Open) -> None:
     pay = Payments()
     engine = await open_stage(scripted(SCRIPT, [pay.static()]))
     async with calling(Caller(engine)) as caller:
@@ -316,7 +316,7 @@ async def test_a_yes_may_hold_for_the_rest_of_the_chat(open_stage: Open) -> None
     await agree(caller)
 
 
-async def test_a_claimed_call_comes_to_its_end_though_the_socket_goes(open_stage: Open) -> None:
+async def test_a_claimed_call_completes_after_a_disconnect(open_stage: Open) -> None:
     began, may_end, ended = asyncio.Event(), asyncio.Event(), []
 
     async def pay(n: int) -> dict[str, int]:
@@ -359,7 +359,7 @@ async def test_a_tool_that_takes_too_long_ends_the_turn_and_its_outcome_is_unkno
         assert comparable(stored) == comparable(turn.message)
 
 
-async def test_a_model_that_says_nothing_to_a_result_ends_the_turn(open_stage: Open) -> None:
+async def test_a_model_that_does_not_answer_a_result_ends_the_turn(open_stage: Open) -> None:
     pay = Payments()
     engine = await open_stage(scripted([calls(("pay", {"n": 1})), {"parts": []}], [pay.static()]))
     async with calling(Caller(engine)) as caller:
@@ -371,7 +371,7 @@ async def test_a_model_that_says_nothing_to_a_result_ends_the_turn(open_stage: O
         await agree(caller)
 
 
-async def test_a_call_is_run_with_the_arguments_that_were_approved(open_stage: Open) -> None:
+async def test_a_call_runs_with_the_approved_arguments(open_stage: Open) -> None:
     pay = Payments()
     engine = await open_stage(scripted(SCRIPT, [pay.static()]))
     async with calling(Caller(engine)) as caller:
@@ -386,7 +386,7 @@ async def test_a_call_is_run_with_the_arguments_that_were_approved(open_stage: O
         await agree(caller)
 
 
-async def test_a_tool_asks_with_its_words_and_what_it_needs(open_stage: Open) -> None:
+async def test_a_request_of_a_tool_has_its_hint_and_payload(open_stage: Open) -> None:
     pay = Payments()
     engine = await open_stage(scripted(SCRIPT, [pay.dynamic()]))
     async with calling(Caller(engine)) as caller:
@@ -399,7 +399,7 @@ async def test_a_tool_asks_with_its_words_and_what_it_needs(open_stage: Open) ->
 
 
 @pytest.mark.parametrize("approved", [True, False])
-async def test_a_tool_that_asked_and_then_fails_is_told_safely(
+async def test_the_error_of_a_tool_that_requested_approval_is_redacted(
     open_stage: Open, *, approved: bool
 ) -> None:
     async def pay(n: int, tool_context: ToolContext) -> dict[str, Any]:
@@ -420,7 +420,7 @@ async def test_a_tool_that_asked_and_then_fails_is_told_safely(
         await agree(caller)
 
 
-async def test_a_subagent_asks_and_goes_on(open_stage: Open) -> None:
+async def test_a_sub_agent_requests_approval_and_continues(open_stage: Open) -> None:
     pay = Payments()
     script = {
         "scenarios": [

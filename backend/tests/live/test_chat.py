@@ -1,4 +1,4 @@
-"""Live turns without a gate: typed and spoken, whole, interrupted, stopped and failed."""
+"""Live turns without approvals: typed and spoken, complete, interrupted, stopped and failed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_a_typed_message_is_answered(
     await agree(caller)
 
 
-async def test_text_is_told_as_it_comes_where_nothing_may_ask(open_stage: Open) -> None:
+async def test_text_is_streamed_when_no_tool_requires_approval(open_stage: Open) -> None:
     engine = await open_stage(scripted([says("Hello there.", delta_chars=4)]))
     async with calling(Caller(engine)) as caller:
         turn = await caller.say("hi")
@@ -75,7 +75,7 @@ async def test_text_is_told_as_it_comes_where_nothing_may_ask(open_stage: Open) 
 
 
 @pytest.mark.parametrize("model", MODELS)
-async def test_a_spoken_message_is_heard_answered_aloud_and_kept(
+async def test_a_spoken_message_is_transcribed_answered_with_audio_and_stored(
     open_stage: Open, model: str
 ) -> None:
     engine = await open_stage(scripted([speaks("I heard.")], model=model))
@@ -101,7 +101,7 @@ async def test_a_spoken_message_is_heard_answered_aloud_and_kept(
     await agree(caller)
 
 
-async def test_what_was_said_is_transcribed_piece_by_piece_and_the_question_comes_first(
+async def test_transcripts_arrive_in_deltas_and_the_question_comes_first(
     open_stage: Open,
 ) -> None:
     engine = await open_stage(scripted([speaks("One two three.", delta_chars=4)]))
@@ -122,7 +122,7 @@ async def test_what_was_said_is_transcribed_piece_by_piece_and_the_question_come
     assert asked in caller.frames[:at]
 
 
-async def test_without_audio_the_spoken_answer_comes_as_text_alone(open_stage: Open) -> None:
+async def test_without_audio_the_spoken_answer_is_text(open_stage: Open) -> None:
     engine = await open_stage(scripted([speaks("I say so.")]))
     async with calling(Caller(engine), audio=False) as caller:
         turn = await caller.say("hi")
@@ -141,7 +141,7 @@ async def test_the_client_may_mark_where_speech_begins_and_ends(open_stage: Open
         assert (await caller.chats())["title"] == "a tone of 330 Hz"
 
 
-async def test_marks_are_refused_where_the_model_listens_for_speech(open_stage: Open) -> None:
+async def test_marks_are_refused_where_the_model_detects_speech(open_stage: Open) -> None:
     engine = await open_stage(scripted([speaks("Yes?")]))
     async with calling(Caller(engine)) as caller:
         with pytest.raises(Malformed, match="activity=client"):
@@ -150,7 +150,7 @@ async def test_marks_are_refused_where_the_model_listens_for_speech(open_stage: 
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_tool_that_asks_nobody_runs_in_the_turn(
+async def test_a_tool_without_approval_runs_in_the_turn(
     open_stage: Open, release: ReleasePolicy, model: str
 ) -> None:
     pay, look = Counted(), []
@@ -171,7 +171,7 @@ async def test_a_tool_that_asks_nobody_runs_in_the_turn(
     await agree(caller)
 
 
-async def test_a_tool_that_fails_is_told_safely_and_the_run_goes_on(open_stage: Open) -> None:
+async def test_the_error_of_a_tool_is_redacted_and_the_run_continues(open_stage: Open) -> None:
     async def fail() -> None:
         """Fail."""
         raise LookupError("words-of-an-exception")
@@ -186,7 +186,7 @@ async def test_a_tool_that_fails_is_told_safely_and_the_run_goes_on(open_stage: 
         await agree(caller)
 
 
-async def test_an_agent_hands_over_to_another(open_stage: Open) -> None:
+async def test_an_agent_transfers_to_another(open_stage: Open) -> None:
     script = {
         "scenarios": [
             {
@@ -219,7 +219,7 @@ async def held_back(open_stage: Open, **more: Any) -> tuple[Caller, Steps]:
     return Caller(await open_stage(slow_agent(steps, **more))), steps
 
 
-async def test_interrupting_cuts_the_voice_and_keeps_what_was_said(open_stage: Open) -> None:
+async def test_an_interruption_discards_audio_and_keeps_the_transcript(open_stage: Open) -> None:
     caller, steps = await held_back(open_stage)
     async with calling(caller):
         caller.speak()
@@ -240,7 +240,7 @@ async def test_interrupting_cuts_the_voice_and_keeps_what_was_said(open_stage: O
     assert before
 
 
-async def test_speaking_into_an_answer_interrupts_it(open_stage: Open) -> None:
+async def test_speech_during_an_answer_interrupts_it(open_stage: Open) -> None:
     steps = Steps()
     agent = slow_agent(steps)
     model_input = record_input(agent)
@@ -262,7 +262,7 @@ async def test_speaking_into_an_answer_interrupts_it(open_stage: Open) -> None:
         await agree(caller)
 
 
-async def test_stopping_ends_the_turn_and_the_chat_goes_on(open_stage: Open) -> None:
+async def test_a_stop_ends_the_turn_and_the_chat_continues(open_stage: Open) -> None:
     caller, steps = await held_back(open_stage, hang=False)
     async with calling(caller):
         asking = asyncio.create_task(caller.say("hi"))
@@ -277,7 +277,7 @@ async def test_stopping_ends_the_turn_and_the_chat_goes_on(open_stage: Open) -> 
         assert words((await caller.say("go on")).message) == "One two three four."
 
 
-async def test_a_call_at_work_is_dropped_by_a_stop(open_stage: Open) -> None:
+async def test_a_stop_cancels_a_running_call(open_stage: Open) -> None:
     began = asyncio.Event()
 
     async def wait() -> None:
@@ -298,7 +298,7 @@ async def test_a_call_at_work_is_dropped_by_a_stop(open_stage: Open) -> None:
         assert words((await caller.say("hi")).message) == "Hello."
 
 
-async def test_a_text_beside_a_running_answer_is_refused(open_stage: Open) -> None:
+async def test_a_text_during_a_running_answer_is_refused(open_stage: Open) -> None:
     caller, steps = await held_back(open_stage)
     async with calling(caller):
         asking = asyncio.create_task(caller.say("hi"))
@@ -315,7 +315,7 @@ def question(text: str, name: str = "user-x") -> dict[str, Any]:
     return {"id": name, "role": "user", "parts": [{"type": "text", "text": text}]}
 
 
-async def test_the_chat_is_this_sockets_alone(open_stage: Open) -> None:
+async def test_a_chat_is_open_on_one_socket_only(open_stage: Open) -> None:
     engine = await open_stage(scripted([says("Hello.")]))
     async with calling(Caller(engine)) as caller:
         other = Caller(engine, chat_id=caller.chat_id)
@@ -351,7 +351,7 @@ async def test_a_chat_goes_from_text_to_voice_and_back(open_stage: Open) -> None
     ]
 
 
-async def test_what_was_said_live_is_not_run_again(open_stage: Open) -> None:
+async def test_live_exchanges_cannot_be_regenerated(open_stage: Open) -> None:
     engine = await open_stage(scripted([speaks("I heard.")]))
     async with calling(Caller(engine)) as caller:
         caller.speak()
@@ -368,7 +368,7 @@ async def test_what_was_said_live_is_not_run_again(open_stage: Open) -> None:
     assert len((await caller.chats())["messages"]) == 2
 
 
-async def test_a_model_that_goes_away_is_connected_to_again(open_stage: Open) -> None:
+async def test_the_run_reconnects_to_a_model_that_goes_away(open_stage: Open) -> None:
     script = [says("One.", go_away=True)]
     engine = await open_stage(scripted(script))
     async with calling(Caller(engine)) as caller:
@@ -379,7 +379,7 @@ async def test_a_model_that_goes_away_is_connected_to_again(open_stage: Open) ->
         assert len((await caller.chats())["messages"]) == 4
 
 
-async def test_a_model_that_fails_ends_the_turn_and_the_chat_in_one_sentence_each(
+async def test_a_failing_model_ends_the_turn_and_the_chat_with_one_error_each(
     open_stage: Open,
 ) -> None:
     broken = {"parts": [], "error": {"code": 500, "message": "words-of-a-provider"}}
@@ -398,7 +398,9 @@ async def test_a_model_that_fails_ends_the_turn_and_the_chat_in_one_sentence_eac
 
 
 @pytest.mark.parametrize("limit", [{"max_live_chats": 1}, {"max_live_chats_per_user": 1}])
-async def test_one_chat_too_many_is_not_opened(open_stage: Open, limit: dict[str, int]) -> None:
+async def test_a_chat_above_the_limit_is_not_opened(
+    open_stage: Open, limit: dict[str, int]
+) -> None:
     engine = await open_stage(scripted([says("Hello.")]), **limit)
     async with calling(Caller(engine)):
         with pytest.raises((Unavailable, TooManyRequests)) as caught:
@@ -410,7 +412,7 @@ async def test_one_chat_too_many_is_not_opened(open_stage: Open, limit: dict[str
         assert words((await caller.say("hi")).message) == "Hello."
 
 
-async def test_a_chat_that_is_closed_in_an_answer_keeps_what_was_said(open_stage: Open) -> None:
+async def test_a_chat_closed_during_an_answer_keeps_the_transcript(open_stage: Open) -> None:
     caller, steps = await held_back(open_stage)
     async with calling(caller):
         caller.speak()
@@ -445,7 +447,7 @@ async def test_a_file_of_the_message_reaches_the_model_and_the_history(open_stag
     assert [bool(p.inline_data) for p in model_input.contents[0].parts or []] != [False, False]
 
 
-async def test_a_picture_is_shown_to_the_model(open_stage: Open) -> None:
+async def test_an_image_is_sent_to_the_model(open_stage: Open) -> None:
     engine = await open_stage(scripted([says("I see.")]))
     async with calling(Caller(engine)) as caller:
         caller.chat.receive_frame(ImageFrame("image/png", bytes.fromhex(PIXEL)))

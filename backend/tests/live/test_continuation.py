@@ -1,4 +1,4 @@
-"""While a person thinks: the conversation goes on, the socket may go, others may answer."""
+"""Exchanges that wait for a decision: speech meanwhile, disconnects, decisions from elsewhere."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stage(pay: Counted, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_what_is_said_meanwhile_becomes_a_message_of_its_own_afterwards(
+async def test_speech_during_an_approval_becomes_a_message_of_its_own(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     pay = Counted()
@@ -67,7 +67,7 @@ async def test_what_is_said_meanwhile_becomes_a_message_of_its_own_afterwards(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_question_asked_meanwhile_is_shown_once_the_first_is_answered(
+async def test_a_request_during_an_approval_is_shown_after_the_first_decision(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     pay = Counted()
@@ -88,7 +88,7 @@ async def test_a_question_asked_meanwhile_is_shown_once_the_first_is_answered(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_text_supersedes_what_waits(open_stage: Open, release: ReleasePolicy) -> None:
+async def test_a_text_supersedes_open_approvals(open_stage: Open, release: ReleasePolicy) -> None:
     pay = Counted()
     engine = await open_stage(stage(pay))
     async with calling(Caller(engine, release)) as caller:
@@ -116,7 +116,7 @@ async def test_a_text_supersedes_what_waits(open_stage: Open, release: ReleasePo
             await caller.post({"message": {**old, "parts": [part]}, "messageId": old["id"]})
 
 
-async def test_a_stop_supersedes_what_waits(open_stage: Open) -> None:
+async def test_a_stop_supersedes_open_approvals(open_stage: Open) -> None:
     pay = Counted()
     engine = await open_stage(stage(pay))
     async with calling(Caller(engine)) as caller:
@@ -131,7 +131,7 @@ async def test_a_stop_supersedes_what_waits(open_stage: Open) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("spoken", [False, True], ids=["typed", "spoken"])
-async def test_the_socket_goes_and_the_answer_comes_by_another_way(
+async def test_after_a_disconnect_the_decision_comes_over_another_transport(
     open_stage: Open, release: ReleasePolicy, *, spoken: bool
 ) -> None:
     pay, prompts = Counted(), Prompts()
@@ -163,7 +163,7 @@ async def test_the_socket_goes_and_the_answer_comes_by_another_way(
     assert pay.runs == [3]
 
 
-async def test_what_was_said_while_it_waited_is_shown_when_it_is_answered_later(
+async def test_speech_during_an_approval_is_shown_after_a_later_decision(
     open_stage: Open,
 ) -> None:
     pay = Counted()
@@ -187,7 +187,7 @@ async def test_what_was_said_while_it_waited_is_shown_when_it_is_answered_later(
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("begun_live", [True, False], ids=["live", "page"])
-async def test_what_waits_since_before_is_answered_in_a_new_live_chat(
+async def test_an_earlier_approval_is_decided_in_a_new_live_chat(
     open_stage: Open, release: ReleasePolicy, *, begun_live: bool
 ) -> None:
     pay = Counted()
@@ -219,7 +219,7 @@ async def test_what_waits_since_before_is_answered_in_a_new_live_chat(
         await agree(caller)
 
 
-async def test_a_text_in_a_new_live_chat_supersedes_what_waits_since_before(
+async def test_a_text_in_a_new_live_chat_supersedes_earlier_approvals(
     open_stage: Open,
 ) -> None:
     pay = Counted()
@@ -237,7 +237,7 @@ async def test_a_text_in_a_new_live_chat_supersedes_what_waits_since_before(
     assert pay.runs == []
 
 
-async def test_a_stop_in_a_new_live_chat_supersedes_what_waits_since_before(
+async def test_a_stop_in_a_new_live_chat_supersedes_earlier_approvals(
     open_stage: Open,
 ) -> None:
     engine = await open_stage(stage(Counted()))
@@ -249,7 +249,7 @@ async def test_a_stop_in_a_new_live_chat_supersedes_what_waits_since_before(
         assert words((await caller.say("hi")).message) == "Hello."
 
 
-async def test_an_answer_to_what_waits_since_before_is_taken_from_elsewhere(
+async def test_an_earlier_approval_is_decided_over_another_transport(
     open_stage: Open,
 ) -> None:
     pay = Counted()
@@ -268,7 +268,7 @@ async def test_an_answer_to_what_waits_since_before_is_taken_from_elsewhere(
         assert words((await caller.say("hi")).message) == "Hello."
 
 
-async def test_a_restarted_server_knows_what_waits(open_engine: Any) -> None:
+async def test_open_approvals_survive_a_restart(open_engine: Any) -> None:
     pay = Counted()
     async with open_engine(stage(pay)) as engine:
         caller = Caller(engine)
@@ -286,7 +286,7 @@ async def test_a_restarted_server_knows_what_waits(open_engine: Any) -> None:
         assert len(messages) == 4
 
 
-async def test_the_same_answer_twice_at_once_runs_the_call_once(open_stage: Open) -> None:
+async def test_concurrent_equal_decisions_run_the_call_once(open_stage: Open) -> None:
     pay = Counted()
     engine = await open_stage(stage(pay))
     async with calling(Caller(engine)) as caller:
@@ -301,7 +301,7 @@ async def test_the_same_answer_twice_at_once_runs_the_call_once(open_stage: Open
         assert len(whole) == len(turns)
 
 
-async def test_what_waits_beside_a_running_answer_holds_new_text_back(open_stage: Open) -> None:
+async def test_a_text_is_refused_while_a_call_waits_and_an_answer_runs(open_stage: Open) -> None:
     held = asyncio.Event()
 
     async def look() -> str:
@@ -327,7 +327,7 @@ async def test_what_waits_beside_a_running_answer_holds_new_text_back(open_stage
         await agree(caller)
 
 
-async def test_the_socket_goes_while_one_call_waits_and_another_is_at_work(
+async def test_a_disconnect_while_one_call_waits_and_another_runs(
     open_stage: Open,
 ) -> None:
     began = asyncio.Event()

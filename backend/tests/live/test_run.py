@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FAILS = {"parts": [], "error": {"code": 500, "message": "words-of-a-provider"}}
 
 
-async def test_a_claimed_call_comes_to_its_end_though_the_model_fails(open_stage: Open) -> None:
+async def test_a_claimed_call_completes_after_the_model_fails(open_stage: Open) -> None:
     held = HeldTool()
     script = {"hold": [calls(("hold", {"n": 1})), says("Held.")], "330": [FAILS], ".": [says("Hi")]}
     agent = scripted(script, [held.tool(require_confirmation=True)])
@@ -64,7 +64,7 @@ def agents(responses: dict[str, list[Any]], *tools: Any) -> LlmAgent:
     return LlmAgent(name="front", model=model, sub_agents=[back], tools=list(tools))
 
 
-async def test_a_call_that_waits_is_answered_though_the_agent_would_hand_over(
+async def test_a_transfer_is_refused_while_a_call_waits(
     open_stage: Open,
 ) -> None:
     pay = Counted()
@@ -85,7 +85,7 @@ async def test_a_call_that_waits_is_answered_though_the_agent_would_hand_over(
         await agree(caller)
 
 
-async def test_a_call_that_is_made_together_with_a_transfer_is_asked_for_first(
+async def test_a_gated_call_beside_a_transfer_requests_approval_first(
     open_stage: Open,
 ) -> None:
     pay = Counted()
@@ -99,7 +99,7 @@ async def test_a_call_that_is_made_together_with_a_transfer_is_asked_for_first(
         await agree(caller)
 
 
-async def test_a_call_at_work_comes_to_its_end_though_the_agent_would_hand_over(
+async def test_a_transfer_is_refused_while_a_call_runs(
     open_stage: Open,
 ) -> None:
     held = HeldTool()

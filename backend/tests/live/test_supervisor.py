@@ -1,4 +1,4 @@
-"""What waits since before a live run is answered while people speak, here or in another process."""
+"""Exchanges that wait since before a live run, and decisions on other replicas."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def turns(frames: list[Any]) -> list[TurnFrame]:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_an_answer_lets_the_model_end_what_it_says(
+async def test_a_decision_about_an_earlier_exchange_waits_for_the_models_answer(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     pay, steps = Counted(), Steps()
@@ -104,7 +104,7 @@ async def test_an_answer_lets_the_model_end_what_it_says(
         ]
 
 
-async def test_a_model_that_does_not_end_is_cut(
+async def test_a_model_that_does_not_finish_is_interrupted(
     open_stage: Open,
 ) -> None:
     pay = Counted()
@@ -125,7 +125,7 @@ async def test_a_model_that_does_not_end_is_cut(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_what_asks_behind_something_of_before_is_asked_after_it(
+async def test_a_request_behind_an_earlier_exchange_follows_it(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     pay = Counted()
@@ -151,7 +151,7 @@ async def test_what_asks_behind_something_of_before_is_asked_after_it(
     ("by_name", "approved"), [(True, True), (False, False)], ids=["/approvals, yes", "a page, no"]
 )
 @pytest.mark.parametrize("asks_live", [True, False], ids=["asked live", "asked before"])
-async def test_an_answer_at_another_replica_reaches_the_live_run(
+async def test_a_decision_on_another_replica_reaches_the_live_run(
     open_replicas: OpenReplicas, *, approved: bool, by_name: bool, asks_live: bool
 ) -> None:
     pay = Counted()
@@ -188,7 +188,7 @@ async def test_an_answer_at_another_replica_reaches_the_live_run(
 
 
 @pytest.mark.parametrize("asks_live", [True, False], ids=["asked live", "asked before"])
-async def test_a_stop_at_another_replica_closes_what_waits_live(
+async def test_a_stop_on_another_replica_supersedes_live_approvals(
     open_replicas: OpenReplicas, *, asks_live: bool
 ) -> None:
     pay = Counted()
@@ -207,7 +207,7 @@ async def test_a_stop_at_another_replica_closes_what_waits_live(
     assert pay.runs == []
 
 
-async def test_an_output_of_the_browser_is_refused_where_the_chat_is_not_live(
+async def test_a_client_side_output_is_refused_on_another_replica(
     open_replicas: OpenReplicas,
 ) -> None:
     script = {"where": [calls(("locate", {})), says("There.")]}
@@ -225,7 +225,7 @@ async def test_an_output_of_the_browser_is_refused_where_the_chat_is_not_live(
         assert (await caller.chats())["status"] == "waiting"
 
 
-async def test_new_text_at_another_replica_is_refused_while_the_chat_is_live(
+async def test_a_text_on_another_replica_is_refused_while_the_chat_is_live(
     open_replicas: OpenReplicas, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(requests, "HELD_PATIENCE", 0.05)
@@ -241,7 +241,7 @@ async def test_new_text_at_another_replica_is_refused_while_the_chat_is_live(
     assert words((await page.say("hello")).message) == "Hello."
 
 
-async def test_what_nobody_answers_in_time_is_closed_and_told(open_engine: Any) -> None:
+async def test_an_earlier_approval_expires_and_its_answer_is_announced(open_engine: Any) -> None:
     pay, late = Counted(), 0.0
     script = scripted(SCRIPT, [pay.tool()])
     async with open_engine(script, clock=lambda: late, approval_ttl=60.0) as engine:
@@ -257,7 +257,7 @@ async def test_what_nobody_answers_in_time_is_closed_and_told(open_engine: Any) 
     assert pay.runs == []
 
 
-async def test_the_lease_is_kept_for_as_long_as_the_options_say(
+async def test_the_lease_is_renewed_with_the_configured_duration(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = await open_stage(scripted(SCRIPT, []), lease_ttl=0.09)

@@ -1,4 +1,4 @@
-"""The live socket over a real connection: what goes in, what comes out, what ends it."""
+"""The live socket over a real connection: requests, audio, frames and close codes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def chat() -> str:
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_a_typed_message_is_answered_as_over_the_other_socket(
+async def test_a_typed_message_is_answered_as_over_the_chat_socket(
     address: Address, chat: str
 ) -> None:
     async with opened_live(address, chat) as client:
@@ -105,7 +105,7 @@ async def test_a_typed_message_is_answered_as_over_the_other_socket(
     assert frames[-1] == {"type": "end", "requestId": "r1"}
 
 
-async def test_the_subprotocol_is_echoed_and_ready_says_the_rates(address: Address) -> None:
+async def test_the_subprotocol_is_accepted_and_ready_has_the_sample_rates(address: Address) -> None:
     path = "/api/live?chat=rates"
     async with opened(address, path, subprotocols=["other", SUBPROTOCOL]) as client:
         assert client.connection.subprotocol == SUBPROTOCOL
@@ -117,7 +117,7 @@ async def test_the_subprotocol_is_echoed_and_ready_says_the_rates(address: Addre
         }
 
 
-async def test_what_is_spoken_is_answered_aloud_and_read_by_a_resume(
+async def test_a_spoken_message_is_answered_with_audio_and_read_by_a_resume(
     address: Address, chat: str
 ) -> None:
     async with opened_live(address, chat) as client:
@@ -140,7 +140,7 @@ async def test_what_is_spoken_is_answered_aloud_and_read_by_a_resume(
         assert len(client.audio) == 4800
 
 
-async def test_a_turn_is_told_of_when_no_request_is_open(address: Address, chat: str) -> None:
+async def test_a_turn_is_announced_when_no_request_is_open(address: Address, chat: str) -> None:
     async with opened_live(address, chat) as client:
         await client.asks(send_frame(text="pay", chat=chat))
         async with over_socket(address, headers={"x-ai-sdk": "7"}) as http:
@@ -164,7 +164,7 @@ async def test_a_turn_is_told_of_when_no_request_is_open(address: Address, chat:
         assert turn["messageId"] == stored["id"]
 
 
-async def test_a_second_socket_is_told_that_the_chat_is_held_and_the_first_goes_on(
+async def test_a_second_socket_is_refused_and_the_first_continues(
     address: Address, chat: str
 ) -> None:
     async with opened_live(address, chat) as client:
@@ -183,7 +183,7 @@ async def test_a_second_socket_is_told_that_the_chat_is_held_and_the_first_goes_
 
 
 @pytest.mark.parametrize("query", ["", "?chat=", "?chat=a%2Fb", "?chat=c1&activity=both"])
-async def test_an_address_that_names_no_chat_is_refused_before_the_socket_is_accepted(
+async def test_a_query_without_a_chat_is_refused_before_the_handshake(
     address: Address, query: str
 ) -> None:
     with pytest.raises(InvalidStatus) as refused:
@@ -221,7 +221,7 @@ BAD_FRAMES: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("case", BAD_FRAMES)
-async def test_a_wrong_frame_is_answered_and_harms_nothing(
+async def test_an_invalid_frame_is_rejected_and_the_socket_stays_open(
     address: Address, chat: str, case: str
 ) -> None:
     frame, request_id, code = BAD_FRAMES[case]
@@ -252,7 +252,7 @@ BAD_MESSAGES: dict[str, tuple[list[str | bytes], tuple[int, str]]] = {
 
 
 @pytest.mark.parametrize("case", BAD_MESSAGES)
-async def test_a_message_that_nobody_can_answer_ends_the_socket_and_not_the_chat(
+async def test_an_unreadable_message_closes_the_socket_and_not_the_chat(
     address: Address, chat: str, case: str
 ) -> None:
     messages, ends = BAD_MESSAGES[case]
@@ -272,21 +272,19 @@ async def is_let_go(address: Address, chat: str) -> None:
             pass
 
 
-async def test_five_seconds_in_a_message_and_a_minute_ahead_are_heard(
-    address: Address, chat: str
-) -> None:
+async def test_audio_within_the_limits_is_accepted(address: Address, chat: str) -> None:
     async with opened_live(address, chat) as client:
         await client.say(*[bytes(160_000)] * 12)
         assert (await client.asks(send_frame(chat=chat)))[-1]["type"] == "end"
 
 
-async def test_audio_is_refused_where_it_was_not_asked_for(address: Address, chat: str) -> None:
+async def test_audio_without_the_subprotocol_is_refused(address: Address, chat: str) -> None:
     async with opened_live(address, chat, audio=False) as client:
         await client.say(bytes(640))
         assert await client.closes() == (1003, "text_only")
 
 
-async def test_marks_pictures_and_interruptions_are_taken(address: Address, chat: str) -> None:
+async def test_marks_images_and_interruptions_are_accepted(address: Address, chat: str) -> None:
     async with opened_live(address, chat, more="&activity=client") as client:
         picture = base64.b64encode(b"picture").decode()
         await client.say(
@@ -304,7 +302,7 @@ async def test_marks_pictures_and_interruptions_are_taken(address: Address, chat
         assert (await client.all())[-1]["type"] == "end"
 
 
-async def test_an_image_of_the_limit_is_taken_and_one_byte_more_is_not(tmp_path: Path) -> None:
+async def test_an_image_above_the_limit_is_refused(tmp_path: Path) -> None:
     async with server(tmp_path, max_file_bytes=9) as (address, _), opened_live(address) as client:
         for size, is_taken in ((9, True), (10, False)):
             data = base64.b64encode(bytes(size)).decode()
@@ -316,14 +314,14 @@ async def test_an_image_of_the_limit_is_taken_and_one_byte_more_is_not(tmp_path:
         assert (await client.asks(send_frame()))[-1]["type"] == "end"
 
 
-async def test_a_silent_socket_gets_heartbeats_and_is_closed_when_idle(tmp_path: Path) -> None:
+async def test_an_idle_socket_gets_heartbeats_and_is_closed(tmp_path: Path) -> None:
     settings = {"keep_alive": 0.05, "idle_timeout": 0.3}
     async with server(tmp_path, **settings) as (address, _), opened_live(address) as client:
         assert await client.next("-") == {"type": "heartbeat", "requestId": "-"}
         assert await client.closes() == (1000, "idle")
 
 
-async def test_a_server_that_ends_says_so_and_what_waits_goes_on_waiting(tmp_path: Path) -> None:
+async def test_a_restart_closes_the_socket_and_approvals_stay_open(tmp_path: Path) -> None:
     async with contextlib.AsyncExitStack() as stack:
         async with server(tmp_path) as (address, _):
             client = await stack.enter_async_context(opened(address, "/api/live?chat=c1"))
@@ -334,7 +332,7 @@ async def test_a_server_that_ends_says_so_and_what_waits_goes_on_waiting(tmp_pat
         assert (await engine.get_chat("c1", user=LOCAL_USER))["status"] == "waiting"
 
 
-async def test_clients_are_told_to_go_before_the_server_ends(tmp_path: Path) -> None:
+async def test_the_end_of_the_server_is_announced_to_clients(tmp_path: Path) -> None:
     async with staged(tmp_path) as (address, application), opened_live(address) as client:
         assert (await client.asks(send_frame(text="pay")))[-1]["type"] == "end"
         await application.shutdown.drain(5.0, asyncio.Event())
@@ -344,7 +342,7 @@ async def test_clients_are_told_to_go_before_the_server_ends(tmp_path: Path) -> 
         assert (await engine.get_chat("c1", user=LOCAL_USER))["status"] == "waiting"
 
 
-async def test_a_socket_whose_store_is_away_may_try_again(
+async def test_an_unavailable_store_closes_the_socket_with_try_again_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: object, **__: object) -> int:
@@ -358,7 +356,7 @@ async def test_a_socket_whose_store_is_away_may_try_again(
             assert await client.closes() == (1013, "unavailable")
 
 
-async def test_a_token_in_the_first_frame_says_who_calls(tmp_path: Path) -> None:
+async def test_a_token_in_the_first_frame_authenticates_the_user(tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text(f"sha256:{hashlib.sha256(b'token-ada').hexdigest()} ada\n")
     settings = {"auth": f"bearer:{tokens}"}
