@@ -85,14 +85,14 @@ class Exchange:
     after: str | None = None
 
     @property
-    def question(self) -> Event | None:
+    def user_event(self) -> Event | None:
         """The event that holds the user's message."""
-        return next(iter(self.questions), None)
+        return next(iter(self.user_events), None)
 
     @property
-    def questions(self) -> list[Event]:
+    def user_events(self) -> list[Event]:
         """The events that hold the user's message; a spoken one may have several."""
-        return [event for event in self.events if is_question(event)]
+        return [event for event in self.events if is_user_message(event)]
 
     @property
     def was_cut(self) -> bool:
@@ -111,7 +111,7 @@ def closed_turn(message_id: str) -> str:
     return f"{message_id}-closed"
 
 
-def is_question(event: Event) -> bool:
+def is_user_message(event: Event) -> bool:
     """Whether this is a user's message, not a response to a call."""
     if event.author != "user":
         return False
@@ -122,7 +122,7 @@ def is_question(event: Event) -> bool:
     return not any(part.function_response for part in event.content.parts)
 
 
-def question_texts(event: Event) -> list[str]:
+def user_texts(event: Event) -> list[str]:
     """The texts of a user's message, written or spoken."""
     spoken = transcript(event.input_transcription)
     parts = event.content.parts if event.content is not None else None

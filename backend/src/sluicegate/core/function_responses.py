@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.approvals import EFFECTFUL
 from sluicegate.core.events import CREDENTIAL
-from sluicegate.core.signals import Outcome
+from sluicegate.core.signals import CONNECTED, Outcome
 from sluicegate.errors import Malformed
 from sluicegate.wire.requests import check_size
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from sluicegate.core.ledger_overlay import Rows
     from sluicegate.wire.decisions import ClientOutput
     from sluicegate.wire.requests import RequestLimits
-
-CONNECTED = Outcome("output", output={"connected": True})
 
 
 def check_output(state: CallState, output: ClientOutput, limits: RequestLimits) -> None:

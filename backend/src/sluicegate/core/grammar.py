@@ -130,7 +130,7 @@ class CallGrammar:
         """``tool-approval-request``."""
         state = self._states.get(chunk.tool_call_id)
         if state not in _REQUESTABLE:
-            refuse(chunk, f"asks about a call in state {state}", chunk.tool_call_id)
+            refuse(chunk, f"requests approval of a call in state {state}", chunk.tool_call_id)
         if chunk.approval_id in self._approvals:
             refuse(chunk, "uses an approval id again", chunk.approval_id)
         self._approvals[chunk.approval_id] = chunk.tool_call_id

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.emission_order import in_emission_order
 from sluicegate.core.events import media_in, notes_of, parts_of
-from sluicegate.core.exchanges import Exchange, question_texts
+from sluicegate.core.exchanges import Exchange, user_texts
 from sluicegate.core.finish_metadata import edits_in, metadata
 from sluicegate.core.ledger_overlay import (
     annotated,
@@ -223,13 +223,13 @@ def known_calls(rebuilt: RebuiltExchange) -> dict[str, str]:
 
 def user_message(exchange: Exchange, *, files_url: str) -> UIMessage | None:
     """The user's message of an exchange; its files as URLs under ``files_url``."""
-    questions = exchange.questions
-    if not questions:
+    events = exchange.user_events
+    if not events:
         return None
-    parts_of_questions = [part for event in questions for part in parts_of(event)]
-    files = [file for part in parts_of_questions if (file := media_in(part, files_url))]
+    all_parts = [part for event in events for part in parts_of(event)]
+    files = [file for part in all_parts if (file := media_in(part, files_url))]
     parts: list[Part] = [_file_part(file) for file in files]
-    texts = [text for event in questions for text in question_texts(event)]
+    texts = [text for event in events for text in user_texts(event)]
     parts.extend({"type": "text", "text": text} for text in texts)
     return {"id": exchange.user_message_id, "role": "user", "parts": parts}
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from sluicegate.core.events import CREDENTIAL, INPUT, NODE_CONFIRMATION
 from sluicegate.core.signals import (
+    CONNECTED,
     NOT_FINISHED,
     Answered,
     ApprovalRequested,
@@ -350,7 +351,7 @@ class SignalBuilder:
             self._calls.settle(signal.call_id)
             outcome = signal.outcome
             if call.name == CREDENTIAL and outcome.kind == "output":
-                outcome = Outcome("output", {"connected": True})
+                outcome = CONNECTED
             self._signals.append(Answered(call.id, outcome=outcome))
         else:
             self._settle(signal.call_id, signal.outcome)

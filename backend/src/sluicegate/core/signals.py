@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 ToolKind = Literal["free", "gated", "conditional", "client", "gated-client"]
 """``free`` never needs approval; ``gated`` always does; ``conditional`` is known only when the call
-has run or asked (a predicate, ``request_confirmation``); the client kinds run in the browser."""
+has run or requested approval (a predicate, ``request_confirmation``); the client kinds run in the
+browser."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class ApprovalRequest:
     ``confirmation_id`` is the id ADK expects the answer under (it is ``approval_id`` except for
     nodes of a Workflow), ``answer_name`` the function name of that answer. ``expires_at`` is the
     ledger's deadline in seconds since the epoch, filled in from the ledger row.
-    ``automatic``: a grant has approved the call, and ADK never asked (A8).
+    ``automatic``: a grant has approved the call, so ADK has no request for it (A8).
     """
 
     approval_id: str
@@ -167,7 +168,7 @@ class ApprovalRequest:
 
     @property
     def is_of_node(self) -> bool:
-        """Whether a node of a Workflow asks."""
+        """Whether it is the request of a node of a Workflow."""
         return self.answer_name == "adk_request_input"
 
 
@@ -181,6 +182,8 @@ class Outcome:
 
 
 NOT_FINISHED: Final = Outcome("error", text="This call did not finish.")
+CONNECTED: Final = Outcome("output", output={"connected": True})
+"""The shown output of a credential request, in place of the credentials."""
 
 
 # Signals.

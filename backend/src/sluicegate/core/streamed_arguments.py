@@ -43,7 +43,7 @@ class _Open:
     token: str | int | None = None
     """The child that was written last."""
 
-    def takes(self, token: str | int) -> bool:
+    def accepts(self, token: str | int) -> bool:
         """Whether a child of that name can still be added."""
         if isinstance(self.value, dict):
             return isinstance(token, str) and token not in self.value
@@ -136,7 +136,7 @@ class ArgumentsWriter:
         deepest = min(len(path), len(self._open)) - 1
         while shared < deepest and self._open[shared].token == path[shared]:
             shared += 1
-        if self._open and not self._open[shared].takes(path[shared]):
+        if self._open and not self._open[shared].accepts(path[shared]):
             return None
         if any(isinstance(token, int) and token > MAX_INDEX for token in path):
             return None

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.function_responses import (
-    CONNECTED,
     Reply,
     delivery,
     outcome_of,
@@ -18,7 +17,7 @@ from sluicegate.core.function_responses import (
 )
 from sluicegate.core.keys import TurnKey
 from sluicegate.core.plan import ChatLog, ContinueExchange, check_winners, still_open
-from sluicegate.core.signals import Answered
+from sluicegate.core.signals import CONNECTED, Answered
 from sluicegate.engine.resources import new_turn_id
 from sluicegate.engine.start_turn import TurnSetup, owner_of, prepare_turn
 from sluicegate.engine.stored_responses import as_repeats, has_ended, not_yet, repeated, was_told

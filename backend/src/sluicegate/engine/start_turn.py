@@ -201,7 +201,7 @@ class StartTurn:
     async def _content(self, chat: ChatKey, plan: NewExchange) -> types.Content:
         if plan.message is not None:
             return await question_content(self._parts.files, chat, plan.message)
-        question = plan.rewound[0].question if plan.rewound else None
+        question = plan.rewound[0].user_event if plan.rewound else None
         if question is None or question.content is None:
             raise Unknown("This message is not part of the chat; load the chat again.")
         return question.content.model_copy(deep=True)
