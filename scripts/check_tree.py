@@ -1,8 +1,8 @@
-"""Checks what no linter looks at: lock files that work anywhere, source files of a readable size.
+"""Checks what no linter checks: portable lock files and the length of source files.
 
-A lock pins by hash and names no host, so that it installs from whatever index a machine is set up
-with. An npm lock written against an incomplete index silently leaves platform packages out, and
-``npm ci`` fails elsewhere; so each optional package that is named must be there.
+A lock file pins by hash and names no host, so that it installs from any configured index. An npm
+lock file written against an incomplete index silently lacks platform packages, and ``npm ci`` then
+fails on other machines; so each optional package that is named must be there.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
-LONGEST = 500
+MAX_LINES = 500
 SOURCES = ("backend/src/", "frontend/", "e2e/")
 SUFFIXES = {".css", ".js", ".mjs", ".py", ".ts", ".tsx"}
 
 
 def tracked() -> list[str]:
-    """Paths of the files git knows, relative to the root, without those deleted on disk."""
+    """Return the paths of the tracked files, relative to the root, without deleted ones."""
     listed = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     return [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
-def python_lock_faults(name: str, text: str) -> Iterator[str]:
+def python_lock_errors(name: str, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), 1):
         if "://" in line or line.lstrip().startswith(
             ("-i", "--index", "--extra-index", "--find-links")
         ):
-            yield f"{name}:{number} names where packages come from"
+            yield f"{name}:{number} names a source of packages"
 
 
-def npm_lock_faults(name: str, text: str) -> Iterator[str]:
+def npm_lock_errors(name: str, text: str) -> Iterator[str]:
     packages: dict[str, dict[str, Any]] = json.loads(text)["packages"]
     for path, package in packages.items():
         if "://" in package.get("resolved", ""):
             yield f"{name} names a host for {path}"
         for wanted in package.get("optionalDependencies", {}):
-            if not any(place + wanted in packages for place in places(path)):
+            if not any(folder + wanted in packages for folder in search_path(path)):
                 yield f"{name} lacks {wanted}, a platform package of {path or 'the root'}"
 
 
-def places(path: str) -> Iterator[str]:
-    """The node_modules folders Node searches from a package's path, nearest first."""
+def search_path(path: str) -> Iterator[str]:
+    """Return the node_modules folders that Node searches from a package, nearest first."""
     folder = path
     while folder:
         yield f"{folder}/node_modules/"
@@ -57,28 +57,28 @@ def places(path: str) -> Iterator[str]:
     yield "node_modules/"
 
 
-def length_faults(name: str, text: str) -> Iterator[str]:
+def length_errors(name: str, text: str) -> Iterator[str]:
     lines = text.count("\n")
-    if lines > LONGEST:
-        yield f"{name} has {lines} lines; {LONGEST} is the most"
+    if lines > MAX_LINES:
+        yield f"{name} has {lines} lines; at most {MAX_LINES} are allowed"
 
 
-def faults() -> Iterator[str]:
+def errors() -> Iterator[str]:
     for name in tracked():
         path = ROOT / name
         if path.name == "package-lock.json":
-            yield from npm_lock_faults(name, path.read_text("utf-8"))
+            yield from npm_lock_errors(name, path.read_text("utf-8"))
         elif path.suffix == ".lock":
-            yield from python_lock_faults(name, path.read_text("utf-8"))
+            yield from python_lock_errors(name, path.read_text("utf-8"))
         elif name.startswith(SOURCES) and path.suffix in SUFFIXES:
-            yield from length_faults(name, path.read_text("utf-8"))
+            yield from length_errors(name, path.read_text("utf-8"))
 
 
 def main() -> int:
-    found = list(faults())
-    for fault in found:
-        print(fault)
-    print(f"tree: {len(found)} faults" if found else "tree: clean")
+    found = list(errors())
+    for error in found:
+        print(error)
+    print(f"tree: {len(found)} errors" if found else "tree: clean")
     return 1 if found else 0
 
 

@@ -1,4 +1,4 @@
-"""Keeps recorded conversations as goldens: without chance and time, one file a conversation.
+"""Writes recorded conversations as goldens, without random ids and times, one file each.
 
 ``golden.py RECORDED GOLDENS``: ``RECORDED`` holds ``recordings/*.jsonl`` and, for each chat, its
 stored messages as ``CHAT.messages.json``. A chat ``a:b:c`` becomes ``a/b/c.jsonl`` and
@@ -38,7 +38,7 @@ def main(recorded: Path, goldens: Path) -> int:
 
 
 def with_suffix(path: Path, suffix: str) -> Path:
-    """The path with something behind its name, which may have dots of its own."""
+    """Return the path with a suffix appended to its name, which may contain dots."""
     return path.with_name(path.name + suffix)
 
 

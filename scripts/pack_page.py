@@ -1,7 +1,7 @@
-"""Put the built chat page into the wheel, so that installing it needs no Node.
+"""Packs the built chat page into the wheel, so that installing it needs no Node.
 
-An editable install serves the page from the checkout and skips this. A page that is there already
-is taken as it is; ``make wheel`` sees to it that it is up to date.
+An editable install serves the page from the checkout and skips this. A page that exists is packed
+as it is; ``make wheel`` brings it up to date.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ PLACE: Final = "sluicegate/server/web"
 
 
 class PackPage(BuildHookInterface[Any]):
-    """Hatchling calls it for each wheel and each sdist."""
+    """The build hook that Hatchling calls for each wheel and each sdist."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the page if need be, and add it to what goes into a wheel.
+        """Build the page if it is missing, and add it to the files of a wheel.
 
         Raises:
             RuntimeError: There is no page, and none can be built.

@@ -1,4 +1,4 @@
-"""Sees to a Chromium for the browser tests: one that is there, or the first that can be had.
+"""Provides a Chromium for the browser tests: an installed one, or the first that installs.
 
 ``E2E_CHROMIUM`` names one. Otherwise Playwright's own is taken, else the system's, else the one in
 ``.venv/chromium``. If there is none: Playwright downloads its own; where that cannot be reached,
@@ -19,7 +19,7 @@ PACKAGE = Path("e2e", "browser")
 
 
 def runs(*command: str, **environment: str) -> bool:
-    """Whether a command succeeds; what it says is not shown."""
+    """Whether a command succeeds; its output is discarded."""
     try:
         done = subprocess.run(
             command, env=os.environ | environment, capture_output=True, check=False, timeout=600
@@ -30,7 +30,7 @@ def runs(*command: str, **environment: str) -> bool:
 
 
 def present() -> bool:
-    """Whether a browser is there already."""
+    """Whether a browser is installed."""
     if named := os.environ.get("E2E_CHROMIUM"):
         if not Path(named).exists():
             sys.exit(f"E2E_CHROMIUM names {named}, and there is no such file.")

@@ -1,4 +1,4 @@
-"""Sees to a Node.js that can run the TypeScript checks: the one on PATH, or a locked one in .venv.
+"""Provides a Node.js for the TypeScript checks: the one on PATH, or a locked one in .venv.
 
 A Node on PATH is taken if it is new enough and has npm. Otherwise the Node of ``node.lock`` is
 installed into ``.venv``. A wheel cannot carry symbolic links, so the ``npm`` and ``npx`` it brings

@@ -1,4 +1,4 @@
-"""The tree check finds what it is there to find, and nothing in a tree that is well."""
+"""The tree check reports every error and accepts a tree without any."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scripts.check_tree import LONGEST, length_faults, npm_lock_faults, python_lock_faults
+from scripts.check_tree import MAX_LINES, length_errors, npm_lock_errors, python_lock_errors
 
 
 @pytest.mark.parametrize(
@@ -21,12 +21,12 @@ from scripts.check_tree import LONGEST, length_faults, npm_lock_faults, python_l
     ],
 )
 def test_a_python_lock_that_names_a_source_is_reported_with_its_line(line: str) -> None:
-    faults = list(python_lock_faults("some.lock", f"uv==1.0 \\\n{line}\n"))
-    assert faults == ["some.lock:2 names where packages come from"]
+    errors = list(python_lock_errors("some.lock", f"uv==1.0 \\\n{line}\n"))
+    assert errors == ["some.lock:2 names a source of packages"]
 
 
-def test_a_python_lock_of_names_versions_and_hashes_is_well() -> None:
-    assert not list(python_lock_faults("some.lock", "uv==1.0 \\\n    --hash=sha256:00\n"))
+def test_a_python_lock_of_names_versions_and_hashes_is_accepted() -> None:
+    assert not list(python_lock_errors("some.lock", "uv==1.0 \\\n    --hash=sha256:00\n"))
 
 
 def npm_lock(packages: dict[str, dict[str, object]]) -> str:
@@ -35,12 +35,12 @@ def npm_lock(packages: dict[str, dict[str, object]]) -> str:
 
 def test_an_npm_lock_that_names_a_host_is_reported() -> None:
     text = npm_lock({"node_modules/ai": {"resolved": "https://example.org/ai.tgz"}})
-    assert list(npm_lock_faults("lock", text)) == ["lock names a host for node_modules/ai"]
+    assert list(npm_lock_errors("lock", text)) == ["lock names a host for node_modules/ai"]
 
 
 def test_a_link_to_a_workspace_is_no_host() -> None:
     text = npm_lock({"node_modules/client": {"resolved": "e2e/client", "link": True}})
-    assert not list(npm_lock_faults("lock", text))
+    assert not list(npm_lock_errors("lock", text))
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_a_link_to_a_workspace_is_no_host() -> None:
 )
 def test_a_platform_package_counts_only_where_node_would_find_it(place: str, missing: bool) -> None:
     text = npm_lock({"node_modules/fast": {"optionalDependencies": {"fast-linux": "1"}}, place: {}})
-    faults = list(npm_lock_faults("lock", text))
-    assert faults == ["lock lacks fast-linux, a platform package of node_modules/fast"] * missing
+    errors = list(npm_lock_errors("lock", text))
+    assert errors == ["lock lacks fast-linux, a platform package of node_modules/fast"] * missing
 
 
-@pytest.mark.parametrize(("lines", "count"), [(LONGEST, 0), (LONGEST + 1, 1)])
+@pytest.mark.parametrize(("lines", "count"), [(MAX_LINES, 0), (MAX_LINES + 1, 1)])
 def test_a_source_file_may_have_500_lines_and_no_more(lines: int, count: int) -> None:
-    assert len(list(length_faults("a.py", "x\n" * lines))) == count
+    assert len(list(length_errors("a.py", "x\n" * lines))) == count
