@@ -254,10 +254,10 @@ async def test_a_failure_while_a_piece_is_told_ends_the_turn_and_not_the_model(
 ) -> None:
     talk = Talk(await open_stage(scripted([LONG])), "progressive")
 
-    def broken(*_: Any) -> Any:
+    def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("words-of-a-failure")
 
-    monkeypatch.setattr("sluicegate.core.emission_order.EmissionOrder.lengthen", broken)
+    monkeypatch.setattr("sluicegate.core.translator.Translator.append_text", broken)
     turn = await talk.say("go")
     assert turn.failed
     assert "words-of-a-failure" not in "".join(to_json(chunk) for chunk in turn.chunks)
