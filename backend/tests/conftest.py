@@ -13,7 +13,7 @@ import pytest
 
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
-from tests.tools.worker_process import Nursery
+from tests.tools.worker_process import WorkerForkServer
 
 # A deadline for each example would measure how busy the machine is.
 hypothesis.settings.register_profile("no deadline", deadline=None)
@@ -50,8 +50,8 @@ def valkey(real_stores_folder: Path) -> Iterator[Valkey]:
 
 
 @pytest.fixture(scope="session")
-def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+def nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerForkServer]:
     """Where remote tool workers come from."""
-    made = Nursery(tmp_path_factory.mktemp("workers"))
+    made = WorkerForkServer(tmp_path_factory.mktemp("workers"))
     yield made
     made.close()

@@ -29,7 +29,7 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
     WouldForgetEffect,
-    refusal_of,
+    as_request_error,
 )
 
 REQUEST_ERRORS: list[tuple[type[RequestError], int, str]] = [
@@ -52,7 +52,7 @@ REQUEST_ERRORS: list[tuple[type[RequestError], int, str]] = [
 
 
 @pytest.mark.parametrize(("error", "status", "code"), REQUEST_ERRORS)
-def test_a_request_error_knows_its_status_and_its_code(
+def test_a_request_error_has_its_status_and_its_code(
     error: type[RequestError], status: int, code: str
 ) -> None:
     raised = error()
@@ -60,14 +60,14 @@ def test_a_request_error_knows_its_status_and_its_code(
 
 
 @pytest.mark.parametrize("error", [row[0] for row in REQUEST_ERRORS])
-def test_without_words_of_its_own_an_error_says_what_to_do(error: type[RequestError]) -> None:
+def test_the_default_sentence_says_what_to_do(error: type[RequestError]) -> None:
     sentence = str(error())
     assert re.fullmatch(r"[A-Z][^.]*; [^.]*\.", sentence)
     assert error().message == sentence
 
 
 @pytest.mark.parametrize("error", [row[0] for row in REQUEST_ERRORS])
-def test_a_sentence_that_is_handed_in_is_the_message(error: type[RequestError]) -> None:
+def test_a_given_sentence_is_the_message(error: type[RequestError]) -> None:
     assert str(error("Do this instead.")) == error("Do this instead.").message == "Do this instead."
 
 
@@ -78,18 +78,18 @@ def test_the_table_holds_every_request_error() -> None:
 @pytest.mark.parametrize(
     ("code", "flag"), [("origin", "--origin"), ("host", "--allowed-host")], ids=["origin", "host"]
 )
-def test_a_403_says_what_was_refused_and_names_the_flag(code: str, flag: str) -> None:
+def test_a_403_names_the_refused_header_and_the_flag(code: str, flag: str) -> None:
     refused = Forbidden(code="host") if code == "host" else Forbidden()
     assert refused.code == code
     assert flag in refused.message
 
 
-def test_only_the_answers_that_ask_for_patience_say_how_long() -> None:
+def test_only_rate_limits_and_unavailability_have_a_default_retry_after() -> None:
     patient = {error for error, _, _ in REQUEST_ERRORS if error().retry_after is not None}
     assert patient == {TooManyRequests, Unavailable}
 
 
-def test_the_seconds_to_wait_can_be_handed_in() -> None:
+def test_retry_after_can_be_set() -> None:
     assert Unavailable(retry_after=30).retry_after == 30
     assert TurnRunning(retry_after=2).retry_after == 2
 
@@ -102,13 +102,13 @@ def test_an_error_survives_a_copy(error: SluicegateError) -> None:
         assert (type(copied), str(copied), vars(copied)) == (type(error), str(error), vars(error))
 
 
-def test_a_store_that_is_away_is_a_refusal_and_no_other_error_of_ours_is() -> None:
-    away = refusal_of(StoreUnavailable("database is locked"))
-    assert isinstance(away, Unavailable)
-    assert (away.retry_after, away.message) == (5, Unavailable.sentence)
+def test_only_an_unavailable_store_becomes_a_request_error() -> None:
+    unavailable = as_request_error(StoreUnavailable("database is locked"))
+    assert isinstance(unavailable, Unavailable)
+    assert (unavailable.retry_after, unavailable.message) == (5, Unavailable.sentence)
     superseded = Superseded()
-    assert refusal_of(superseded) is superseded
-    assert refusal_of(StoreError("lost")) is refusal_of(RuntimeError("x")) is None
+    assert as_request_error(superseded) is superseded
+    assert as_request_error(StoreError("lost")) is as_request_error(RuntimeError("x")) is None
 
 
 def test_a_tool_error_carries_its_public_message() -> None:
@@ -118,12 +118,12 @@ def test_a_tool_error_carries_its_public_message() -> None:
 @pytest.mark.parametrize(
     "error", [ChunkOrderError, ConfigurationError, ScenarioError, StoreError, ToolError]
 )
-def test_our_own_errors_are_not_answers_to_a_request(error: type[SluicegateError]) -> None:
+def test_internal_errors_are_not_request_errors(error: type[SluicegateError]) -> None:
     assert issubclass(error, SluicegateError)
     assert not issubclass(error, RequestError)
 
 
-def test_a_scenario_error_ends_the_command_line_like_any_bad_setting() -> None:
+def test_a_scenario_error_is_a_configuration_error() -> None:
     assert issubclass(ScenarioError, ConfigurationError)
 
 

@@ -3,7 +3,7 @@
 ::
 
     SluicegateError
-    ├── RequestError              they erred: an HTTP status, a code, one public sentence
+    ├── RequestError              the client erred: an HTTP status, a code, one public sentence
     │   ├── Malformed             400 malformed
     │   ├── Unauthenticated       401 unauthenticated
     │   ├── Forbidden             403 origin, host
@@ -19,17 +19,17 @@
     │   ├── UnsupportedMediaType  415 unsupported_media_type
     │   ├── TooManyRequests       429 too_many_requests
     │   └── Unavailable           503 unavailable
-    ├── ChunkOrderError           we erred: a chunk that may not follow
+    ├── ChunkOrderError           the server erred: a chunk that may not follow
     ├── ConfigurationError        one sentence for the command line, exit code 2
-    │   ├── DeclarationError      a tool that cannot be declared so (ValueError too)
+    │   ├── DeclarationError      an invalid declaration of a tool (ValueError too)
     │   ├── RecordingError        a recording that cannot be read, written or played
-    │   └── ScenarioError         a script for the model that cannot be played
-    ├── MediaError                a file that cannot be used (ValueError); one public sentence
-    ├── DetailError               a detail of a ToolResult that cannot be used (ValueError)
-    │   └── DetailTypeError       one of a type that no detail has (TypeError too)
-    ├── StoreError                a store refused or lost what it was given
+    │   └── ScenarioError         a script of the model that cannot be played
+    ├── MediaError                an invalid file (ValueError); one public sentence
+    ├── DetailError               an invalid detail of a ToolResult (ValueError)
+    │   └── DetailTypeError       a detail of another type (TypeError too)
+    ├── StoreError                a store refused an operation or lost data
     │   └── StoreUnavailable      a store does not answer, or cannot write now
-    └── ToolError                 a tool says more to the user and to the model
+    └── ToolError                 a tool fails with a sentence for user and model
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from typing import ClassVar, Literal
 
 
 class SluicegateError(Exception):
-    """The root of the tree; never raised itself."""
+    """The base of all exceptions; it is not raised itself."""
 
 
 class RequestError(SluicegateError):
     """A request that is refused before anything has changed.
 
-    ``str(error)`` is one public sentence that says what to do. It is sent as text/plain with
-    ``status``; ``code`` goes into the header ``x-error-code`` and ``retry_after`` (whole seconds)
-    into ``retry-after``.
+    ``str(error)`` is one public sentence that says what to do; the default is that of the class.
+    It is sent as text/plain with ``status``; ``code`` is sent in the header ``x-error-code`` and
+    ``retry_after`` (whole seconds) in ``retry-after``.
     """
 
     status: ClassVar[int] = 400
@@ -56,7 +56,6 @@ class RequestError(SluicegateError):
     default_retry_after: ClassVar[int | None] = None
 
     def __init__(self, message: str | None = None, *, retry_after: int | None = None) -> None:
-        """Take a public sentence; without one the class's own is used."""
         super().__init__(self.sentence if message is None else message)
         self.retry_after = self.default_retry_after if retry_after is None else retry_after
 
@@ -67,11 +66,11 @@ class RequestError(SluicegateError):
 
 
 class Malformed(RequestError):
-    """The request is not what the protocol allows."""
+    """The request does not follow the protocol."""
 
 
 class Unauthenticated(RequestError):
-    """Nobody is known to be calling."""
+    """The request has no valid authentication."""
 
     status = 401
     code = "unauthenticated"
@@ -79,7 +78,7 @@ class Unauthenticated(RequestError):
 
 
 class Forbidden(RequestError):
-    """The Origin or the Host of the request is not allowed; the sentence names the flag."""
+    """The Origin or the Host (``code``) is not allowed; the sentence names the flag."""
 
     status = 403
     code: Literal["origin", "host"] = "origin"
@@ -92,13 +91,12 @@ class Forbidden(RequestError):
     def __init__(
         self, message: str | None = None, *, code: Literal["origin", "host"] = "origin"
     ) -> None:
-        """Take what was refused: the Origin header or the Host header."""
         super().__init__(self._host_sentence if message is None and code == "host" else message)
         self.code = code
 
 
 class Unknown(RequestError):
-    """No such thing, or somebody else's: the answer is the same for both (A4)."""
+    """It does not exist, or belongs to another user: the response is the same for both (A4)."""
 
     status = 404
     code = "unknown"
@@ -114,7 +112,7 @@ class RequestTimeout(RequestError):
 
 
 class TurnRunning(RequestError):
-    """The chat has a running turn and this cannot happen beside it."""
+    """The chat has a running turn, and the request cannot be served during it."""
 
     status = 409
     code = "turn_running"
@@ -138,7 +136,7 @@ class Superseded(RequestError):
 
 
 class WouldForgetEffect(RequestError):
-    """Rewinding would take a tool's effect out of the history."""
+    """Rewinding would remove a tool's effect from the history."""
 
     status = 409
     code = "would_forget_effect"
@@ -148,7 +146,7 @@ class WouldForgetEffect(RequestError):
 
 
 class NotRewindable(RequestError):
-    """A spoken exchange cannot be run again."""
+    """A live exchange cannot be run again."""
 
     status = 409
     code = "not_rewindable"
@@ -156,7 +154,7 @@ class NotRewindable(RequestError):
 
 
 class HeldElsewhere(RequestError):
-    """Another turn, socket or replica holds the chat (A2)."""
+    """Another turn, socket or replica holds the lease of the chat (A2)."""
 
     status = 409
     code = "held_elsewhere"
@@ -164,7 +162,7 @@ class HeldElsewhere(RequestError):
 
 
 class TooLarge(RequestError):
-    """Something is over its limit."""
+    """A limit is exceeded."""
 
     status = 413
     code = "too_large"
@@ -180,7 +178,7 @@ class UnsupportedMediaType(RequestError):
 
 
 class TooManyRequests(RequestError):
-    """A rate limit is reached; there is always a ``retry_after``."""
+    """A rate limit is reached; ``retry_after`` is always set."""
 
     status = 429
     code = "too_many_requests"
@@ -189,7 +187,7 @@ class TooManyRequests(RequestError):
 
 
 class Unavailable(RequestError):
-    """The server cannot work now; there is always a ``retry_after``."""
+    """The server cannot serve the request now; ``retry_after`` is always set."""
 
     status = 503
     code = "unavailable"
@@ -198,15 +196,15 @@ class Unavailable(RequestError):
 
 
 class ChunkOrderError(SluicegateError):
-    """A chunk that may not follow what was sent before; the client would end the response."""
+    """A chunk that may not follow the previous ones; the client would end the response."""
 
 
 class ConfigurationError(SluicegateError):
-    """A setting, a flag or a target cannot be used; one sentence, exit code 2."""
+    """A setting, a flag or a target is not valid; one sentence, exit code 2."""
 
 
 class DeclarationError(ConfigurationError, ValueError):
-    """A tool, a call or an answer cannot be told a model so; the sentence begins with the place."""
+    """A tool, a call or a response is not valid; the sentence begins with the path of the field."""
 
 
 class RecordingError(ConfigurationError):
@@ -214,40 +212,36 @@ class RecordingError(ConfigurationError):
 
 
 class ScenarioError(ConfigurationError):
-    """A script for the model cannot be read or played."""
+    """A script of the model cannot be read or played."""
 
 
 class MediaError(SluicegateError, ValueError):
-    """A file cannot be used; the text is one public sentence without names or contents."""
+    """A file is not valid; the text is one public sentence without names or contents."""
 
 
 class DetailError(SluicegateError, ValueError):
-    """A tool result cannot be made of this; the text names the place, such as ``details[1].rows``.
+    """A detail of a tool result is not valid; the text names the path, such as ``details[1].rows``.
 
     It is for the author of the tool, not for the user.
     """
 
 
 class DetailTypeError(DetailError, TypeError):
-    """A detail has a type that none may have."""
+    """A detail of a tool result has another type."""
 
 
 class StoreError(SluicegateError):
-    """A store refused or lost what it was given; the text is for the log only."""
+    """A store refused an operation or lost data; the text is for the log only."""
 
 
 class StoreUnavailable(StoreError):
-    """A store does not answer, or cannot write now; the same may work in a moment."""
+    """A store does not answer, or cannot write now; a retry may succeed."""
 
 
 class ToolError(SluicegateError):
-    """A tool fails and wants to say why (T8).
-
-    The message is public: the user and the model both read it.
-    """
+    """A tool fails with a message for the user and the model (T8)."""
 
     def __init__(self, message: str) -> None:
-        """Take the public sentence."""
         super().__init__(message)
 
     @property
@@ -257,22 +251,22 @@ class ToolError(SluicegateError):
 
 
 def new_error_id() -> str:
-    """The id that stands in a public sentence and in the log."""
+    """Return an id that joins a public sentence with the log."""
     return secrets.token_hex(4)
 
 
-def refusal_of(error: Exception) -> RequestError | None:
-    """What whoever asked is told of an error; None for one that is ours alone.
+def as_request_error(error: Exception) -> RequestError | None:
+    """Return the error that the client receives; None for an internal error.
 
-    A store that does not answer is no fault of the request: the same one may work in a moment.
+    If a store does not answer, a retry of the request may succeed.
     """
     if isinstance(error, RequestError):
         return error
     return Unavailable() if isinstance(error, StoreUnavailable) else None
 
 
-def error_of(code: str, sentence: str) -> RequestError:
-    """The request error that was told with this code, as far as it is known."""
+def error_from_code(code: str, sentence: str) -> RequestError:
+    """Return the request error with this code and sentence, of the base class for unknown codes."""
     kinds: list[type[RequestError]] = [RequestError]
     for kind in kinds:
         kinds.extend(kind.__subclasses__())

@@ -13,7 +13,7 @@ def test_without_a_key_the_model_is_scripted() -> None:
         assert agent.canonical_model.root == agent.name
 
 
-def test_with_a_key_the_model_is_real() -> None:
+def test_with_a_key_the_model_is_gemini() -> None:
     model = build_agent({"GOOGLE_API_KEY": "key"}).canonical_model
     assert isinstance(model, Gemini)
     assert model.model == GEMINI_MODEL

@@ -47,13 +47,13 @@ def bars(png: bytes) -> list[int]:
     return heights
 
 
-def test_the_picture_is_a_png_of_the_size_it_says() -> None:
+def test_the_chart_is_a_png_of_the_declared_size() -> None:
     found = blocks(bar_chart([1, 2], "blue"))
     assert list(found) == [b"IHDR", b"IDAT", b"IEND"]
     assert struct.unpack(">IIBBBBB", found[b"IHDR"]) == (WIDTH, HEIGHT, 8, 2, 0, 0, 0)
 
 
-def test_bars_are_as_high_as_their_values() -> None:
+def test_the_height_of_a_bar_is_proportional_to_its_value() -> None:
     assert bars(bar_chart([12, 24, 6], "green")) == [78, 156, 39]
 
 
@@ -62,11 +62,11 @@ def test_there_is_a_bar_for_every_value() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [0, 0], [-3, -1]])
-def test_nothing_above_the_axis_means_no_bar(values: list[float]) -> None:
+def test_values_below_the_axis_have_no_bar(values: list[float]) -> None:
     assert bars(bar_chart(values, "red")) == []
 
 
-def test_the_same_arguments_give_the_same_picture() -> None:
+def test_the_same_arguments_give_the_same_chart() -> None:
     assert bar_chart([1, 2, 3], "purple") == bar_chart([1, 2, 3], "purple")
 
 

@@ -18,7 +18,7 @@ from tests.media import samples
 from tests.server.exchange import client, living
 
 
-def test_the_handbook_is_a_pdf_whose_table_says_where_everything_is() -> None:
+def test_the_handbook_is_a_pdf_with_a_valid_cross_reference_table() -> None:
     pdf = handbook_pdf()
     assert pdf.startswith(b"%PDF-1.4\n")
     assert pdf.endswith(b"%%EOF\n")
@@ -35,7 +35,7 @@ def test_the_handbook_is_a_pdf_whose_table_says_where_everything_is() -> None:
     assert pdf == handbook_pdf()
 
 
-async def test_a_document_is_its_text_unless_the_original_is_asked_for() -> None:
+async def test_a_document_is_returned_as_text_by_default() -> None:
     context: Any = None
     assert await read_document(context) == ToolResult([handbook_text()])
     original = await read_document(context, return_original=True)
@@ -97,7 +97,7 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return create_app(agent, page=False)
 
 
-async def test_the_handbook_arrives_as_a_file(demo: Any) -> None:
+async def test_the_original_of_the_handbook_is_a_file(demo: Any) -> None:
     async with living(demo), client(demo) as http:
         chat = Chat(http)
         chunks = await chat.say("Show me the handbook")
@@ -116,7 +116,7 @@ async def test_the_handbook_arrives_as_a_file(demo: Any) -> None:
     ],
     ids=["pdf", "png", "jpeg", "text", "json"],
 )
-async def test_an_uploaded_file_comes_back_or_is_read(
+async def test_an_uploaded_file_is_returned_as_original_or_as_text(
     demo: Any, data: bytes, media_type: str, comes_back: bool
 ) -> None:
     async with living(demo), client(demo) as http:
@@ -137,7 +137,7 @@ async def test_an_uploaded_file_comes_back_or_is_read(
     ],
     ids=["nothing", "gif"],
 )
-async def test_what_cannot_be_read_is_one_sentence(
+async def test_an_unreadable_attachment_is_one_sentence(
     demo: Any, media_type: str | None, data: bytes, sentence: str
 ) -> None:
     async with living(demo), client(demo) as http:

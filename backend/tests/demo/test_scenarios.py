@@ -88,7 +88,7 @@ FAILING = "Show me how you fail"
 
 @pytest.mark.parametrize("yes", [True, False], ids=["yes", "no"])
 @pytest.mark.parametrize("suggestion", STORIES)
-async def test_a_suggestion_leads_to_its_story_and_to_a_final_sentence(
+async def test_a_suggestion_plays_its_scenario_to_a_final_sentence(
     suggestion: str, yes: bool
 ) -> None:
     story, chat = STORIES[suggestion], conversation()
@@ -109,14 +109,14 @@ async def test_a_suggestion_leads_to_its_story_and_to_a_final_sentence(
     assert "The script has no" not in chat.text
 
 
-async def test_the_failing_tool_says_why() -> None:
+async def test_the_failing_tool_explains_its_failure() -> None:
     chat = conversation()
     await chat.say("How is the weather in Atlantis?")
     sentence = "There is no weather station in Atlantis."
     assert results(chat.events) == [("get_weather", {"error": sentence})]
 
 
-async def test_the_failing_model_fails_in_the_middle_of_a_sentence() -> None:
+async def test_the_failing_model_fails_within_a_sentence() -> None:
     chat = conversation()
     with pytest.raises(errors.ServerError):
         await chat.say(FAILING)
@@ -125,7 +125,7 @@ async def test_the_failing_model_fails_in_the_middle_of_a_sentence() -> None:
     )
 
 
-async def test_the_endless_answer_speaks_and_then_waits_for_a_stop() -> None:
+async def test_the_endless_answer_waits_for_a_stop() -> None:
     chat = conversation()
     *spoken, sealed = await chat.say(ENDLESS, stop_after=7)
     assert [event.partial for event in spoken] == [True] * 7
@@ -160,7 +160,7 @@ def test_every_suggestion_has_a_scenario_of_its_own() -> None:
     assert len(SCRIPT.scenarios) == len(SUGGESTIONS) + 5, "five answer what is not suggested"
 
 
-def test_every_suggestion_is_told_here() -> None:
+def test_every_suggestion_has_a_story_here() -> None:
     assert {*STORIES, ENDLESS, FAILING} == set(SUGGESTIONS)
 
 

@@ -34,12 +34,12 @@ async def asks(tool: BaseTool) -> bool:
     return await tool.check_require_confirmation({}, context)
 
 
-async def test_exactly_the_tools_that_touch_something_ask() -> None:
+async def test_exactly_the_tools_with_effects_require_approval() -> None:
     asking = {tool.name: await asks(tool) for tool in tools.demo_tools()}
     assert asking == dict.fromkeys(GATED, True) | dict.fromkeys(FREE, False)
 
 
-def test_every_tool_has_a_title_and_a_sentence_for_the_card() -> None:
+def test_every_tool_has_a_title_and_a_description() -> None:
     for tool in tools.demo_tools():
         title = (tool.custom_metadata or {})["title"]
         assert title == title.strip().capitalize()
@@ -48,7 +48,7 @@ def test_every_tool_has_a_title_and_a_sentence_for_the_card() -> None:
         assert "\n" not in tool.description
 
 
-def test_only_the_location_is_asked_of_the_browser() -> None:
+def test_only_the_location_tool_runs_in_the_browser() -> None:
     names = [tool.name for tool in tools.demo_tools() if isinstance(tool, ClientTool)]
     assert names == ["get_location"]
 
@@ -64,12 +64,12 @@ def test_an_unknown_city_fails_with_a_public_sentence() -> None:
     assert caught.value.message == "There is no weather station in Atlantis."
 
 
-def test_a_search_changes_nothing(effects: Path) -> None:
+def test_a_search_has_no_effect(effects: Path) -> None:
     assert tools.search_database("users")["rows"] == 8
     assert lines(effects) == []
 
 
-def test_a_change_is_one_line(effects: Path) -> None:
+def test_an_update_is_recorded_on_one_line(effects: Path) -> None:
     assert tools.update_database("archive", 3) == {"change": "archive", "updated": 3}
     tools.update_database("archive", 4)
     assert lines(effects) == [
@@ -77,7 +77,7 @@ def test_a_change_is_one_line(effects: Path) -> None:
     ]
 
 
-def test_a_payment_is_one_line_and_has_a_receipt(effects: Path) -> None:
+def test_a_payment_is_recorded_on_one_line_and_has_a_receipt(effects: Path) -> None:
     paid = tools.process_payment("Ada", 50)
     assert paid == {"recipient": "Ada", "paid": 50, "currency": "EUR", "receipt": "aa6872d1"}
     assert tools.process_payment("Ada", 51)["receipt"] != paid["receipt"]
@@ -89,14 +89,16 @@ def test_a_payment_is_one_line_and_has_a_receipt(effects: Path) -> None:
     assert second["args"]["amount"] == 51
 
 
-def test_nobody_has_to_count_effects(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_effects_are_not_recorded_by_default(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("SLUICEGATE_EFFECTS", raising=False)
     monkeypatch.chdir(tmp_path)
     tools.process_payment("Ada", 50)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_chart_is_a_picture_beside_its_facts() -> None:
+def test_a_chart_is_an_image_beside_its_data() -> None:
     drawn = tools.draw_chart("Sales", [1, 2], "red")
     part = drawn.pop("chart")
     assert drawn == {"title": "Sales", "bars": 2}
@@ -106,7 +108,7 @@ def test_a_chart_is_a_picture_beside_its_facts() -> None:
     assert (part.inline_data.data or b"").startswith(b"\x89PNG")
 
 
-async def test_a_report_takes_the_time_it_is_given() -> None:
+async def test_a_report_takes_the_given_time() -> None:
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -117,7 +119,7 @@ async def test_a_report_takes_the_time_it_is_given() -> None:
     assert waited == [3.0]
 
 
-def test_the_model_sees_plain_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_declarations_hold_only_the_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GOOGLE_GENAI_USE_VERTEXAI", raising=False)
     declared = {}
     for tool in tools.demo_tools():

@@ -27,7 +27,7 @@ from tests.engine.stage import (
     words,
 )
 from tests.engine.talk import Talk, Turn
-from tests.tools.worker_process import Nursery, WorkerProcess
+from tests.tools.worker_process import WorkerForkServer, WorkerProcess
 
 Start = Callable[..., Awaitable[WorkerProcess]]
 FREE = ("shop_slow", "shop_ordered", "shop_broken", "shop_refuses", "shop_counting", "shop_whoami")
@@ -49,13 +49,13 @@ def shared_effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def worker(nursery: Nursery, shared_effects: Path) -> WorkerProcess:
+def worker(nursery: WorkerForkServer, shared_effects: Path) -> WorkerProcess:
     """A worker for the tests that leave it as it is."""
     return nursery.start(effects=shared_effects)
 
 
 @pytest.fixture
-def start(nursery: Nursery, effects: Path) -> Start:
+def start(nursery: WorkerForkServer, effects: Path) -> Start:
     """Start workers that the test may do anything to."""
 
     async def begun(*options: str, **more: Any) -> WorkerProcess:
@@ -400,7 +400,7 @@ async def test_two_workers_of_one_name_are_refused_at_the_start(open_stage: Open
 
 @pytest.mark.parametrize("streams_url", ["streams of their own"], indirect=True)
 async def test_a_worker_that_registers_with_one_server_is_asked_and_run_by_another(
-    open_replicas: OpenReplicas, nursery: Nursery, effects: Path, tmp_path: Path
+    open_replicas: OpenReplicas, nursery: WorkerForkServer, effects: Path, tmp_path: Path
 ) -> None:
     files = {name: tmp_path / name for name in ("token", "tokens.txt", "workers.txt")}
     files["token"].write_text(TOKEN)

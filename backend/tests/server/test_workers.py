@@ -17,13 +17,13 @@ import pytest
 from sluicegate.server.cli import main
 from tests.engine.stage import calls, says, scripted
 from tests.server.page import Page, served
-from tests.tools.worker_process import Nursery, WorkerProcess
+from tests.tools.worker_process import WorkerForkServer, WorkerProcess
 
 TOKEN = "a-token-of-some-length"
 OTHER = "another-token-of-some-length"
 
 
-def start(nursery: Nursery, *options: str) -> WorkerProcess:
+def start(nursery: WorkerForkServer, *options: str) -> WorkerProcess:
     token, effects = nursery.folder / "token", nursery.folder / "effects"
     token.write_text(TOKEN)
     effects.touch()
@@ -31,7 +31,7 @@ def start(nursery: Nursery, *options: str) -> WorkerProcess:
 
 
 @pytest.fixture(scope="module")
-def worker(nursery: Nursery) -> WorkerProcess:
+def worker(nursery: WorkerForkServer) -> WorkerProcess:
     return start(nursery)
 
 
@@ -113,7 +113,7 @@ async def test_a_registration_that_cannot_be_taken_changes_nothing(
         assert (await http.delete("/api/workers/shop", headers=bearer(TOKEN))).status_code == 404
 
 
-async def test_a_worker_renews_its_lease_and_says_when_it_leaves(nursery: Nursery) -> None:
+async def test_a_worker_renews_its_lease_and_says_when_it_leaves(nursery: WorkerForkServer) -> None:
     registrar = Registrar()
     async with await asyncio.start_server(registrar, "127.0.0.1", 0) as server, asyncio.timeout(20):
         port = server.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""Whatever is declared, called or returned: it is taken, or refused in a sentence of ours."""
+"""Any declaration, call or result is accepted, or refused in one sentence."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ KINDS: list[type[Declared]] = [
 
 @EXAMPLES
 @given(schema=SCHEMAS, name=st.just("a") | st.text(max_size=3))
-def test_any_schema_is_taken_whole_or_refused(schema: Any, name: str) -> None:
+def test_any_schema_is_accepted_or_refused(schema: Any, name: str) -> None:
     read = or_refused(lambda: Schema.read(schema))
     if read is not None:
         again = Schema.read(read.to_json())
@@ -117,7 +117,7 @@ def test_any_schema_is_taken_whole_or_refused(schema: Any, name: str) -> None:
 
 @FEWER
 @given(schema=SCHEMAS, name=st.just("a") | st.text(max_size=3))
-def test_any_schema_of_a_page_or_a_worker_is_taken_or_refused(schema: Any, name: str) -> None:
+def test_any_schema_of_a_page_or_a_worker_is_accepted_or_refused(schema: Any, name: str) -> None:
     lower = json.loads(json.dumps(schema, default=str).replace("OBJECT", "object"))
     or_refused(lambda: offered([PageTool(name, "b", lower)]))
     tool = mcp.Tool(name="a", description="b", inputSchema=lower)
@@ -131,7 +131,7 @@ def test_any_schema_of_a_page_or_a_worker_is_taken_or_refused(schema: Any, name:
 @pytest.mark.filterwarnings("ignore:.* is not a valid ")
 @EXAMPLES
 @given(value=JUNK, kind=st.sampled_from(KINDS))
-def test_any_json_is_read_or_refused(value: Any, kind: type[Declared]) -> None:
+def test_any_json_is_parsed_or_refused(value: Any, kind: type[Declared]) -> None:
     read = or_refused(lambda: kind.read(value))
     if read is not None:
         or_refused(read.to_genai)
@@ -139,7 +139,7 @@ def test_any_json_is_read_or_refused(value: Any, kind: type[Declared]) -> None:
 
 @EXAMPLES
 @given(value=JUNK)
-def test_any_arguments_are_read_or_refused(value: Any) -> None:
+def test_any_arguments_are_validated_or_refused(value: Any) -> None:
     given_ = value if isinstance(value, dict) else {"x": value, "y": value}
     read = or_refused(lambda: TAKE.validate(given_))
     assert read is None or isinstance(read["y"], float | int)
@@ -155,7 +155,7 @@ TAKE = declare(take)
 @pytest.mark.parametrize(
     "value", [object(), {"a": {1, 2}}, b"\xff", float("nan"), {1: 2}, "\ud800"]
 )
-def test_any_result_is_an_answer_or_refused(value: object) -> None:
+def test_any_result_is_a_response_or_refused(value: object) -> None:
     answer = or_refused(lambda: FunctionResponse.to(FunctionCall(name="a"), value))
     if answer is not None:
         json.dumps(answer.to_json(), allow_nan=False)

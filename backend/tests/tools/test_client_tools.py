@@ -22,7 +22,7 @@ def locate(name: str = "locate", *, gated: bool = False) -> ClientTool:
     return client_tool(name, "Finds out where the user is.", SCHEMA, require_confirmation=gated)
 
 
-def test_the_model_sees_the_schema_as_it_was_given() -> None:
+def test_the_schema_is_declared_unchanged() -> None:
     declaration = locate()._get_declaration()
     assert (declaration.name, declaration.description) == (
         "locate",
@@ -31,7 +31,7 @@ def test_the_model_sees_the_schema_as_it_was_given() -> None:
     assert declaration.parameters_json_schema == SCHEMA
 
 
-def test_the_schema_cannot_be_changed_from_outside_afterwards() -> None:
+def test_the_schema_is_copied() -> None:
     schema = {"type": "object"}
     tool = client_tool("locate", "Where?", schema)
     schema["type"] = "array"
@@ -59,14 +59,14 @@ async def test_two_calls_wait_for_both_answers() -> None:
     assert chat.text == "Thank you."
 
 
-async def test_a_gated_call_asks_first() -> None:
+async def test_a_gated_call_requests_approval() -> None:
     chat = conversation(locate(gated=True))
     await chat.say("where am I?")
     assert list(chat.asked.values()) == ["locate"]
     assert (results(chat.events), chat.text) == ([], "Where? ")
 
 
-async def test_a_yes_alone_makes_the_model_go_on_without_an_output() -> None:
+async def test_an_approval_alone_continues_the_model_without_an_output() -> None:
     """ADK: so a yes is kept back until the page has answered."""
     chat = conversation(locate(gated=True))
     await chat.say("where am I?")
@@ -74,7 +74,7 @@ async def test_a_yes_alone_makes_the_model_go_on_without_an_output() -> None:
     assert (results(chat.events), chat.text) == ([], "Thank you.")
 
 
-async def test_an_output_stored_before_the_yes_is_what_the_model_reads() -> None:
+async def test_an_output_stored_before_the_approval_is_read_by_the_model() -> None:
     chat = conversation(locate(gated=True))
     await chat.say("where am I?")
     call, asked = calls(chat.events)
@@ -84,7 +84,7 @@ async def test_an_output_stored_before_the_yes_is_what_the_model_reads() -> None
     assert chat.read == [("locate", {"result": "Bern"})]
 
 
-async def test_a_gated_call_is_closed_by_a_no() -> None:
+async def test_a_denial_closes_a_gated_call() -> None:
     chat = conversation(locate(gated=True))
     await chat.say("where am I?")
     await chat.decide(no=[*chat.asked])
@@ -92,19 +92,19 @@ async def test_a_gated_call_is_closed_by_a_no() -> None:
     assert chat.text == "Thank you."
 
 
-async def test_an_ungated_call_asks_nobody() -> None:
+async def test_an_ungated_call_requests_no_approval() -> None:
     chat = conversation(locate())
     await chat.say("where am I?")
     assert CONFIRMATION not in {call.name for call in calls(chat.events)}
 
 
 @pytest.mark.parametrize("name", ["a", "_a", "getLocation", "get_location", "a.b-c", "a" * 64])
-def test_a_function_name_is_taken(name: str) -> None:
+def test_a_valid_name_is_accepted(name: str) -> None:
     assert locate(name).name == name
 
 
 @pytest.mark.parametrize("name", ["", "1a", "a b", "a/b", "ä", "a" * 65, "locate\n"])
-def test_what_is_no_function_name_is_refused(name: str) -> None:
+def test_an_invalid_name_is_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match="is not a valid function name"):
         locate(name)
 
@@ -115,6 +115,6 @@ def test_the_names_of_adk_are_refused() -> None:
 
 
 @pytest.mark.parametrize("schema", [{}, {"type": "string"}, {"properties": {}}])
-def test_arguments_are_an_object(schema: dict[str, object]) -> None:
+def test_arguments_must_be_an_object(schema: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError, match="must have the type object"):
         client_tool("locate", "Where?", schema)

@@ -1,4 +1,4 @@
-"""What a model is told of tools, to google-genai and back (S1-R04 to S1-R13, S1-R43)."""
+"""Declarations of tools, converted to google-genai and back (S1-R04 to S1-R13, S1-R43)."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ LATER = types.FunctionResponse(
     ],
     ids=lambda value: "" if isinstance(value, type) else type(value).__name__,
 )
-def test_nothing_is_lost_on_the_way_from_google_genai_and_back(
+def test_conversion_from_google_genai_and_back_loses_nothing(
     kind: type[Declared], theirs: Any
 ) -> None:
     ours = kind.read(theirs)
@@ -126,7 +126,7 @@ def test_a_schema_of_google_genai_may_leave_its_type_open() -> None:
     assert Schema.read(theirs).to_genai() == theirs
 
 
-def test_the_json_has_the_apis_names_and_the_tools_own() -> None:
+def test_the_json_has_camel_case_fields_and_unchanged_properties() -> None:
     tool = Tool(
         function_declarations=[
             FunctionDeclaration(
@@ -167,12 +167,12 @@ def test_the_json_has_the_apis_names_and_the_tools_own() -> None:
     }
 
 
-def test_a_tool_offers_nothing_unless_told() -> None:
+def test_a_tool_is_empty_by_default() -> None:
     assert Tool().function_declarations == []
     assert Tool().to_json() == {}
 
 
-def test_every_kind_of_tool_that_google_genai_knows_passes() -> None:
+def test_every_tool_of_google_genai_is_accepted() -> None:
     markers = set(types.Tool.model_fields) - {"function_declarations", "mcp_servers"}
     for name in markers:
         theirs = types.Tool.model_validate({name: {}})
@@ -186,7 +186,7 @@ def nested(depth: int) -> dict[str, Any]:
     return schema
 
 
-def test_schemas_are_as_deep_as_they_must() -> None:
+def test_schemas_may_be_deep() -> None:
     assert Schema.read(nested(5)).to_json() == nested(5)
 
 
@@ -261,7 +261,7 @@ NAMED = {"name": "a", "description": "b"}
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_what_providers_would_refuse_is_refused_by_its_place(
+def test_an_invalid_declaration_is_refused_by_its_path(
     kind: type[Declared], value: Any, sentence: str
 ) -> None:
     with pytest.raises(DeclarationError) as refused:
@@ -270,7 +270,7 @@ def test_what_providers_would_refuse_is_refused_by_its_place(
     assert isinstance(refused.value, ValueError | SluicegateError)
 
 
-def test_a_constructor_refuses_as_reading_does() -> None:
+def test_a_constructor_refuses_as_read_does() -> None:
     with pytest.raises(DeclarationError, match=r"^items\.type: Input should be one of ARRAY"):
         Schema(type=types.Type.ARRAY, items={"type": "LIST"})  # type: ignore[arg-type]
 
@@ -294,7 +294,7 @@ def test_arguments_may_be_missing_or_in_a_string(args: Any, read: dict[str, Any]
     ],
     ids=str,
 )
-def test_an_answer_has_the_name_and_the_id_of_its_call(
+def test_a_response_has_the_name_and_the_id_of_its_call(
     result: object, response: dict[str, Any]
 ) -> None:
     answer = FunctionResponse.to(FunctionCall.read(CALL), result)
@@ -310,17 +310,17 @@ def test_parallel_calls_of_one_tool_keep_their_ids() -> None:
     }
 
 
-def test_an_answer_that_is_an_error_says_so() -> None:
+def test_a_failed_response_is_an_error() -> None:
     answer = FunctionResponse.failed(FunctionCall.read(CALL), "It is closed.")
     assert answer.response == {"error": "It is closed."}
 
 
-def test_what_is_not_json_is_no_answer() -> None:
+def test_a_result_that_is_not_json_is_refused() -> None:
     with pytest.raises(DeclarationError, match=r"^find_rows: A object is no result in JSON"):
         FunctionResponse.to(FunctionCall.read(CALL), object())
 
 
-def test_a_part_that_nobody_knows_stays_as_it_is() -> None:
+def test_an_unknown_part_is_unchanged() -> None:
     """Instead of becoming an empty text, which would lose its signature (S1-R15)."""
     wire = {"hologram": {"a_b": [1]}, "thoughtSignature": "AP8="}
     part = Part.read(wire)

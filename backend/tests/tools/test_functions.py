@@ -1,4 +1,4 @@
-"""What is told a model of a Python function, and how arguments are read (S1-R17 to S1-R22)."""
+"""The declaration of a Python function, and its arguments (S1-R17 to S1-R22)."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def taking(hint: object) -> Callable[..., Any]:
     ],
     ids=str,
 )
-def test_every_annotation_is_a_schema_that_reads_what_it_says(
+def test_every_annotation_becomes_a_schema_and_validates(
     hint: object, schema: dict[str, Any], given: object, taken: object
 ) -> None:
     declared = declare(taking(hint))
@@ -178,7 +178,7 @@ def test_every_annotation_is_a_schema_that_reads_what_it_says(
         ),
     ],
 )
-def test_classes_are_named_once_and_referred_to(
+def test_classes_are_defined_once_and_referenced(
     hint: object, name: str, given: object, taken: object
 ) -> None:
     declared = declare(taking(hint))
@@ -187,7 +187,7 @@ def test_classes_are_named_once_and_referred_to(
     assert declared.validate({"x": given}) == {"x": taken}
 
 
-def test_models_in_models_are_described_whole() -> None:
+def test_nested_models_are_described_completely() -> None:
     schema = declare(taking(dict[str, list[Item]])).schema
     assert schema["$defs"] == {"Item": ITEM}
     assert schema["properties"]["x"] == {
@@ -196,7 +196,7 @@ def test_models_in_models_are_described_whole() -> None:
     }
 
 
-def test_decimals_come_as_numbers_or_texts() -> None:
+def test_decimals_are_numbers_or_strings() -> None:
     declared = declare(taking(Decimal))
     assert [each["type"] for each in declared.schema["properties"]["x"]["anyOf"]] == [
         "number",
@@ -220,7 +220,7 @@ def test_decimals_come_as_numbers_or_texts() -> None:
     ],
     ids=str,
 )
-def test_what_no_model_can_write_is_refused_by_its_path(hint: object, sentence: str) -> None:
+def test_a_type_that_no_model_can_write_is_refused_by_its_path(hint: object, sentence: str) -> None:
     with pytest.raises(DeclarationError) as refused:
         declare(taking(hint))
     assert str(refused.value).startswith(sentence)
@@ -272,7 +272,7 @@ def test_every_hint_default_and_docstring_is_in_the_schema() -> None:
     assert tool.schema["$defs"]["Item"]["properties"]["count"]["default"] == 1
 
 
-def test_arguments_arrive_as_their_hints_say() -> None:
+def test_arguments_are_converted_to_their_type_hints() -> None:
     tool = declare(everything)
     read = tool.validate({"text": "x", "day": "2026-01-02", "item": {"name": "n"}, "schema": 4})
     assert (read["day"], read["item"], read["schema"]) == (date(2026, 1, 2), Item(name="n"), 4)
@@ -317,14 +317,14 @@ def test_a_function_that_cannot_be_a_tool_is_refused(function: Any, sentence: st
     assert str(refused.value).startswith(sentence)
 
 
-def test_parameters_that_are_not_the_models_are_left_out() -> None:
+def test_excluded_parameters_are_not_declared() -> None:
     declared = declare(everything, name="all", without=frozenset({"day", "item"}))
     assert declared.name == "all"
     assert declared.schema["required"] == ["text"]
     assert declared.validate({"text": "a"})["text"] == "a"
 
 
-def test_the_declaration_is_what_the_api_is_sent() -> None:
+def test_the_declaration_is_sent_to_the_api() -> None:
     declaration = declare(taking(dict[str, int])).declaration
     assert isinstance(declaration, FunctionDeclaration)
     assert declaration.to_json() == {
@@ -339,14 +339,14 @@ def test_the_declaration_is_what_the_api_is_sent() -> None:
     }
 
 
-def test_arguments_nested_without_end_do_not_fit() -> None:
+def test_arguments_nested_too_deeply_are_invalid() -> None:
     deep: list[Any] = []
     deep.append(deep)
     with pytest.raises(ToolError, match="Not run: "):
         declare(taking(Order)).validate({"x": {"items": deep, "next": deep}})
 
 
-def test_rest_docstrings_are_read_too() -> None:
+def test_rest_docstrings_are_parsed() -> None:
     def each(one: int, two: int) -> None:
         """Do each.
 

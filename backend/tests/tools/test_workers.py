@@ -1,4 +1,4 @@
-"""The registry of workers: names, batches, leases, and what they declare (S1-R23, S1-R29)."""
+"""The registry of workers: names, leases, declarations and results (S1-R23, S1-R29)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real workers, each in a process of its own, without the seconds that imports take."""
+"""Real worker processes, forked from a server process that has imported everything."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from pathlib import Path
 from typing import Any, Final
 
 TOOLS: Final = Path(__file__).parent.parent / "agents" / "worker_tools.py"
-_NURSERY: Final = """
+_FORK_SERVER: Final = """
 import json, os, signal, sys
 from sluicegate.server import cli, worker
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for line in sys.stdin:
-    asked = json.loads(line)
+    request = json.loads(line)
     pid = os.fork()
     if pid == 0:
-        for number, name in ((0, os.devnull), (1, asked["out"]), (2, asked["err"])):
+        for number, name in ((0, os.devnull), (1, request["out"]), (2, request["err"])):
             os.dup2(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), number)
         sys.stdin = open(os.devnull)
-        os.environ.update(asked["environment"])
-        os._exit(cli.main(asked["argv"]))
+        os.environ.update(request["environment"])
+        os._exit(cli.main(request["argv"]))
     print(pid, flush=True)
 """
 
 
 @dataclass
 class WorkerProcess:
-    """``sluicegate worker``, from its first line to its end."""
+    """A process of ``sluicegate worker``."""
 
     pid: int
     out: Path
@@ -45,27 +45,28 @@ class WorkerProcess:
     def port(self) -> int:
         return int(self.url.rpartition(":")[2].partition("/")[0])
 
-    def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
-        """End it, by itself in the middle of whatever it does."""
+    def kill(self, sent: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal and wait until the process has ended."""
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, how)
-            until = time.monotonic() + 15
+            os.kill(self.pid, sent)
+            until = time.monotonic() + 30
             while time.monotonic() < until:
                 os.kill(self.pid, 0)
                 time.sleep(0.005)
+            raise AssertionError(self.log.read_text())
 
     def wait(self) -> None:
-        """Wait for its first line, which says where it is."""
+        """Wait for the first line of output, which holds the URL."""
         until = time.monotonic() + 30
-        while (found := re.search(r" at (http://\S+) *\n", self.out.read_text())) is None:
+        while (url := re.search(r" at (http://\S+) *\n", self.out.read_text())) is None:
             assert time.monotonic() < until, self.log.read_text()
             time.sleep(0.005)
-        self.url = found[1]
+        self.url = url[1]
 
 
 @dataclass
-class Nursery:
-    """A process that has imported everything, and forks into workers."""
+class WorkerForkServer:
+    """A process that has imported everything and forks workers."""
 
     folder: Path
     workers: list[WorkerProcess] = field(default_factory=list)
@@ -74,7 +75,7 @@ class Nursery:
         source = Path(__file__).parents[2] / "src"
         environment = {**os.environ, "PYTHONPATH": str(source)}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _NURSERY],
+            [sys.executable, "-c", _FORK_SERVER],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -92,7 +93,7 @@ class Nursery:
         """Start a worker and wait until it serves."""
         number = len(self.workers)
         out, log = self.folder / f"{number}.out", self.folder / f"{number}.log"
-        asked: dict[str, Any] = {
+        request: dict[str, Any] = {
             "argv": ["worker", str(file), "--port", str(port), "--name", name, *options],
             "out": str(out),
             "err": str(log),
@@ -102,7 +103,7 @@ class Nursery:
         pipe_in, pipe_out = self._process.stdin, self._process.stdout
         assert pipe_in is not None
         assert pipe_out is not None
-        pipe_in.write(json.dumps(asked) + "\n")
+        pipe_in.write(json.dumps(request) + "\n")
         pipe_in.flush()
         worker = WorkerProcess(int(pipe_out.readline()), out, log)
         self.workers.append(worker)
@@ -110,7 +111,7 @@ class Nursery:
         return worker
 
     def close(self) -> None:
-        """End all of them."""
+        """End all workers and the server."""
         for worker in self.workers:
             worker.kill()
         self._process.kill()

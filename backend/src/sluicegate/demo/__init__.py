@@ -1,1 +1,1 @@
-"""The demo: an agent whose scripted model shows every rule without a key."""
+"""The demo: an agent with a scripted model that shows every feature without an API key."""

@@ -1,4 +1,4 @@
-"""The demo agent: scripted without a key, a Gemini model with one."""
+"""The demo agent: with a scripted model, or with a Gemini model if there is an API key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Answer in a few plain sentences."""
 def build_agent(
     environment: Mapping[str, str], *, report_seconds: float = REPORT_SECONDS
 ) -> LlmAgent:
-    """Make the demo agent; a ``GOOGLE_API_KEY`` in the environment chooses the real model."""
+    """Make the demo agent; a ``GOOGLE_API_KEY`` in the environment selects the Gemini model."""
     model: str | BaseLlm = GEMINI_MODEL
     if not environment.get(KEY_VARIABLE):
         model = ScriptedModel.from_file(SCENARIOS, root=NAME)

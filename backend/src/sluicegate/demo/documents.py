@@ -1,4 +1,4 @@
-"""The demo's handbook, as words and as a PDF that is written with the standard library alone."""
+"""The demo's handbook, as text and as a PDF written with the standard library alone."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LEADING: Final = 24
 
 
 def handbook_text() -> str:
-    """The handbook, line by line."""
+    """Return the lines of the handbook."""
     return "\n".join(LINES)
 
 
 def handbook_pdf() -> bytes:
-    """One page in Letter size; the same bytes each time."""
+    """Return one page in Letter size; the bytes are always the same."""
     shown = " T* ".join(f"({_escaped(line)}) Tj" for line in LINES)
     content = f"BT /F1 14 Tf {_LEADING} TL {_LEFT} {_TOP} Td {shown} ET".encode("ascii")
     bodies = (
@@ -42,16 +42,16 @@ def handbook_pdf() -> bytes:
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
     )
-    written = bytearray(b"%PDF-1.4\n")
-    places: list[int] = []
+    pdf = bytearray(b"%PDF-1.4\n")
+    offsets: list[int] = []
     for number, body in enumerate(bodies, start=1):
-        places.append(len(written))
-        written += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    table = len(written)
-    written += b"xref\n0 %d\n0000000000 65535 f \n" % (len(bodies) + 1)
-    written += b"".join(b"%010d 00000 n \n" % place for place in places)
-    written += b"trailer\n<< /Size %d /Root 1 0 R >>\n" % (len(bodies) + 1)
-    return bytes(written + b"startxref\n%d\n%%%%EOF\n" % table)
+        offsets.append(len(pdf))
+        pdf += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = len(pdf)
+    pdf += b"xref\n0 %d\n0000000000 65535 f \n" % (len(bodies) + 1)
+    pdf += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    pdf += b"trailer\n<< /Size %d /Root 1 0 R >>\n" % (len(bodies) + 1)
+    return bytes(pdf + b"startxref\n%d\n%%%%EOF\n" % table)
 
 
 def _escaped(line: str) -> str:
@@ -61,7 +61,7 @@ def _escaped(line: str) -> str:
 Source = Literal["handbook", "attachment"]
 
 ORIGINALS: Final = ("application/pdf", "image/png", "image/jpeg")
-"""Media types of documents that are returned as they are; of others there is only the text."""
+"""Media types of documents whose original can be returned; of others only the text."""
 
 
 async def read_document(
@@ -72,14 +72,14 @@ async def read_document(
         if not return_original:
             return ToolResult([handbook_text()])
         return ToolResult([f"This is {TITLE}.", Attachment(data=handbook_pdf(), title=TITLE)])
-    file = _attached(tool_context)
+    file = _last_attachment(tool_context)
     if return_original and file.media_type in ORIGINALS:
-        # It is there already: the reference is enough, and nothing is read or stored again.
+        # The file is stored already: the reference is enough.
         return ToolResult([f"This is {file.title or 'the file'}.", file])
     return ToolResult([await _text(file, tool_context)])
 
 
-def _attached(context: ToolContext) -> StoredFile:
+def _last_attachment(context: ToolContext) -> StoredFile:
     for event in reversed(context.session.events):
         if event.author != "user" or event.content is None:
             continue

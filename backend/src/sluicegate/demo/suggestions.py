@@ -1,4 +1,4 @@
-"""Sentences the demo page offers; each leads to its own scenario of the script."""
+"""Suggestions of the demo page; each starts its own scenario of the script."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The tools of the demo agent: free ones, gated ones, and one that runs in the browser.
+"""The tools of the demo agent: free tools, gated tools and a client-side tool.
 
-A tool's title stands in ``custom_metadata["title"]``, from where the approval card takes it. With
-``SLUICEGATE_EFFECTS=FILE`` every change to the world is one line of JSON in that file.
+The approval card shows ``custom_metadata["title"]``. With ``SLUICEGATE_EFFECTS=FILE`` every effect
+of a tool is recorded as one line of JSON in that file.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _USERS: Final = ("Ada", "Alan", "Barbara", "Edsger", "Grace", "Katherine", "Ken"
 
 def get_weather(city: str) -> dict[str, str | int]:
     """Tell the current weather in a city."""
-    known = _WEATHER.get(city.strip().lower())
-    if known is None:
+    weather = _WEATHER.get(city.strip().lower())
+    if weather is None:
         raise ToolError(f"There is no weather station in {city}.")
-    sky, celsius = known
+    sky, celsius = weather
     return {"city": city, "sky": sky, "celsius": celsius}
 
 
@@ -52,13 +52,13 @@ def search_database(query: str) -> dict[str, str | int | list[str]]:
 
 def update_database(change: str, rows: int) -> dict[str, str | int]:
     """Change rows of the customer database. This cannot be undone."""
-    _record("update_database", change=change, rows=rows)
+    _record_effect("update_database", change=change, rows=rows)
     return {"change": change, "updated": rows}
 
 
 def process_payment(recipient: str, amount: float, currency: str = "EUR") -> dict[str, str | float]:
     """Pay an amount of money to a recipient."""
-    _record("process_payment", recipient=recipient, amount=amount, currency=currency)
+    _record_effect("process_payment", recipient=recipient, amount=amount, currency=currency)
     digest = hashlib.sha256(f"{recipient} {amount} {currency}".encode()).hexdigest()
     return {"recipient": recipient, "paid": amount, "currency": currency, "receipt": digest[:8]}
 
@@ -72,7 +72,7 @@ def draw_chart(title: str, values: list[float], colour: Colour = "blue") -> dict
 def slow_report(
     seconds: float = REPORT_SECONDS, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 ) -> FunctionTool:
-    """Make the gated tool ``slow_report``; it takes as long as it is told to."""
+    """Make the gated tool ``slow_report``, which takes the given time."""
 
     async def slow_report(topic: str) -> dict[str, str | int]:
         """Compile a report on a topic. This takes a few seconds."""
@@ -83,7 +83,7 @@ def slow_report(
 
 
 def demo_tools(report_seconds: float = REPORT_SECONDS) -> list[BaseTool]:
-    """All tools of the demo agent, made anew."""
+    """Make the tools of the demo agent."""
     return [
         _titled(FunctionTool(get_weather), "Look up the weather"),
         _gated(search_database, "Search the customer database"),
@@ -120,7 +120,7 @@ def _titled(tool: Tool, title: str) -> Tool:
     return tool
 
 
-def _record(tool: str, **args: object) -> None:
+def _record_effect(tool: str, **args: object) -> None:
     path = os.environ.get(EFFECTS_VARIABLE)
     if path:
         line = json.dumps({"tool": tool, "args": args}) + "\n"

@@ -7,7 +7,7 @@ import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from sluicegate.errors import error_of
+from sluicegate.errors import error_from_code
 from sluicegate.live.outbox import RUN_FAILED, ChatEnded
 from sluicegate.wire.live_frames import (
     LIVE_ID,
@@ -81,7 +81,9 @@ def _frame_of(body: Mapping[str, Any]) -> Outgoing | None:
     if body.get("requestId") != LIVE_ID:
         return None
     if body.get("type") == "error":
-        return ChatEnded(error_of(str(body.get("code")), str(body.get("errorText"))), RUN_FAILED)
+        return ChatEnded(
+            error_from_code(str(body.get("code")), str(body.get("errorText"))), RUN_FAILED
+        )
     frame = parse_live_server_frame(body)
     return None if isinstance(frame, ReadyFrame) else frame
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.engine.stored_responses import refusal
 from sluicegate.engine.turn.reader import TurnReader
-from sluicegate.errors import RecordingError, Unknown, error_of
+from sluicegate.errors import RecordingError, Unknown, error_from_code
 from sluicegate.live.outbox import Outbox
 from sluicegate.replay.live_player import RecordedLive, cues_of
 from sluicegate.replay.recording import compact, load_recording
@@ -225,7 +225,7 @@ class RecordedEngine:
             return refusal(message_id, wrong or "", major=client.major)
         position.played = turn.number
         if turn.refusal is not None:
-            raise error_of(str(turn.refusal.get("code")), str(turn.refusal.get("errorText")))
+            raise error_from_code(str(turn.refusal.get("code")), str(turn.refusal.get("errorText")))
         texts = list(_texts(turn, client.major))
         position.append_response(request.posted_body["message"], texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)

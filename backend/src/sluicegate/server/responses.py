@@ -16,8 +16,8 @@ from sluicegate.errors import (
     ConfigurationError,
     Unauthenticated,
     Unavailable,
+    as_request_error,
     new_error_id,
-    refusal_of,
 )
 from sluicegate.transports.socket import INTERNAL_ERROR, POLICY_VIOLATION
 
@@ -159,7 +159,7 @@ class ErrorResponses:
 
 def response_to_error(error: Exception) -> Response:
     """Return the response to an exception; an unexpected one is logged with an error id."""
-    refused = refusal_of(error)
+    refused = as_request_error(error)
     if refused is not None:
         if refused is not error:
             _log.warning("request refused, a store is unavailable: %s", describe(error))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.engine.failures import describe
 from sluicegate.engine.turn.reader import Client
-from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, refusal_of
+from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, as_request_error
 from sluicegate.live.outbox import LEASE_LOST, ChatEnded
 from sluicegate.transports.http_requests import PARSE_IN_THREAD_BYTES
 from sluicegate.transports.socket import INTERNAL_ERROR, UNAUTHENTICATED
@@ -196,7 +196,7 @@ class LiveSession:
                 marked_by_client=options.marked_by_client,
             )
         except Exception as error:  # noqa: BLE001 - the close code depends on the error
-            refusal = refusal_of(error)
+            refusal = as_request_error(error)
             if refusal is not error:
                 _log.error("a live chat could not be opened: %s", describe(error))
             if refusal is None:

@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from sluicegate.engine.failures import describe, internal_error_sentence
-from sluicegate.errors import Malformed, RequestError, TooManyRequests, new_error_id, refusal_of
+from sluicegate.errors import (
+    Malformed,
+    RequestError,
+    TooManyRequests,
+    as_request_error,
+    new_error_id,
+)
 from sluicegate.transports.http_requests import client_from_headers
 from sluicegate.transports.socket import UNAUTHENTICATED
 from sluicegate.wire.frames import (
@@ -140,7 +146,7 @@ class SocketRequest:
             writes.close()
 
     def _error_frame(self, error: Exception) -> ErrorFrame:
-        refused = refusal_of(error)
+        refused = as_request_error(error)
         if refused is not None:
             if refused is not error:
                 _log.warning("request refused, a store is unavailable: %s", describe(error))
