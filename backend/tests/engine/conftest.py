@@ -16,7 +16,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
+from sluicegate.engine.resources import EngineTimings
 from tests.agents.conformance_agent import root_agent
+from tests.engine.loop_time import LoopTime
 from tests.engine.stores import EMBEDDED
 from tests.engine.talk import Talk
 from tests.real_stores.databases import flush, fresh_database
@@ -45,6 +47,13 @@ def spans() -> Iterator[InMemorySpanExporter]:
     _EXPORTER.clear()
     yield _EXPORTER
     _EXPORTER.clear()
+
+
+@pytest.fixture
+async def loop_time() -> AsyncIterator[LoopTime]:
+    """The clock of the test's event loop, which the test can advance."""
+    with LoopTime.of_running_loop() as advanced:
+        yield advanced
 
 
 @pytest.fixture
@@ -93,10 +102,12 @@ def open_engine(
         *,
         clock: Callable[[], float] = lambda: 0.0,
         policy: Policy | None = None,
+        timings: dict[str, float] | None = None,
         **options: Any,
     ) -> AsyncIterator[ChatEngine]:
         made = EngineOptions(**{**stores, "artifacts": f"file:{folder}/artifacts", **options})
-        engine = await ChatEngine.open(target, made, clock_offset=clock, policy=policy)
+        waits = EngineTimings(clock_offset=clock, **timings or {})
+        engine = await ChatEngine.open(target, made, timings=waits, policy=policy)
         try:
             yield engine
         finally:
@@ -136,14 +147,17 @@ async def open_replicas(
     async with AsyncExitStack() as stack:
         sessions = await stack.enter_async_context(fresh_database(postgres))
 
-        async def opened(target: Any, **options: Any) -> tuple[ChatEngine, ChatEngine]:
+        async def opened(
+            target: Any, *, timings: dict[str, float] | None = None, **options: Any
+        ) -> tuple[ChatEngine, ChatEngine]:
             made = EngineOptions(
                 sessions=sessions,
                 streams=streams_url,
                 artifacts=f"file:{tmp_path}/artifacts",
                 **options,
             )
-            engines = [await ChatEngine.open(target, made) for _ in range(2)]
+            waits = EngineTimings(lease_poll=0.02, **timings or {})  # type: ignore[arg-type]
+            engines = [await ChatEngine.open(target, made, timings=waits) for _ in range(2)]
             for engine in engines:
                 stack.push_async_callback(engine.close)
             return engines[0], engines[1]

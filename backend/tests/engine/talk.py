@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from sluicegate.core.grammar import Grammar
+from sluicegate.core.keys import ChatKey
 from sluicegate.engine.turn.reader import Client
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk
 from sluicegate.wire.messages import UIMessage, is_tool_part, tool_name
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.turn.reader import TurnReader
+    from sluicegate.engine.turn.runner import RunningTurn
 
 
 @dataclass
@@ -53,6 +55,18 @@ class Talk:
     chat_id: str = field(default_factory=lambda: f"chat-{secrets.token_hex(6)}")
     messages: list[UIMessage] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
+
+    @property
+    def key(self) -> ChatKey:
+        """The chat's key in the stores."""
+        return ChatKey(self.engine.resources.app, self.user, self.chat_id)
+
+    @property
+    def running(self) -> RunningTurn:
+        """The turn that runs."""
+        turn = self.engine.resources.turns.running(self.key)
+        assert turn is not None
+        return turn
 
     @property
     def client(self) -> Client:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.agents.parallel_agent import ParallelAgent
 
-from sluicegate.engine import approvals as module
+from sluicegate.engine.resources import DEFAULT_TIMINGS
 from sluicegate.errors import (
     AlreadyDecided,
     Malformed,
@@ -36,6 +36,7 @@ from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
+    from tests.engine.loop_time import LoopTime
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
@@ -62,8 +63,7 @@ async def decide(talk: Talk, said: dict[str, Any], user: str | None = None) -> d
 
 async def settled(talk: Talk) -> dict[str, Any]:
     """The stored last message once nothing runs."""
-    parts = talk.engine.parts
-    for turn in list(parts.turns._running.values()):
+    for turn in talk.engine.resources.turns.running_turns():
         await turn.done.wait()
     return dict(await talk.history())
 
@@ -257,9 +257,8 @@ async def test_a_turn_that_nobody_reads_is_not_stopped_for_that(open_stage: Open
 
 
 async def test_a_decision_does_not_wait_for_the_turn_that_runs(
-    open_stage: Open, monkeypatch: pytest.MonkeyPatch
+    open_stage: Open, loop_time: LoopTime
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
     held, counted = HeldTool(), Counted()
     slow = scripted([calls(("hold", {"n": 1})), says("held")], [held.tool()])
     asking = scripted(PAY, [counted.tool()])
@@ -271,7 +270,12 @@ async def test_a_decision_does_not_wait_for_the_turn_that_runs(
     await held.began.wait()
     while not (cards := await listed(talk)):
         pass
-    shown = await talk.engine.approvals.decide(cards[0]["approvalId"], YES, user="ann", via="test")
+    approvals, asked = talk.engine.approvals, cards[0]["approvalId"]
+    deciding = asyncio.create_task(approvals.decide(asked, YES, user="ann", via="test"))
+    while "approved" not in await approvals.get(asked, user="ann"):
+        pass
+    loop_time.advance(DEFAULT_TIMINGS.decision)
+    shown = await deciding
     assert (shown["approved"], held.ended) == (True, 0)
     held.may_end.set()
     await read(reader)

@@ -45,8 +45,8 @@ def edited(talk: Talk, **arguments: Any) -> dict[str, Any]:
 
 
 async def row_of(talk: Talk) -> ApprovalRow:
-    chat = ChatKey(talk.engine.parts.app, talk.user, talk.chat_id)
-    [row] = await talk.engine.parts.ledger.rows(chat)
+    chat = ChatKey(talk.engine.resources.app, talk.user, talk.chat_id)
+    [row] = await talk.engine.resources.ledger.rows(chat)
     return row
 
 
@@ -321,7 +321,7 @@ async def test_a_race_that_is_lost_to_other_arguments_says_so(
     engine = await open_stage(scripted(PAY, [counted.tool()]))
     talk = Talk(engine)
     await talk.say("pay")
-    ledger = engine.parts.ledger
+    ledger = engine.resources.ledger
     decide_first = ledger.record_decisions
 
     async def overtaken(decisions: Any, **how: Any) -> Any:

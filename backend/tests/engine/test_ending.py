@@ -28,7 +28,7 @@ async def answered(talk: Talk) -> asyncio.Task[Turn]:
 async def states(engine: ChatEngine, talk: Talk) -> list[str]:
     page = await engine.approvals.waiting(user=talk.user, limit=10, after=None)
     assert page["approvals"] == []
-    rows = await engine.parts.ledger.rows(engine._key(talk.user, talk.chat_id))
+    rows = await engine.resources.ledger.rows(talk.key)
     return [row.state for row in rows]
 
 

@@ -145,7 +145,7 @@ async def test_a_decided_card_stays_decided_when_its_time_has_passed(
     script = [calls(("pay", {"n": 1})), says("done")]
     talk = Talk(await open_stage(scripted(script, [counted.tool()]), clock=clock))
     await talk.say("pay")
-    turns = talk.engine._parts.turns
+    turns = talk.engine.resources.turns
 
     def busy(user: str) -> None:
         raise TooManyRequests("busy", retry_after=1)

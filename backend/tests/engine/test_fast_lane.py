@@ -291,14 +291,14 @@ async def test_a_model_that_never_waits_is_bounded(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch, fast_lane: str
 ) -> None:
     told_so_far = 0
-    emit = RunningTurn.emit
+    publish = RunningTurn.publish
 
     async def counting(turn: RunningTurn, chunks: Any) -> None:
         nonlocal told_so_far
         told_so_far += sum(isinstance(chunk, TextDeltaChunk) for chunk in chunks)
-        await emit(turn, chunks)
+        await publish(turn, chunks)
 
-    monkeypatch.setattr(RunningTurn, "emit", counting)
+    monkeypatch.setattr(RunningTurn, "publish", counting)
     Burst.most_ahead = 0
     model = Burst(model="burst", pieces=1_500, seen=lambda: told_so_far)
     talk = Talk(await open_stage(LlmAgent(name="a", model=model), fast_lane=fast_lane))

@@ -11,6 +11,7 @@ from sluicegate.engine.turn.runner import TOOK_TOO_LONG
 from sluicegate.errors import HeldElsewhere, Malformed, StoreError, TooManyRequests, Unavailable
 from sluicegate.wire.encoding import to_json
 from sluicegate.wire.messages import comparable
+from tests.engine.loop_time import within_limit
 from tests.engine.stage import (
     Counted,
     HeldTool,
@@ -28,6 +29,7 @@ from tests.engine.talk import Talk, Turn, check, decide
 if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
+    from tests.engine.loop_time import LoopTime
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
@@ -75,11 +77,16 @@ async def test_a_user_may_have_so_many_turns_at_once(open_stage: Open) -> None:
         await read(reader)
 
 
-async def test_a_turn_that_takes_too_long_ends_with_an_error(open_stage: Open) -> None:
+async def test_a_turn_that_takes_too_long_ends_with_an_error(
+    open_stage: Open, loop_time: LoopTime
+) -> None:
     steps = Steps()
     script = [says("I said this much")]
-    talk = Talk(await open_stage(scripted(script, sleep=steps), turn_timeout=0.1))
-    turn = await talk.say("go")
+    talk = Talk(await open_stage(scripted(script, sleep=steps), turn_timeout=60.0))
+    reader = await ask(talk)
+    await steps.reached(1)
+    loop_time.advance(60.0)
+    turn = talk.take(await read(reader))
     assert turn.failed
     assert "too long" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
     assert words(turn.message) == "I said t"
@@ -98,9 +105,7 @@ async def test_time_runs_out_for_a_turn_only_after_its_claimed_call(open_stage: 
         read(await talk.start({"message": last, "messageId": last["id"]}))
     )
     await held.began.wait()
-    running = talk.engine._parts.turns.running(_key(talk))
-    assert running is not None
-    running.fail(TOOK_TOO_LONG)
+    talk.running.fail(TOOK_TOO_LONG)
     assert await nothing_happens_to(reading)
     held.may_end.set()
     turn = talk.take(await reading)
@@ -109,47 +114,53 @@ async def test_time_runs_out_for_a_turn_only_after_its_claimed_call(open_stage: 
     await rests(talk, turn)
 
 
-async def test_a_turn_that_nobody_reads_is_stopped_after_a_while(open_stage: Open) -> None:
-    talk = Talk(await open_stage(scripted([HANGS]), linger=0.05))
+async def test_a_turn_that_nobody_reads_is_stopped_after_a_while(
+    open_stage: Open, loop_time: LoopTime
+) -> None:
+    talk = Talk(await open_stage(scripted([HANGS]), linger=60.0))
     reader = await ask(talk)
-    turn = talk.engine._parts.turns.running(_key(talk))
-    assert turn is not None
+    turn = talk.running
     await reader.aclose()
-    await asyncio.wait_for(turn.done.wait(), 5)
+    loop_time.advance(60.0)
+    await within_limit(turn.done)
     chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
     assert chat["status"] == "ready"
 
 
-async def test_a_claimed_call_goes_on_although_nobody_reads(open_stage: Open) -> None:
+async def test_a_claimed_call_goes_on_although_nobody_reads(
+    open_stage: Open, loop_time: LoopTime
+) -> None:
     held = HeldTool()
     script = [calls(("hold", {"n": 1})), says("never heard")]
     agent = scripted(script, [held.tool(require_confirmation=True)])
-    talk = Talk(await open_stage(agent, linger=0.02))
+    talk = Talk(await open_stage(agent, linger=30.0, tool_timeout=3600.0))
     await talk.say("hold")
     decide(talk.pending()[0], approved=True)
     last = talk.messages[-1]
     reader = await talk.start({"message": last, "messageId": last["id"]})
     await held.began.wait()
-    turn = talk.engine._parts.turns.running(_key(talk))
-    assert turn is not None
+    turn = talk.running
     await reader.aclose()
-    await asyncio.wait([asyncio.ensure_future(turn.done.wait())], timeout=0.1)
-    assert not turn.done.is_set()
+    loop_time.advance(30.0)
+    assert await nothing_happens_to(asyncio.ensure_future(turn.done.wait()))
     held.may_end.set()
-    await asyncio.wait_for(turn.done.wait(), 5)
+    await within_limit(turn.done)
     assert part_of(await talk.history(), "hold")["output"] == {"held": 1}
 
 
-async def test_a_reader_that_comes_back_keeps_the_turn_alive(open_stage: Open) -> None:
+async def test_a_reader_that_comes_back_keeps_the_turn_alive(
+    open_stage: Open, loop_time: LoopTime
+) -> None:
     steps = Steps()
-    talk = Talk(await open_stage(scripted([says("a word and another")], sleep=steps), linger=0.05))
+    talk = Talk(await open_stage(scripted([says("a word and another")], sleep=steps), linger=60.0))
     reader = await ask(talk)
     await steps.reached(1)
     await reader.aclose()
     again = await talk.engine.resume(talk.chat_id, user=talk.user, client=talk.client)
     assert again is not None
     reading = asyncio.create_task(read(again))
-    await asyncio.wait([reading], timeout=0.15)
+    loop_time.advance(60.0)
+    assert await nothing_happens_to(reading)
     steps.go()
     assert talk.take(await reading).finish_reason == "stop"
 
@@ -233,7 +244,7 @@ async def test_a_store_that_fails_at_the_claim_lets_nothing_happen(
     script = [calls(("pay", {"n": 1})), says("never said")]
     talk = Talk(await open_stage(scripted(script, [counted.tool()])))
     await talk.say("pay")
-    ledger = talk.engine._parts.ledger
+    ledger = talk.engine.resources.ledger
     with monkeypatch.context() as patched:
         patched.setattr(ledger, "claim", _fails)
         turn = await talk.approve()
@@ -252,7 +263,7 @@ async def test_a_store_that_fails_after_the_effect_leaves_it_unknown(
     talk = Talk(await open_stage(scripted(script, [counted.tool()])))
     await talk.say("pay")
     with monkeypatch.context() as patched:
-        patched.setattr(talk.engine._parts.ledger, "finish", _fails)
+        patched.setattr(talk.engine.resources.ledger, "store_outcome", _fails)
         turn = await talk.approve()
     assert turn.failed
     assert counted.runs == [1]
@@ -268,7 +279,7 @@ async def test_a_store_that_fails_at_the_question_leaves_no_card(
     script = [calls(("pay", {"n": 1})), says("never said")]
     talk = Talk(await open_stage(scripted(script, [Counted().tool()])))
     with monkeypatch.context() as patched:
-        patched.setattr(talk.engine._parts.ledger, "request", _fails)
+        patched.setattr(talk.engine.resources.ledger, "request", _fails)
         turn = await talk.say("pay")
     assert turn.failed
     assert not talk.pending()
@@ -279,18 +290,13 @@ async def test_a_store_that_fails_at_the_question_leaves_no_card(
 
 async def test_new_text_is_refused_where_somebody_else_holds_the_chat(open_stage: Open) -> None:
     talk = Talk(await open_stage(scripted([says("Hello.")])))
-    leases = talk.engine._parts.leases
-    fence = await leases.acquire(_key(talk), owner="another process", ttl=60)
-    assert fence is not None
+    leases = talk.engine.resources.leases
+    fence = await leases.acquire(talk.key, "another process")
     with pytest.raises(HeldElsewhere):
         await talk.say("hello")
-    await leases.release(_key(talk), owner="another process", fence=fence)
+    await leases.release(talk.key, "another process", fence)
     talk.messages.clear()
     assert not (await talk.say("hello")).failed
-
-
-def _key(talk: Talk) -> Any:
-    return talk.engine._key(talk.user, talk.chat_id)
 
 
 async def _fails(*_: Any, **__: Any) -> None:

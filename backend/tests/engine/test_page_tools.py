@@ -74,7 +74,7 @@ class Page(Talk):
 
     def request(self, body: dict[str, Any]) -> ChatRequest:
         whole = {"id": self.chat_id, "tools": self.tools, **body}
-        return parse_chat_request(whole, self.engine.parts.options.request_limits)
+        return parse_chat_request(whole, self.engine.resources.options.request_limits)
 
     async def gives(self, tool: str, output: Any) -> Turn:
         part = part_of(self.messages[-1], tool)

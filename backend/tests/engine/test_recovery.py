@@ -11,11 +11,10 @@ from google.adk.tools.tool_context import ToolContext
 from sqlalchemy import delete
 
 from sluicegate.core.approvals import Decision, NewApproval
-from sluicegate.core.keys import ChatKey, idempotency_key
-from sluicegate.engine import continue_turn as answer_turn
-from sluicegate.engine.continue_turn import AnswerTurn
+from sluicegate.core.keys import idempotency_key
+from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.guard.outcomes import look_up
-from sluicegate.engine.start_turn import TurnSetup, prepare_turn
+from sluicegate.engine.turn.builder import TurnBuilder, TurnSetup
 from sluicegate.stores.sql.schema import APPROVALS
 from sluicegate.tools import approval_of, gated
 from sluicegate.wire.messages import comparable
@@ -25,7 +24,6 @@ from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.engine.resources import EngineResources
     from sluicegate.engine.turn.runner import RunningTurn
     from tests.engine.stage import Open
 
@@ -69,13 +67,12 @@ def prompts() -> Prompts:
 
 
 async def rows(talk: Talk) -> list[ApprovalRow]:
-    parts = talk.engine.parts
-    return await parts.ledger.rows(ChatKey(parts.app, talk.user, talk.chat_id))
+    return await talk.engine.resources.ledger.rows(talk.key)
 
 
 async def die(talk: Talk, bank: Bank, *, paid: bool, edits: Any = None) -> None:
     """Leave what a process leaves that dies after its claim, before or after the effect."""
-    ledger = talk.engine.parts.ledger
+    ledger = talk.engine.resources.ledger
     [row] = await rows(talk)
     new = NewApproval(row.key, row.approval_id, row.tool, row.args_hash, 60.0)
     await ledger.record_decisions(
@@ -213,7 +210,7 @@ async def test_a_look_up_that_takes_too_long_leaves_the_outcome_unknown(
     await talk.say("pay")
     await die(talk, bank, paid=True)
     [row] = await rows(talk)
-    ledger = talk.engine.parts.ledger
+    ledger = talk.engine.resources.ledger
 
     known = await look_up(ledger, find, row, owner="me", report=report, seconds=0.0)
 
@@ -246,16 +243,15 @@ async def test_an_approval_whose_row_goes_before_its_claim_runs_nothing(
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay)])))
     await talk.say("pay")
-    going_on = AnswerTurn.start
+    run = ContinueTurn.run
 
-    async def forgotten(self: AnswerTurn, *args: Any) -> Any:
-        parts = talk.engine.parts
-        await parts.database.write(
+    async def forgotten(self: ContinueTurn, *args: Any) -> Any:
+        await talk.engine.resources.database.write(
             lambda connection: connection.execute(delete(APPROVALS)).rowcount
         )
-        return await going_on(self, *args)
+        return await run(self, *args)
 
-    monkeypatch.setattr(AnswerTurn, "start", forgotten)
+    monkeypatch.setattr(ContinueTurn, "run", forgotten)
     turn = await talk.approve()
     assert turn.failed
     assert bank.repeats == []
@@ -267,10 +263,12 @@ async def test_an_approval_that_is_in_no_ledger_is_not_believed(
     talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay)])))
     await talk.say("pay")
 
-    async def without_rows(parts: EngineResources, setup: TurnSetup) -> RunningTurn:
-        return await prepare_turn(parts, replace(setup, rows=()))
+    build = TurnBuilder.build
 
-    monkeypatch.setattr(answer_turn, "prepare_turn", without_rows)
+    async def without_rows(self: TurnBuilder, setup: TurnSetup) -> RunningTurn:
+        return await build(self, replace(setup, rows=()))
+
+    monkeypatch.setattr(TurnBuilder, "build", without_rows)
     turn = await talk.approve()
     assert "no approval of this call is known" in part_of(turn.message, "pay")["errorText"]
     assert bank.repeats == []

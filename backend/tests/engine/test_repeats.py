@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.core.keys import ChatKey
-from sluicegate.engine.continue_turn import AnswerTurn
-from sluicegate.engine.start_turn import StartTurn
 from sluicegate.errors import TooManyRequests, TurnRunning
+from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import (
@@ -254,19 +252,18 @@ async def test_an_answer_whose_exchange_is_closed_by_another_writer_meanwhile_ru
     agent = scripted(script, [counted.tool()], before_model_callback=prompts)
     talk = Talk(await open_stage(agent))
     await talk.say("pay")
-    parts, decide_it = talk.engine.parts, AnswerTurn.decide
-    chat = ChatKey(parts.app, talk.user, talk.chat_id)
+    resources, record = talk.engine.resources, Ledger.record_decisions
 
-    async def overtaken(self: AnswerTurn, *args: Any, **options: Any) -> list[ApprovalRow]:
-        rows = await decide_it(self, *args, **options)
+    async def overtaken(self: Ledger, *args: Any, **options: Any) -> list[ApprovalRow]:
+        rows = await record(self, *args, **options)
         # As a live chat does that is opened and closed while the answer is on its way.
-        exchange = (await parts.chat_log(chat)).last()
+        exchange = (await resources.logs.load(talk.key)).last()
         assert exchange is not None
-        async with parts.turns.leases.holding(chat, after=None):
-            await StartTurn(parts).close(chat, exchange)
+        async with resources.leases.hold(talk.key, after=None):
+            await resources.start_turn.close(talk.key, exchange)
         return rows
 
-    monkeypatch.setattr(AnswerTurn, "decide", overtaken)
+    monkeypatch.setattr(Ledger, "record_decisions", overtaken)
     decide(talk.pending()[0], approved=True)
     turn = await talk.post_last()
     assert counted.runs == []

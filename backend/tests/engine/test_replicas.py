@@ -10,15 +10,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import update
 
-from sluicegate.engine import requests
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.turn import lease_monitor
+from sluicegate.engine.resources import DEFAULT_TIMINGS
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided, HeldElsewhere, RequestError, TurnRunning, Unknown
+from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.sql.schema import LEASES
 from sluicegate.wire.messages import comparable
 from sluicegate.wire.reducer import reduce_chunks
-from tests.engine.stage import Counted, HeldTool, Steps, calls, part_of, read, says, scripted, words
+from tests.engine.loop_time import EVENT_TIMEOUT, within_limit
+from tests.engine.stage import (
+    Counted,
+    HeldTool,
+    Steps,
+    calls,
+    nothing_happens_to,
+    part_of,
+    read,
+    says,
+    scripted,
+    words,
+)
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
@@ -26,12 +38,8 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.stores.leases.base import LeaseState
     from sluicegate.stores.sql.database import Database
+    from tests.engine.loop_time import LoopTime
     from tests.engine.stage import OpenReplicas as Open
-
-
-@pytest.fixture(autouse=True)
-def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_monitor, "SECONDS", 0.02)
 
 
 is_shared = pytest.mark.parametrize("streams_url", ["shared streams"], indirect=True)
@@ -231,19 +239,20 @@ async def test_without_shared_streams_history_serves(open_replicas: Open) -> Non
 
 
 async def test_new_text_is_refused_while_another_replica_answers(
-    open_replicas: Open, monkeypatch: pytest.MonkeyPatch
+    open_replicas: Open, loop_time: LoopTime
 ) -> None:
     steps = Steps()
     one, two = await open_replicas(scripted([says("one two three")], sleep=steps))
     talk = Talk(one)
     reader = await talk.start(_question("count"))
     await steps.reached(1)
-    monkeypatch.setattr(requests, "HELD_PATIENCE", 0.05)
+    refused = asyncio.create_task(at(talk, two).start(_question("something else")))
+    assert await nothing_happens_to(refused)
+    loop_time.advance(DEFAULT_TIMINGS.lease)
     with pytest.raises(HeldElsewhere):
-        await at(talk, two).start(_question("something else"))
+        await refused
     with pytest.raises(TurnRunning):
         await two.delete_chat(talk.chat_id, user="ann")
-    monkeypatch.undo()
     waiting = asyncio.create_task(at(talk, two).start(_question("and then")))
     steps.go()
     await read(reader)
@@ -259,7 +268,8 @@ async def test_a_stop_reaches_the_replica_that_runs_the_turn(open_replicas: Open
     reading = asyncio.create_task(read(await talk.start(_question("count"))))
     steps.go(2)
     await steps.reached(3)
-    await asyncio.wait_for(two.stop(talk.chat_id, user="ann"), 2)
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        await two.stop(talk.chat_id, user="ann")
     chunks = await reading
     assert chunks[-1].finish_reason == "other"  # type: ignore[attr-defined]
     assert (await two.get_chat(talk.chat_id, user="ann"))["status"] == "ready"
@@ -277,8 +287,7 @@ async def test_a_stop_from_elsewhere_waits_for_the_claimed_call(open_replicas: O
     reading = asyncio.create_task(talk.post_last())
     await held.began.wait()
     stopping = asyncio.create_task(two.stop(talk.chat_id, user="ann"))
-    done, _ = await asyncio.wait([stopping], timeout=0.2)
-    assert not done
+    assert await nothing_happens_to(stopping)
     held.may_end.set()
     await stopping
     turn = await reading
@@ -311,19 +320,19 @@ async def test_a_reader_elsewhere_keeps_a_turn_going(
     await steps.reached(1)
     resumed = await two.resume(talk.chat_id, user="ann", client=talk.client)
     assert resumed is not None
-    state = one.parts.leases.state
+    state = DatabaseLeases.state
 
-    async def looked(chat: ChatKey) -> LeaseState:
-        found = await state(chat)
+    async def looked(self: DatabaseLeases, chat: ChatKey) -> LeaseState:
+        found = await state(self, chat)
         looks.append(found.has_remote_readers)
         if len(looks) == 3:
             has_outlived.set()
         return found
 
     # The turn outlives its last reader here as often as it looks for one elsewhere.
-    monkeypatch.setattr(one.parts.leases, "state", looked)
+    monkeypatch.setattr(DatabaseLeases, "state", looked)
     await reader.aclose()
-    await asyncio.wait_for(has_outlived.wait(), 10)
+    await within_limit(has_outlived)
     assert looks == [True] * 3
     steps.go()
     assert words(reduce_chunks(await read(resumed))) == "one two three"
@@ -335,7 +344,7 @@ async def test_a_turn_whose_process_is_gone_ends_with_an_error(
 ) -> None:
     steps = Steps()
     script = [says("one two three", delta_chars=4)]
-    one, two = await open_replicas(scripted(script, sleep=steps), lease_ttl=0.4)
+    one, two = await open_replicas(scripted(script, sleep=steps), lease_ttl=3.0)
     talk = Talk(one, "progressive")
     reader = await talk.start(_question("count"))
     steps.go(1)
@@ -347,8 +356,10 @@ async def test_a_turn_whose_process_is_gone_ends_with_an_error(
         await asyncio.Event().wait()
         return True
 
-    monkeypatch.setattr(one.parts.leases, "renew", never, raising=False)
-    chunks = await asyncio.wait_for(read(resumed), 5)
+    monkeypatch.setattr(DatabaseLeases, "renew", never)
+    await end_leases(two.resources.database)
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        chunks = await read(resumed)
     assert "was lost (error" in chunks[-1].error_text  # type: ignore[attr-defined]
     assert await two.resume(talk.chat_id, user="ann", client=talk.client) is None
     steps.go()
@@ -364,8 +375,9 @@ async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: 
     reader = await talk.start(_question("count"))
     steps.go(1)
     await steps.reached(2)
-    await end_leases(two.parts.database)
-    turn = talk.take(await asyncio.wait_for(read(reader), 10))
+    await end_leases(two.resources.database)
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        turn = talk.take(await read(reader))
     assert turn.failed
     assert "lost this chat" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
 
@@ -381,8 +393,9 @@ async def test_a_lease_that_ran_out_and_that_nobody_took_costs_no_words(
     reader = await talk.start(_question("count"))
     steps.go(1)
     await steps.reached(2)
-    await end_leases(two.parts.database)
-    talk.take(await asyncio.wait_for(read(reader), 10))
+    await end_leases(two.resources.database)
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        talk.take(await read(reader))
     assert words(talk.messages[-1]).startswith("one")
     await both_tell(talk, one, two)
 
@@ -397,11 +410,12 @@ async def test_where_another_replica_has_gone_on_nothing_is_written_down(
     reader = await talk.start(_question("count"))
     steps.go(1)
     await steps.reached(2)
-    await end_leases(two.parts.database)
+    await end_leases(two.resources.database)
     elsewhere = at(talk, two)
     assert not (await elsewhere.say("else")).failed
     told = (await two.get_chat(talk.chat_id, user="ann"))["messages"]
-    chunks = await asyncio.wait_for(read(reader), 10)
+    async with asyncio.timeout(EVENT_TIMEOUT):
+        chunks = await read(reader)
     assert "lost this chat" in chunks[-1].error_text  # type: ignore[attr-defined]
     assert (await one.get_chat(talk.chat_id, user="ann"))["messages"] == told
 

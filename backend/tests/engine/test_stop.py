@@ -106,8 +106,7 @@ async def test_a_stop_that_comes_with_the_question_closes_it_in_the_ledger_too(
 
     async def request_and_stop(ledger: Ledger, new: Any) -> None:
         await request(ledger, new)
-        turn = talk.engine._parts.turns.running(talk.engine._key(talk.user, talk.chat_id))
-        assert turn is not None
+        turn = talk.running
         stops.append(asyncio.create_task(stop(talk)))
         # ADK goes on with the run, and ends its calls itself, before the question is told.
         await turn.abort.wait()
@@ -115,7 +114,7 @@ async def test_a_stop_that_comes_with_the_question_closes_it_in_the_ledger_too(
     monkeypatch.setattr(Ledger, "request", request_and_stop)
     turn = talk.take(await read(await ask(talk)))
     await stops[0]
-    [row] = await talk.engine._parts.ledger.rows(talk.engine._key(talk.user, talk.chat_id))
+    [row] = await talk.engine.resources.ledger.rows(talk.key)
     assert (row.state, row.answer) == ("superseded", None)
     part = part_of(turn.message, "pay")
     assert (part["state"], part["approval"]["approved"]) == ("output-denied", False)

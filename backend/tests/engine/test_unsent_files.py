@@ -11,7 +11,6 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from sluicegate import ToolResult
-from sluicegate.core.keys import ChatKey
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.errors import Unknown
 from sluicegate.wire.requests import parse_chat_request
@@ -123,8 +122,7 @@ async def test_a_chat_that_is_held_is_left_for_later(engine: ChatEngine, clock: 
     talk, other = Talk(engine), Talk(engine)
     name = await upload(engine, talk)
     clock.ahead += TTL + 1
-    leases = engine.parts.turns.leases
-    async with leases.holding(ChatKey(engine.parts.app, talk.user, talk.chat_id), after=None):
+    async with engine.resources.leases.hold(talk.key, after=None):
         await upload(engine, other)
         assert await is_there(engine, talk, name)
     await upload(engine, other)

@@ -15,6 +15,7 @@ from sluicegate.errors import ConfigurationError
 from sluicegate.tools import worker_protocol
 from sluicegate.wire.chunks import ToolOutputAvailableChunk
 from sluicegate.wire.messages import comparable, is_tool_part
+from tests.engine.loop_time import EVENT_TIMEOUT, LoopTime
 from tests.engine.stage import (
     Open,
     OpenReplicas,
@@ -82,7 +83,7 @@ def lines(effects: Path) -> list[str]:
 
 async def line_in(effects: Path, wanted: str) -> None:
     """Wait until the tools have noted a line."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(EVENT_TIMEOUT):
         while wanted not in lines(effects):  # noqa: ASYNC110 - it is another process
             await asyncio.sleep(0.01)
 
@@ -213,7 +214,7 @@ async def test_a_killed_worker_ends_its_call_and_no_other(
     saying = asyncio.create_task(talk.say("go"))
     await line_in(effects, "slow 1")
     other.kill()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(EVENT_TIMEOUT):
         turn = await saying
     assert part_of(turn.message, "shop_ordered")["output"] == {"result": "number 0"}
     lost = part_of(turn.message, "late_slow")
@@ -247,8 +248,8 @@ async def test_without_a_stand_in_adk_ends_the_run_when_a_tool_has_gone(
     talk = await talk_with(open_stage, worker.url, [calls(("shop_pay", {"n": 1})), says("pity")])
     await talk.say("pay")
     worker.kill()
-    assert talk.engine.parts.workers is not None
-    monkeypatch.setattr(talk.engine.parts.workers, "may_be_removed", lambda name: False)
+    assert talk.engine.resources.workers is not None
+    monkeypatch.setattr(talk.engine.resources.workers, "may_be_removed", lambda name: False)
     assert (await talk.approve()).failed
 
 
@@ -282,15 +283,17 @@ async def test_arguments_that_a_new_version_does_not_take_are_not_run(
 
 
 async def test_a_call_that_takes_too_long_is_cancelled_at_the_worker(
-    open_stage: Open, start: Start, effects: Path
+    open_stage: Open, start: Start, effects: Path, loop_time: LoopTime
 ) -> None:
     worker = await start()
-    talk = await talk_with(
-        open_stage, worker.url, [calls(("shop_slow", {"n": 1})), says("oh")], worker_timeout=0.5
-    )
-    turn = await talk.say("go")
+    script = [calls(("shop_slow", {"n": 1})), says("oh")]
+    talk = await talk_with(open_stage, worker.url, script, worker_timeout=20.0)
+    saying = asyncio.create_task(talk.say("go"))
+    await line_in(effects, "slow 1")
+    loop_time.advance(20.0)
+    turn = await saying
     assert part_of(turn.message, "shop_slow")["errorText"] == (
-        "The worker shop did not answer within 0.5 s; whether it took effect is not known."
+        "The worker shop did not answer within 20 s; whether it took effect is not known."
     )
     await line_in(effects, "cancelled 1")
 
@@ -302,7 +305,7 @@ async def test_a_stop_is_passed_on_to_the_worker(
     saying = asyncio.create_task(talk.say("go"))
     await line_in(shared_effects, "slow 2")
     await talk.engine.stop(talk.chat_id, user=talk.user)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(EVENT_TIMEOUT):
         await saying
     await line_in(shared_effects, "cancelled 2")
 
@@ -318,7 +321,7 @@ async def test_a_worker_that_is_down_at_the_start_comes_later(
     assert talk.engine.survey.may_gate
     await talk.say("hello")
     await start(port=gone.port)
-    agent = talk.engine.parts.runner.app.root_agent
+    agent = talk.engine.resources.runner.app.root_agent
     [toolset] = getattr(agent, "tools")  # noqa: B009
     assert "shop_pay" in {tool.name for tool in await toolset.get_tools(None)}
 
@@ -337,16 +340,16 @@ async def test_a_worker_is_asked_with_its_own_credential(
         (tmp_path / "tokens").write_text(f"# workers\n{tokens}")
         options["worker_tokens"] = str(tmp_path / "tokens")
     talk = await talk_with(open_stage, worker.url, [says("hello")], **options)
-    assert talk.engine.parts.workers is not None
-    assert bool(talk.engine.parts.workers.tools()) is offered
+    assert talk.engine.resources.workers is not None
+    assert bool(talk.engine.resources.workers.tools()) is offered
 
 
 async def test_only_tools_that_the_server_names_are_offered(
     open_stage: Open, worker: WorkerProcess
 ) -> None:
     talk = await talk_with(open_stage, worker.url, [says("hi")], worker_tools=("shop_pay",))
-    assert talk.engine.parts.workers is not None
-    assert [tool.name for tool in talk.engine.parts.workers.tools()] == ["shop_pay"]
+    assert talk.engine.resources.workers is not None
+    assert [tool.name for tool in talk.engine.resources.workers.tools()] == ["shop_pay"]
 
 
 async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_agent(
@@ -360,8 +363,8 @@ async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_agent(
     engine = await open_stage(scripted(script, [shop_pay]), workers=(f"shop={worker.url}",))
     turn = await Talk(engine).say("pay")
     assert part_of(turn.message, "shop_pay")["output"] == {"result": "own 1"}
-    assert engine.parts.workers is not None
-    assert engine.parts.workers.tools() == []
+    assert engine.resources.workers is not None
+    assert engine.resources.workers.tools() == []
 
 
 async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_page(
@@ -370,8 +373,8 @@ async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_page(
     engine = await open_stage(
         scripted([says("done")]), workers=(f"shop={worker.url}",), page_tools=("shop_pay",)
     )
-    assert engine.parts.workers is not None
-    assert engine.parts.workers.tools() == []
+    assert engine.resources.workers is not None
+    assert engine.resources.workers.tools() == []
 
 
 async def test_a_worker_goes_on_with_the_trace_of_its_call(
@@ -412,9 +415,9 @@ async def test_a_worker_that_registers_with_one_server_is_asked_and_run_by_anoth
         worker_tokens=str(files["tokens.txt"]),
     )
     worker = await asyncio.to_thread(nursery.start, "--token", str(files["token"]), effects=effects)
-    assert one.parts.workers is not None
-    assert two.parts.workers is not None
-    await one.parts.workers.register("shop", worker.url, TOKEN)
+    assert one.resources.workers is not None
+    assert two.resources.workers is not None
+    await one.resources.workers.register("shop", worker.url, TOKEN)
     talk = Talk(one)
     asked = await talk.say("pay")
     talk.engine = two
@@ -422,7 +425,7 @@ async def test_a_worker_that_registers_with_one_server_is_asked_and_run_by_anoth
     turn = await talk.approve()
     assert part_of(turn.message, "shop_pay")["output"] == {"paid": 7, "to": "nobody"}
     assert lines(effects) == ["pay 7"]
-    assert await two.parts.workers.remove("shop")
-    await one.parts.workers.refresh()
-    assert one.parts.workers.tools() == []
+    assert await two.resources.workers.remove("shop")
+    await one.resources.workers.refresh()
+    assert one.resources.workers.tools() == []
     worker.kill()

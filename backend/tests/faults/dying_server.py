@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.continue_turn import AnswerTurn
+from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.options import EngineOptions
 from sluicegate.stores.approvals.ledger import Ledger
 from tests.agents.conformance_agent import root_agent
@@ -36,7 +36,7 @@ def die() -> None:
 def plant(point: str) -> None:
     """Make the process die at the point."""
     if point == "decided":
-        before(AnswerTurn, "start")
+        before(ContinueTurn, "run")
     elif point == "claimed":
         _after(Ledger, "claim")
     elif point == "effect":

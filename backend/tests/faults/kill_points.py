@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from google.adk.events.event import Event
 
-from sluicegate.engine.continue_turn import AnswerTurn
+from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.models.fast_lane import FastLane
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.stores.approvals.ledger import Ledger
@@ -68,7 +68,7 @@ def _stored(*, confirmation: bool) -> None:
 
 POINTS: Final[dict[str, Callable[[], None]]] = {
     "P0": lambda: before(Ledger, "record_decisions"),
-    "P1": lambda: before(AnswerTurn, "start"),
+    "P1": lambda: before(ContinueTurn, "run"),
     "P2": lambda: after(Ledger, "claim"),
     "P3": lambda: before(Ledger, "store_outcome"),
     "P4": lambda: after(Ledger, "store_outcome"),

@@ -281,7 +281,7 @@ class World:
 
     async def _check(self, engine: ChatEngine, messages: list[UIMessage]) -> None:
         chat = ChatKey(AGENT.name, USER, CHAT)
-        rows = {row.approval_id: row for row in await engine._parts.ledger.rows(chat)}
+        rows = {row.approval_id: row for row in await engine.resources.ledger.rows(chat)}
         assert len(rows) == len({row.key for row in rows.values()})
         cards = [part for message in messages for part in message["parts"] if "approval" in part]
         assert {card["approval"]["id"] for card in cards} == set(rows)

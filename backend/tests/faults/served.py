@@ -151,12 +151,12 @@ class Stream:
 
     async def until(self, kind: str) -> dict[str, Any]:
         """Read up to the first chunk of a type."""
-        async for chunk in self.rest():
+        async for chunk in self.flush():
             if chunk["type"] == kind:
                 return chunk
         raise AssertionError(f"the stream ended without {kind}: {self.chunks}")
 
-    async def rest(self) -> AsyncIterator[dict[str, Any]]:
+    async def flush(self) -> AsyncIterator[dict[str, Any]]:
         """Read on to the end."""
         if self._lines is None:
             self._lines = self.response.aiter_lines()
@@ -167,7 +167,7 @@ class Stream:
 
     async def to_the_end(self) -> list[dict[str, Any]]:
         """Everything that came, from the first chunk to the last one."""
-        async for _ in self.rest():
+        async for _ in self.flush():
             pass
         return self.chunks
 

@@ -59,7 +59,7 @@ class Caller(Talk):
     @property
     def key(self) -> ChatKey:
         """The chat in the stores."""
-        return ChatKey(self.engine.parts.app, self.user, self.chat_id)
+        return ChatKey(self.engine.resources.app, self.user, self.chat_id)
 
     def speak(self, hertz: int = 440) -> None:
         """Send a tone, then silence."""
@@ -75,7 +75,7 @@ class Caller(Talk):
                 await asyncio.sleep(0)
 
     async def _has_request(self) -> bool:
-        session = await self.engine.parts.log.load(self.key)
+        session = await self.engine.resources.session_log.load(self.key)
         events = session.events if session is not None else []
         return any(event.actions.requested_tool_confirmations for event in events)
 

@@ -393,8 +393,8 @@ async def test_a_failing_model_ends_the_turn_and_the_chat_with_one_error_each(
         with pytest.raises(Unavailable):
             await caller.start({"message": question("once more")})
     assert "words-of-a-provider" not in str(turn.chunks) + str(caller.frames)
-    key = ChatKey(engine.parts.app, caller.user, caller.chat_id)
-    assert "words-of-a-provider" not in str(await engine.parts.log.load(key))
+    key = ChatKey(engine.resources.app, caller.user, caller.chat_id)
+    assert "words-of-a-provider" not in str(await engine.resources.session_log.load(key))
 
 
 @pytest.mark.parametrize("limit", [{"max_live_chats": 1}, {"max_live_chats_per_user": 1}])

@@ -41,7 +41,7 @@ async def test_a_claimed_call_completes_after_the_model_fails(open_stage: Open) 
         assert turn.failed
         await caller.frame(ChatEnded)
     assert held.ended == 1
-    [row] = await engine.parts.ledger.rows(caller.key)
+    [row] = await engine.resources.ledger.rows(caller.key)
     assert row.state == "executed"
     stored = (await caller.chats())["messages"][1]
     assert part_of(stored, "hold")["state"] == "output-available"

@@ -267,7 +267,7 @@ async def test_the_lease_is_renewed_with_the_configured_duration(
         kept.put_nowait(ttl)
         return kept.qsize() < 3
 
-    monkeypatch.setattr(engine.parts.leases, "renew", renew)
+    monkeypatch.setattr(engine.resources.leases, "renew", renew)
     async with calling(Caller(engine)) as caller, asyncio.timeout(LIMIT):
         # A lease that is lost is told at once.
         assert (await caller.frame(ChatEnded)).close_code == 4409

@@ -143,7 +143,7 @@ async def test_the_declarations_for_each_provider(
     async with open_with(family.make(), tools=tools, page_tools=("scroll",)) as engine:
         message = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "make soap"}]}
         body: Any = {"id": "c1", "message": message, "tools": PAGE}
-        request = parse_chat_request(body, engine.parts.options.request_limits)
+        request = parse_chat_request(body, engine.resources.options.request_limits)
         talk = Talk(engine, "progressive", chat_id="c1")
         turn = await talk.read(await engine.start(request, user="ann", client=talk.client))
     assert family.endpoint.last["tools"] == TOLD[name]

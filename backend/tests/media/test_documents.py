@@ -40,7 +40,7 @@ async def test_a_document_is_uploaded_returned_by_a_tool_and_read_by_the_model(
         part = {"type": "file", "url": file["url"], "mediaType": file["mediaType"]}
         text = {"type": "text", "text": "make attachment and handbook"}
         body: dict[str, Any] = {"message": {"id": "u1", "role": "user", "parts": [part, text]}}
-        options = engine.parts.options
+        options = engine.resources.options
         request = parse_chat_request(
             {"id": "c1", **body}, options.request_limits, own_files=options.files_url
         )

@@ -65,7 +65,7 @@ class Talk:
         """The events of one model turn."""
         return await self.until(lambda event: event.turn_complete)
 
-    async def rest(self) -> list[Event]:
+    async def flush(self) -> list[Event]:
         """All that still comes before the run ends by itself."""
         return await self.until(lambda event: False)
 

@@ -44,7 +44,7 @@ async def taping(
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
     made = EngineOptions(sessions=url, artifacts=f"file:{folder}/artifacts", **options)
     recorder = FileRecorder(folder / "recordings", redact=redact)
-    engine = await RecordingEngine.open(target, made, tape=recorder)
+    engine = await RecordingEngine.open(target, made, recorder=recorder)
     try:
         yield Taped(engine, recorder)
     finally:

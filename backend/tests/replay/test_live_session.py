@@ -183,7 +183,7 @@ async def test_a_scripted_error_ends_the_run_as_a_providers_error_does() -> None
     async with talk(agent(model), TEXT) as chat:
         chat.say("go")
         with pytest.raises(errors.APIError) as caught:
-            await chat.rest()
+            await chat.flush()
     assert (caught.value.code, caught.value.message) == (503, "No room.")
 
 
@@ -192,7 +192,7 @@ async def test_closing_the_queue_ends_the_run() -> None:
         chat.say("go")
         await chat.turn()
         chat.queue.close()
-        assert await chat.rest() == []
+        assert await chat.flush() == []
 
 
 SPOKEN = {"transcript": {"role": "model", "text": "Hm"}}
@@ -272,4 +272,4 @@ async def test_an_invalid_resumption_handle_is_refused() -> None:
     async with talk(agent(script(scenario("", [text("Hi.")]))), config) as chat:
         chat.say("go")
         with pytest.raises(errors.ClientError, match="not a script's"):
-            await chat.rest()
+            await chat.flush()

@@ -117,7 +117,7 @@ async def spoken(model: ScriptedModel, recorder: FileRecorder) -> list[str]:
         recorder.event(key, Event(author="user", content=typed))
         for event in await chat.turn():
             recorder.event(key, event)
-    recorder.rest(key)
+    recorder.flush(key)
     return [word for word in told(chat.events) if not word.endswith("…")]
 
 

@@ -46,7 +46,7 @@ def made(folder: Path, clock: Clock, **more: Any) -> FileRecorder:
 
 
 def lines(recorder: FileRecorder, chat: ChatKey = CHAT) -> list[dict[str, Any]]:
-    recorder.rest(chat)
+    recorder.flush(chat)
     return [json.loads(line) for line in recorder.path(chat).read_text("utf-8").splitlines()]
 
 
@@ -109,7 +109,7 @@ def test_a_header_comes_first_and_then_what_happens_in_order(
 def test_a_chunk_stands_in_its_line_to_the_letter(recorder: FileRecorder) -> None:
     text = '{"type":"data-x","data":{"é":1.0,"big":12345678901234567890,"n":null}}'
     recorder.chunk(CHAT, 1, text)
-    recorder.rest(CHAT)
+    recorder.flush(CHAT)
     last = recorder.path(CHAT).read_text("utf-8").splitlines()[-1]
     assert last.endswith(f'"body":{text}}}')
 
@@ -175,7 +175,7 @@ def test_pictures_are_recorded_and_spoken_audio_is_left_out(recorder: FileRecord
 
 def test_only_the_owner_may_read_a_recording(recorder: FileRecorder, tmp_path: Path) -> None:
     recorder.request(CHAT, SEND)
-    recorder.rest(CHAT)
+    recorder.flush(CHAT)
     assert stat.S_IMODE(recorder.path(CHAT).stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "recordings").stat().st_mode) == 0o700
 
@@ -211,7 +211,7 @@ def test_two_processes_that_share_a_folder_take_turns_in_one_file(
     for turn, recorder in enumerate((first, second, second, first, second), start=1):
         assert recorder.request(CHAT, SEND) == turn
         recorder.chunk(CHAT, turn, START)
-        recorder.rest(CHAT)
+        recorder.flush(CHAT)
     recording = load_recording(first.path(CHAT))
     assert [turn.number for turn in recording.turns] == [1, 2, 3, 4, 5]
 
@@ -260,10 +260,10 @@ def test_when_nothing_can_be_written_the_chat_goes_on_without(
     recorder.request(CHAT, SEND)
     with monkeypatch.context() as patched:
         patched.setattr("os.open", full)
-        recorder.rest(CHAT)
+        recorder.flush(CHAT)
     for _ in range(2):
         recorder.request(CHAT, SEND)
-        recorder.rest(CHAT)
+        recorder.flush(CHAT)
     assert caplog.messages == ["a chat is not recorded any more: no space left on device"]
     assert not recorder.path(CHAT).exists()
     other = CHAT._replace(chat="c2")

@@ -101,7 +101,7 @@ async def staged(
     async with living(application.app), client(application.app) as http:
         engine = await application.engine.get()
         assert isinstance(engine, ChatEngine)
-        yield http, counted, engine.parts.database
+        yield http, counted, engine.resources.database
 
 
 @asynccontextmanager

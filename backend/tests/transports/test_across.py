@@ -66,16 +66,16 @@ class Tab:
 
     async def _is_released(self) -> None:
         """Wait until the lease of the live chat is released."""
-        holders = self._engine.parts.turns.holders
+        owners = self._engine.resources.turns.chat_owners
         async with asyncio.timeout(PATIENCE):
-            while holders.chats():
+            while owners.chats():
                 await self.history()
 
     async def has_readers(self, count: int) -> None:
         """Wait until a turn runs that so many read; a request passes between two looks."""
         async with asyncio.timeout(PATIENCE):
             while True:
-                turns = self._engine.parts.turns
+                turns = self._engine.resources.turns
                 running = [turns.running(chat) for chat in set(turns.chats())]
                 if [turn.readers for turn in running if turn is not None] == [count]:
                     return

@@ -349,7 +349,7 @@ async def test_an_unavailable_store_closes_the_socket_with_try_again_later(
         raise StoreUnavailable("the database does not answer")
 
     async with server(tmp_path) as (address, engine):
-        monkeypatch.setattr(engine.parts.leases, "acquire", away)
+        monkeypatch.setattr(engine.resources.leases, "acquire", away)
         async with opened(address, "/api/live?chat=c1") as client:
             error = await client.next("live")
             assert (error["type"], error["code"]) == ("error", "unavailable")

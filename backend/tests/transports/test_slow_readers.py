@@ -41,7 +41,7 @@ class StoredEngine(FakeEngine):
         writer, found = await self._store.open(key), await self._store.find(key.chat)
         assert writer is not None
         assert found is not None
-        reader = TurnReader((), found.read(), major=7, left=self._leave)
+        reader = TurnReader((), found.read(), major=7, on_close=self._leave)
         self.stored.append(reader)
         for chunk in WORDS:
             await writer.publish(chunk)  # type: ignore[arg-type]
@@ -147,7 +147,7 @@ async def test_it_is_handed_no_more_than_its_share(stuck: Stuck) -> None:
             response = await http.post("/api/chat", json=chat_body(), headers={"x-ai-sdk": "7"})
         assert len(chunks(response.text)) == len(WORDS)
         total = sum(len(chunk) for chunk in response.text.split("\n\n"))
-        assert total - engine.stored[0].behind <= 256 * KIB
+        assert total - engine.stored[0].backlog <= 256 * KIB
 
 
 async def test_a_client_that_is_not_far_behind_may_take_its_time(stuck: Stuck) -> None:

@@ -1,18 +1,27 @@
-"""What a person may see and do about approvals outside the chat page (A8)."""
+"""Approvals outside the chat page: listed, shown, decided; and the grants of a chat (A8)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sluicegate.core.events import NODE_CONFIRMATION
 from sluicegate.core.keys import ChatKey
 from sluicegate.engine.failures import describe
-from sluicegate.engine.resources import moment
+from sluicegate.engine.stored_chats import iso_time
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import Superseded, Unknown
-from sluicegate.wire.requests import parse_chat_request
+from sluicegate.wire.decisions import (
+    PostedAssistantMessage,
+    PostedDecision,
+    PostedPart,
+    StagedOptions,
+    parse_decision,
+    with_staged_options,
+)
+from sluicegate.wire.requests import ChatRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,73 +30,82 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.plan import ChatLog
-    from sluicegate.engine.resources import EngineResources
+    from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.chat_logs import ChatLogs
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.wire.requests import ChatRequest
+    from sluicegate.stores.approvals.grants import Grants
+    from sluicegate.stores.approvals.inbox import ApprovalInbox
+    from sluicegate.stores.chats import ChatIndex
 
 logger = logging.getLogger("sluicegate")
 
-STAGED = ("edits", "remember")
-PATIENCE = 2.0
-"""Seconds after which a decision that is recorded is not waited for any longer."""
-
 
 class Start(Protocol):
-    """How a request of a chat is begun."""
+    """Starts or continues an exchange: `Engine.start`."""
 
     async def __call__(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
-        """Begin it; raises RequestError."""
+        """Raises RequestError."""
 
 
+@dataclass(frozen=True, slots=True)
 class ChatApprovals:
-    """The approvals of each user's chats."""
+    """The approvals of each user's chats.
 
-    def __init__(self, parts: EngineResources, start: Start) -> None:
-        self._parts = parts
-        self._start = start
-        self._tasks: set[asyncio.Task[None]] = set()
+    ``patience`` is in seconds: `decide` returns after them although the turn that runs on the chat
+    has not ended, so that the decision has no effect yet.
+    """
+
+    app: str
+    survey: AgentSurvey
+    inbox: ApprovalInbox
+    grant_store: Grants
+    chats: ChatIndex
+    logs: ChatLogs
+    start: Start
+    patience: float
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def waiting(self, *, user: str, limit: int, after: str | None) -> dict[str, Any]:
-        """``{approvals: [...], next}``: what waits for a user over all chats, newest first.
+        """``{approvals: [...], next}``: a user's open approvals over all chats, newest first.
 
         Raises:
             Malformed: the cursor ``after`` is none of ours.
         """
-        page = await self._parts.waiting.page(self._parts.app, user, limit=limit, after=after)
+        page = await self.inbox.page(self.app, user, limit=limit, after=after)
         return {"approvals": [self._shown(row) for row in page.rows], "next": page.next}
 
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
-        """One approval, also one that does not wait any more; raises Unknown."""
+        """One approval, open or not; raises Unknown."""
         return self._shown(await self._row(approval_id, user))
 
     async def decide(
-        self, approval_id: str, said: Mapping[str, JsonValue], *, user: str, via: str
+        self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
     ) -> dict[str, Any]:
-        """Record a person's answer and let the turn run on, whoever reads it.
+        """Record a person's decision and let the turn run on, with or without readers.
 
-        ``said`` is ``{approved, reason?, edits?, remember?}``. Returns the approval as it is then.
+        ``body`` is ``{approved, reason?, edits?, remember?}``. Returns the approval as it is then.
 
         Raises:
-            RequestError: nothing has changed; or the answer is recorded and the chat cannot go on
-                now, then the same answer again makes it.
+            RequestError: nothing has changed; or the decision is recorded and the chat cannot
+                continue now, then the same decision again makes it.
         """
         row = await self._row(approval_id, user)
-        request = await self._request(row, said)
-        task = asyncio.create_task(self._answer(request, user, via))
+        request = await self._request(row, body)
+        task = asyncio.create_task(self._run(request, user, via))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        await asyncio.wait([task], timeout=PATIENCE)
+        await asyncio.wait([task], timeout=self.patience)
         row = await self._row(approval_id, user)
         if task.done() or row.answer is None:
             await task
             row = await self._row(approval_id, user)
         else:
             # A turn that runs has to end first; it does so without this request.
-            task.add_done_callback(_report)
+            task.add_done_callback(_log_failure)
         return self._shown(row)
 
     async def close(self) -> None:
-        """Give up what waits for a turn to end; the decisions are recorded."""
+        """Stop waiting for turns to end; the decisions are recorded."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -99,97 +117,112 @@ class ChatApprovals:
         Raises:
             Unknown: no such chat of this user.
         """
-        chat = await self._known(chat_id, user)
+        chat = await self._chat(chat_id, user)
         grants = [
             {
                 "tool": grant.tool,
                 "approvalId": grant.approval_id,
-                "grantedAt": moment(grant.granted_at),
+                "grantedAt": iso_time(grant.granted_at),
             }
-            for grant in await self._parts.grants.all(chat)
+            for grant in await self.grant_store.all(chat)
         ]
         return {"grants": grants}
 
     async def revoke(self, chat_id: str, tool: str, *, user: str, via: str) -> None:
-        """Let a tool ask again, from its next call on.
+        """Revoke a grant: the next call of the tool asks again.
 
         Raises:
-            Unknown: no such chat of this user, or nothing is remembered of the tool.
+            Unknown: no such chat of this user, or the tool has no grant in it.
         """
-        chat = await self._known(chat_id, user)
-        if not await self._parts.grants.revoke(chat, tool, by=user, via=via):
+        chat = await self._chat(chat_id, user)
+        if not await self.grant_store.revoke(chat, tool, by=user, via=via):
             raise Unknown("No approval of this tool is remembered in this chat.")
 
-    async def _answer(self, request: ChatRequest, user: str, via: str) -> None:
-        reader = await self._start(request, user=user, client=Client(major=7, via=via))
+    async def _run(self, request: ChatRequest, user: str, via: str) -> None:
+        reader = await self.start(request, user=user, client=Client(major=7, via=via))
         await reader.detach()
 
-    async def _request(self, row: ApprovalRow, said: Mapping[str, JsonValue]) -> ChatRequest:
-        """What the chat page would post with this answer."""
-        log = await self._parts.chat_log(row.key.chat_key)
+    async def _request(self, row: ApprovalRow, body: Mapping[str, JsonValue]) -> ChatRequest:
+        """The decision as a request that continues the approval's exchange."""
+        log = await self.logs.load(row.key.chat_key)
         message_id = _message_of(log, row)
         if message_id is None:
             if row.state == "superseded":
                 raise Superseded
             raise Unknown("The chat of this approval has gone on without it.")
-        approval = {name: said[name] for name in ("approved", "reason") if name in said}
+        approval = {"id": row.approval_id} | _only(body, "approved", "reason")
+        staged = {name: {row.approval_id: body[name]} for name in _only(body, "edits", "remember")}
+        decision = with_staged_options(
+            parse_decision(approval, log.limits),
+            StagedOptions(staged.get("edits"), staged.get("remember")),
+        )
         part: dict[str, JsonValue] = {
             "type": f"tool-{row.tool}",
             "toolCallId": row.key.call,
             "state": "approval-responded",
-            "approval": {"id": row.approval_id, **approval},
-        }
-        staged: dict[str, JsonValue] = {
-            name: {row.approval_id: said[name]} for name in STAGED if name in said
+            "approval": approval,
         }
         message: dict[str, JsonValue] = {"id": message_id, "role": "assistant", "parts": [part]}
-        body: dict[str, JsonValue] = {
-            "id": row.key.chat,
-            "messageId": message_id,
-            "message": message,
-            **staged,
-        }
-        return parse_chat_request(body, self._parts.options.request_limits)
+        return ChatRequest(
+            chat_id=row.key.chat,
+            trigger="submit-message",
+            message_id=message_id,
+            user_message=None,
+            continued=_continued(message_id, row, decision),
+            posted_body={"id": row.key.chat, "messageId": message_id, **staged, "message": message},
+        )
 
     def _shown(self, row: ApprovalRow) -> dict[str, Any]:
-        facts = self._parts.survey.facts("", row.tool)
+        facts = self.survey.facts("", row.tool)
         shown: dict[str, Any] = {
             "approvalId": row.approval_id,
             "chatId": row.key.chat,
             "tool": row.tool,
             "arguments": row.arguments,
             "state": row.state,
-            "requestedAt": moment(row.requested_at),
-            "expiresAt": moment(row.deadline),
+            "requestedAt": iso_time(row.requested_at),
+            "expiresAt": iso_time(row.deadline),
             "editable": facts.editable,
             "rememberable": facts.rememberable and not row.key.call.startswith(NODE_CONFIRMATION),
         }
-        further = {
+        optional = {
             "hint": row.hint,
             "schema": facts.schema,
             "approved": row.answer,
             "reason": row.reason,
             "edits": row.edits,
             "decidedBy": row.decided_by,
-            "decidedAt": None if row.decided_at is None else moment(row.decided_at),
+            "decidedAt": None if row.decided_at is None else iso_time(row.decided_at),
         }
-        return shown | {name: value for name, value in further.items() if value is not None}
+        return shown | {name: value for name, value in optional.items() if value is not None}
 
     async def _row(self, approval_id: str, user: str) -> ApprovalRow:
-        row = await self._parts.waiting.find(self._parts.app, user, approval_id)
+        row = await self.inbox.find(self.app, user, approval_id)
         if row is None:
             raise Unknown("There is no such approval.")
         return row
 
-    async def _known(self, chat_id: str, user: str) -> ChatKey:
-        chat = ChatKey(self._parts.app, user, chat_id)
-        if await self._parts.chats.get(chat) is None:
+    async def _chat(self, chat_id: str, user: str) -> ChatKey:
+        chat = ChatKey(self.app, user, chat_id)
+        if await self.chats.get(chat) is None:
             raise Unknown("There is no such chat.")
         return chat
 
 
+def _only(body: Mapping[str, JsonValue], *names: str) -> dict[str, JsonValue]:
+    return {name: body[name] for name in names if name in body}
+
+
+def _continued(
+    message_id: str, row: ApprovalRow, decision: PostedDecision
+) -> PostedAssistantMessage:
+    """A message that holds the decision alone."""
+    part = PostedPart(f"tool-{row.tool}", row.key.call, "approval-responded", row.approval_id)
+    return PostedAssistantMessage(id=message_id, parts=(part,), decisions=(decision,), outputs=())
+
+
 def _message_of(log: ChatLog, row: ApprovalRow) -> str | None:
-    """The message that holds the question."""
+    """The id of the message that holds the approval request."""
     for exchange in reversed(log.exchanges):
         if exchange.invocation == row.key.invocation:
             states = log.rebuild(exchange).buffer.calls.values()
@@ -200,6 +233,6 @@ def _message_of(log: ChatLog, row: ApprovalRow) -> str | None:
     return None
 
 
-def _report(task: asyncio.Task[None]) -> None:
+def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         logger.warning("an approval was recorded, its turn waits: %s", describe(task.exception()))

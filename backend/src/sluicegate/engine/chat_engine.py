@@ -1,24 +1,33 @@
-"""The engine: starts, resumes and stops turns, and reads what is stored."""
+"""The engine that runs an agent: plans requests, one at a time for each chat, and runs turns."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakValueDictionary
 
 from sluicegate.core.keys import ChatKey
+from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange, RepeatExchange, plan_turn
 from sluicegate.engine.approvals import ChatApprovals
+from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
 from sluicegate.engine.files.uploads import PendingUploads, shown
 from sluicegate.engine.limits import TOO_MANY_MESSAGES, RateLimit
 from sluicegate.engine.page_tools import offered
-from sluicegate.engine.requests import ChatRequests, list_of_chats, whole_chat
-from sluicegate.engine.resources import EngineResources, open_resources, readiness
+from sluicegate.engine.resources import (
+    DEFAULT_TIMINGS,
+    EngineResources,
+    EngineTimings,
+    open_resources,
+    readiness,
+)
+from sluicegate.engine.stored_chats import StoredChats
+from sluicegate.engine.stored_responses import repeats_remote, stored
 from sluicegate.engine.turn.registry import drain
-from sluicegate.errors import Malformed, TurnRunning, Unavailable, Unknown
+from sluicegate.engine.turn.replicas import Backoff, ChatLocation
+from sluicegate.errors import HeldElsewhere, Malformed, TurnRunning, Unavailable
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
-
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.apps.app import App
     from google.adk.models.base_llm import BaseLlm
@@ -30,6 +39,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.recorder import Recorder
     from sluicegate.engine.turn.owner import ChatOwner
     from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.engine.turn.replicas import RemoteTurn
     from sluicegate.tools.gated import Policy
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
@@ -38,18 +48,48 @@ if TYPE_CHECKING:
 class ChatEngine:
     """One agent, its stores and its running turns; the same for every transport."""
 
-    def __init__(self, parts: EngineResources) -> None:
-        self._parts = parts
-        self._requests = ChatRequests(parts)
-        self.survey: AgentSurvey = parts.survey
-        self.approvals = ChatApprovals(parts, self.start)
-        self._unsent = PendingUploads(parts, self.alone)
-        self._rate = RateLimit(parts.options.max_messages_per_minute, TOO_MANY_MESSAGES)
-
-    @property
-    def parts(self) -> EngineResources:
-        """What the engine is made of, for those who run turns in another way."""
-        return self._parts
+    def __init__(
+        self, resources: EngineResources, timings: EngineTimings = DEFAULT_TIMINGS
+    ) -> None:
+        self.resources = resources
+        """The stores and turns, for live chats, which run turns in another way."""
+        self._timings = timings
+        self._turns = resources.turns
+        self._replicas = resources.replicas
+        self._logs = resources.logs
+        self._options = resources.options
+        self._locks: WeakValueDictionary[ChatKey, asyncio.Lock] = WeakValueDictionary()
+        self._rate = RateLimit(resources.options.max_messages_per_minute, TOO_MANY_MESSAGES)
+        self._stored = StoredChats(
+            app=resources.app,
+            chats=resources.chats,
+            logs=resources.logs,
+            replicas=resources.replicas,
+            leases=resources.leases,
+            files=resources.files,
+            uploads=resources.uploads,
+            grants=resources.grants,
+        )
+        self.approvals = ChatApprovals(
+            app=resources.app,
+            survey=resources.survey,
+            inbox=resources.inbox,
+            grant_store=resources.grants,
+            chats=resources.chats,
+            logs=resources.logs,
+            start=self.start,
+            patience=timings.decision,
+        )
+        self._uploads = PendingUploads(
+            app=resources.app,
+            ttl=resources.options.upload_ttl,
+            uploads=resources.uploads,
+            files=resources.files,
+            logs=resources.logs,
+            replicas=resources.replicas,
+            leases=resources.leases,
+            lock=self.lock,
+        )
 
     @classmethod
     async def open(
@@ -58,25 +98,29 @@ class ChatEngine:
         options: EngineOptions,
         *,
         model: BaseLlm | str | None = None,
-        clock_offset: Callable[[], float] = lambda: 0.0,
-        tape: Recorder | None = None,
+        timings: EngineTimings = DEFAULT_TIMINGS,
+        recorder: Recorder | None = None,
         policy: Policy | None = None,
     ) -> Self:
         """Open stores and prepare a copy of the agent; the caller's objects stay as they were.
 
-        ``model`` takes the place of every model of the agent. ``clock_offset`` is added to the
-        database's clock, in seconds; deadlines go by it. ``tape`` is told what happens.
+        ``model`` replaces every model of the agent. ``recorder`` records what happens in chats.
         ``policy`` is asked about every gated call (A9).
 
         Raises:
             ConfigurationError: one sentence that names the tool or setting and the way out.
         """
-        parts = await open_resources(
-            target, options, model=model, clock_offset=clock_offset, tape=tape, policy=policy
+        resources = await open_resources(
+            target, options, model=model, timings=timings, recorder=recorder, policy=policy
         )
-        engine = cls(parts)
-        await engine._unsent.sweep()
+        engine = cls(resources, timings)
+        await engine._uploads.sweep()
         return engine
+
+    @property
+    def survey(self) -> AgentSurvey:
+        """The agents and tools that the engine serves."""
+        return self.resources.survey
 
     async def drain(self, *, within: float, hurried: asyncio.Event) -> None:
         """End every turn before `close`: refuse new ones, wait for claimed calls.
@@ -84,93 +128,123 @@ class ChatEngine:
         ``within`` is in seconds; after them, or once ``hurried`` is set, claimed calls are cut,
         and their outcome is unknown.
         """
-        await drain(self._parts.turns, within=within, hurried=hurried)
+        await drain(self._turns, within=within, hurried=hurried)
 
     async def close(self) -> None:
         """Stop the turns, then close the stores."""
         await self.approvals.close()
-        await self._parts.turns.close()
-        await self._parts.close()
+        await self._turns.close()
+        await self.resources.close()
 
     async def ready(self) -> list[str]:
-        """Return notes for whoever runs the server; raises Unavailable without a database."""
-        return await readiness(self._parts.database, self._parts.streams)
+        """Return notes for the operator; raises Unavailable without a database."""
+        resources = self.resources
+        return await readiness(
+            resources.database, resources.streams, within=self._timings.readiness
+        )
 
     async def start(
-        self, request: ChatRequest, *, user: str, client: Client, by: ChatOwner | None = None
+        self, request: ChatRequest, *, user: str, client: Client, origin: ChatOwner | None = None
     ) -> TurnReader:
-        """Begin or continue an exchange; the response is the reader's chunks.
+        """Start or continue an exchange; the reader yields its chunks.
 
-        ``by`` is the holder of the chat, where the request came to it.
+        ``origin`` is the open live chat that the request came to.
 
         Raises:
             RequestError: nothing has changed.
         """
         chat = self._key(user, request.chat_id)
-        release = self.release_for(client)
-        client = replace(client, tools=offered(request.tools))
+        options = ContinueOptions(
+            self.release_for(client), replace(client, tools=offered(request.tools)), origin
+        )
         self._rate.take(user)
-        return await self._requests.start(request, chat, release, client, by)
+        async with self.lock(chat):
+            reader = await self._join(request, chat, options)
+            pause = Backoff(self._timings.lease)
+            while reader is None:
+                location = await self._replicas.locate(chat)
+                log = await self._logs.load(chat, location)
+                remote = location.remote
+                if remote is not None and repeats_remote(request, log, remote):
+                    reader = await self._join_remote(chat, remote, client)
+                    continue
+                try:
+                    reader = await self._run(request, log, location, options)
+                except HeldElsewhere:
+                    # A turn of another process may be over soon, a live chat is not.
+                    is_live = remote is not None and remote.is_live
+                    if is_live or self._turns.chat_owners.of(chat) is not None:
+                        raise
+                    if not await pause():
+                        raise
+            return reader
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
-        """The running message from its beginning, or None when nothing runs (section 7)."""
-        return await self._requests.resume(self._key(user, chat_id), client)
+        """Read the running message from its beginning; None when nothing runs (section 7)."""
+        chat = self._key(user, chat_id)
+        running = self._turns.running(chat)
+        if running is not None:
+            return await self._turns.message_reader(running, client.major)
+        pause = Backoff(self._timings.stream)
+        while True:
+            remote = (await self._replicas.locate(chat)).remote
+            if remote is None:
+                return None
+            if remote.description is not None:
+                return await self._replicas.message_reader(remote, client.major)
+            if remote.is_live or not self.resources.streams.is_shared or not await pause():
+                return None
 
     def resumed(self, reader: TurnReader, chat_id: str, *, user: str, client: Client) -> TurnReader:
-        """A reader of a message that a holder of its chat has found; the same, or one beside it."""
+        """Called with each reader that a live chat resumes; returns the one to use."""
         return reader
 
     async def stop(self, chat_id: str, *, user: str) -> None:
-        """Stop the running turn, or supersede what waits; nothing to stop is fine."""
-        await self._requests.stop(self._key(user, chat_id))
+        """Stop the running turn, or supersede the open approvals; neither may exist."""
+        chat = self._key(user, chat_id)
+        owner = self._turns.chat_owners.of(chat)
+        if owner is not None:
+            await owner.stop()
+            return
+        running = self._turns.running(chat)
+        if running is None:
+            remote = (await self._replicas.locate(chat)).remote
+            if remote is not None:
+                within = self._options.tool_timeout + self._options.lease_ttl
+                await self._replicas.stop(chat, remote.fence, within)
+                return
+            async with self.lock(chat):
+                # A turn that was being prepared runs by now.
+                running = self._turns.running(chat)
+                if running is None:
+                    await self._supersede_waiting(chat)
+                    return
+        await self._turns.stop(running)
 
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None
     ) -> dict[str, Any]:
         """``{chats: [{id, title, updatedAt, pendingApprovals}], next}``, newest first."""
-        return await list_of_chats(self._parts, user, limit=limit, after=after, query=query)
+        return await self._stored.list(user, limit=limit, after=after, query=query)
 
     async def get_chat(self, chat_id: str, *, user: str) -> dict[str, Any]:
-        """``{id, title, messages, status}``.
-
-        Raises:
-            Unknown: no such chat of this user.
-        """
-        return await whole_chat(self._parts, self._key(user, chat_id))
+        """``{id, title, messages, status}``; raises Unknown."""
+        return await self._stored.get(self._key(user, chat_id))
 
     async def rename_chat(self, chat_id: str, title: str, *, user: str) -> None:
         """Set the title; raises Unknown."""
-        if not await self._parts.chats.rename(self._key(user, chat_id), title):
-            raise Unknown("There is no such chat.")
+        await self._stored.rename(self._key(user, chat_id), title)
 
     async def delete_chat(self, chat_id: str, *, user: str) -> None:
-        """Delete the conversation; who decided what stays, without what it was about.
+        """Delete the conversation; the audit trail keeps the decisions.
 
         Raises:
             Unknown: no such chat of this user.
             TurnRunning: it is being answered.
         """
         chat = self._key(user, chat_id)
-        turns = self._parts.turns
-        async with self.alone(chat):
-            place = await self._parts.elsewhere.place(chat)
-            if turns.running(chat) is not None or place.away is not None:
-                raise TurnRunning("This chat is still being answered; wait or stop it first.")
-            if turns.holders.of(chat) is not None:
-                raise TurnRunning("This chat is open live; close it there first.")
-            async with turns.leases.holding(chat, after=place.fence):
-                await self._delete(chat)
-
-    async def _delete(self, chat: ChatKey) -> None:
-        if not await self._parts.chats.delete(chat):
-            raise Unknown("There is no such chat.")
-        await self._parts.log.delete(chat)
-        await self._parts.files.delete_all(chat)
-        await self._parts.uploads.delete_all(chat)
-        await self._parts.grants.delete_all(chat)
-        rows = await self._parts.ledger.rows(chat)
-        await self._parts.ledger.supersede([row.key for row in rows])
-        await self._parts.ledger.erase_details(chat)
+        async with self.lock(chat):
+            await self._stored.delete(chat)
 
     async def save_file(
         self, chat_id: str, data: bytes, media_type: str, *, title: str | None, user: str
@@ -181,32 +255,97 @@ class ChatEngine:
             RequestError: it is not accepted, or could not be stored.
         """
         chat = self._key(user, chat_id)
-        file = await self._unsent.save(chat, data, media_type, title)
-        return shown(file, self._parts.files_url(chat))
+        file = await self._uploads.save(chat, data, media_type, title)
+        return shown(file, self._options.files_url_of(chat_id))
 
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
         """The bytes and media type of a file of the chat; raises Unknown."""
-        return await self._parts.files.read(self._key(user, chat_id), name)
+        return await self.resources.files.read(self._key(user, chat_id), name)
 
     async def worker_registry(self) -> WorkerRegistry:
         """The registry in which remote tool workers announce themselves; raises Unavailable."""
-        if self._parts.workers is None:
+        if self.resources.workers is None:
             raise Unavailable
-        return self._parts.workers
+        return self.resources.workers
 
     def release_for(self, client: Client) -> ReleasePolicy:
-        """The release a client gets; raises Malformed if its wish is refused (section 5)."""
-        options = self._parts.options
-        wish = client.release or options.release
-        if options.release_fixed and wish != options.release:
+        """The release policy for a client; raises Malformed if it asks for another (section 5)."""
+        options = self._options
+        release = client.release or options.release
+        if options.release_fixed and release != options.release:
             raise Malformed(f"This server releases {options.release} only; leave x-release out.")
-        if not self._parts.survey.may_gate:
+        if not self.survey.may_gate:
             return "progressive"
-        return "deferred" if wish == "preview" and client.major == 6 else wish
+        return "deferred" if release == "preview" and client.major == 6 else release
+
+    def lock(self, chat: ChatKey) -> asyncio.Lock:
+        """The lock under which one request at a time decides what a chat runs next."""
+        return self._locks.setdefault(chat, asyncio.Lock())
 
     def _key(self, user: str, chat_id: str) -> ChatKey:
-        return ChatKey(self._parts.app, user, chat_id)
+        return ChatKey(self.resources.app, user, chat_id)
 
-    def alone(self, chat: ChatKey) -> asyncio.Lock:
-        """One request at a time decides what a chat runs next; who holds or awaits it keeps it."""
-        return self._requests.lock(chat)
+    async def _join(
+        self, request: ChatRequest, chat: ChatKey, options: ContinueOptions
+    ) -> TurnReader | None:
+        """A reader of the turn that runs here, if it answers the same message.
+
+        Raises:
+            TurnRunning: it answers another message.
+        """
+        running = self._turns.running(chat)
+        message = request.user_message
+        if running is None or message is None:
+            return None
+        if message.id != running.stamp.user_message or request.message_id is not None:
+            if self._turns.chat_owners.of(chat) is not options.origin:
+                raise HeldElsewhere(OPEN_LIVE)
+            raise TurnRunning("This chat is still being answered; wait or stop it first.")
+        reader = await self._turns.message_reader(running, options.client.major)
+        if reader is None:
+            await running.done.wait()
+        return reader
+
+    async def _join_remote(
+        self, chat: ChatKey, remote: RemoteTurn, client: Client
+    ) -> TurnReader | None:
+        """A reader of the turn of another process; None, after its end, without its stream."""
+        reader = await self._replicas.message_reader(remote, client.major)
+        if reader is None:
+            await self._replicas.wait_released(chat, remote.fence, self._options.longest_turn)
+        return reader
+
+    async def _run(
+        self,
+        request: ChatRequest,
+        log: ChatLog,
+        location: ChatLocation,
+        options: ContinueOptions,
+    ) -> TurnReader:
+        """Plan the request on the conversation as it stands, and carry the plan out."""
+        owner = self._turns.chat_owners.of(log.chat)
+        plan = plan_turn(request, log)
+        match plan:
+            case NewExchange() if owner is not None:
+                if owner is not options.origin:
+                    raise HeldElsewhere(OPEN_LIVE)
+                return await owner.start_exchange(plan, options.release, options.client)
+            case NewExchange():
+                if location.remote is not None:
+                    raise HeldElsewhere(OPEN_LIVE if location.remote.is_live else None)
+                return await self.resources.start_turn.start(
+                    log, plan, options.release, options.client
+                )
+            case RepeatExchange(exchange=exchange):
+                return stored(exchange, 0, major=options.client.major)
+            case ContinueExchange():
+                return await self.resources.continue_turn.continue_exchange(
+                    log, plan, location, options
+                )
+
+    async def _supersede_waiting(self, chat: ChatKey) -> None:
+        location = await self._replicas.locate(chat)
+        log = await self._logs.load(chat, location)
+        last = log.last()
+        if last is not None and last.is_unfinished:
+            await self.resources.start_turn.close_waiting(log, last)

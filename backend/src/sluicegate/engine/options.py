@@ -249,5 +249,14 @@ class EngineOptions(BaseModel):
 
     @property
     def files_url(self) -> str:
-        """What the URLs of a chat's files begin with; ``{id}`` stands for the chat's id."""
+        """The prefix of the URLs of a chat's files; ``{id}`` stands for the chat's id."""
         return f"{self.public_url or ''}{self.prefix}/chats/{{id}}/files/"
+
+    def files_url_of(self, chat_id: str) -> str:
+        """The prefix of the URLs of a chat's files; absolute when the public address is set."""
+        return self.files_url.replace("{id}", chat_id)
+
+    @property
+    def longest_turn(self) -> float:
+        """Seconds after which a turn is over, in whichever process it runs."""
+        return self.turn_timeout + self.tool_timeout + self.lease_ttl

@@ -1,7 +1,6 @@
-"""The port of recordings: what the engine tells whoever records a chat.
+"""The port of recordings: what the engine and live chats record of a chat.
 
-A tape never raises and never waits: a turn is the same with one and without. The live room reaches
-the engine's tape through its parts, as everything else does.
+A recorder never raises and never waits: a turn is the same with one and without.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ if TYPE_CHECKING:
 
 
 class Recorder(Protocol):
-    """Takes what happens in chats, in the order it happens.
+    """Records what happens in chats, in order.
 
-    ``turn`` is the number of a request within its chat, as `request` gave it.
+    ``turn`` is the number of a request within its chat, as `request` returned it.
     """
 
-    def request(self, chat: ChatKey, asked: Mapping[str, Any]) -> int:
-        """Note what a client asks; returns the number of this turn, from 1."""
+    def request(self, chat: ChatKey, body: Mapping[str, Any]) -> int:
+        """Record a request of a client; returns the number of this turn, from 1."""
 
     def chunk(self, chat: ChatKey, turn: int, text: str) -> None:
-        """Note the JSON of a chunk that a client is sent in a turn."""
+        """Record the JSON of a chunk that is sent to a client in a turn."""
 
     def frame(
         self,
@@ -40,32 +39,31 @@ class Recorder(Protocol):
         *,
         sender: Literal["client", "server"],
     ) -> None:
-        """Note a frame that is neither a request nor a chunk: a refusal, a live frame, audio.
+        """Record a frame that is neither a request nor a chunk: a refusal, a live frame, audio.
 
         Audio is PCM16 as it goes over the socket.
         """
 
     def approvals(self, chat: ChatKey, rows: Sequence[ApprovalRow]) -> None:
-        """Note the ledger's rows of a chat; those that are as they were are not told again."""
+        """Record the ledger's rows of a chat; unchanged rows are not recorded again."""
 
     def event(self, chat: ChatKey, event: Event) -> None:
-        """Note an event of ADK: a partial one when it comes, any other when it is stored."""
+        """Record an event of ADK: a partial one when it comes, any other when it is stored."""
 
-    def rest(self, chat: ChatKey) -> None:
-        """A turn has ended: what is noted should be safe now."""
+    def flush(self, chat: ChatKey) -> None:
+        """A turn has ended: write what is recorded to the disk now."""
 
 
 class RecordedSessions(ChatSessions):
-    """Sessions whose stored events are told to a tape, whoever appends them."""
+    """Sessions whose stored events are recorded."""
 
-    def __init__(self, tape: Recorder, database: Database, *, max_bytes: int) -> None:
-        """Take a tape, and what sessions are made with."""
+    def __init__(self, recorder: Recorder, database: Database, *, max_bytes: int) -> None:
         super().__init__(database, max_bytes=max_bytes)
-        self._tape = tape
+        self._recorder = recorder
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Store an event, then tell it."""
+        """Store an event, then record it."""
         stored = await super().append_event(session=session, event=event)
         if not event.partial:
-            self._tape.event(ChatKey(session.app_name, session.user_id, session.id), stored)
+            self._recorder.event(ChatKey(session.app_name, session.user_id, session.id), stored)
         return stored

@@ -1,4 +1,4 @@
-"""Responses that come from the log alone: nothing runs, nothing is changed (A3, A4, T4)."""
+"""Responses from the stored conversation alone: nothing runs, nothing changes (A3, A4, T4)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ NOTHING_TO_DO: Final = "Nothing in this chat waits for that answer; load the cha
 
 
 def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> TurnReader:
-    """Something is still open: announce what the browser may run, else say so (A3, T4)."""
+    """Some calls are open: announce those that the browser may run, else name them (A3, T4)."""
     exchange = plan.exchange
     calls = exchange.buffer.calls
     if plan.repeats and not plan.decisions and not _are_posted(plan, waiting):
         return repeated(plan, major=major)
-    runnable = [call_id for call_id in waiting if _awaits_word(plan, calls[call_id])]
+    runnable = [call_id for call_id in waiting if _awaits_announcement(plan, calls[call_id])]
     head: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
     if not runnable:
         names = ", ".join(sorted({calls[call_id].call.name for call_id in waiting}))
@@ -52,13 +52,13 @@ def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> 
 def _are_posted(plan: ContinueExchange, waiting: Sequence[str]) -> bool:
     """Whether the page knows of a call that waits; in style confirmation by its card alone."""
     names = {part.tool_call_id for part in plan.posted.parts}
-    asks = (plan.exchange.buffer.calls[call_id].request for call_id in waiting)
-    cards = {ask.approval_id for ask in asks if ask is not None}
+    requests = (plan.exchange.buffer.calls[call_id].request for call_id in waiting)
+    cards = {request.approval_id for request in requests if request is not None}
     return not names.isdisjoint({*waiting, *cards})
 
 
-def _awaits_word(plan: ContinueExchange, state: CallState) -> bool:
-    """Whether the page said yes to a call of its own and was not yet told to run it."""
+def _awaits_announcement(plan: ContinueExchange, state: CallState) -> bool:
+    """Whether the page approved a call of its own whose input is not yet available to it."""
     answered = {decision.request.approval_id for decision in plan.decisions} | set(plan.repeats)
     if not state.is_approved or state.request is None or state.request.approval_id not in answered:
         return False
@@ -67,42 +67,43 @@ def _awaits_word(plan: ContinueExchange, state: CallState) -> bool:
 
 
 def repeated(plan: ContinueExchange, *, major: Major) -> TurnReader:
-    """Nothing is left to run: send the rest of the message again, or say so (A4)."""
+    """Nothing is left to run: repeat the rest of the message, or say so (A4)."""
     exchange = plan.exchange
-    asked_in = 0
-    asked: set[str] = set()
+    requested_in = 0
+    requested: set[str] = set()
     for index, turn in enumerate(exchange.turns):
-        questions = {
+        requests = {
             chunk.approval_id
             for chunk in turn.chunks
             if isinstance(chunk, ToolApprovalRequestChunk) and not chunk.is_automatic
         }
-        if not questions.isdisjoint(plan.repeats):
-            asked_in, asked = index + 1, questions
-    if not 0 < asked_in < len(exchange.turns) or not _ends_there(plan, asked_in, asked):
+        if not requests.isdisjoint(plan.repeats):
+            requested_in, requested = index + 1, requests
+    is_within = 0 < requested_in < len(exchange.turns)
+    if not is_within or not _ends_after(plan, requested_in, requested):
         return refusal(exchange.exchange.message_id, NOTHING_TO_DO, major=major)
-    return stored(exchange, asked_in, major=major)
+    return stored(exchange, requested_in, major=major)
 
 
 def as_repeats(plan: ContinueExchange) -> ContinueExchange:
-    """The plan where what is new in it has been told already, by another process."""
+    """The plan with its decisions as repeats: another process has continued with them."""
     decided = [decision.request.approval_id for decision in plan.decisions]
     return replace(plan, decisions=(), repeats=[*plan.repeats, *decided])
 
 
-def was_told(plan: ContinueExchange, known: Collection[str]) -> bool:
-    """Whether another process has gone on from the turns that are known."""
+def was_continued(plan: ContinueExchange, known: Collection[str]) -> bool:
+    """Whether another process has continued the exchange after the known turns."""
     now = plan.exchange
     if not now.is_unfinished:
         return True
-    asks_again = any(turn.id not in known for turn in now.turns) and now.is_waiting
-    return asks_again and all(
+    has_new_requests = any(turn.id not in known for turn in now.turns) and now.is_waiting
+    return has_new_requests and all(
         s.is_waiting or s.outcome is not None for s in now.buffer.calls.values()
     )
 
 
 def has_ended(plan: ContinueExchange) -> bool:
-    """Whether a live model has said all it had to say, as far as the log tells."""
+    """Whether a live model has ended its answer, as far as the session shows."""
     events = plan.exchange.exchange.events
     if plan.exchange.is_waiting or not notes_of(events[-1]).get("live"):
         return True
@@ -114,15 +115,15 @@ def has_ended(plan: ContinueExchange) -> bool:
     return True
 
 
-def _ends_there(plan: ContinueExchange, turns: int, asked: set[str]) -> bool:
-    """Whether the posted message holds so many turns and the answers to ``asked``, no more."""
+def _ends_after(plan: ContinueExchange, turns: int, requested: set[str]) -> bool:
+    """Whether the posted message holds so many turns and decides ``requested``, no more."""
     chunks: list[BaseChunk] = [StartChunk(message_id=plan.posted.id)]
     for turn in plan.exchange.turns[:turns]:
         chunks.extend([*turn.answers, *turn.chunks])
-    told = [part["type"] for part in reduce_chunks(chunks)["parts"]]
+    stored_parts = [part["type"] for part in reduce_chunks(chunks)["parts"]]
     posted = [part.type for part in plan.posted.parts]
-    answers = (part.state for part in plan.posted.parts if part.approval_id in asked)
-    return _lasting(told) == _lasting(posted) and set(answers) == {"approval-responded"}
+    answers = (part.state for part in plan.posted.parts if part.approval_id in requested)
+    return _lasting(stored_parts) == _lasting(posted) and set(answers) == {"approval-responded"}
 
 
 def _lasting(types: Sequence[str]) -> list[str]:
@@ -147,13 +148,15 @@ def refusal(message_id: str, sentence: str, *, major: Major) -> TurnReader:
     return TurnReader(head, None, major=major)
 
 
-def repeats_the_running(request: ChatRequest, log: ChatLog, away: RemoteTurn) -> bool:
-    """Whether a request brings the message that another process is answering."""
+def repeats_remote(request: ChatRequest, log: ChatLog, remote: RemoteTurn) -> bool:
+    """Whether a request repeats the message that another process is answering."""
     message = request.user_message
     if message is None or request.message_id is not None:
         return False
-    if away.about is not None:
-        return away.about.user_message == message.id
+    if remote.description is not None:
+        return remote.description.user_message == message.id
     return (
-        not away.is_live and bool(log.exchanges) and log.exchanges[-1].user_message_id == message.id
+        not remote.is_live
+        and bool(log.exchanges)
+        and log.exchanges[-1].user_message_id == message.id
     )

@@ -121,7 +121,7 @@ class PendingApprovals:
 
     async def read(self) -> None:
         """Read the ledger, and report new decisions to the client."""
-        ledger, chat = self._context.parts.ledger, self._context.chat
+        ledger, chat = self._context.resources.ledger, self._context.chat
         await ledger.expire(chat)
         rows = await ledger.rows(chat)
         self._rows = {row.key.call: row for row in rows if row.key.call in self._requested}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import secrets
 from typing import TYPE_CHECKING, Final, Protocol
 
 from google.adk.events.event import Event
@@ -12,9 +11,10 @@ from google.adk.events.event import Event
 from sluicegate.core.history import resumable
 from sluicegate.core.keys import ChatKey
 from sluicegate.engine.files.uploads import question_content
-from sluicegate.engine.resources import PROCESS
-from sluicegate.engine.start_turn import TurnSetup, title_of
+from sluicegate.engine.start_turn import title_of
 from sluicegate.engine.stored_responses import stored
+from sluicegate.engine.turn.builder import TurnSetup
+from sluicegate.engine.turn.owner import new_live_owner
 from sluicegate.errors import Malformed, NotRewindable, TooManyRequests, TurnRunning, Unavailable
 from sluicegate.live.context import LiveContext
 from sluicegate.live.outbox import Outbox
@@ -91,25 +91,25 @@ async def open_live(
         HeldElsewhere: the chat is open live already, or being answered.
         RequestError: too many chats are open.
     """
-    parts = engine.parts
-    chat = ChatKey(parts.app, user, chat_id)
-    _check_limits(parts, user)
-    owner = f"{PROCESS}:live-{secrets.token_hex(8)}"
-    fence = await parts.turns.lease(chat, owner)
-    recorder = parts.tape
+    resources = engine.resources
+    chat = ChatKey(resources.app, user, chat_id)
+    _check_limits(resources, user)
+    owner = new_live_owner()
+    fence = await resources.leases.acquire(chat, owner)
+    recorder = resources.recorder
     record = None if recorder is None else functools.partial(recorder.frame, chat, sender="server")
     outbox = Outbox(with_audio=options.with_audio, record=record)
     context = LiveContext(
-        parts, chat, owner, fence, client, outbox, lambda: engine.alone(chat), options
+        resources, chat, owner, fence, client, outbox, lambda: engine.lock(chat), options
     )
     try:
-        if await parts.log.load(chat) is None:
-            await parts.log.create(chat)
+        if await resources.session_log.load(chat) is None:
+            await resources.session_log.create(chat)
     except BaseException:
-        await asyncio.shield(parts.turns.release(chat, owner, fence))
+        await asyncio.shield(resources.leases.release(chat, owner, fence))
         raise
     live = LiveChat(engine, context)
-    parts.turns.holders.add(chat, live)
+    resources.turns.chat_owners.add(chat, live)
     try:
         await live.open()
     except BaseException:
@@ -118,11 +118,11 @@ async def open_live(
     return live
 
 
-def _check_limits(parts: EngineResources, user: str) -> None:
-    holders = parts.turns.holders
-    if holders.count() >= parts.options.max_live_chats:
+def _check_limits(resources: EngineResources, user: str) -> None:
+    owners = resources.turns.chat_owners
+    if owners.count() >= resources.options.max_live_chats:
         raise Unavailable("The server is busy; try again in a moment.", retry_after=5)
-    if holders.count(user) >= parts.options.max_live_chats_per_user:
+    if owners.count(user) >= resources.options.max_live_chats_per_user:
         raise TooManyRequests("Too many of your chats are open live; close one.", retry_after=5)
 
 
@@ -157,20 +157,20 @@ class LiveChat:
         """
         self._check(request.chat_id, user)
         self._context.client = client
-        return await self._engine.start(request, user=user, client=client, by=self)
+        return await self._engine.start(request, user=user, client=client, origin=self)
 
     async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
         """Return the running message from its beginning, or the one that is named (section 7)."""
         chat_id, message_id = frame.chat_id, frame.message_id
         self._check(chat_id, user)
         self._context.client = client
-        parts, chat = self._context.parts, self._context.chat
-        running = parts.turns.running(chat)
+        resources, chat = self._context.resources, self._context.chat
+        running = resources.turns.running(chat)
         if running is not None and message_id in (None, running.stamp.message):
             return await self._engine.resume(chat_id, user=user, client=client)
         if message_id is None:
             return None
-        log = await parts.chat_log(chat)
+        log = await resources.logs.load(chat)
         exchange = next((e for e in log.exchanges if e.message_id == message_id), None)
         if exchange is None:
             return None
@@ -204,17 +204,19 @@ class LiveChat:
             case ImageFrame(media_type=media_type, data=data) if not run.is_over:
                 run.send_image(data, media_type)
 
-    async def say(self, plan: NewExchange, release: ReleasePolicy, client: Client) -> TurnReader:
+    async def start_exchange(
+        self, plan: NewExchange, release: ReleasePolicy, client: Client
+    ) -> TurnReader:
         """Begin an exchange with a text of the socket; waiting calls are superseded (A5).
 
         Raises:
             RequestError: nothing has changed.
         """
-        context, parts = self._context, self._context.parts
+        context, resources = self._context, self._context.resources
         if plan.rewound or plan.message is None:
             raise NotRewindable
-        parts.turns.admit(context.chat.user)
-        content = await question_content(parts.files, context.chat, plan.message)
+        resources.turns.admit(context.chat.user)
+        content = await question_content(resources.files, context.chat, plan.message)
         async with context.lock:
             opening = await self._supersede(plan)
             session = self._session
@@ -238,11 +240,11 @@ class LiveChat:
                 custom_metadata=stamp.as_metadata(),
             )
             await run.store(question)
-            await parts.chats.touch(context.chat, title=title_of(content))
+            await resources.chats.touch(context.chat, title=title_of(content))
             run.send_message(content)
         return reader
 
-    async def go_on(
+    async def continue_exchange(
         self,
         log: ChatLog,
         plan: ContinueExchange,
@@ -260,7 +262,7 @@ class LiveChat:
                 return await self._runs.continue_earlier(log, plan, release, client, own=own)
             running = queue.running(exchange)
             if running is not None:
-                return await self._context.parts.turns.reader(running, major=client.major)
+                return await self._context.resources.turns.reader(running, major=client.major)
             if exchange.phase != "waiting" or len(exchange.unpublished) > 1:
                 return None
             await self._session.pending.read()
@@ -274,7 +276,7 @@ class LiveChat:
 
     async def stop(self) -> None:
         """Stop the running turn, or supersede the calls that wait."""
-        turns = self._context.parts.turns
+        turns = self._context.resources.turns
         running = turns.running(self._context.chat)
         if running is not None:
             await turns.stop(running)

@@ -53,7 +53,7 @@ class LiveOptions:
 class LiveContext:
     """A chat whose lease is held; ``client`` sent the latest request."""
 
-    parts: EngineResources
+    resources: EngineResources
     chat: ChatKey
     owner: str
     fence: int
@@ -73,12 +73,14 @@ class LiveContext:
 
     def approval_ttl(self, tool: str) -> float:
         """Return how many seconds an approval of a tool waits: the model waits too."""
-        return min(self.parts.approval_ttl(tool), self.parts.options.live_approval_ttl)
+        return min(
+            self.resources.builder.approval_ttl(tool), self.resources.options.live_approval_ttl
+        )
 
     def record(self, frame: dict[str, Any] | bytes) -> None:
         """Record a frame or audio of the client."""
-        if self.parts.tape is not None:
-            self.parts.tape.frame(self.chat, frame, sender="client")
+        if self.resources.recorder is not None:
+            self.resources.recorder.frame(self.chat, frame, sender="client")
 
     def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         """Run a coroutine as a task of this chat."""
@@ -112,13 +114,13 @@ class LiveLease:
         """Release the lease; renewal pauses until it is taken again."""
         self._is_held.clear()
         context = self._context
-        await context.parts.turns.release(context.chat, context.owner, context.fence)
+        await context.resources.leases.release(context.chat, context.owner, context.fence)
 
     async def take_again(self) -> bool:
         """Take the released lease again; False if another owner has it, which ends the chat."""
         context = self._context
         try:
-            context.fence = await context.parts.turns.lease(context.chat, context.owner)
+            context.fence = await context.resources.leases.acquire(context.chat, context.owner)
         except (HeldElsewhere, StoreError):
             self._report_loss()
             return False
@@ -135,7 +137,7 @@ class LiveLease:
         context = self._context
         while True:
             fence = context.fence
-            await context.parts.turns.leases.keep(context.chat, context.owner, fence)
+            await context.resources.leases.keep_renewed(context.chat, context.owner, fence)
             if not self.is_held:
                 await self._is_held.wait()
             elif context.fence == fence:

@@ -10,8 +10,8 @@ from google.genai import types
 from sluicegate.core.function_responses import delivery
 from sluicegate.core.plan import ContinueExchange
 from sluicegate.core.signals import Settled
-from sluicegate.engine.continue_turn import going_on, next_stamp, outputs_of
-from sluicegate.engine.start_turn import stamp_of
+from sluicegate.engine.continue_turn import continued_setup, next_stamp, output_replies
+from sluicegate.engine.start_turn import closing_stamp
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.live.router import SILENT
@@ -54,7 +54,7 @@ class LiveContinuation:
 
     async def continue_decided(self, exchange: LiveExchange) -> TurnReader | None:
         """Continue with the decisions of the ledger, without a request."""
-        log = await self._context.parts.chat_log(self._context.chat)
+        log = await self._context.resources.logs.load(self._context.chat)
         posted = PostedAssistantMessage(exchange.message, (), (), ())
         plan = ContinueExchange(self._queue.rebuild(exchange, log), posted)
         return await self.continue_exchange(exchange, log, plan, exchange.release, major=7)
@@ -75,14 +75,14 @@ class LiveContinuation:
         """
         context, run = self._context, self._run
         plan = replace(plan, exchange=self._queue.rebuild(exchange, log))
-        outputs = outputs_of(plan)
+        outputs = output_replies(plan)
         replies = delivery(plan.exchange, log.rows, outputs)
         if replies is None:
             return None
         turn = exchange.unpublished[0]
-        stamp = next_stamp(plan, turn.stamp.turn, model=context.parts.model)
+        stamp = next_stamp(plan, turn.stamp.turn, model=context.resources.builder.model)
         turn.stamp = replace(stamp, live=True, after=turn.stamp.after)
-        setup = going_on(log, plan, self._queue.key(exchange), turn.stamp, release)
+        setup = continued_setup(log, plan, self._queue.key(exchange), turn.stamp, release)
         run.records.client_outputs.update(setup.client_outputs)
         exchange.is_paused = False
         resumed = [call_id for call_id in exchange.open_calls if self._pending.is_waiting(call_id)]
@@ -101,20 +101,20 @@ class LiveContinuation:
             if state.request is not None:
                 is_confirmed = confirmed.get(state.request.confirmation_id, False)
                 self._pending.resolve(state.call.id_in_adk, confirmed=is_confirmed)
-        await context.parts.chats.touch(context.chat, title=None)
+        await context.resources.chats.touch(context.chat, title=None)
         return reader
 
     async def close(self, exchange: LiveExchange) -> Sequence[BaseChunk]:
         """Close the waiting calls of an exchange; return the chunks for their cards (A5, D7)."""
-        context, run, parts = self._context, self._run, self._context.parts
-        rebuilt = self._queue.rebuild(exchange, await parts.chat_log(context.chat))
+        context, run, resources = self._context, self._run, self._context.resources
+        rebuilt = self._queue.rebuild(exchange, await resources.logs.load(context.chat))
         await run.cancel_calls(list(exchange.open_calls))
-        closer = OpenCallCloser(parts.ledger, run.log, parts.survey.terms)
+        closer = OpenCallCloser(resources.ledger, run.log, resources.survey.terms)
         signals = await closer.close(
             context.chat,
             rebuilt.buffer,
             run.invocation,
-            stamp_of(rebuilt.exchange),
+            closing_stamp(rebuilt.exchange),
             reason="it was superseded.",
         )
         results = _silent_results(rebuilt, signals)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from sluicegate.core.emission_order import EmissionOrder
-from sluicegate.engine.resources import new_turn_id
+from sluicegate.engine.turn.builder import new_turn_id
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -18,7 +18,7 @@ from sluicegate.core.history import rebuild
 from sluicegate.core.keys import TurnKey
 from sluicegate.core.signals import NOT_FINISHED, Settled
 from sluicegate.engine.failures import describe
-from sluicegate.engine.start_turn import TurnSetup, prepare_turn
+from sluicegate.engine.turn.builder import SharedRun, TurnSetup
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.registry import ENDED
 from sluicegate.engine.turn.session_log import Closed
@@ -82,7 +82,7 @@ class ExchangeQueue:
     def create(self, user_message: str, release: ReleasePolicy, *, spoken: bool) -> LiveExchange:
         """Append an exchange to the queue."""
         after = self.exchanges[-1].message if self.exchanges else None
-        stamp = self._context.parts.stamp(user_message, release)
+        stamp = self._context.resources.builder.new_stamp(user_message, release)
         turn = LiveTurn(replace(stamp, live=True, after=after))
         exchange = LiveExchange(turn, release, spoken)
         self.exchanges.append(exchange)
@@ -103,7 +103,7 @@ class ExchangeQueue:
         try:
             setup = self.next_setup(head)
             if head.phase == "waiting":
-                log = await self._context.parts.chat_log(self._context.chat)
+                log = await self._context.resources.logs.load(self._context.chat)
                 setup = replace(setup, continues=self.rebuild(head, log))
             head.is_announced = False
             reader = await self.publish(head, setup, major=7)
@@ -123,8 +123,7 @@ class ExchangeQueue:
             RequestError, StoreError: the turn is not published.
         """
         context, published = self._context, exchange.unpublished[0]
-        turn = await prepare_turn(context.parts, setup)
-        self._connect_to_run(turn)
+        turn = await context.resources.builder.build(replace(setup, run=self._shared_run()))
         if exchange.spoken or context.outbox.with_audio:
             # A user who listens counts as a reader.
             turn.readers += 1
@@ -133,7 +132,7 @@ class ExchangeQueue:
         self._published = (exchange, turn)
         try:
             events = published.feed.events(turn)
-            reader = await context.parts.turns.lead(turn, events, self, major=major)
+            reader = await context.resources.turns.launch(turn, events, self, major=major)
         except BaseException:
             self._published = None
             raise
@@ -156,7 +155,7 @@ class ExchangeQueue:
     def is_stopping(self, exchange: LiveExchange) -> bool:
         """Whether no call of an exchange may begin any more."""
         turn = self.running(exchange)
-        return turn is not None and turn.turn_gate.stopping
+        return turn is not None and turn.guard.stopping
 
     def has_open_calls(self, call_id: str) -> bool:
         """Whether another call than this one runs or waits."""
@@ -169,9 +168,11 @@ class ExchangeQueue:
         events = [
             event for event in stored.events if notes_of(event).get("turn") not in unpublished
         ]
-        parts = self._context.parts
-        files_url = parts.files_url(self._context.chat)
-        return rebuild(replace(stored, events=events), log.rows, parts.survey, files_url=files_url)
+        resources = self._context.resources
+        files_url = resources.options.files_url_of(self._context.chat.chat)
+        return rebuild(
+            replace(stored, events=events), log.rows, resources.survey, files_url=files_url
+        )
 
     def show(self, exchange: LiveExchange) -> None:
         """Send the client the transcripts that may be shown, and the announcement of the turn."""
@@ -203,33 +204,33 @@ class ExchangeQueue:
         if exchange in self.exchanges:
             self.exchanges.remove(exchange)
 
-    async def seal(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
+    async def close_open_calls(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
         """Store what a stopped or failed turn leaves open, and close its calls."""
         if self._published is None or end == "finished":
             return ()
         exchange, run = self._published[0], self._run
         await run.cancel_calls(list(exchange.open_calls))
-        parts, chat = self._context.parts, self._context.chat
+        resources, chat = self._context.resources, self._context.chat
         if run.records.claims.interrupted:
-            others = parts.turns.owners() - {self._context.owner}
-            await parts.ledger.mark_unknown(chat, owners_alive=others)
+            others = resources.turns.claim_owners() - {self._context.owner}
+            await resources.ledger.mark_unknown(chat, owners_alive=others)
             run.records.claims.interrupted.clear()
-        log = parts.log if run.is_over else run.log
+        log = resources.session_log if run.is_over else run.log
         stamp, invocation = turn.stamp, run.invocation
         await log.append_unfinished(chat, turn.translator.unfinished(), invocation, stamp)
         # Cancelled calls end first: their step is emitted with what was requested in it (D2).
         cancelled = _cancelled_calls(turn)
         await log.append_closings(chat, cancelled, invocation, stamp)
         ended = [Settled(call.state.call.id, NOT_FINISHED) for call in cancelled]
-        await turn.emit(turn.gate.feed_all(ended))
-        closer = OpenCallCloser(parts.ledger, log, parts.survey.terms)
-        signals = await closer.close(chat, turn.gate, invocation, stamp, reason=ENDED[end])
+        await turn.publish(turn.buffer.feed_all(ended))
+        closer = OpenCallCloser(resources.ledger, log, resources.survey.terms)
+        signals = await closer.close(chat, turn.buffer, invocation, stamp, reason=ENDED[end])
         exchange.open_calls.clear()
         exchange.is_done = True
         self.turn_taking.forget(exchange)
         return signals
 
-    def left(self, turn: RunningTurn) -> None:
+    def turn_ended(self, turn: RunningTurn) -> None:
         """Take the next turn: the last one has ended."""
         if self._stop_watch is not None:
             self._stop_watch.cancel()
@@ -246,7 +247,7 @@ class ExchangeQueue:
     def _begin_spoken(self) -> LiveExchange:
         context = self._context
         exchange = self.create(f"user-{secrets.token_hex(12)}", self._release(), spoken=True)
-        context.spawn(context.parts.chats.touch(context.chat, title=None))
+        context.spawn(context.resources.chats.touch(context.chat, title=None))
         context.spawn(self.advance())
         return exchange
 
@@ -260,15 +261,15 @@ class ExchangeQueue:
             return True
         return exchange.current.stamp.release == "progressive" and not exchange.is_paused
 
-    def _connect_to_run(self, turn: RunningTurn) -> None:
-        """Let a turn share the run's invocation, claims and granted calls."""
-        run = self._run
-        turn.approval_ttl = self._context.approval_ttl
-        turn.invocation = run.invocation
-        turn.turn_gate.owner = self._context.owner
-        turn.turn_gate.claims = run.records.claims
-        turn.turn_gate.granted = run.records.granted
-        run.records.claims.on_overtime = turn.cut
+    def _shared_run(self) -> SharedRun:
+        run, context = self._run, self._context
+        return SharedRun(
+            owner=context.owner,
+            invocation=run.invocation,
+            claims=run.records.claims,
+            granted=run.records.granted,
+            approval_ttl=context.approval_ttl,
+        )
 
     async def _finish_stopped(
         self, exchange: LiveExchange, published: LiveTurn, turn: RunningTurn
@@ -296,6 +297,6 @@ def _cancelled_calls(turn: RunningTurn) -> list[Closed]:
     note = {"kind": "error", "text": NOT_FINISHED.text}
     return [
         Closed(state, {"error": NOT_FINISHED.text}, note, was_unanswered=False)
-        for state in turn.gate.calls.values()
+        for state in turn.buffer.calls.values()
         if state.outcome is None and state.request is None and not state.is_client_side
     ]

@@ -247,7 +247,7 @@ class EventPublisher:
             exchange.is_transcribed = True
             context = self._context
             title = title_of(types.Content(parts=[types.Part(text=text)]))
-            context.spawn(context.parts.chats.touch(context.chat, title=title))
+            context.spawn(context.resources.chats.touch(context.chat, title=title))
         self._queue.release_transcripts(exchange)
 
     def _watch_silence(self) -> None:

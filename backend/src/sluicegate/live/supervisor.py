@@ -13,11 +13,11 @@ import logging
 from typing import TYPE_CHECKING
 
 from sluicegate.core.plan import ContinueExchange, still_open
-from sluicegate.engine.continue_turn import AnswerTurn
 from sluicegate.engine.failures import describe
 from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.guard.claims import RunningClaims
-from sluicegate.engine.start_turn import StartTurn, caps_of, report_to_log, stamp_of
+from sluicegate.engine.start_turn import closing_stamp
+from sluicegate.engine.turn.builder import approval_limits, log_tool_failures
 from sluicegate.errors import RequestError, StoreError, Unavailable, new_error_id
 from sluicegate.live.approvals import LiveApprovalGuard, PendingApprovals
 from sluicegate.live.context import LiveLease
@@ -49,21 +49,21 @@ class LiveRunSession:
 
     def __init__(self, context: LiveContext, *, release: Callable[[], ReleasePolicy]) -> None:
         """``release`` returns the policy of a spoken exchange."""
-        parts = context.parts
+        resources = context.resources
         self._context = context
         self._is_ending = False
         self._driving: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         self.run = LiveRun(
-            parts.runner,
+            resources.runner,
             context.chat,
-            CallRecords(RunningClaims(parts.options.tool_timeout)),
+            CallRecords(RunningClaims(resources.options.tool_timeout)),
             ConnectionCallbacks(self._connected, self._going_away),
             marked_by_client=context.options.marked_by_client,
         )
         self.pending = PendingApprovals(context)
         self.queue = ExchangeQueue(context, self.run, release=release, turn_ended=self.pending.wake)
-        router = EventRouter(self.queue.turn_taking, parts.survey, parts.options.page_tools)
+        router = EventRouter(self.queue.turn_taking, resources.survey, resources.options.page_tools)
         self._publisher = EventPublisher(context, router, self.queue)
         self.continuation = LiveContinuation(context, self.run, self.queue, router, self.pending)
         self._guard = self._approval_guard(router)
@@ -82,7 +82,7 @@ class LiveRunSession:
         self._guard.stopping = True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(
-                self._context.parts.options.tool_timeout + timings.stop_grace
+                self._context.resources.options.tool_timeout + timings.stop_grace
             ):
                 await self.run.wait_claimed()
         self.queue.is_closed = True
@@ -127,19 +127,19 @@ class LiveRunSession:
         self.run.interrupt_model()
 
     def _approval_guard(self, router: EventRouter) -> LiveApprovalGuard:
-        context, parts = self._context, self._context.parts
+        context, resources = self._context, self._context.resources
         return LiveApprovalGuard(
             chat=context.chat,
             owner=context.owner,
-            ledger=parts.ledger,
+            ledger=resources.ledger,
             rows={},
-            limits=caps_of(parts.options),
+            limits=approval_limits(resources.options),
             ttl=context.approval_ttl,
-            files=ResultFiles(parts.files, context.chat, parts.options.result_limits),
-            models=parts.models,
-            policy=parts.policy,
+            files=ResultFiles(resources.files, context.chat, resources.options.result_limits),
+            models=resources.models,
+            policy=resources.policy,
             new_error_id=new_error_id,
-            report=report_to_log(context.chat, context.owner),
+            report=log_tool_failures(context.chat, context.owner),
             claims=self.run.records.claims,
             outcomes=self.run.records.outcomes,
             granted=self.run.records.granted,
@@ -148,7 +148,7 @@ class LiveRunSession:
             router=router,
             queue=self.queue,
             pending=self.pending,
-            may_gate=parts.survey.may_gate,
+            may_gate=resources.survey.may_gate,
         )
 
     async def _end_turn(self, exchange: LiveExchange, turn: RunningTurn) -> None:
@@ -197,7 +197,7 @@ class LiveRunSession:
         turn = self.queue.running(head) if head is not None else None
         if head is None or turn is None:
             return
-        turn.turn_gate.model_error = self._guard.model_error
+        turn.guard.model_error = self._guard.model_error
         if error is None:
             head.current.feed.end(stopped=True)
         else:
@@ -247,11 +247,11 @@ class LiveRunSupervisor:
 
     async def start(self) -> None:
         """Start a run; an exchange that waits since before keeps waiting ahead of what is said."""
-        log = await self._context.parts.chat_log(self._context.chat)
+        log = await self._context.resources.logs.load(self._context.chat)
         self._announce_stored(log)
         last = log.last()
         if last is not None and last.is_unfinished:
-            turn = LiveTurn(stamp_of(last.exchange))
+            turn = LiveTurn(closing_stamp(last.exchange))
             earlier = LiveExchange(
                 turn, last.exchange.release, spoken=False, phase="waiting", is_earlier=True
             )
@@ -265,14 +265,14 @@ class LiveRunSupervisor:
 
         The caller holds the lock.
         """
-        parts, chat = self._context.parts, self._context.chat
+        resources, chat = self._context.resources, self._context.chat
         closes = plan.closes if plan is not None else None
         if closes is None:
-            closes = (await parts.chat_log(chat)).last()
+            closes = (await resources.logs.load(chat)).last()
         if closes is None or not closes.is_unfinished:
             return ()
         await self._end_run()
-        cards = await StartTurn(parts).close(chat, closes)
+        cards = await resources.start_turn.close(chat, closes)
         self.current = self._new_session()
         await self.start()
         return cards
@@ -296,15 +296,15 @@ class LiveRunSupervisor:
         """
         if not plan.exchange.is_unfinished:
             return None
-        context, parts = self._context, self._context.parts
+        context, resources = self._context, self._context.resources
         await self._wait_for_answer()
         await self._end_run()
         reader: TurnReader | None = None
         try:
             await self._lease.release()
-            reader = await AnswerTurn(parts).start(log, plan, release, client)
+            reader = await resources.continue_turn.run(log, plan, release, client)
         finally:
-            running = parts.turns.running(context.chat)
+            running = resources.turns.running(context.chat)
             if reader is None or running is None:
                 await self._restart()
             else:
@@ -322,9 +322,9 @@ class LiveRunSupervisor:
             if self._lease.is_held:
                 await self._end_run()
         await context.wait_for_tasks()
-        if context.parts.tape is not None:
-            context.parts.tape.rest(context.chat)
-        context.parts.turns.holders.remove(context.chat)
+        if context.resources.recorder is not None:
+            context.resources.recorder.flush(context.chat)
+        context.resources.turns.chat_owners.remove(context.chat)
         await self._lease.close()
 
     def _new_session(self) -> LiveRunSession:
@@ -371,7 +371,7 @@ class LiveRunSupervisor:
 
     async def _watch(self, approvals: frozenset[str]) -> None:
         """Continue when other replicas have decided, or the deadline has passed (A2, A5)."""
-        ledger, chat = self._context.parts.ledger, self._context.chat
+        ledger, chat = self._context.resources.ledger, self._context.chat
         while True:
             await asyncio.sleep(self._context.timings.approval_poll)
             # A ledger that is not available is read again later.
@@ -384,13 +384,13 @@ class LiveRunSupervisor:
                 return
 
     async def _continue_decided(self) -> None:
-        context, parts = self._context, self._context.parts
+        context, resources = self._context, self._context.resources
         # A decision on this replica is followed by a request, which continues the exchange.
         async with context.request_lock(), context.lock:
             if self._is_closing or self._watching is not asyncio.current_task():
                 return
-            location = await parts.elsewhere.place(context.chat)
-            log = await parts.chat_log(context.chat, location)
+            location = await resources.replicas.locate(context.chat)
+            log = await resources.logs.load(context.chat, location)
             last = log.last()
             if last is None or not last.is_unfinished:
                 return

@@ -357,7 +357,7 @@ class _PlayedReader(TurnReader):
         self._sleep = sleep
 
     @property
-    def behind(self) -> int:
+    def backlog(self) -> int:
         return 0
 
     async def texts(self) -> AsyncIterator[Sequence[str]]:

@@ -138,7 +138,7 @@ class FileRecorder:
             by = "tool"
         self._note(self._spool(chat), by, "event", self._json(body))
 
-    def rest(self, chat: ChatKey) -> None:
+    def flush(self, chat: ChatKey) -> None:
         """Write what is noted; see `Tape`."""
         spool = self._spools.get(chat)
         if spool is not None:

@@ -1,4 +1,4 @@
-"""An engine whose clients are recorded, whatever transport they use."""
+"""An engine that records the requests of its clients and the chunks that they are sent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sluicegate.replay.recorder import FileRecorder
 __all__ = ["FileRecorder", "RecordingEngine"]
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from sluicegate.core.keys import ChatKey
     from sluicegate.engine.recorder import Recorder
@@ -22,26 +22,25 @@ if TYPE_CHECKING:
 
 
 class RecordingEngine(LiveEngine):
-    """Tells its tape what clients ask and what they are sent, besides what every engine tells."""
+    """Records what passes between clients and engine, besides what every engine records."""
 
     async def start(
-        self, request: ChatRequest, *, user: str, client: Client, by: ChatOwner | None = None
+        self, request: ChatRequest, *, user: str, client: Client, origin: ChatOwner | None = None
     ) -> TurnReader:
-        """Begin or continue an exchange; a refusal is recorded too."""
-        chat = self._key(user, request.chat_id)
-        tape = self._tape
-        turn = tape.request(chat, {"type": "send", **_headers(client), **request.posted_body})
+        """Start or continue an exchange; a refusal is recorded too."""
+        chat, recorder = self._key(user, request.chat_id), self._recorder
+        turn = recorder.request(chat, {"type": "send", **_headers(client), **request.posted_body})
         try:
-            reader = await super().start(request, user=user, client=client, by=by)
+            reader = await super().start(request, user=user, client=client, origin=origin)
         except RequestError as error:
             refusal = {"type": "error", "errorText": error.message, "code": error.code}
-            tape.frame(chat, refusal, sender="server")
-            tape.rest(chat)
+            recorder.frame(chat, refusal, sender="server")
+            recorder.flush(chat)
             raise
-        return _recorded(reader, tape, chat, turn)
+        return _RecordedReader(reader, recorder, chat, turn)
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
-        """Resume, which is recorded only where there is something to resume."""
+        """Resume; recorded only if there is a turn to resume."""
         reader = await super().resume(chat_id, user=user, client=client)
         if reader is None:
             return None
@@ -49,62 +48,55 @@ class RecordingEngine(LiveEngine):
 
     def resumed(self, reader: TurnReader, chat_id: str, *, user: str, client: Client) -> TurnReader:
         """A reader that is recorded."""
-        chat = self._key(user, chat_id)
-        turn = self._tape.request(chat, {"type": "resume", **_headers(client), "id": chat_id})
-        return _recorded(reader, self._tape, chat, turn)
+        chat, recorder = self._key(user, chat_id), self._recorder
+        turn = recorder.request(chat, {"type": "resume", **_headers(client), "id": chat_id})
+        return _RecordedReader(reader, recorder, chat, turn)
 
     async def stop(self, chat_id: str, *, user: str) -> None:
-        """Stop, which is recorded in chats that are recorded."""
+        """Stop; recorded in chats that are recorded."""
         chat = self._key(user, chat_id)
-        self._tape.request(chat, {"type": "stop", "id": chat_id})
+        self._recorder.request(chat, {"type": "stop", "id": chat_id})
         await super().stop(chat_id, user=user)
-        self._tape.rest(chat)
+        self._recorder.flush(chat)
 
     @property
-    def _tape(self) -> Recorder:
-        tape = self._parts.tape
-        if tape is None:
-            raise RuntimeError("an engine that records needs a tape")
-        return tape
+    def _recorder(self) -> Recorder:
+        recorder = self.resources.recorder
+        if recorder is None:
+            raise RuntimeError("a RecordingEngine was opened without a recorder")
+        return recorder
 
 
 def _headers(client: Client) -> dict[str, Any]:
-    said = {"x-ai-sdk": str(client.major)}
+    headers = {"x-ai-sdk": str(client.major)}
     if client.release is not None:
-        said["x-release"] = client.release
-    return {"headers": said}
-
-
-def _recorded(reader: TurnReader, tape: Recorder, chat: ChatKey, turn: int) -> TurnReader:
-    return _RecordedReader(
-        reader, lambda text: tape.chunk(chat, turn, text), lambda: tape.rest(chat)
-    )
+        headers["x-release"] = client.release
+    return {"headers": headers}
 
 
 class _RecordedReader(TurnReader):
-    """Reads for another, and tells each text before it is sent."""
+    """Records each text before it is sent; reads from another reader."""
 
-    def __init__(
-        self, reader: TurnReader, note: Callable[[str], None], rest: Callable[[], None]
-    ) -> None:
+    def __init__(self, reader: TurnReader, recorder: Recorder, chat: ChatKey, turn: int) -> None:
         self._reader = reader
-        self._note = note
-        self._rest = rest
+        self._recorder = recorder
+        self._chat = chat
+        self._turn = turn
 
     @property
-    def behind(self) -> int:
-        return self._reader.behind
+    def backlog(self) -> int:
+        return self._reader.backlog
 
     async def texts(self) -> AsyncIterator[Sequence[str]]:
         async for batch in self._reader.texts():
             for text in batch:
-                self._note(text)
+                self._recorder.chunk(self._chat, self._turn, text)
             yield batch
 
     async def detach(self) -> None:
         await self._reader.detach()
-        self._rest()
+        self._recorder.flush(self._chat)
 
     async def aclose(self, *, aborted: bool = False) -> None:
         await self._reader.aclose(aborted=aborted)
-        self._rest()
+        self._recorder.flush(self._chat)

@@ -115,14 +115,16 @@ def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -
         name = None if root is None else root.name
         model = replay.ScriptedModel.from_file(settings.model_script, root=name)
 
-    kind, tape = LiveEngine, None
+    kind, recorder = LiveEngine, None
     if settings.record is not None:
         recording = importlib.import_module("sluicegate.replay.recording_engine")
         kind = recording.RecordingEngine
-        tape = recording.FileRecorder(settings.record, redact=settings.redact)
+        recorder = recording.FileRecorder(settings.record, redact=settings.redact)
 
     async def open_engine() -> Engine:
-        return await kind.open(agent, settings.engine, model=model, tape=tape, policy=policy)
+        return await kind.open(
+            agent, settings.engine, model=model, recorder=recorder, policy=policy
+        )
 
     return open_engine
 

@@ -136,7 +136,7 @@ class SocketRequest:
         if self._resumes:
             await socket.send(encode_frame(StartFrame(self._id)))
         frames = ChunkFrameEncoder(self._id)
-        writes = socket.monitor_writes(lambda: reader.behind)
+        writes = socket.monitor_writes(lambda: reader.backlog)
         try:
             async for texts in reader.texts():
                 writes.started()

@@ -100,7 +100,7 @@ class EventStream(EventSourceResponse):
         self._timer: asyncio.TimerHandle | None = None
         self._is_aborted = False
         self._scope: Scope | None = None
-        self._writes = WriteMonitor(limits, backlog=lambda: reader.behind, abort=self._drop_client)
+        self._writes = WriteMonitor(limits, backlog=lambda: reader.backlog, abort=self._drop_client)
         self._texts = reader.texts()
         super().__init__(self._texts, headers=HEADERS, ping=keep_alive)
         # A hop-by-hop header, which the server sets.

@@ -65,7 +65,7 @@ def card_of(message: UIMessage) -> Part | None:
 
 async def row_of(talk: Talk) -> ApprovalRow:
     """The ledger's only row of a chat."""
-    parts = talk.engine.parts
+    parts = talk.engine.resources
     [row] = await parts.ledger.rows(ChatKey(parts.app, talk.user, talk.chat_id))
     return row
 

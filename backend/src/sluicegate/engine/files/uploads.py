@@ -1,9 +1,9 @@
-"""What a user attaches to a message, on its way into the session."""
+"""Attachments of users: stored, put into messages, and deleted if no message names them."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sluicegate.core.keys import ChatKey
+    from sluicegate.engine.chat_logs import ChatLogs
     from sluicegate.engine.files.chat_files import ChatFiles
-    from sluicegate.engine.resources import EngineResources
+    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.replicas import Replicas
+    from sluicegate.stores.uploads import Uploads
     from sluicegate.wire.files import FilePart, StoredFile
     from sluicegate.wire.requests import UserMessage
 
@@ -61,87 +64,88 @@ def shown(file: StoredFile, files_url: str) -> dict[str, Any]:
 
 
 logger = logging.getLogger("sluicegate")
-_AT_ONCE: Final = 5
-"""Files looked after at a time: more than come, so that none is left for ever."""
+
+_MAX_SWEPT: Final = 5
+"""Uploads examined in one sweep: more than one save adds, so that none is left for ever."""
 
 
+@dataclass(frozen=True, slots=True)
 class PendingUploads:
-    """Takes uploads, and deletes those that no message has named in time (S4-R55).
+    """Stores uploads, and deletes those that no message has named in time (S4-R55).
 
-    Rule: a file is deleted only while nobody else can write to its chat, and only if nothing in
-    the chat speaks of it; a tool may have returned the same file.
+    Rule: a file is deleted only while no one else can write to its chat, and only if nothing in
+    the chat names it; a tool may have returned the same file. ``ttl`` is in seconds, ``lock`` the
+    lock under which a chat decides what it runs next.
     """
 
-    def __init__(self, parts: EngineResources, alone: Callable[[ChatKey], asyncio.Lock]) -> None:
-        """``alone`` is the lock under which a chat decides what it runs next."""
-        self._parts = parts
-        self._alone = alone
+    app: str
+    ttl: float
+    uploads: Uploads
+    files: ChatFiles
+    logs: ChatLogs
+    replicas: Replicas
+    leases: ChatLeases
+    lock: Callable[[ChatKey], asyncio.Lock]
 
     async def save(
         self, chat: ChatKey, data: bytes, media_type: str, title: str | None
     ) -> StoredFile:
-        """Store an upload, then look after some that are due.
+        """Store an upload, then sweep some that are due.
 
         Raises:
             RequestError: it is not accepted, or could not be stored.
         """
-        files = self._parts.files
-        files.check(data, media_type)
-        async with self._alone(chat):
-            file = await files.attach(chat, data, media_type, title)
+        self.files.check(data, media_type)
+        async with self.lock(chat):
+            file = await self.files.attach(chat, data, media_type, title)
             try:
-                await self._parts.uploads.record(Upload(chat, file.name))
+                await self.uploads.record(Upload(chat, file.name))
             except StoreError as error:
                 raise Unavailable("The file could not be stored; attach it again.") from error
         await self.sweep()
         return file
 
     async def sweep(self) -> None:
-        """Look after some uploads that are due; what cannot be done now is done later."""
-        parts = self._parts
+        """Examine some uploads that are due; one that cannot be examined now is retried later."""
         try:
-            due = await parts.uploads.due(
-                parts.app, seconds=parts.options.upload_ttl, limit=_AT_ONCE
-            )
-            for upload in due:
+            for upload in await self.uploads.due(self.app, seconds=self.ttl, limit=_MAX_SWEPT):
                 try:
-                    await self._look_after(upload)
+                    await self._examine(upload)
                 except StoreError:
                     raise
-                except Exception as error:  # noqa: BLE001 - a chat that cannot be read holds up no other
+                except Exception as error:  # noqa: BLE001 - a chat that cannot be read blocks no other
                     logger.error(
                         "an upload was left chat=%s %s", upload.chat.chat, type(error).__name__
                     )
-                    await parts.uploads.record(upload)
+                    await self.uploads.record(upload)
         except StoreError as error:
-            logger.warning("uploads were not looked after: %s", error)
+            logger.warning("uploads were not swept: %s", error)
 
-    async def _look_after(self, upload: Upload) -> None:
-        parts, chat = self._parts, upload.chat
-        async with self._alone(chat):
-            place = await parts.elsewhere.place(chat)
-            busy = parts.turns.running(chat) or parts.turns.holders.of(chat) or place.away
-            if busy is not None:
+    async def _examine(self, upload: Upload) -> None:
+        chat = upload.chat
+        async with self.lock(chat):
+            location = await self.replicas.locate(chat)
+            if self.logs.turns.is_local(chat) or location.remote is not None:
                 return
             try:
-                async with parts.turns.leases.holding(chat, after=place.fence):
+                async with self.leases.hold(chat, after=location.fence):
                     is_named = await self._is_named(upload)
-                    taken = await parts.uploads.claim(upload, seconds=parts.options.upload_ttl)
-                    if taken and not is_named:
+                    claimed = await self.uploads.claim(upload, seconds=self.ttl)
+                    if claimed and not is_named:
                         await self._delete(upload)
             except HeldElsewhere:
                 return
 
     async def _delete(self, upload: Upload) -> None:
         try:
-            await self._parts.files.delete(upload.chat, upload.name)
+            await self.files.delete(upload.chat, upload.name)
         except StoreError:
-            await self._parts.uploads.record(upload)
+            await self.uploads.record(upload)
             raise
         logger.info("an upload that was not sent is deleted chat=%s", upload.chat.chat)
 
     async def _is_named(self, upload: Upload) -> bool:
-        """Whether anything in the chat speaks of the file."""
-        session = await self._parts.log.load(upload.chat)
+        """Whether anything in the chat names the file."""
+        session = await self.logs.session_log.load(upload.chat)
         events = [] if session is None else session.events
         return any(upload.name in event.model_dump_json() for event in events)

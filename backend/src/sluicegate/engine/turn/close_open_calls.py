@@ -1,8 +1,9 @@
-"""Closing approvals that will not be answered: superseded, expired, stopped (A5)."""
+"""Closes calls whose approvals are superseded, expired or stopped (A5)."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from sluicegate.core.ledger_overlay import closed_outcome, closing_sentence, shown_decision
@@ -29,71 +30,72 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sluicegate")
 
 
+@dataclass(frozen=True, slots=True)
 class OpenCallCloser:
-    """Closes open calls in the ledger first, then in the session."""
+    """Closes open calls in the ledger first, then in the session.
 
-    def __init__(
-        self, ledger: Ledger, log: SessionLog, terms: Callable[[str], ApprovalTerms]
-    ) -> None:
-        """Take the stores, and what the authors of tools said by the tools' names."""
-        self._ledger = ledger
-        self._log = log
-        self._terms = terms
+    ``terms`` returns the declaration of a tool by its name.
+    """
+
+    ledger: Ledger
+    log: SessionLog
+    terms: Callable[[str], ApprovalTerms]
 
     async def close(
-        self, chat: ChatKey, gate: ReleaseBuffer, invocation: str, stamp: TurnStamp, *, reason: str
+        self,
+        chat: ChatKey,
+        buffer: ReleaseBuffer,
+        invocation: str,
+        stamp: TurnStamp,
+        *,
+        reason: str,
     ) -> list[Signal]:
-        """Close every call of an exchange that has not run; returns what the gate should know.
+        """Close every call of an exchange that has not run; returns signals for its buffer.
 
         A call whose outcome a crash has lost is looked up, if its tool can do that.
         The chat's lease must be held and no Runner may run on the session.
         """
-        states = [s for s in gate.calls.values() if s.outcome is None and _is_open(s)]
-        await self._ledger.expire(chat)
-        await self._ledger.supersede([call_key(chat, s) for s in states if s.request is not None])
-        rows = {row.approval_id: row for row in await self._ledger.rows(chat)}
+        states = [s for s in buffer.calls.values() if s.outcome is None and _is_open(s)]
+        await self.ledger.expire(chat)
+        await self.ledger.supersede([call_key(chat, s) for s in states if s.request is not None])
+        rows = {row.approval_id: row for row in await self.ledger.rows(chat)}
         signals: list[Signal] = []
         closings: list[Closed] = []
         for state in states:
             row = rows.get(state.request.approval_id) if state.request else None
-            row = await self._looked_up(row)
+            row = await self._recovered(row)
             outcome = _outcome(state, row, reason)
             closings.append(_closed(state, outcome))
             if row is not None:
-                approved, said = shown_decision(row)
+                approved, shown_reason = shown_decision(row)
                 signals.append(
-                    Answered(state.call.id, row.approval_id, approved=approved, reason=said)
+                    Answered(state.call.id, row.approval_id, approved=approved, reason=shown_reason)
                 )
             signals.append(Settled(state.call.id, outcome))
-        await self._log.append_closings(chat, closings, invocation, stamp)
+        await self.log.append_closings(chat, closings, invocation, stamp)
         return signals
 
-    async def _looked_up(self, row: ApprovalRow | None) -> ApprovalRow | None:
-        if row is None or row.state != "unknown":
-            return row
-        find = self._terms(row.tool).find
-        found = await look_up(self._ledger, find, row, owner=row.owner or "", report=_report)
-        return found or row
-
     async def cards(
-        self, chat: ChatKey, gate: ReleaseBuffer, message_id: str
+        self, chat: ChatKey, buffer: ReleaseBuffer, message_id: str
     ) -> Sequence[BaseChunk]:
         """One transient ``data-approval`` per card that was closed (D7)."""
-        rows = {row.approval_id: row for row in await self._ledger.rows(chat)}
+        rows = {row.approval_id: row for row in await self.ledger.rows(chat)}
         found = (
-            rows.get(s.request.approval_id) for s in gate.calls.values() if s.request is not None
+            rows.get(s.request.approval_id) for s in buffer.calls.values() if s.request is not None
         )
         return closed_cards([row for row in found if row is not None], message_id)
 
-
-def _report(error: BaseException) -> str:
-    error_id = new_error_id()
-    logger.error("a look-up failed error=%s %s", error_id, describe(error))
-    return error_id
+    async def _recovered(self, row: ApprovalRow | None) -> ApprovalRow | None:
+        """The row with the outcome that a look-up of the tool has found."""
+        if row is None or row.state != "unknown":
+            return row
+        find = self.terms(row.tool).find
+        found = await look_up(self.ledger, find, row, owner=row.owner or "", report=_log_failure)
+        return found or row
 
 
 def closed_cards(rows: Sequence[ApprovalRow], message_id: str) -> list[BaseChunk]:
-    """A transient ``data-approval`` per approval that nobody can give any more."""
+    """A transient ``data-approval`` per approval that can no longer be given."""
     return [
         DataChunk(
             type="data-approval",
@@ -110,8 +112,14 @@ def closed_cards(rows: Sequence[ApprovalRow], message_id: str) -> list[BaseChunk
     ]
 
 
+def _log_failure(error: BaseException) -> str:
+    error_id = new_error_id()
+    logger.error("a look-up failed error=%s %s", error_id, describe(error))
+    return error_id
+
+
 def _shown_end(row: ApprovalRow) -> str:
-    """What the stored message says: the error of a yes that came to nothing, else why."""
+    """The text of the stored message: the error of an approval without effect, else the reason."""
     approved, sentence = closing_sentence(row)
     if approved:
         return sentence
@@ -123,7 +131,7 @@ def _is_open(state: CallState) -> bool:
 
 
 def _outcome(state: CallState, row: ApprovalRow | None, reason: str) -> Outcome:
-    """How a call ends that nobody will run any more (T8)."""
+    """The outcome of a call that will not run any more (T8)."""
     if row is None:
         kind: Literal["error", "denied"] = "denied" if state.request is not None else "error"
         return Outcome(kind, text=f"Not run: {reason}")

@@ -1,4 +1,4 @@
-"""Once a second: who elsewhere wants a turn stopped, who reads along, and who is gone (A2)."""
+"""Polls leases for what other processes want of turns here, and for turns that were lost (A2)."""
 
 from __future__ import annotations
 
@@ -19,63 +19,64 @@ if TYPE_CHECKING:
     from sluicegate.stores.leases.base import Leases, LeaseState
     from sluicegate.stores.streams.base import StreamStore
 
-SECONDS: Final = 1.0
-_NOTE_EVERY: Final = 5
-"""So many looks pass between two notes that somebody reads."""
+_POLLS_PER_READER_NOTE: Final = 5
 
 logger = logging.getLogger("sluicegate")
 
 
 class LeaseMonitor:
-    """Looks at the leases of the chats that run here or are read here, all in one question."""
+    """Watches the leases of the chats that run here or are read here, with one statement.
+
+    A stop that another process asked for is carried out; a turn of another process whose lease has
+    ended is ended for its readers here.
+    """
 
     def __init__(
-        self, turns: TurnRegistry, elsewhere: Replicas, leases: Leases, streams: StreamStore
+        self, turns: TurnRegistry, replicas: Replicas, leases: Leases, streams: StreamStore
     ) -> None:
-        """Take what is looked at."""
         self._turns = turns
-        self._elsewhere = elsewhere
+        self._replicas = replicas
         self._leases = leases
         self._streams = streams
         self._missing: set[TurnKey] = set()
-        self._looks = 0
+        self._polls = 0
         self._task: asyncio.Task[None] | None = None
         self._stopping: dict[ChatKey, asyncio.Task[None]] = {}
 
-    def begin(self) -> None:
-        """Look once a second from now on."""
-        self._task = asyncio.create_task(self._run())
+    def start(self, interval: float) -> None:
+        """Poll from now on, every ``interval`` seconds."""
+        self._task = asyncio.create_task(self._run(interval))
 
     async def aclose(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         for task in [self._task, *self._stopping.values()]:
             if task is not None:
                 task.cancel()
                 await asyncio.wait([task])
 
-    async def look(self) -> None:
-        """Look once.
+    async def poll(self) -> None:
+        """Poll once.
 
         Raises:
             StoreError: the database does not answer.
         """
-        here, followed = self._turns.chats(), list(self._streams.followed())
-        chats = {*here, *(turn.chat for turn in followed)}
+        local, followed = self._turns.chats(), list(self._streams.followed())
+        chats = {*local, *(turn.chat for turn in followed)}
         if not chats:
             self._missing.clear()
             return
         states = await self._leases.states(chats)
-        for chat in here:
+        for chat in local:
             if states[chat].stop_requested and chat not in self._stopping:
-                self._begin_to_stop(chat, states[chat].fence)
-        await self._look_after(followed, states)
-        self._looks += 1
-        if self._looks % _NOTE_EVERY == 0:
-            for turn in self._elsewhere.read_here():
+                self._start_stop(chat, states[chat].fence)
+        await self._end_lost(followed, states)
+        self._polls += 1
+        if self._polls % _POLLS_PER_READER_NOTE == 0:
+            for turn in self._replicas.read_here():
                 await self._leases.record_reader(turn.chat, fence=turn.fence, ttl=READ_TTL)
 
-    async def _look_after(self, followed: list[TurnKey], states: dict[ChatKey, LeaseState]) -> None:
-        """End what nobody writes any more; one that ended well has said so by the next look."""
+    async def _end_lost(self, followed: list[TurnKey], states: dict[ChatKey, LeaseState]) -> None:
+        """End streams without a writer; one that ended well has published so by the next poll."""
         gone = {turn for turn in followed if not _is_held(turn, states[turn.chat])}
         for turn in gone & self._missing:
             error_id = new_error_id()
@@ -84,17 +85,17 @@ class LeaseMonitor:
             await self._streams.end_followed(turn, ErrorChunk(error_text=sentence))
         self._missing = gone
 
-    def _begin_to_stop(self, chat: ChatKey, fence: int) -> None:
+    def _start_stop(self, chat: ChatKey, fence: int) -> None:
         task = asyncio.create_task(self._stop(chat, fence))
         self._stopping[chat] = task
         task.add_done_callback(lambda _: self._stopping.pop(chat, None))
 
     async def _stop(self, chat: ChatKey, fence: int) -> None:
-        held = self._turns.holders.of(chat)
+        owner = self._turns.chat_owners.of(chat)
         running = self._turns.running(chat)
         stopping: Coroutine[Any, Any, None] | None = None
-        if held is not None:
-            stopping = held.stop()
+        if owner is not None:
+            stopping = owner.stop()
         elif running is not None and running.key.fence == fence:
             stopping = self._turns.stop(running)
         if stopping is not None:
@@ -102,15 +103,15 @@ class LeaseMonitor:
         try:
             await self._leases.clear_stop_request(chat, fence=fence)
         except StoreError:
-            logger.warning("nobody was told that a turn was stopped chat=%s", chat.chat)
+            logger.warning("the stop of a turn was not acknowledged chat=%s", chat.chat)
 
-    async def _run(self) -> None:
+    async def _run(self, interval: float) -> None:
         while True:
-            await asyncio.sleep(SECONDS)
+            await asyncio.sleep(interval)
             try:
-                await self.look()
+                await self.poll()
             except StoreError:
-                # Requests tell that the database is away; the next look is soon.
+                # Requests report that the database is away; the next poll is soon.
                 continue
 
 

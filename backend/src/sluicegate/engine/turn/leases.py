@@ -1,4 +1,4 @@
-"""The right to write to a chat: taken, renewed and given back (A2)."""
+"""The leases of this process: the right to write to a chat (A2)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.stores.leases.base import Leases
 
-AGAIN: Final = 0.5
-"""Seconds between two tries to give a lease back."""
+_RETRY_INTERVAL: Final = 0.5
+"""Seconds between two tries to release a lease."""
 
 IN_USE: Final = "This chat is in use elsewhere; try again in a moment."
 
@@ -27,21 +27,21 @@ logger = logging.getLogger("sluicegate")
 
 
 class ChatLeases:
-    """Leases as this process holds them; ``ttl`` is in seconds."""
+    """Acquires, renews and releases leases; ``ttl`` is in seconds."""
 
     def __init__(self, leases: Leases, ttl: float) -> None:
         self._leases = leases
         self._ttl = ttl
-        self._owed: set[asyncio.Task[None]] = set()
+        self._releasing: set[asyncio.Task[None]] = set()
 
-    async def take(self, chat: ChatKey, owner: str, *, after: int | None = None) -> int:
-        """Take the chat's lease and return its fence.
+    async def acquire(self, chat: ChatKey, owner: str, *, after: int | None = None) -> int:
+        """Acquire the chat's lease and return its fencing token.
 
-        ``after`` is the fence that the chat had when its log was read: a plan that was made on
-        that log does not hold when somebody has written since.
+        ``after`` is the token that the chat had when its log was read: a plan that was made on
+        that log does not hold when another owner has written since.
 
         Raises:
-            HeldElsewhere: somebody else writes to this chat, or has written to it.
+            HeldElsewhere: another owner writes to this chat, or has written to it.
         """
         fence = await self._leases.acquire(chat, owner=owner, ttl=self._ttl)
         if fence is None:
@@ -51,45 +51,45 @@ class ChatLeases:
             raise HeldElsewhere(IN_USE)
         return fence
 
-    async def give_back(self, chat: ChatKey, owner: str, fence: int) -> None:
-        """Give the lease back; a store that is away gets it later, else it ends by itself."""
+    async def release(self, chat: ChatKey, owner: str, fence: int) -> None:
+        """Release the lease; without the store it is retried until the lease ends by itself."""
         try:
             await self._leases.release(chat, owner=owner, fence=fence)
         except StoreError:
-            logger.warning("the lease was not given back, trying again chat=%s", chat.chat)
-            task = asyncio.create_task(self._give_back_later(chat, owner, fence))
-            self._owed.add(task)
-            task.add_done_callback(self._owed.discard)
+            logger.warning("the lease was not released, trying again chat=%s", chat.chat)
+            task = asyncio.create_task(self._retry_release(chat, owner, fence))
+            self._releasing.add(task)
+            task.add_done_callback(self._releasing.discard)
 
-    async def _give_back_later(self, chat: ChatKey, owner: str, fence: int) -> None:
-        for _ in range(math.ceil(self._ttl / AGAIN)):
-            await asyncio.sleep(AGAIN)
+    async def _retry_release(self, chat: ChatKey, owner: str, fence: int) -> None:
+        for _ in range(math.ceil(self._ttl / _RETRY_INTERVAL)):
+            await asyncio.sleep(_RETRY_INTERVAL)
             with contextlib.suppress(StoreError):
                 await self._leases.release(chat, owner=owner, fence=fence)
                 return
 
     async def aclose(self) -> None:
-        """Give up what could not be given back."""
-        for task in self._owed:
+        """Cancel the retries."""
+        for task in self._releasing:
             task.cancel()
-        if self._owed:
-            await asyncio.wait(self._owed)
+        if self._releasing:
+            await asyncio.wait(self._releasing)
 
     @asynccontextmanager
-    async def holding(self, chat: ChatKey, *, after: int | None) -> AsyncIterator[None]:
-        """Keep everybody else from writing to a chat for a moment.
+    async def hold(self, chat: ChatKey, *, after: int | None) -> AsyncIterator[None]:
+        """Keep all others from writing to a chat for a moment.
 
         Raises:
-            HeldElsewhere: somebody writes to it, or has written since it was looked at.
+            HeldElsewhere: another owner writes to it, or has written since the token ``after``.
         """
         owner = f"moment:{secrets.token_hex(8)}"
-        fence = await self.take(chat, owner, after=after)
+        fence = await self.acquire(chat, owner, after=after)
         try:
             yield
         finally:
-            await self.give_back(chat, owner, fence)
+            await self.release(chat, owner, fence)
 
-    async def keep(self, chat: ChatKey, owner: str, fence: int) -> None:
+    async def keep_renewed(self, chat: ChatKey, owner: str, fence: int) -> None:
         """Renew the lease again and again; return when it is lost."""
         while True:
             await asyncio.sleep(self._ttl / 3)
@@ -101,8 +101,8 @@ class ChatLeases:
             if not held:
                 return
 
-    async def is_read_elsewhere(self, chat: ChatKey) -> bool:
-        """Whether another process has readers of what runs here; also when nobody can tell."""
+    async def is_read_remotely(self, chat: ChatKey) -> bool:
+        """Whether another process has readers of a turn here; True when the store is away."""
         try:
             return (await self._leases.state(chat)).has_remote_readers
         except StoreError:

@@ -1,9 +1,10 @@
-"""Who holds a chat for longer than a turn, and how turns are led meanwhile (A2)."""
+"""Owners of chats: a running turn, or an open live chat, which owns its chat for longer (A2)."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+import secrets
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,22 +16,44 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.engine.turn.runner import End, RunningTurn
 
+PROCESS: Final = secrets.token_hex(8)
+"""Names this process among all that may share the stores."""
+
+_LIVE: Final = "live-"
+
+
+def turn_owner(turn: str) -> str:
+    """The owner of the lease and the claims of a turn."""
+    return f"{PROCESS}:{turn}"
+
+
+def new_live_owner() -> str:
+    """A fresh owner of the lease and the claims of a chat that is open live."""
+    return f"{PROCESS}:{_LIVE}{secrets.token_hex(8)}"
+
+
+def is_live_owner(owner: str) -> bool:
+    """Whether an owner is an open live chat, of any process."""
+    return owner.partition(":")[2].startswith(_LIVE)
+
 
 class ChatOwner(Protocol):
-    """An open live socket: it has the chat's lease, and its run is the session's one writer."""
+    """An open live chat: it has the chat's lease, and its run is the session's one writer."""
 
     @property
     def owner(self) -> str:
-        """Who holds the lease and claims calls."""
+        """The owner of the lease and of claims."""
 
-    async def say(self, plan: NewExchange, release: ReleasePolicy, client: Client) -> TurnReader:
-        """Begin an exchange with a text that the holder itself was given.
+    async def start_exchange(
+        self, plan: NewExchange, release: ReleasePolicy, client: Client
+    ) -> TurnReader:
+        """Start an exchange with a text that came to the owner itself.
 
         Raises:
             RequestError: nothing has changed.
         """
 
-    async def go_on(
+    async def continue_exchange(
         self,
         log: ChatLog,
         plan: ContinueExchange,
@@ -39,58 +62,58 @@ class ChatOwner(Protocol):
         *,
         own: bool,
     ) -> TurnReader | None:
-        """Let an exchange go on whose calls are all decided; None when nothing waits for that.
+        """Continue an exchange whose calls are all decided; None when nothing waits for that.
 
-        ``own``: the answers came to the holder itself, so it need not be told of the turn.
+        ``own``: the decisions came to the owner itself, so it need not announce the turn.
         """
 
     async def stop(self) -> None:
-        """Stop the running turn, or supersede what waits."""
+        """Stop the running turn, or supersede the open approvals."""
 
     async def close(self) -> None:
-        """Let go of the chat."""
+        """Release the chat."""
 
 
 class TurnCallbacks(Protocol):
-    """How a turn ends that runs beside others of one run."""
+    """The end of a turn that shares a live run with other turns."""
 
-    async def seal(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
-        """Close in the session what the turn leaves open; returns what its gate should know."""
+    async def close_open_calls(self, turn: RunningTurn, end: End) -> Sequence[Signal]:
+        """Close in the session what the turn leaves open; returns signals for its buffer."""
 
-    def left(self, turn: RunningTurn) -> None:
+    def turn_ended(self, turn: RunningTurn) -> None:
         """The turn has ended and its stream is closed."""
 
 
 class ChatOwners:
-    """The chats of this process that are held, and by whom."""
+    """The live chats that are open in this process."""
 
     def __init__(self) -> None:
         self._by_chat: dict[ChatKey, ChatOwner] = {}
 
     def of(self, chat: ChatKey) -> ChatOwner | None:
-        """Who holds that chat."""
+        """The owner of a chat."""
         return self._by_chat.get(chat)
 
     def chats(self) -> list[ChatKey]:
-        """The chats that are held."""
+        """The chats that have an owner."""
         return list(self._by_chat)
 
-    def add(self, chat: ChatKey, holder: ChatOwner) -> None:
-        """Name the one who has the chat's lease from now on."""
-        self._by_chat[chat] = holder
+    def add(self, chat: ChatKey, owner: ChatOwner) -> None:
+        """Register the owner of a chat, which has the chat's lease."""
+        self._by_chat[chat] = owner
 
     def remove(self, chat: ChatKey) -> None:
-        """Nobody holds that chat any more."""
+        """Remove the owner of a chat."""
         self._by_chat.pop(chat, None)
 
-    def owners(self) -> set[str]:
+    def claim_owners(self) -> set[str]:
         """Owners of claims that may still come to an end."""
-        return {holder.owner for holder in self._by_chat.values()}
+        return {owner.owner for owner in self._by_chat.values()}
 
     def count(self, user: str | None = None) -> int:
-        """How many chats are held, or how many of one user."""
+        """How many chats have an owner, or how many of one user."""
         return sum(user in (None, chat.user) for chat in self._by_chat)
 
     async def close(self) -> None:
-        """Have everybody let go."""
-        await asyncio.gather(*(holder.close() for holder in list(self._by_chat.values())))
+        """Close every owner."""
+        await asyncio.gather(*(owner.close() for owner in list(self._by_chat.values())))

@@ -1,4 +1,4 @@
-"""One reader of one response: what came before, then the stream as it grows."""
+"""Readers of responses: the chunks that are known already, then the stream as it grows."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from sluicegate.stores.streams.base import StreamReader
     from sluicegate.tools.client_tools import ClientTool
 
-GATHERED: Final = 0.001
-"""Seconds from one batch to the next: what comes sooner waits for it, so a burst costs little."""
+_BATCH_INTERVAL: Final = 0.001
+"""Seconds between two batches: chunks that come sooner are batched, so a burst costs little."""
 
-_ENDS: Final = ("finish", "error")
+_LAST_CHUNKS: Final = ("finish", "error")
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The AI SDK's major, and the release it wishes for (header ``x-release``).
+    """The AI SDK's major version, and the release policy it asks for (header ``x-release``).
 
-    ``via`` is what the transport calls itself in the audit trail (A10). ``tools`` are what the page
-    brings along, which its request says.
+    ``via`` names the transport in the audit trail (A10). ``tools`` are those that the page brings
+    along with its request.
     """
 
     major: Literal[6, 7]
@@ -38,43 +38,45 @@ class Client:
     tools: tuple[ClientTool, ...] = field(default=(), compare=False)
 
 
-class Left(Protocol):
-    """Is told that a reader has left."""
+class OnClose(Protocol):
+    """Called once when a reader is closed."""
 
     def __call__(self, *, aborted: bool) -> None:
-        """Note it."""
+        """``aborted``: the client has said that it reads no more."""
 
 
 class TurnReader:
-    """An async iterator of chunks, fit for the client's major; leaving it stops nothing."""
+    """An async iterator of chunks for the client's major version; closing it stops no turn.
+
+    ``head`` comes first, then ``stream``. ``backpressure`` lets the writer wait for slow readers.
+    """
 
     def __init__(
         self,
         head: Sequence[BaseChunk],
-        live: StreamReader | None,
+        stream: StreamReader | None,
         *,
         major: Literal[6, 7],
-        left: Left | None = None,
-        pace: ReaderBackpressure | None = None,
+        on_close: OnClose | None = None,
+        backpressure: ReaderBackpressure | None = None,
     ) -> None:
-        """Take what comes first, what follows, and whom to tell of leaving and of being behind."""
         self._head = head
-        self._live = live
+        self._stream = stream
         self._major: Literal[6, 7] = major
-        self._left = left
-        self._pace = pace
-        if pace is not None and live is not None:
-            pace.add_reader(live)
+        self._on_close = on_close
+        self._backpressure = backpressure
+        if backpressure is not None and stream is not None:
+            backpressure.add_reader(stream)
 
     @property
-    def behind(self) -> int:
-        """Bytes of chunks that are there and were not taken."""
-        return 0 if self._live is None else self._live.backlog
+    def backlog(self) -> int:
+        """Bytes of chunks that are ready and not read."""
+        return 0 if self._stream is None else self._stream.backlog
 
     async def texts(self) -> AsyncIterator[Sequence[str]]:
-        """The chunks as JSON texts, in one batch all that are ready together.
+        """The chunks as JSON texts, those that are ready together in one batch.
 
-        The first of a burst is never held; what follows within a millisecond comes together.
+        The first of a burst is never delayed; those of the next millisecond form one batch.
 
         Raises:
             StoreError: the turn has ended without its last chunk.
@@ -82,25 +84,25 @@ class TurnReader:
         if self._head:
             head = (encode_chunk(chunk).text_for(self._major) for chunk in self._head)
             yield [text for text in head if text is not None]
-        if self._live is None:
+        if self._stream is None:
             return
-        clock, given_at, last = asyncio.get_running_loop().time, 0.0, ""
-        async for batch in self._live:
-            early = given_at + GATHERED - clock()
-            if early > 0 and self._live.backlog == 0:
+        clock, last_batch_at, last = asyncio.get_running_loop().time, 0.0, ""
+        async for batch in self._stream:
+            early = last_batch_at + _BATCH_INTERVAL - clock()
+            if early > 0 and self._stream.backlog == 0:
                 await asyncio.sleep(early)
-                batch = [*batch, *self._live.read_nowait()]
+                batch = [*batch, *self._stream.read_nowait()]
             last = batch[-1].kind
-            if self._pace is not None:
-                self._pace.reader_advanced()
+            if self._backpressure is not None:
+                self._backpressure.reader_advanced()
             if self._head and batch[0].kind == "start":
                 batch = batch[1:]
-            given_at = clock()
+            last_batch_at = clock()
             if self._major == 7:
                 yield [chunk.text for chunk in batch]
             else:
                 yield [chunk.text_for_6 for chunk in batch if chunk.text_for_6 is not None]
-        if last not in _ENDS:
+        if last not in _LAST_CHUNKS:
             # A clean end of the response would count as success.
             raise StoreError("The turn ended without its last chunk.")
 
@@ -110,20 +112,20 @@ class TurnReader:
                 yield decode_chunk(text)
 
     async def detach(self) -> None:
-        """Leave for good: the turn goes on to its end, whether anybody reads or not."""
-        self._left = None
+        """Close the reader and let the turn run to its end without any."""
+        self._on_close = None
         await self.aclose()
 
     async def aclose(self, *, aborted: bool = False) -> None:
-        """This reader leaves; the turn goes on.
+        """Close the reader; the turn runs on.
 
-        A reader that has ``aborted`` wants no more: if nobody else reads, an ungated turn is
-        stopped after the setting ``abort_grace``, else after ``linger``.
+        An ungated turn without readers is stopped after the setting ``linger``, or after
+        ``abort_grace`` when its last reader ``aborted``.
         """
-        if self._live is not None:
-            if self._pace is not None:
-                self._pace.remove_reader(self._live)
-            await self._live.aclose()
-        if self._left is not None:
-            self._left(aborted=aborted)
-            self._left = None
+        if self._stream is not None:
+            if self._backpressure is not None:
+                self._backpressure.remove_reader(self._stream)
+            await self._stream.aclose()
+        if self._on_close is not None:
+            self._on_close(aborted=aborted)
+            self._on_close = None

@@ -1,4 +1,4 @@
-"""What a process tells the others of a turn that it runs, so that they can show it."""
+"""Turns of other processes on the same database: where a chat runs, and readers of its stream."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.history import for_reader, resumable
+from sluicegate.engine.turn.owner import is_live_owner
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.wire.chunks import StartChunk, decode_chunk
 from sluicegate.wire.encoding import to_json
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TurnDescription:
-    """One running turn.
+    """A running turn as other processes need it; it is stored beside the turn's stream.
 
-    ``prefix`` are the JSON texts of what the message holds besides this turn's chunks; ``for_6``
-    and ``all_for_6`` say whether a client of AI SDK 6 can take the turn, and the whole message.
+    ``prefix`` are the JSON texts of the message before this turn's chunks; ``for_6`` and
+    ``all_for_6`` say whether a client of AI SDK 6 can read the turn, and the whole message.
     """
 
     message: str
@@ -39,7 +40,7 @@ class TurnDescription:
 
     @classmethod
     def of(cls, turn: RunningTurn) -> TurnDescription:
-        """Look at a turn that begins."""
+        """Describe a turn that starts."""
         before = turn.before
         return cls(
             turn.stamp.message,
@@ -50,26 +51,26 @@ class TurnDescription:
         )
 
     @classmethod
-    def read(cls, text: str) -> TurnDescription | None:
-        """Read what `text` wrote; None where another version has written something else."""
+    def from_json(cls, text: str) -> TurnDescription | None:
+        """Read the result of `to_json`; None if another version has written it."""
         try:
-            told = json.loads(text)
-            return cls(**{**told, "prefix": tuple(told["prefix"])})
+            fields = json.loads(text)
+            return cls(**{**fields, "prefix": tuple(fields["prefix"])})
         except (KeyError, TypeError, ValueError):
             return None
 
-    def text(self) -> str:
-        """Write it down."""
+    def to_json(self) -> str:
+        """Write the description as JSON."""
         return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
 
     def head(self, major: Major) -> list[BaseChunk]:
-        """The message before this turn, for a reader who holds nothing of it."""
+        """The message before this turn, for a reader that has nothing of it."""
         chunks = [decode_chunk(text) for text in self.prefix]
         return [StartChunk(message_id=self.message), *for_reader(chunks, major=major)]
 
 
 READ_TTL: Final = 15.0
-"""How long a process that runs a turn believes that it is read elsewhere."""
+"""Seconds for which a note that a turn is read in another process holds."""
 
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 0.25
@@ -77,44 +78,44 @@ _LONGEST_PAUSE: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class RemoteTurn:
-    """A chat that another process holds; the stream is None where streams are not shared."""
+    """A chat whose lease another process holds; no stream where streams are not shared."""
 
     fence: int
     is_live: bool
     stream: OpenStream | None
-    about: TurnDescription | None
+    description: TurnDescription | None
 
     def is_running(self, message: str, *, last: bool) -> bool:
-        """Whether the answer with this id goes on there; ``last``: it is the newest of the chat."""
-        if self.about is not None:
-            return self.about.message == message
+        """Whether it answers the message with this id; ``last``: the newest of the chat."""
+        if self.description is not None:
+            return self.description.message == message
         return last and not self.is_live
 
 
 @dataclass(frozen=True, slots=True)
 class ChatLocation:
-    """How a chat stands: the fence of its last holder, and who holds it in another process.
+    """The fencing token of the chat's last owner, and the owner if it is another process.
 
-    Without a fence, nobody has looked.
+    Without a token the lease was not read.
     """
 
     fence: int | None = None
-    away: RemoteTurn | None = None
+    remote: RemoteTurn | None = None
 
 
-UNSEEN: Final = ChatLocation()
+UNREAD: Final = ChatLocation()
+"""The location of a chat whose lease was not read."""
 
 
 class Backoff:
-    """Pauses that grow, up to a time in all."""
+    """Pauses that grow, for ``seconds`` in all."""
 
     def __init__(self, seconds: float) -> None:
-        """Take how many seconds may be spent."""
         self._deadline = asyncio.get_running_loop().time() + seconds
         self._pause = _FIRST_PAUSE
 
     async def __call__(self) -> bool:
-        """Pause; False, without one, when the time is over."""
+        """Pause; False, without a pause, when the time is over."""
         if asyncio.get_running_loop().time() >= self._deadline:
             return False
         await asyncio.sleep(self._pause)
@@ -123,53 +124,56 @@ class Backoff:
 
 
 class Replicas:
-    """Looks at chats that are not held here; the same process never asks."""
+    """Locates chats, and reads and stops turns of other processes.
+
+    ``alone``: no other process can use the database. ``is_local``: this process owns a chat.
+    """
 
     def __init__(
         self,
         leases: Leases,
         streams: StreamStore,
-        is_here: Callable[[ChatKey], bool],
+        is_local: Callable[[ChatKey], bool],
         *,
         alone: bool,
     ) -> None:
-        """``alone``: no other process can be on the database; ``is_here``: this one has a chat."""
         self._leases = leases
         self._streams = streams
-        self._is_here = is_here
+        self._is_local = is_local
         self._alone = alone
         self._readers: dict[TurnKey, int] = {}
 
-    async def place(self, chat: ChatKey) -> ChatLocation:
-        """How a chat stands now."""
+    async def locate(self, chat: ChatKey) -> ChatLocation:
+        """Read the lease of a chat."""
         state = await self._leases.state(chat)
-        if self._alone or state.owner is None or self._is_here(chat):
+        if self._alone or state.owner is None or self._is_local(chat):
             return ChatLocation(state.fence)
         stream = await self._streams.find(chat)
         if stream is not None and stream.key.fence != state.fence:
             stream = None
-        about = None if stream is None else TurnDescription.read(stream.description)
-        is_live = ":live-" in state.owner
-        return ChatLocation(state.fence, RemoteTurn(state.fence, is_live, stream, about))
+        description = None if stream is None else TurnDescription.from_json(stream.description)
+        is_live = is_live_owner(state.owner)
+        return ChatLocation(state.fence, RemoteTurn(state.fence, is_live, stream, description))
 
-    async def whole(self, away: RemoteTurn, major: Major) -> TurnReader | None:
-        """A reader of the running message from its beginning, if a client can take it."""
-        if away.about is None or not (major == 7 or away.about.all_for_6):
+    async def message_reader(self, remote: RemoteTurn, major: Major) -> TurnReader | None:
+        """A reader of the running message from its beginning, if the client can read it."""
+        description = remote.description
+        if description is None or not (major == 7 or description.all_for_6):
             return None
-        return await self._reader(away, major, away.about.head(major))
+        return await self._reader(remote, major, description.head(major))
 
-    async def turn(self, away: RemoteTurn, major: Major) -> TurnReader | None:
-        """A reader of the running turn alone, if a client can take it."""
-        if away.about is None or not (major == 7 or away.about.for_6):
+    async def turn_reader(self, remote: RemoteTurn, major: Major) -> TurnReader | None:
+        """A reader of the running turn alone, if the client can read it."""
+        if remote.description is None or not (major == 7 or remote.description.for_6):
             return None
-        return await self._reader(away, major, ())
+        return await self._reader(remote, major, ())
 
     def read_here(self) -> list[TurnKey]:
         """The turns of other processes that have readers here."""
         return list(self._readers)
 
-    async def until_left(self, chat: ChatKey, fence: int, within: float) -> None:
-        """Wait until the holder with this fence has let go of the chat, or is gone."""
+    async def wait_released(self, chat: ChatKey, fence: int, within: float) -> None:
+        """Wait until the owner with this token has released the chat or is gone."""
         pause = Backoff(within)
         while await pause():
             state = await self._leases.state(chat)
@@ -177,7 +181,7 @@ class Replicas:
                 return
 
     async def stop(self, chat: ChatKey, fence: int, within: float) -> None:
-        """Have the holder stop what it runs, and wait until it has."""
+        """Ask the owner to stop its turn, and wait until it has."""
         await self._leases.request_stop(chat, fence=fence)
         pause = Backoff(within)
         while await pause():
@@ -186,19 +190,22 @@ class Replicas:
                 return
 
     async def _reader(
-        self, away: RemoteTurn, major: Major, head: Sequence[BaseChunk]
+        self, remote: RemoteTurn, major: Major, head: Sequence[BaseChunk]
     ) -> TurnReader | None:
-        if away.stream is None:
+        if remote.stream is None:
             return None
-        key = away.stream.key
+        key = remote.stream.key
         reader = TurnReader(
-            head, away.stream.read(), major=major, left=functools.partial(self._left, key)
+            head,
+            remote.stream.read(),
+            major=major,
+            on_close=functools.partial(self._reader_closed, key),
         )
         self._readers[key] = self._readers.get(key, 0) + 1
         await self._leases.record_reader(key.chat, fence=key.fence, ttl=READ_TTL)
         return reader
 
-    def _left(self, key: TurnKey, *, aborted: bool) -> None:
+    def _reader_closed(self, key: TurnKey, *, aborted: bool) -> None:
         self._readers[key] -= 1
         if not self._readers[key]:
             del self._readers[key]

@@ -1,4 +1,4 @@
-"""What the engine itself appends to a session, only while no Runner runs on it (A3, A5)."""
+"""Events that the engine itself appends to sessions, while no Runner runs on them (A3, A5)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A call that is closed: what the model is told, and the note of how it ended (T8)."""
+    """A call that is closed: the response for the model, and the note of its outcome (T8)."""
 
     state: CallState
     response: dict[str, object]
@@ -35,7 +35,7 @@ class Closed:
 
 
 class SessionLog:
-    """The session of a chat, loaded afresh for each use."""
+    """Loads and appends to the sessions of chats; loaded events are shared and never changed."""
 
     def __init__(self, service: BaseSessionService) -> None:
         self._service = service
@@ -61,29 +61,29 @@ class SessionLog:
     async def append_replies(
         self, chat: ChatKey, groups: Sequence[Sequence[Reply]], stamp: TurnStamp
     ) -> None:
-        """One user event per branch, where its requests stand (A3)."""
+        """Append one user event per branch, in the branch of its requests (A3)."""
         session = await self.load(chat) if groups else None
         if session is None:
             return
-        metadata = stamp.as_metadata()
         for group in groups:
-            await self._append(session, _answer_event(session, group, metadata))
+            await self._append(session, _reply_event(session, group, stamp))
 
     async def append_closings(
         self, chat: ChatKey, closings: Sequence[Closed], invocation: str, stamp: TurnStamp
     ) -> None:
-        """Close calls that will not run: the user's no, then the agent's result (A5)."""
+        """Append the end of calls that will not run: a denial, then the result (A5)."""
         session = await self.load(chat) if closings else None
         if session is None:
             return
         for closed in closings:
-            ask = closed.state.request
-            if ask is not None and closed.was_unanswered:
-                no: dict[str, object] = {"confirmed": False}
-                reply = Reply(ask.confirmation_id, ask.answer_name, no, ask.branch, invocation)
-                event = _answer_event(session, [reply], stamp.as_metadata())
-                await self._append(session, event)
-            await self._append(session, _result(closed, invocation, stamp))
+            request = closed.state.request
+            if request is not None and closed.was_unanswered:
+                denial: dict[str, object] = {"confirmed": False}
+                reply = Reply(
+                    request.confirmation_id, request.answer_name, denial, request.branch, invocation
+                )
+                await self._append(session, _reply_event(session, [reply], stamp))
+            await self._append(session, _result_event(closed, invocation, stamp))
 
     async def append_unfinished(
         self,
@@ -92,30 +92,29 @@ class SessionLog:
         invocation: str,
         stamp: TurnStamp,
     ) -> None:
-        """Keep what was shown of a model call that never ended (section 7).
+        """Append the shown output of a model call that never ended (section 7).
 
-        Its calls are answered at once: nobody waits for one whose arguments were never complete.
+        Its function calls get a response at once: their arguments were never complete.
         """
         session = await self.load(chat) if pieces else None
         if session is None:
             return
         for piece in pieces:
-            fragment = _fragment(piece, invocation, stamp)
-            await self._append(session, fragment)
+            await self._append(session, _partial_event(piece, invocation, stamp))
             if piece.calls:
-                await self._append(session, _cut(piece, fragment))
+                await self._append(session, _unfinished_event(piece, invocation, stamp))
 
     async def _append(self, session: Session, event: Event) -> None:
         await self._service.append_event(session=session, event=event)
 
 
-def _answer_event(session: Session, group: Sequence[Reply], metadata: dict[str, Any]) -> Event:
-    """A user event with answers of one branch.
+def _reply_event(session: Session, group: Sequence[Reply], stamp: TurnStamp) -> Event:
+    """A user event with the replies of one branch.
 
-    ADK: an answer is only seen in the branch and isolation scope of its request.
+    ADK: a reply is only seen in the branch and isolation scope of its request.
     """
     first = group[0]
-    asking = next(
+    request = next(
         (
             event
             for event in reversed(session.events)
@@ -126,14 +125,15 @@ def _answer_event(session: Session, group: Sequence[Reply], metadata: dict[str, 
     return Event(
         invocation_id=first.invocation,
         author="user",
-        branch=asking.branch if asking is not None else first.branch,
-        isolation_scope=asking.isolation_scope if asking is not None else None,
+        branch=request.branch if request is not None else first.branch,
+        isolation_scope=request.isolation_scope if request is not None else None,
         content=replies_content(group),
-        custom_metadata=metadata,
+        custom_metadata=stamp.as_metadata(),
     )
 
 
-def _fragment(piece: UnfinishedModelCall, invocation: str, stamp: TurnStamp) -> Event:
+def _partial_event(piece: UnfinishedModelCall, invocation: str, stamp: TurnStamp) -> Event:
+    """The text, thoughts and function calls of a model call that never ended."""
     parts = [
         types.Part(text=text, thought=True if kind == "thought" else None)
         for kind, text in piece.parts
@@ -148,57 +148,62 @@ def _fragment(piece: UnfinishedModelCall, invocation: str, stamp: TurnStamp) -> 
         )
         for call in piece.calls
     )
-    noted = dict(stamp.as_metadata()[METADATA_KEY])
-    if piece.ahead_of is not None:
-        noted["aheadOf"] = piece.ahead_of
-    if piece.calls:
-        cut = {"kind": "error", "text": NOT_FINISHED.text}
-        noted["outcomes"] = {call.id: cut for call in piece.calls}
     return Event(
         invocation_id=invocation,
         author=piece.author,
         branch=piece.branch,
         content=types.Content(role="model", parts=parts),
         interrupted=True,
-        custom_metadata={METADATA_KEY: noted},
+        custom_metadata=_unfinished_metadata(piece, stamp),
     )
 
 
-def _cut(piece: UnfinishedModelCall, fragment: Event) -> Event:
-    """The answers to the calls of a fragment."""
+def _unfinished_event(piece: UnfinishedModelCall, invocation: str, stamp: TurnStamp) -> Event:
+    """The responses to the function calls of a model call that never ended."""
     error: dict[str, Any] = {"error": NOT_FINISHED.text}
     responses = [
         types.FunctionResponse(id=call.id, name=call.name, response=error) for call in piece.calls
     ]
     return Event(
-        invocation_id=fragment.invocation_id,
+        invocation_id=invocation,
         author=piece.author,
         branch=piece.branch,
         content=types.Content(
             role="user", parts=[types.Part(function_response=each) for each in responses]
         ),
         interrupted=True,
-        custom_metadata=fragment.custom_metadata,
+        custom_metadata=_unfinished_metadata(piece, stamp),
     )
 
 
-def _result(closed: Closed, invocation: str, stamp: TurnStamp) -> Event:
+def _unfinished_metadata(piece: UnfinishedModelCall, stamp: TurnStamp) -> dict[str, Any]:
+    note = stamp.as_metadata()[METADATA_KEY]
+    if piece.ahead_of is not None:
+        note["aheadOf"] = piece.ahead_of
+    if piece.calls:
+        outcome = {"kind": "error", "text": NOT_FINISHED.text}
+        note["outcomes"] = {call.id: outcome for call in piece.calls}
+    return {METADATA_KEY: note}
+
+
+def _result_event(closed: Closed, invocation: str, stamp: TurnStamp) -> Event:
+    """The function response of a call that is closed."""
     call = closed.state.call
-    noted = dict(stamp.as_metadata()[METADATA_KEY])
+    note = stamp.as_metadata()[METADATA_KEY]
     if closed.note is not None:
-        noted["outcomes"] = {call.id_in_adk: closed.note}
+        note["outcomes"] = {call.id_in_adk: closed.note}
     response = Reply(call.id_in_adk, call.name, closed.response, call.branch, invocation)
     return Event(
         invocation_id=invocation,
         author=call.author,
         branch=call.branch,
         content=replies_content([response]),
-        custom_metadata={METADATA_KEY: noted},
+        custom_metadata={METADATA_KEY: note},
     )
 
 
 def replies_content(replies: Sequence[Reply]) -> types.Content:
-    """Function responses as one message."""
+    """Replies as the function responses of one message."""
     parts = [
         types.Part(
             function_response=types.FunctionResponse(

@@ -1,0 +1,111 @@
+"""Stored chats: listed, shown with all messages, renamed and deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.core.history import assistant_message, user_message
+from sluicegate.errors import TurnRunning, Unknown
+
+if TYPE_CHECKING:
+    from sluicegate.core.keys import ChatKey
+    from sluicegate.engine.chat_logs import ChatLogs
+    from sluicegate.engine.files.chat_files import ChatFiles
+    from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.replicas import Replicas
+    from sluicegate.stores.approvals.grants import Grants
+    from sluicegate.stores.chats import ChatIndex
+    from sluicegate.stores.uploads import Uploads
+    from sluicegate.wire.messages import UIMessage
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChats:
+    """The stored chats of an app."""
+
+    app: str
+    chats: ChatIndex
+    logs: ChatLogs
+    replicas: Replicas
+    leases: ChatLeases
+    files: ChatFiles
+    uploads: Uploads
+    grants: Grants
+
+    async def list(
+        self, user: str, *, limit: int, after: str | None, query: str | None
+    ) -> dict[str, Any]:
+        """``{chats: [{id, title, updatedAt, pendingApprovals}], next}``, newest first."""
+        page = await self.chats.page(self.app, user, limit=limit, after=after, query=query)
+        pending = await self.logs.ledger.count_pending(self.app, user)
+        chats = [
+            {
+                "id": entry.key.chat,
+                "title": entry.title,
+                "updatedAt": iso_time(entry.updated_at),
+                "pendingApprovals": pending.get(entry.key.chat, 0),
+            }
+            for entry in page.chats
+        ]
+        return {"chats": chats, "next": page.next}
+
+    async def get(self, chat: ChatKey) -> dict[str, Any]:
+        """``{id, title, messages, status}``; raises Unknown."""
+        entry = await self.chats.get(chat)
+        if entry is None:
+            raise Unknown("There is no such chat.")
+        location = await self.replicas.locate(chat)
+        log = await self.logs.load(chat, location)
+        rebuilt = [log.rebuild(exchange) for exchange in log.exchanges]
+        running = self.logs.turns.running(chat) is not None
+        if location.remote is not None and rebuilt:
+            running = location.remote.is_running(rebuilt[-1].exchange.message_id, last=True)
+        waiting = bool(rebuilt) and rebuilt[-1].is_waiting
+        status = "running" if running else "waiting" if waiting else "ready"
+        files_url = self.logs.options.files_url_of(chat.chat)
+        messages: list[UIMessage] = []
+        for exchange in rebuilt:
+            question = user_message(exchange.exchange, files_url=files_url)
+            if question is not None:
+                messages.append(question)
+            messages.append(assistant_message(exchange, log.rows))
+        return {"id": chat.chat, "title": entry.title, "messages": messages, "status": status}
+
+    async def rename(self, chat: ChatKey, title: str) -> None:
+        """Set the title; raises Unknown."""
+        if not await self.chats.rename(chat, title):
+            raise Unknown("There is no such chat.")
+
+    async def delete(self, chat: ChatKey) -> None:
+        """Delete a chat; the caller holds the lock of its requests.
+
+        The decisions stay in the ledger, without what they were about.
+
+        Raises:
+            Unknown: no such chat of this user.
+            TurnRunning: it is being answered, or open live.
+        """
+        turns = self.logs.turns
+        location = await self.replicas.locate(chat)
+        if turns.running(chat) is not None or location.remote is not None:
+            raise TurnRunning("This chat is still being answered; wait or stop it first.")
+        if turns.chat_owners.of(chat) is not None:
+            raise TurnRunning("This chat is open live; close it there first.")
+        async with self.leases.hold(chat, after=location.fence):
+            if not await self.chats.delete(chat):
+                raise Unknown("There is no such chat.")
+            await self.logs.session_log.delete(chat)
+            await self.files.delete_all(chat)
+            await self.uploads.delete_all(chat)
+            await self.grants.delete_all(chat)
+            ledger = self.logs.ledger
+            rows = await ledger.rows(chat)
+            await ledger.supersede([row.key for row in rows])
+            await ledger.erase_details(chat)
+
+
+def iso_time(seconds: float) -> str:
+    """Seconds since the epoch as an ISO 8601 time in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,203 @@
+"""Everything that a turn is built from: its stamp, its guard, its translator and its buffer."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.core.exchanges import TurnStamp
+from sluicegate.core.grammar import Grammar
+from sluicegate.core.history import known_calls
+from sluicegate.core.release.policy import open_release_buffer
+from sluicegate.core.translator import Translator
+from sluicegate.engine.failures import describe
+from sluicegate.engine.files.result_files import ResultFiles
+from sluicegate.engine.guard.claims import RunningClaims
+from sluicegate.engine.guard.guard import ApprovalGuard, ApprovalLimits
+from sluicegate.engine.models.fast_lane import FastLane, ReaderBackpressure
+from sluicegate.engine.turn.owner import turn_owner
+from sluicegate.engine.turn.runner import RunningTurn
+from sluicegate.errors import new_error_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.history import RebuiltExchange
+    from sluicegate.core.keys import ChatKey, TurnKey
+    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.files.chat_files import ChatFiles
+    from sluicegate.engine.models.model_files import ModelFiles
+    from sluicegate.engine.options import EngineOptions
+    from sluicegate.engine.recorder import Recorder
+    from sluicegate.engine.turn.registry import TurnRegistry
+    from sluicegate.stores.approvals.ledger import Ledger
+    from sluicegate.tools.client_tools import ClientTool
+    from sluicegate.tools.gated import Policy
+    from sluicegate.wire.chunks import BaseChunk
+
+logger = logging.getLogger("sluicegate")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRun:
+    """The live run that a turn shares with other turns; ``granted`` are its granted calls."""
+
+    owner: str
+    invocation: str
+    claims: RunningClaims
+    granted: dict[str, ApprovalRow]
+    approval_ttl: Callable[[str], float]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSetup:
+    """The input of one turn.
+
+    ``continues`` is the exchange as it stands: its translator and buffer are fed on.
+    ``client_outputs`` are results of gated client-side calls by call id, ``opening`` the chunks
+    that follow ``start``, ``tools`` those that the page brought. ``rows`` are the rows of the
+    chat's ledger, if nothing was written to the chat since they were read.
+    """
+
+    key: TurnKey
+    stamp: TurnStamp
+    release: ReleasePolicy
+    continues: RebuiltExchange | None = None
+    client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    opening: Sequence[BaseChunk] = ()
+    tools: tuple[ClientTool, ...] = ()
+    rows: Sequence[ApprovalRow] | None = None
+    run: SharedRun | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBuilder:
+    """Builds turns; ``model`` is the name of the agent's model."""
+
+    options: EngineOptions
+    survey: AgentSurvey
+    model: str
+    ledger: Ledger
+    turns: TurnRegistry
+    files: ChatFiles
+    models: ModelFiles
+    policy: Policy | None = None
+    recorder: Recorder | None = None
+    _unforeseen: set[str] = field(default_factory=set)
+    """Tools that have asked for approval although nothing in them shows that they may."""
+
+    def new_stamp(self, user_message: str, release: ReleasePolicy) -> TurnStamp:
+        """The stamp of the first turn of a new exchange (T1)."""
+        return TurnStamp(
+            message=f"msg-{secrets.token_hex(12)}",
+            turn=new_turn_id(),
+            user_message=user_message,
+            # ``preview`` is stored as ``deferred`` is; only a running turn differs.
+            release="progressive" if release == "progressive" else "deferred",
+            style=self.options.approval_style,
+            created_at=time.time(),
+            model=self.model,
+        )
+
+    def approval_ttl(self, tool: str) -> float:
+        """Seconds an approval of a tool stays open: by the settings, or by its declaration."""
+        declared = self.survey.facts("", tool).expires
+        default = self.options.approval_ttl if declared is None else declared
+        return self.options.approval_ttls.get(tool, default)
+
+    async def build(self, setup: TurnSetup) -> RunningTurn:
+        """Build a turn; the chat's lease must be held with the fence of the turn."""
+        chat, stamp, continues = setup.key.chat, setup.stamp, setup.continues
+        rows = await self.ledger.rows(chat) if setup.rows is None else setup.rows
+        if any(row.state == "executing" for row in rows):
+            await self.ledger.mark_unknown(chat, owners_alive=self.turns.claim_owners())
+            rows = await self.ledger.rows(chat)
+        guard = self._guard(setup, rows)
+        if continues is None:
+            invocation = setup.run.invocation if setup.run else None
+            translator = Translator(self.survey, files_url=self.options.files_url_of(chat.chat))
+            buffer = open_release_buffer(stamp.release, stamp.style)
+        else:
+            invocation = setup.run.invocation if setup.run else continues.exchange.invocation
+            translator, buffer = continues.translator, continues.buffer
+        if translator.facts.model is None:
+            translator.facts.model = stamp.model
+        turn = RunningTurn(
+            key=setup.key,
+            stamp=stamp,
+            invocation=invocation,
+            translator=translator,
+            buffer=buffer,
+            grammar=Grammar(known_calls(continues) if continues else None),
+            guard=guard,
+            ledger=self.ledger,
+            approval_ttl=setup.run.approval_ttl if setup.run else self.approval_ttl,
+            held_limit=self.options.held_bytes,
+            warn_unforeseen=self._warn_unforeseen,
+            before=continues,
+            prefix=continues.chunks if continues else (),
+            opening=setup.opening,
+            recorder=self.recorder,
+        )
+        guard.claims.on_overtime = turn.cut
+        turn.preview(shown=setup.release == "preview")
+        return turn
+
+    def _guard(self, setup: TurnSetup, rows: Sequence[ApprovalRow]) -> ApprovalGuard:
+        chat, options, run = setup.key.chat, self.options, setup.run
+        return ApprovalGuard(
+            chat=chat,
+            owner=run.owner if run else turn_owner(setup.stamp.turn),
+            ledger=self.ledger,
+            rows={row.key: row for row in rows},
+            limits=approval_limits(options),
+            ttl=self.approval_ttl,
+            files=ResultFiles(self.files, chat, options.result_limits),
+            models=self.models,
+            policy=self.policy,
+            new_error_id=new_error_id,
+            report=log_tool_failures(chat, setup.stamp.turn),
+            client_outputs=setup.client_outputs,
+            page_tools=setup.tools,
+            claims=run.claims if run else RunningClaims(options.tool_timeout),
+            granted=run.granted if run else {},
+            fast_lane=FastLane(ReaderBackpressure(options.reader_backlog, options.reader_patience)),
+        )
+
+    def _warn_unforeseen(self, tool: str) -> None:
+        """Warn once per tool that asked although nothing in it shows that it may."""
+        if tool not in self._unforeseen:
+            self._unforeseen.add(tool)
+            logger.warning(
+                "tool %s asked for approval unforeseen; name it in the setting dynamic_gates", tool
+            )
+
+
+def new_turn_id() -> str:
+    """A fresh id of a turn."""
+    return f"turn-{secrets.token_hex(8)}"
+
+
+def approval_limits(options: EngineOptions) -> ApprovalLimits:
+    """How many approvals may be requested (A6)."""
+    return ApprovalLimits(
+        options.max_requests_per_turn,
+        options.max_requests_per_exchange,
+        options.max_pending_per_chat,
+    )
+
+
+def log_tool_failures(chat: ChatKey, turn: str) -> Callable[[str, BaseException], None]:
+    """Return a function that logs how a tool of the turn failed; only the log learns that."""
+
+    def log(error_id: str, error: BaseException) -> None:
+        logger.error(
+            "tool failed chat=%s turn=%s error=%s %s", chat.chat, turn, error_id, describe(error)
+        )
+
+    return log
