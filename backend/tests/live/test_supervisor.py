@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sluicegate.engine import requests
-from sluicegate.engine.turn import lease_monitor
 from sluicegate.errors import HeldElsewhere
 from sluicegate.live.context import LiveTimings
 from sluicegate.live.outbox import ChatEnded
@@ -38,11 +36,6 @@ SCRIPT = {
 }
 QUICK = LiveTimings(approval_poll=0.02)
 calling = functools.partial(callers.calling, timings=QUICK)
-
-
-@pytest.fixture(autouse=True)
-def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease_monitor, "SECONDS", 0.02)
 
 
 async def asked_on_a_page(engine: ChatEngine, release: ReleasePolicy = "deferred") -> Talk:
@@ -226,9 +219,8 @@ async def test_a_client_side_output_is_refused_on_another_replica(
 
 
 async def test_a_text_on_another_replica_is_refused_while_the_chat_is_live(
-    open_replicas: OpenReplicas, monkeypatch: pytest.MonkeyPatch
+    open_replicas: OpenReplicas,
 ) -> None:
-    monkeypatch.setattr(requests, "HELD_PATIENCE", 0.05)
     one, two = await open_replicas(scripted(SCRIPT, [Counted().tool()]))
     async with calling(Caller(one)) as caller:
         await caller.say("hi")
