@@ -12,6 +12,7 @@ import pytest
 from sluicegate.errors import HeldElsewhere
 from sluicegate.live.context import LiveTimings
 from sluicegate.live.outbox import ChatEnded
+from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.tools import client_tool
 from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnCompleteFrame, TurnFrame
 from sluicegate.wire.messages import comparable
@@ -255,11 +256,13 @@ async def test_the_lease_is_renewed_with_the_configured_duration(
     engine = await open_stage(scripted(SCRIPT, []), lease_ttl=0.09)
     kept: asyncio.Queue[float] = asyncio.Queue()
 
-    async def renew(chat: ChatKey, *, owner: str, fence: int, ttl: float) -> bool:
+    async def renew(
+        _leases: ProcessLeases, chat: ChatKey, *, owner: str, fence: int, ttl: float
+    ) -> bool:
         kept.put_nowait(ttl)
         return kept.qsize() < 3
 
-    monkeypatch.setattr(engine.resources.leases, "renew", renew)
+    monkeypatch.setattr(ProcessLeases, "renew", renew)
     async with calling(Caller(engine)) as caller, asyncio.timeout(LIMIT):
         # A lease that is lost is told at once.
         assert (await caller.frame(ChatEnded)).close_code == 4409
