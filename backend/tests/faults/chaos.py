@@ -1,4 +1,4 @@
-"""A proxy that does to connections what networks do: cuts, resets, delays, silence, fragments."""
+"""A proxy that injects network faults: cuts, resets, delays, silence, fragments."""
 
 from __future__ import annotations
 
@@ -11,54 +11,53 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 Direction = Literal["up", "down"]
-"""Towards the server, or towards the client."""
+"""To the server, or to the client."""
 
 _PIECE: Final = 64 * 1024
 _RESET: Final = struct.pack("ii", 1, 0)
-"""To linger for no time: what closes such a socket sends RST in place of FIN."""
+"""A linger time of zero: closing such a socket sends RST instead of FIN."""
 
 
 @dataclass
 class Weather:
-    """What becomes of bytes; a change holds from the next piece of every connection on."""
+    """The faults of all connections; a change applies from the next piece on."""
 
     delay: float = 0.0
-    """Seconds that each piece takes."""
+    """Seconds of delay for each piece."""
     size: int = _PIECE
-    """Bytes of a piece; 1 has every byte arrive alone."""
+    """Bytes of a piece; with 1 every byte arrives alone."""
     silent: set[Direction] = field(default_factory=set)
-    """Directions in which bytes vanish while the connection stays: half-open, or a black hole."""
+    """Directions in which bytes are dropped while the connection stays open."""
     spares: Callable[[Direction, bytes], bool] = lambda _direction, _piece: True
-    """Asked about each piece; one that is not spared resets its connection."""
+    """Called with each piece; False resets its connection."""
     swallows: Callable[[Direction, bytes], bool] = lambda _direction, _piece: False
-    """Asked about each piece; one that is swallowed goes silent from then on, both ways."""
+    """Called with each piece; True makes its connection silent in both directions."""
 
 
 class Chaos:
-    """A proxy in front of one server; `port` is where it listens."""
+    """A proxy in front of one server, which listens on `port`."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Take the address of the server."""
         self.weather = Weather()
         self.port = 0
         self.connections = 0
-        """How many have been made."""
+        """The number of connections so far."""
         self._target = (host, port)
         self._open: set[_Connection] = set()
         self._server: asyncio.Server | None = None
 
     @property
     def url(self) -> str:
-        """The proxy as a web server."""
+        """The URL of the proxy."""
         return f"http://127.0.0.1:{self.port}"
 
     async def up(self) -> None:
-        """Let connections in."""
+        """Start to accept connections."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def down(self) -> None:
-        """Reset every connection and refuse new ones, until it is up again."""
+        """Reset every connection and refuse new ones until `up`."""
         self.reset()
         if self._server is not None:
             self._server.close()
@@ -69,12 +68,12 @@ class Chaos:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def cut(self) -> None:
-        """End every connection as somebody does who leaves: with FIN."""
+        """Close every connection with FIN, as a client that disconnects."""
         for connection in list(self._open):
             connection.end(is_reset=False)
 
     def reset(self) -> None:
-        """End every connection with RST."""
+        """Reset every connection with RST."""
         for connection in list(self._open):
             connection.end(is_reset=True)
 
@@ -94,7 +93,7 @@ class Chaos:
 
 
 class _Connection:
-    """One connection and its other half."""
+    """A connection of a client and the one to the server."""
 
     def __init__(
         self, chaos: Chaos, task: asyncio.Task[None], writers: list[asyncio.StreamWriter]
@@ -105,7 +104,7 @@ class _Connection:
         self._is_silent = False
 
     async def live(self, reader: asyncio.StreamReader, target: tuple[str, int]) -> None:
-        """Connect to the server and carry bytes both ways."""
+        """Connect to the server and forward bytes in both directions."""
         there = await asyncio.open_connection(*target)
         self._writers.append(there[1])
         await asyncio.gather(
@@ -115,7 +114,7 @@ class _Connection:
     async def carry(
         self, way: Direction, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Carry bytes one way until there are no more."""
+        """Forward bytes in one direction until the end."""
         while data := await reader.read(_PIECE):
             for piece in _pieces(data, self._chaos):
                 weather = self._chaos.weather
@@ -134,7 +133,7 @@ class _Connection:
             writer.write_eof()
 
     def end(self, *, is_reset: bool) -> None:
-        """Close both halves."""
+        """Close both connections."""
         for writer in self._writers:
             if writer.transport.is_closing():
                 continue
@@ -155,7 +154,7 @@ def _pieces(data: bytes, chaos: Chaos) -> Iterator[bytes]:
 
 @contextlib.asynccontextmanager
 async def chaos_before(port: int, *, host: str = "127.0.0.1") -> AsyncIterator[Chaos]:
-    """A proxy before a server, as long as the block lasts."""
+    """Run a proxy in front of a server."""
     chaos = Chaos(host, port)
     await chaos.up()
     try:

@@ -17,7 +17,7 @@ from tests.real_stores.valkey import Valkey
 
 @dataclass(frozen=True)
 class Pair:
-    """The replicas and what they stand on."""
+    """The replicas and their stores."""
 
     one: Replica
     two: Replica
@@ -46,7 +46,7 @@ def _started(real_stores_folder: Path) -> Iterator[Pair]:
 
 @pytest.fixture
 def replicas(_started: Pair) -> Pair:
-    """Both of them, alive."""
+    """Both replicas, running."""
     _started.one.revive()
     _started.two.revive()
     return _started

@@ -21,7 +21,7 @@ from tests.live.caller import Caller, calling
 
 
 async def main(database: str, chat: str, point: str) -> None:
-    """Ask, say something while it waits, answer, die."""
+    """Send a message, another one while the approval is pending, decide, die."""
     url = f"sqlite+aiosqlite:///{database}"
     engine = await ChatEngine.open(root_agent, EngineOptions(sessions=url))
     async with calling(Caller(engine, chat_id=chat)) as caller:

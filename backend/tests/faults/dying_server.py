@@ -29,12 +29,12 @@ POINTS = ("pending", "decided", "claimed", "effect", "outcome")
 
 
 def die() -> None:
-    """Die as a killed process does: nothing is flushed, nobody is told."""
+    """Die as a killed process does: nothing is flushed or closed."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def plant(point: str) -> None:
-    """Make the process die at the point."""
+    """Let the process die at the point."""
     if point == "decided":
         before(ContinueTurn, "run")
     elif point == "claimed":
@@ -46,7 +46,7 @@ def plant(point: str) -> None:
 
 
 def before(owner: type, name: str) -> None:
-    """Die in place of calling a method."""
+    """Die instead of calling a method."""
 
     async def dying(*_: Any, **__: Any) -> None:
         die()
@@ -65,7 +65,7 @@ def _after(owner: type, name: str) -> None:
 
 
 async def main(database: str, chat: str, point: str, agent: str | None = None) -> None:
-    """Ask, answer, die."""
+    """Send a message, decide, die."""
     url = f"sqlite+aiosqlite:///{database}"
     target = root_agent if agent is None else AGENTS[agent]
     engine = await ChatEngine.open(target, EngineOptions(sessions=url))

@@ -24,19 +24,19 @@ from sluicegate.stores.sessions import ChatSessions
 
 
 class Telling:
-    """What an agent's model waits for between two pieces of its answer."""
+    """The wait of an agent's model between two pieces of its answer."""
 
     async def __call__(self, seconds: float) -> None:
-        """Wait for nothing."""
+        """Return at once."""
 
 
 def die() -> None:
-    """Die as a killed process does: nothing is flushed, nobody is told."""
+    """Die as a killed process does: nothing is flushed or closed."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def before(owner: type, name: str) -> None:
-    """Die in place of calling a method."""
+    """Die instead of calling a method."""
 
     def dying(*_: Any, **__: Any) -> None:
         die()
@@ -45,7 +45,7 @@ def before(owner: type, name: str) -> None:
 
 
 def after(owner: type, name: str, when: Callable[..., bool] = lambda *_, **__: True) -> None:
-    """Die when a method has done its work with such arguments."""
+    """Die after a method has returned for matching arguments."""
     original: Callable[..., Any] = getattr(owner, name)
 
     @functools.wraps(original)
@@ -78,4 +78,4 @@ POINTS: Final[dict[str, Callable[[], None]]] = {
     "P8": lambda: _stored(confirmation=False),
     "P9": lambda: _stored(confirmation=True),
 }
-"""What makes the process die at each of them; P8 and P9 come with the question."""
+"""The patch that kills the process at each point; P8 and P9 depend on the message."""

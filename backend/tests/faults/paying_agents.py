@@ -31,7 +31,7 @@ async def pay(amount: int, tool_context: ToolContext) -> dict[str, int]:
 
 
 async def find(key: str) -> dict[str, int] | None:
-    """What became of a call."""
+    """Return the outcome of a call."""
     return {"paid": 5} if key in _effects().read_text() else None
 
 

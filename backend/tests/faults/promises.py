@@ -1,11 +1,11 @@
-"""The promises that faults are to break, each with its own error."""
+"""The promises under test, each with an error of its own."""
 
 from __future__ import annotations
 
 
 class DoubleEffect(AssertionError):
-    """A tool ran twice, or without a yes."""
+    """A tool ran twice, or without an approval."""
 
 
 class LostDecision(AssertionError):
-    """A decision that was taken, or the result of a call, is not in the chat any more."""
+    """A recorded decision, or the result of a call, is missing in the chat."""

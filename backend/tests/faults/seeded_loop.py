@@ -1,4 +1,4 @@
-"""An event loop without a clock and without threads, whose every choice comes from a seed.
+"""An event loop without a clock and without threads, driven by a seed.
 
 Which of the ready callbacks runs next, and how long a database takes, is drawn at random; the same
 seed draws the same. Time passes only when nothing is ready. A loop can be killed between any two
@@ -27,19 +27,19 @@ _T = TypeVar("_T")
 LOCKED = sqlite3.SQLITE_BUSY
 RETRY = 0.001
 PATIENCE = 5000
-"""How often a locked database is tried again: five seconds of the loop's time."""
+"""How often a locked database is retried: five seconds of the loop's time."""
 
 
 class Killed(BaseException):
-    """The loop was killed; nothing of it runs any more."""
+    """The loop was killed."""
 
 
 class Stuck(Exception):
-    """Nothing is left to run, and what was awaited has not happened."""
+    """Nothing is left to run, and the awaited coroutine has not finished."""
 
 
 class SeededLoop(asyncio.BaseEventLoop):
-    """Runs callbacks in an order drawn from a seed, and notes the order in ``trace``."""
+    """Runs callbacks in an order drawn from a seed, and records it in ``trace``."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class SeededLoop(asyncio.BaseEventLoop):
         self.dies_at: int | None = None
         """The number of the callback before which the loop is killed."""
         self._now = 0.0
-        # A coroutine that is thrown away says so; that is what being killed means.
+        # Coroutines of a killed loop are destroyed while pending, which would be reported.
         self.set_exception_handler(lambda _loop, _context: None)
 
     def time(self) -> float:
@@ -68,7 +68,7 @@ class SeededLoop(asyncio.BaseEventLoop):
             asyncio.set_event_loop(None)
 
     def bury(self) -> None:
-        """Throw away what a killed loop has left; whatever it still wants to say or do is lost."""
+        """Discard the tasks of a killed loop, with their warnings and log lines."""
         with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
             warnings.simplefilter("ignore")
             patch.setattr(sys, "unraisablehook", lambda _: None)
@@ -84,13 +84,13 @@ class SeededLoop(asyncio.BaseEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., _T], *args: Any
     ) -> asyncio.Future[_T]:
-        """Run ``func`` as a whole, some time later; while a database is locked, later again."""
+        """Run ``func`` after a random delay, and again while a database is locked."""
         done: asyncio.Future[_T] = self.create_future()
         self.call_later(self.delay(), self._attempt, done, partial(func, *args), PATIENCE)
         return done
 
     def delay(self) -> float:
-        """How many seconds the world outside takes: mostly no time, sometimes long."""
+        """Draw the seconds of an external operation: mostly none, sometimes many."""
         return self.random.choice((0.0, 0.0, 0.001, 0.01, 0.1))
 
     def _attempt(self, done: asyncio.Future[Any], work: Callable[[], Any], left: int) -> None:
@@ -132,7 +132,7 @@ class SeededLoop(asyncio.BaseEventLoop):
         """There are no files and sockets."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps who would have to be woken."""
+        """The loop never blocks."""
 
 
 def _is_locked(error: BaseException | None) -> bool:

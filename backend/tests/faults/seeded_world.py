@@ -1,4 +1,4 @@
-"""A server and the people who use it on a seeded loop: they act at once, and the server may die.
+"""A server and its concurrent users on a seeded loop; the server may die.
 
 The database is real SQLite; only its threads are gone. What tools really did is kept outside.
 """
@@ -48,7 +48,7 @@ USER: Final = "ann"
 CONNECT: Final = sqlite3.connect
 
 EFFECTS: list[str] = []
-"""What was really paid, by the id of the call."""
+"""The calls whose payment was made, by id."""
 
 ENDS: Final[dict[tuple[ApprovalState, bool | None], str]] = {
     ("executed", True): "output-available",
@@ -57,7 +57,7 @@ ENDS: Final[dict[tuple[ApprovalState, bool | None], str]] = {
     ("superseded", None): "output-denied",
     ("superseded", True): "output-error",
 }
-"""How a card ends, by the state of its row and its answer; nothing fails or expires here."""
+"""The final state of an approval card, by the state and answer of its row."""
 
 SCRIPT = parse_scenarios(
     {
@@ -77,7 +77,7 @@ SCRIPT = parse_scenarios(
 
 
 async def pay(amount: int, tool_context: ToolContext) -> dict[str, int]:
-    """Pay, which takes time before and after the money is gone."""
+    """Pay, with a delay before and after the effect."""
     await asyncio.sleep(0)
     EFFECTS.append(str(tool_context.function_call_id))
     await asyncio.sleep(0.01)
@@ -85,7 +85,7 @@ async def pay(amount: int, tool_context: ToolContext) -> dict[str, int]:
 
 
 async def look() -> dict[str, str]:
-    """Look, which needs no approval."""
+    """Look something up; it needs no approval."""
     await asyncio.sleep(0)
     return {"seen": "all"}
 
@@ -101,7 +101,7 @@ class _OnTheLoop(Executor):
     """An executor without threads: the seeded loop runs the functions itself."""
 
     def shutdown(self, *_: Any, **__: Any) -> None:
-        """Nothing has to end."""
+        """Do nothing: there are no threads."""
 
 
 async def _execute(_: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -110,7 +110,7 @@ async def _execute(_: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 @contextlib.contextmanager
 def seeded(choose: random.Random) -> Iterator[Open]:
-    """Take threads, ids and everything else that no seed governs out of the process.
+    """Replace threads, ids and every other source of randomness by the seed.
 
     What is open is remembered: a process that dies loses its connections and its locks.
     """
@@ -130,7 +130,7 @@ def seeded(choose: random.Random) -> Iterator[Open]:
 
 
 class Open:
-    """Files of the process that runs now."""
+    """The open files of the current process."""
 
     def __init__(self) -> None:
         self._connections: list[sqlite3.Connection] = []
@@ -151,7 +151,7 @@ class Open:
         return self._connections[-1]
 
     async def database(self, url: str, *, clock_offset: Callable[[], float]) -> Database:
-        """Open a database without threads; a locked one is tried again by the loop."""
+        """Open a database without threads; the loop retries a locked one."""
         transactions = await SqliteFile.open(
             make_url(url),
             exclusive=True,
@@ -168,7 +168,7 @@ class Open:
         return self._locks[-1]
 
     def close(self) -> None:
-        """What the operating system does with a dead process: nothing is committed."""
+        """Close the files as the operating system does for a dead process, without a commit."""
         for attached in self._attached:
             attached._connection = None
         for connection in self._connections:
@@ -185,26 +185,26 @@ Story = Callable[[ChatEngine], Coroutine[Any, Any, None]]
 
 @dataclass
 class World:
-    """One chat and its database; servers come and go."""
+    """One chat and its database, for a sequence of servers."""
 
     database: Path
     seed: int
     shown: list[UIMessage] = field(default_factory=list)
-    """What the page shows."""
+    """The messages of the page."""
     promised: dict[str, bool] = field(default_factory=dict)
-    """Answers that somebody was told have been taken, by approval."""
+    """The decisions that were confirmed to a client, by approval."""
     trace: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
 
     def serve(self, story: Story, *, dies: bool) -> None:
-        """Run a server until its story ends or, if it ``dies``, perhaps before."""
+        """Run a server until its story ends; one that ``dies`` may be killed before."""
         loop = SeededLoop(self.random.getrandbits(32))
         if dies:
             loop.dies_at = self.random.randrange(200, 4000)
         with seeded(self.random) as still:
-            # Outside the handler no traceback holds what is buried.
+            # After the handler no traceback refers to the tasks that are discarded.
             with contextlib.suppress(Killed):
                 loop.run(self._serve(story))
             still.close()
@@ -218,7 +218,7 @@ class World:
         await engine.close()
 
     async def crowd(self, engine: ChatEngine) -> None:
-        """Ask for payments; then tabs answer, stop and go on at the same time, each as it likes."""
+        """Ask for payments; then tabs decide, stop and continue concurrently, at random."""
         await Talk(engine, chat_id=CHAT, messages=self.shown).say("pay")
         for _ in range(3):
             people = [self._tab(engine) for _ in range(self.random.randrange(1, 4))]
@@ -227,7 +227,7 @@ class World:
             self.shown = await _stored(engine)
 
     async def _tab(self, engine: ChatEngine) -> None:
-        """Answer what the page shows, all or some of it, and perhaps leave before the end."""
+        """Decide some of the pending approvals, and perhaps disconnect before the end."""
         talk = Talk(engine, chat_id=CHAT, messages=deepcopy(self.shown))
         said = {}
         await asyncio.sleep(self.random.choice((0, 0, 0.01, 0.1)))
@@ -260,7 +260,7 @@ class World:
                         await talk.read(reader)
 
     async def settle(self, engine: ChatEngine) -> None:
-        """Answer what still waits, then check every promise and go on."""
+        """Decide everything pending, check every promise, and continue the chat."""
         talk = Talk(engine, chat_id=CHAT)
         for _ in range(6):
             talk.messages = await _stored(engine)
@@ -302,7 +302,7 @@ class World:
 
 
 async def _stored(engine: ChatEngine) -> list[UIMessage]:
-    """The messages of the chat; none of one that never began."""
+    """Return the messages of the chat, none if it does not exist."""
     with contextlib.suppress(Unknown):
         messages: list[UIMessage] = (await engine.get_chat(CHAT, user=USER))["messages"]
         return messages
@@ -310,6 +310,6 @@ async def _stored(engine: ChatEngine) -> list[UIMessage]:
 
 
 def _is_open(message: UIMessage) -> bool:
-    """Whether a call of a message waits for somebody, or for a server that has died."""
+    """Whether a call of a message has not ended."""
     ended = ("output-available", "output-error", "output-denied")
     return any(is_tool_part(part) and part["state"] not in ended for part in message["parts"])

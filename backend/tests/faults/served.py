@@ -1,4 +1,4 @@
-"""Real servers, each in a process of its own that a test may kill, and people in front of them."""
+"""Real servers, each in a process of its own that a test may kill, and their clients."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ class Replica:
     """One ``sluicegate serve`` of the conformance agent."""
 
     def __init__(self, name: str, folder: Path, sessions: str, streams: str) -> None:
-        """Take a name for its log, the folder that all replicas share, and the stores."""
         self.log = folder / f"{name}.log"
         self._effects = folder / "effects"
         self._stores = ("--sessions", sessions, "--streams", streams)
@@ -53,11 +52,11 @@ class Replica:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The URL of the server."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it; `wait` waits until it answers."""
+        """Start the server; `wait` waits until it listens."""
         source = os.environ.get("PYTHONPATH", str(BACKEND / "src"))
         target = "tests.agents.conformance_agent:root_agent"
         options = (*self._stores, *self._files, "--port", "0", "--no-page")
@@ -78,7 +77,7 @@ class Replica:
             )
 
     def wait(self) -> None:
-        """Wait until it has said where it listens."""
+        """Wait until the server has logged its URL."""
         assert self._process is not None
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
@@ -90,31 +89,31 @@ class Replica:
         raise RuntimeError(f"the replica did not start:\n{self.log.read_text()}")
 
     def kill(self) -> None:
-        """Kill it as the system kills what takes too much memory."""
+        """Kill the server with SIGKILL, as the system does without memory."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """Stop it in order."""
+        """Shut the server down gracefully."""
         self._end(signal.SIGTERM)
 
     def freeze(self) -> None:
-        """Let it not run; its connections and leases stay."""
+        """Suspend the process; its connections and leases stay."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it run again."""
+        """Resume the process."""
         assert self._process is not None
         self._process.send_signal(signal.SIGCONT)
 
     def revive(self) -> None:
-        """Start it again if it was killed."""
+        """Restart the server if it was killed."""
         if self._process is None:
             self.start()
             self.wait()
 
     def effects(self, chat: str) -> list[str]:
-        """The tools that have really run in a chat."""
+        """Return the tools that have run in a chat."""
         lines = self._effects.read_text().splitlines() if self._effects.exists() else []
         return [said["tool"] for said in map(json.loads, lines) if said["chat"] == chat]
 
@@ -136,7 +135,7 @@ async def client_of(
 
 
 def at(page: Page, http: httpx.AsyncClient) -> Page:
-    """The same chat on a page whose requests go elsewhere."""
+    """Return a page with the same chat on another server."""
     messages = json.loads(json.dumps(page.messages))
     return Page(http, page.major, page.chat_id, messages)
 
@@ -151,12 +150,12 @@ class Stream:
 
     async def until(self, kind: str) -> dict[str, Any]:
         """Read up to the first chunk of a type."""
-        async for chunk in self.flush():
+        async for chunk in self.rest():
             if chunk["type"] == kind:
                 return chunk
         raise AssertionError(f"the stream ended without {kind}: {self.chunks}")
 
-    async def flush(self) -> AsyncIterator[dict[str, Any]]:
+    async def rest(self) -> AsyncIterator[dict[str, Any]]:
         """Read on to the end."""
         if self._lines is None:
             self._lines = self.response.aiter_lines()
@@ -166,15 +165,15 @@ class Stream:
                 yield self.chunks[-1]
 
     async def to_the_end(self) -> list[dict[str, Any]]:
-        """Everything that came, from the first chunk to the last one."""
-        async for _ in self.flush():
+        """Read to the end and return all chunks."""
+        async for _ in self.rest():
             pass
         return self.chunks
 
 
 @contextlib.asynccontextmanager
 async def asking(page: Page, text: str, **headers: str) -> AsyncIterator[Stream]:
-    """Say something and read the answer as it comes; the page is left as it was."""
+    """Send a message and stream the answer; the page is unchanged."""
     body = {"id": page.chat_id, "message": user_message(text, message_id=f"u-{text}")}
     headers = {"x-ai-sdk": str(page.major), **headers}
     async with page.http.stream("POST", "/api/chat", json=body, headers=headers) as response:
@@ -184,7 +183,7 @@ async def asking(page: Page, text: str, **headers: str) -> AsyncIterator[Stream]
 
 @contextlib.asynccontextmanager
 async def resuming(page: Page, http: httpx.AsyncClient) -> AsyncIterator[Stream]:
-    """Read the answer that goes on, perhaps at another server."""
+    """Resume the running stream, possibly on another server."""
     headers = {"x-ai-sdk": str(page.major)}
     url = f"/api/chat/{page.chat_id}/stream"
     async with http.stream("GET", url, headers=headers) as response:

@@ -1,4 +1,4 @@
-"""The chaos proxy itself does what it is told, over real sockets."""
+"""The fault proxy itself, over real sockets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.faults.chaos import Chaos, chaos_before
 
 @pytest.fixture
 async def chaos() -> AsyncIterator[Chaos]:
-    """A proxy before a server that says back what it hears."""
+    """A proxy in front of an echo server."""
 
     async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -33,7 +33,7 @@ async def connect(chaos: Chaos) -> tuple[asyncio.StreamReader, asyncio.StreamWri
     return await asyncio.open_connection("127.0.0.1", chaos.port)
 
 
-async def test_what_is_said_is_heard(chaos: Chaos) -> None:
+async def test_bytes_pass_the_proxy(chaos: Chaos) -> None:
     reader, writer = await connect(chaos)
     writer.write(b"hello")
     assert await reader.readexactly(5) == b"hello"
@@ -98,7 +98,7 @@ async def test_a_piece_may_be_the_last_of_its_connection(chaos: Chaos) -> None:
     writer.close()
 
 
-async def test_who_is_down_refuses_and_comes_back_where_it_was(chaos: Chaos) -> None:
+async def test_a_stopped_proxy_refuses_and_returns_on_its_port(chaos: Chaos) -> None:
     reader, writer = await connect(chaos)
     port = chaos.port
     await chaos.down()

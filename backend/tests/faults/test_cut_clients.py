@@ -1,4 +1,4 @@
-"""Clients behind a network that cuts, resets, falls silent and tears apart (F8)."""
+"""Clients behind a network that cuts, resets, silences and fragments connections (F8)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.server.page import CHUNK, Page
 
 SEVEN = {"x-ai-sdk": "7"}
 LIVE = {"x-release": "progressive"}
-"""Text goes out as it comes."""
+"""The release policy that emits text immediately."""
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ async def chaos(replicas: Pair) -> AsyncIterator[Chaos]:
         yield made
 
 
-def told(chunks: list[dict[str, Any]]) -> UIMessage:
-    """The message that a client makes of chunks."""
+def reduced(chunks: list[dict[str, Any]]) -> UIMessage:
+    """Reduce chunks to a message, as a client does."""
     return reduce_chunks([CHUNK.validate_python(each) for each in chunks], None)
 
 
@@ -51,7 +51,7 @@ async def over(page: Page) -> list[UIMessage]:
 
 
 def cutting(count: int, does: Callable[[], None]) -> Callable[[Direction, bytes], bool]:
-    """Let so many chunks through, then do something to the connections."""
+    """Forward that many chunks, then inject a fault."""
     passed = 0
 
     def spares(way: Direction, piece: bytes) -> bool:
@@ -67,7 +67,7 @@ def cutting(count: int, does: Callable[[], None]) -> Callable[[Direction, bytes]
 
 @pytest.mark.parametrize("way", ["cut", "reset", "silence"])
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 10, 20, 30, 40, 50, 60, 63])
-async def test_f8_who_is_cut_off_after_any_chunk_has_the_whole_message_in_the_end(
+async def test_f8_a_client_cut_off_after_any_chunk_resumes_the_whole_message(
     chaos: Chaos, direct: httpx.AsyncClient, after: int, way: str
 ) -> None:
     async with client_of(chaos.url) as http:
@@ -86,7 +86,7 @@ async def test_f8_who_is_cut_off_after_any_chunk_has_the_whole_message_in_the_en
         question, answer = await over(page)
     assert question["role"] == "user"
     if again.status_code == 200:
-        assert comparable(told(resumed)) == comparable(answer)
+        assert comparable(reduced(resumed)) == comparable(answer)
     [text] = [part["text"] for part in answer["parts"] if part["type"] == "text"]
     assert text == " ".join(f"piece {number:02}" for number in range(1, 61)) + "."
 
@@ -113,7 +113,7 @@ async def until_silent(asking: Coroutine[Any, Any, object], silent: asyncio.Even
 
 
 @pytest.mark.parametrize("way", ["cut", "reset", "silence"])
-async def test_f8_an_approved_call_is_not_disturbed_by_who_leaves(
+async def test_f8_an_approved_call_is_not_affected_by_a_disconnect(
     replicas: Pair, chaos: Chaos, direct: httpx.AsyncClient, way: str
 ) -> None:
     page = Page(direct)
@@ -135,7 +135,7 @@ async def test_f8_an_approved_call_is_not_disturbed_by_who_leaves(
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
-async def test_f8_a_stream_that_comes_in_fragments_is_the_same_stream(
+async def test_f8_a_fragmented_stream_is_the_same_stream(
     chaos: Chaos, direct: httpx.AsyncClient, size: int
 ) -> None:
     chaos.weather.size = size
@@ -148,7 +148,7 @@ async def test_f8_a_stream_that_comes_in_fragments_is_the_same_stream(
     )
 
 
-async def test_f8_who_reads_slowly_gets_all_of_it_and_holds_up_nobody(
+async def test_f8_a_slow_reader_gets_everything_and_delays_no_other(
     chaos: Chaos, direct: httpx.AsyncClient
 ) -> None:
     chaos.weather.size, chaos.weather.delay = 256, 1.0

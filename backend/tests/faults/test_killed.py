@@ -1,4 +1,4 @@
-"""Killed at each point of an approved call, restarted, asked again: never twice, never lost."""
+"""A process killed at each point of an approved call: it never runs twice and is never lost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXPECTED = {
 async def killed(
     database: Path, point: str, *agent: str, module: str = "dying_server"
 ) -> list[Any]:
-    """Let a server approve a call and die; returns the messages its client holds."""
+    """Let a server approve a call and die; returns the messages of its client."""
     dying = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", f"tests.faults.{module}", str(database), "chat", point, *agent),
@@ -66,7 +66,7 @@ async def test_a_killed_server_never_runs_a_call_twice(
     engine = await ChatEngine.open(root_agent, options)
     try:
         talk = Talk(engine, chat_id="chat", messages=printed)
-        # What was said live while it waited is shown when it is answered.
+        # Messages that were sent live while the approval was pending are shown after the decision.
         stored = await talk.history()
         [card] = [part for part in stored["parts"] if "approval" in part]
         awaited = "approval-requested" if point == "pending" else "approval-responded"
@@ -75,9 +75,9 @@ async def test_a_killed_server_never_runs_a_call_twice(
             decide(talk.pending()[0], approved=True)
         turn = await talk.post_last()
         assert not turn.failed
-        told = (await engine.get_chat("chat", user=talk.user))["messages"]
-        assert len(told) == (4 if module == "dying_live" else 2)
-        stored = told[1]
+        messages = (await engine.get_chat("chat", user=talk.user))["messages"]
+        assert len(messages) == (4 if module == "dying_live" else 2)
+        stored = messages[1]
         assert comparable(stored) == comparable(talk.messages[-1])
     finally:
         await engine.close()

@@ -1,4 +1,4 @@
-"""The connection to the database breaks at a commit, and nobody knows whether it counts (F11)."""
+"""Connections to the database that break at a commit, with an unknown result (F11)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def broken(fault: str, number: int) -> Weather:
 
 
 class Moves:
-    """Statements of ours that are transactions by themselves; they are told by what they say.
+    """Our single-statement transactions, recognized by their SQL.
 
     The first bytes of a connection have to be seen, since a statement is named only once.
     """
@@ -56,11 +56,11 @@ class Moves:
         self._is_due = False
 
     def lose(self, number: int, way: Direction) -> None:
-        """Break the connection at the move of that number from now, or at its reply."""
+        """Break the connection at the next transition of that number, or at its reply."""
         self._lost, self._way = number, way
 
     def __call__(self, goes: Direction, piece: bytes) -> bool:
-        """Whether a piece is let through."""
+        """Whether a piece is forwarded."""
         if goes == "down":
             is_reply = self._is_due and piece.startswith(_BOUND)
             self._is_due = self._is_due and not is_reply
@@ -82,7 +82,7 @@ _USED = re.compile(rb"B.{4}\x00(__asyncpg_stmt_\w+__)\x00", re.DOTALL)
 
 
 async def insist(talk: Talk, chaos: Chaos) -> Part:
-    """Answer again and again, from what the server tells, until the card has ended."""
+    """Decide again, from the stored messages, until the call has ended."""
     for _ in range(8):
         with contextlib.suppress(RequestError, StoreError):
             await talk.post_last()
@@ -101,14 +101,14 @@ CASES = [
     *(("lost commit", number) for number in range(1, 9)),
     *(("lost reply", number) for number in range(1, 9)),
     *(("swallowed reply", number) for number in (1, 3)),
-    # Decided, the lease taken, claimed, ended.
+    # Decision, lease, claim, outcome.
     *(("lost move", number) for number in range(1, 5)),
     *(("lost reply of a move", number) for number in range(1, 5)),
 ]
 
 
 @pytest.mark.parametrize(("fault", "number"), CASES)
-async def test_f11_whichever_commit_is_lost_nothing_runs_twice(
+async def test_f11_nothing_runs_twice_when_any_commit_is_lost(
     postgres: Postgres, tmp_path: Any, fault: str, number: int
 ) -> None:
     counted = Counted()
@@ -131,7 +131,7 @@ async def test_f11_whichever_commit_is_lost_nothing_runs_twice(
             card = await insist(talk, chaos)
             assert "move" not in fault or moves.seen >= number
             runs = list(counted.runs)
-            # An answer that was cut may stay without its end, but the chat goes on.
+            # An interrupted answer may stay without its end, but the chat continues.
             assert not (await talk.say("go on")).failed
         finally:
             await engine.close()

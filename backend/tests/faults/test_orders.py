@@ -1,4 +1,4 @@
-"""Three cards of one step, answered in every order, by restarted servers and by many tabs."""
+"""Three approvals of one step, decided in every order, after restarts and by many tabs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.engine.stage import Counted, Prompts, calls, says, scripted
 from tests.engine.talk import Talk, decide
 
 DENIED = 1
-"""The card that gets a no."""
+"""The approval that is denied."""
 
 
 class Stage:
-    """An agent that asks for three payments at once, and what became of them."""
+    """An agent that requests three payments at once, and the effects."""
 
     def __init__(self, folder: Path) -> None:
         self.paid, self.prompts = Counted(), Prompts()
@@ -39,7 +39,7 @@ class Stage:
             await engine.close()
 
     def check(self) -> None:
-        """Each tool ran once, the denied one never, and the model was asked once with it all."""
+        """Each tool ran once, the denied one never, and one model call has all results."""
         assert sorted(self.paid.runs) == [n for n in range(3) if n != DENIED]
         assert len(self.prompts.contents) == 2
         parts = [part for content in self.prompts.contents[-1] for part in content.parts or ()]

@@ -21,7 +21,7 @@ sys.unraisablehook = lambda _: None
 with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
     assert lived(pathlib.Path(one), 7).trace == lived(pathlib.Path(two), 7).trace
 """
-"""What a killed server leaves behind fails when it is collected, so it lives elsewhere."""
+"""Objects of a killed server fail when they are collected, so it runs in another process."""
 
 
 async def test_a_seed_shows_the_same_again() -> None:

@@ -1,4 +1,4 @@
-"""The cases of the soak, each in its short form."""
+"""The cases of the soak test in their short form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The soak counts what fails and says so; whether anything does is what ``make soak`` shows."""
+"""The soak test counts and reports failures; ``make soak`` runs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.faults.soak.tally import Tally, failure, head
 SOAK = ("-m", "tests.faults.soak")
 
 
-def test_the_long_run_is_as_long_as_was_promised() -> None:
+def test_the_long_run_has_the_promised_length() -> None:
     counts = {case.name: case.count for case in cases()}
     assert len(counts) == len(cases())
     asked = {"two approvals": 1000, "kill": 600, "seeded schedules": 20_000}
@@ -71,7 +71,7 @@ for child, wait, words in (
 """
 
 
-async def test_a_child_tells_how_it_ended() -> None:
+async def test_a_child_reports_how_it_ended() -> None:
     assert await run("-c", CHILDREN) == (0, "")
 
 

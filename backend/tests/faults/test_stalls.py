@@ -1,4 +1,4 @@
-"""A replica that stands still and then goes on, as after a swapped-out or suspended machine."""
+"""A replica that is suspended and resumed, as on a swapped-out or suspended machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def two(replicas: Pair) -> AsyncIterator[httpx.AsyncClient]:
         yield http
 
 
-async def test_f10_a_replica_that_slept_past_its_lease_writes_nothing_more(
+async def test_f10_a_replica_suspended_past_its_lease_writes_nothing_more(
     replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
 ) -> None:
     page = Page(one)
@@ -36,20 +36,20 @@ async def test_f10_a_replica_that_slept_past_its_lease_writes_nothing_more(
         try:
             async with asyncio.timeout(LEASE + LIMIT):
                 assert (await there.to_the_end())[-1]["type"] == "error"
-            # The other replica has taken the chat over while the first one sleeps.
+            # The other replica has taken the chat over while the first one is suspended.
             after = Page(two, chat_id=page.chat_id)
             assert (await after.say("story:approval"))[-1]["finishReason"] == "tool-calls"
             await after.answer()
-            told = (await two.get(f"/api/chats/{page.chat_id}")).json()["messages"]
+            stored = (await two.get(f"/api/chats/{page.chat_id}")).json()["messages"]
         finally:
             replicas.one.thaw()
         async with asyncio.timeout(LIMIT):
             assert (await here.to_the_end())[-1]["type"] == "error"
-    assert (await one.get(f"/api/chats/{page.chat_id}")).json()["messages"] == told
+    assert (await one.get(f"/api/chats/{page.chat_id}")).json()["messages"] == stored
     assert replicas.two.effects(page.chat_id) == ["pay"]
 
 
-async def test_f10_an_approval_that_a_sleeping_replica_was_given_runs_once(
+async def test_f10_an_approval_sent_to_a_suspended_replica_runs_once(
     replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
 ) -> None:
     page = Page(one)
@@ -57,12 +57,12 @@ async def test_f10_an_approval_that_a_sleeping_replica_was_given_runs_once(
     answered = at(page, one)
     replicas.one.freeze()
     try:
-        asleep = asyncio.create_task(answered.answer())
+        suspended = asyncio.create_task(answered.answer())
         elsewhere = at(page, two)
         assert (await elsewhere.answer())[-1]["type"] == "finish"
     finally:
         replicas.one.thaw()
-    assert (await asleep)[-1]["type"] == "finish"
+    assert (await suspended)[-1]["type"] == "finish"
     assert replicas.two.effects(page.chat_id) == ["pay"]
 
 
@@ -81,6 +81,6 @@ async def test_f23_a_short_stall_loses_no_lease(
             replicas.one.thaw()
         assert time.monotonic() - begun < LEASE
         assert (await two.post(f"/api/chat/{page.chat_id}/stop")).status_code == 204
-        told, heard = await asyncio.gather(here.to_the_end(), there.to_the_end())
-    assert told[-1]["finishReason"] == "other"
-    assert heard == told
+        streamed, resumed = await asyncio.gather(here.to_the_end(), there.to_the_end())
+    assert streamed[-1]["finishReason"] == "other"
+    assert resumed == streamed

@@ -1,4 +1,4 @@
-"""The database or the stream server goes away under two real replicas; nothing is doubled."""
+"""The database or the stream server of two real replicas fails; nothing runs twice."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def streams(replicas: Pair, request: pytest.FixtureRequest) -> Fault:
     return server.freeze, server.thaw
 
 
-async def test_f11_without_its_database_a_server_says_503_and_stores_nothing(
+async def test_f11_without_its_database_a_server_answers_503_and_stores_nothing(
     replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient, database: Fault
 ) -> None:
     breaks, mends = database
@@ -76,7 +76,7 @@ async def test_f11_without_its_database_a_server_says_503_and_stores_nothing(
         mends()
     await asyncio.gather(answers_again(one), answers_again(two))
     assert replicas.one.effects(page.chat_id) == []
-    # The card still waits, and is answered now.
+    # The approval is still pending, and is decided now.
     page.http = two
     page.messages = (await two.get(f"/api/chats/{page.chat_id}")).json()["messages"]
     assert len(page.asks()) == 1
@@ -84,7 +84,7 @@ async def test_f11_without_its_database_a_server_says_503_and_stores_nothing(
     assert replicas.two.effects(page.chat_id) == ["pay"]
 
 
-async def test_f11_a_turn_whose_database_goes_comes_to_an_end(
+async def test_f11_a_turn_ends_when_its_database_fails(
     replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient, database: Fault
 ) -> None:
     breaks, mends = database
@@ -105,7 +105,7 @@ async def test_f11_a_turn_whose_database_goes_comes_to_an_end(
     assert replicas.two.effects(page.chat_id) == ["pay"]
 
 
-async def test_f12_without_its_stream_server_approvals_are_as_they_were(
+async def test_f12_approvals_work_without_the_stream_server(
     replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient, streams: Fault
 ) -> None:
     breaks, mends = streams
@@ -124,34 +124,34 @@ async def test_f12_without_its_stream_server_approvals_are_as_they_were(
     assert replicas.one.effects(page.chat_id) == ["search", "update"]
 
 
-async def test_f12_a_stream_whose_server_goes_ends_for_everybody_and_comes_back(
+async def test_f12_a_stream_ends_when_its_server_fails_and_is_shared_again_after(
     replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient, streams: Fault
 ) -> None:
     breaks, mends = streams
     page = Page(one)
-    told: list[dict[str, Any]] = []
+    streamed: list[dict[str, Any]] = []
     async with asking(page, "story:stop") as here, resuming(page, two) as there:
         await asyncio.gather(here.until("reasoning-delta"), there.until("reasoning-delta"))
         breaks()
         try:
-            # Who reads where the turn runs is not disturbed; the other one is not left hanging.
+            # A reader at the owner is not affected; a reader at the other replica does not hang.
             stopped = await two.post(f"/api/chat/{page.chat_id}/stop")
             assert stopped.status_code == 204
             async with asyncio.timeout(LIMIT):
-                told, _ = await asyncio.gather(here.to_the_end(), there.to_the_end())
+                streamed, _ = await asyncio.gather(here.to_the_end(), there.to_the_end())
         finally:
             mends()
-    assert told[-1]["finishReason"] == "other"
+    assert streamed[-1]["finishReason"] == "other"
     await shared_again(one, two)
 
 
 async def shared_again(one: httpx.AsyncClient, two: httpx.AsyncClient) -> None:
-    """A turn of one is read live from the other."""
+    """Check that a turn of one replica is read live from the other."""
     page = Page(one)
     async with asking(page, "story:stop") as here:
         await here.until("reasoning-delta")
         async with asyncio.timeout(LIMIT):
-            # The other process connects when it can, and no event of this one tells of it.
+            # The other process reconnects, and no event of this one announces it.
             while not await is_resumed(page, two):  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         await two.post(f"/api/chat/{page.chat_id}/stop")

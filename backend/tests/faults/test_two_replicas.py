@@ -1,4 +1,4 @@
-"""Two real servers on one PostgreSQL and one Valkey: whoever is asked, answers (A2)."""
+"""Two real servers on one PostgreSQL and one Valkey server: each serves every chat (A2)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_any_replica_answers_any_request(
     assert replicas.one.effects(page.chat_id) == ["search", "update"]
 
 
-async def test_a_decision_at_one_is_seen_at_the_other_at_once(
+async def test_a_decision_at_one_replica_is_visible_at_the_other_at_once(
     one: httpx.AsyncClient, two: httpx.AsyncClient
 ) -> None:
     page = Page(one)
@@ -80,7 +80,7 @@ async def test_a_turn_of_one_is_read_live_at_the_other_and_stopped_there(
     assert written[-1]["finishReason"] == "other"
 
 
-async def test_f9_a_killed_replica_leaves_an_error_and_cards_that_are_usable(
+async def test_f9_a_killed_replica_leaves_an_error_and_usable_approvals(
     replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
 ) -> None:
     waiting, page = Page(one), Page(one)
@@ -102,12 +102,12 @@ async def test_f9_a_killed_replica_leaves_an_error_and_cards_that_are_usable(
                 await here.to_the_end()
     assert last["type"] == "error"
     assert replicas.two.effects(waiting.chat_id) == ["pay"]
-    # The chat goes on elsewhere.
+    # The chat continues at the other replica.
     after = Page(two, chat_id=page.chat_id)
     assert (await after.say("story:plain"))[-1]["type"] == "finish"
 
 
-async def test_f22_replicas_that_are_restarted_one_after_the_other_lose_nothing(
+async def test_f22_a_rolling_restart_loses_nothing(
     replicas: Pair,
 ) -> None:
     async with client_of(replicas.one.url) as http:
@@ -122,7 +122,7 @@ async def test_f22_replicas_that_are_restarted_one_after_the_other_lose_nothing(
     async with client_of(replicas.two.url) as http:
         waiting.http = http
         await waiting.answer()
-        # The chat that was cut is free at once: its lease was given back.
+        # The interrupted chat is free at once: its lease was released.
         assert (await at(page, http).say("story:plain"))[-1]["type"] == "finish"
     replicas.one.revive()
     await asyncio.to_thread(replicas.two.stop)

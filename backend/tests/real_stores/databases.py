@@ -1,4 +1,4 @@
-"""Fresh databases on a real server."""
+"""New databases on a real server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.real_stores.valkey import Valkey
 
 @asynccontextmanager
 async def fresh_database(server: Postgres) -> AsyncIterator[str]:
-    """The URL of an empty database that is dropped afterwards, whoever is still connected."""
+    """Create an empty database, which is dropped afterwards with all its connections."""
     name = f"test_{secrets.token_hex(6)}"
     await execute(server, f"CREATE DATABASE {name} STRATEGY file_copy")
     yield server.url(name)
@@ -24,7 +24,7 @@ async def fresh_database(server: Postgres) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def connection_to(url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A connection of the driver itself, without settings of ours."""
+    """Open a connection of the driver itself, without our settings."""
     connection = await asyncpg.connect(url.replace("+asyncpg", ""))
     try:
         yield connection
@@ -33,14 +33,14 @@ async def connection_to(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def execute(server: Postgres, *statements: str, database: str = "postgres") -> None:
-    """Run statements, each on its own."""
+    """Execute statements one by one."""
     async with connection_to(server.url(database)) as connection:
         for statement in statements:
             await connection.execute(statement)
 
 
 async def flush(server: Valkey) -> None:
-    """Forget every key."""
+    """Delete every key."""
     client = Redis(host="127.0.0.1", port=server.port)
     await client.flushall()
     await client.aclose()

@@ -22,7 +22,7 @@ assert _WHEEL.origin is not None
 # The package itself is not imported: it warns and writes into folders of the user.
 _INSTALLED: Final = Path(_WHEEL.origin).parent / "pginstall18"
 _USER: Final = "pgserver"
-"""Who runs the server where the tests run as root, which it refuses to be."""
+"""The account of the server when the tests run as root, which the server refuses."""
 
 _SETTINGS: Final = {
     "fsync": "off",
@@ -32,14 +32,13 @@ _SETTINGS: Final = {
     "autovacuum": "off",
     "listen_addresses": "127.0.0.1",
 }
-"""Quick, and safe against everything but a power cut."""
+"""Fast, and durable except in a power cut."""
 
 
 class Postgres:
     """One cluster in one folder; it keeps its port over restarts."""
 
     def __init__(self, folder: Path, *, port: int | None = None, is_durable: bool = False) -> None:
-        """Take the folder of a cluster, existing or not; a durable one bears a power cut."""
         self.folder = folder
         self._settings = {
             name: value for name, value in _SETTINGS.items() if not is_durable or value != "off"
@@ -49,16 +48,16 @@ class Postgres:
 
     @property
     def pid(self) -> int:
-        """The process of the server."""
+        """The process id of the server."""
         assert self._process is not None
         return self._process.pid
 
     def url(self, database: str = "postgres", *, port: int | None = None) -> str:
-        """The URL of a database, perhaps through another port."""
+        """Return the URL of a database, optionally through another port."""
         return f"postgresql+asyncpg://postgres@127.0.0.1:{port or self.port}/{database}"
 
     def create(self) -> None:
-        """Make the cluster."""
+        """Create the cluster."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if _account():
             _let_the_account_in(self.folder)
@@ -74,7 +73,7 @@ class Postgres:
         )
 
     def start(self) -> None:
-        """Start the server and wait until it lets somebody in."""
+        """Start the server and wait until it accepts connections."""
         options = [f"--{name}={value}" for name, value in self._settings.items()]
         with (self.folder.parent / f"{self.folder.name}.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -92,25 +91,25 @@ class Postgres:
         self._wait()
 
     def stop(self) -> None:
-        """Stop it in order; who is connected is sent away."""
+        """Shut the server down; clients are disconnected."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """Let it crash: nothing is finished, the next start recovers."""
+        """Crash the server; the next start recovers."""
         self._end(signal.SIGQUIT)
 
     def freeze(self) -> None:
-        """Let no process of the server run; connections stay open and nobody answers."""
+        """Suspend all processes of the server; connections stay open without a response."""
         self._signal_all(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let them run again."""
+        """Resume all processes."""
         self._signal_all(signal.SIGCONT)
 
     def _signal_all(self, number: int) -> None:
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         for pid in (self.pid, *map(int, children)):
-            # One that served a connection may just have ended with it.
+            # A process that served a connection may have ended with it.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
@@ -143,7 +142,7 @@ def _account() -> dict[str, Any]:
 
 
 def _let_the_account_in(folder: Path) -> None:
-    """Let the account reach the programs and the folder, whoever owns them."""
+    """Give the account access to the programs and the folder."""
     try:
         pwd.getpwnam(_USER)
     except KeyError:

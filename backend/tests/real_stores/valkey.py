@@ -18,17 +18,16 @@ class Valkey:
     """One server; it keeps its port over restarts, and nothing else."""
 
     def __init__(self, folder: Path, *, port: int | None = None) -> None:
-        """Take a folder for its log."""
         self.folder = folder
         self.port = port or free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     def url(self, *, port: int | None = None) -> str:
-        """The URL of the server, perhaps through another port."""
+        """Return the URL of the server, optionally through another port."""
         return f"valkey://127.0.0.1:{port or self.port}/0"
 
     def start(self) -> None:
-        """Start the server, empty, and wait until it answers."""
+        """Start an empty server and wait until it responds."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -44,19 +43,19 @@ class Valkey:
         self._wait()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the server."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.wait(20)
 
     def freeze(self) -> None:
-        """Let it not run; connections stay open and nobody answers."""
+        """Suspend the server; connections stay open without a response."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it run again."""
+        """Resume the process."""
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGCONT)
 

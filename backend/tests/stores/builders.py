@@ -30,7 +30,7 @@ PATIENT_STREAMS = ValkeyTimings(
 
 
 class Clock:
-    """The seconds by which the store's clock runs ahead."""
+    """A clock that a test advances: seconds ahead of the database's clock."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -78,5 +78,5 @@ async def owner_of(leases: Leases, chat: ChatKey = CHAT) -> str | None:
 
 
 def unwritable(connection: Connection) -> None:
-    """Let SQLite write nothing of ours any more, as on a disk that is full."""
+    """Make our connection read-only, as on a full disk."""
     connection.exec_driver_sql("PRAGMA query_only=ON")

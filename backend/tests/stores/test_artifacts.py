@@ -12,7 +12,7 @@ from sluicegate.stores.artifacts import open_artifacts
 
 
 @pytest.mark.parametrize("form", ["file:{}", "file://{}", "file://localhost{}"])
-async def test_files_lie_in_the_folder_of_the_url(tmp_path: Path, form: str) -> None:
+async def test_files_are_stored_in_the_folder_of_the_url(tmp_path: Path, form: str) -> None:
     folder = tmp_path / "with space" / "files"
     service = open_artifacts(form.format(str(folder).replace(" ", "%20")))
     part = types.Part(inline_data=types.Blob(data=b"bytes", mime_type="image/png"))
@@ -24,7 +24,7 @@ async def test_files_lie_in_the_folder_of_the_url(tmp_path: Path, form: str) -> 
     assert again.inline_data.data == b"bytes"
 
 
-def test_a_relative_folder_is_one_of_the_working_directory(
+def test_a_relative_folder_is_below_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -32,7 +32,7 @@ def test_a_relative_folder_is_one_of_the_working_directory(
     assert (tmp_path / ".sluicegate" / "artifacts").is_dir()
 
 
-def test_every_service_that_adk_knows_can_be_named() -> None:
+def test_every_service_registered_with_adk_can_be_opened() -> None:
     assert isinstance(open_artifacts("memory://"), InMemoryArtifactService)
     made = InMemoryArtifactService()
     get_service_registry().register_artifact_service("shelf", lambda uri, **_: made)
@@ -65,7 +65,7 @@ def test_a_url_that_names_no_service_is_refused_in_one_sentence(url: str, words:
         (RuntimeError("password pw is wrong"), r"cannot be opened \(RuntimeError\)"),
     ],
 )
-def test_a_service_that_cannot_be_made_is_named_without_its_secrets(
+def test_a_service_that_cannot_be_opened_is_named_without_its_secrets(
     error: Exception, words: str
 ) -> None:
     def fail(uri: str, **_: object) -> InMemoryArtifactService:

@@ -1,4 +1,4 @@
-"""The audit trail: one line for each move of a call, that nobody can change (A10)."""
+"""The audit trail: an immutable entry for each transition of a call (A10)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ async def actions(url: str, wanted: AuditFilter = ALL) -> list[str]:
     return [entry.action for entry in await trail(url, wanted)]
 
 
-async def test_a_call_leaves_a_line_for_each_move(ledger: Ledger, database_url: str) -> None:
+async def test_a_call_has_an_audit_entry_for_each_transition(
+    ledger: Ledger, database_url: str
+) -> None:
     await ledger.record_decisions([yes(reason="go on")], by="ann", via="sse")
     await ledger.claim(key(), owner="me", args_hash="hash")
     await ledger.store_outcome(key(), owner="me", state="failed", outcome={"error": "No money."})
@@ -47,7 +49,7 @@ async def test_a_call_leaves_a_line_for_each_move(ledger: Ledger, database_url: 
     assert asked.at <= approved.at <= claimed.at <= failed.at
 
 
-async def test_moves_that_nobody_decided_leave_lines_too(
+async def test_transitions_without_a_decision_are_audited_too(
     ledger: Ledger, database_url: str, clock: Clock
 ) -> None:
     await ledger.record_decisions([no("a"), yes("b")], by="ann")
@@ -67,7 +69,9 @@ async def claim_lost(ledger: Ledger) -> None:
     await ledger.mark_unknown(CHAT, owners_alive=())
 
 
-async def test_what_changes_nothing_leaves_no_line(ledger: Ledger, database_url: str) -> None:
+async def test_a_request_that_changes_nothing_is_not_audited(
+    ledger: Ledger, database_url: str
+) -> None:
     await claim(ledger)
     before = await actions(database_url)
     await ledger.request([request()])
@@ -75,12 +79,12 @@ async def test_what_changes_nothing_leaves_no_line(ledger: Ledger, database_url:
     await ledger.claim(key(), owner="another", args_hash="hash")
     await ledger.refuse(key(), "too late")
     await ledger.store_outcome(key(), owner="another", state="executed", outcome=None)
-    # The contradiction took the whole answer with it, but for the requests it was about.
+    # With the contradiction no decision was recorded, only the requests.
     assert await actions(database_url) == [*before, "requested"]
 
 
 @pytest.mark.parametrize("change", ["UPDATE sluicegate_audit SET tool = ''", "DELETE FROM {}"])
-async def test_nobody_can_change_the_trail(
+async def test_the_audit_trail_cannot_be_changed(
     ledger: Ledger, database: Database, database_url: str, change: str
 ) -> None:
     await ledger.request([request()])
@@ -90,7 +94,7 @@ async def test_nobody_can_change_the_trail(
     assert await actions(database_url) == ["requested"]
 
 
-async def test_lines_are_chosen_by_chat_user_and_time(
+async def test_entries_are_selected_by_chat_user_and_time(
     ledger: Ledger, database_url: str, clock: Clock
 ) -> None:
     await ledger.request([request(chat=ChatKey("app", "ann", "one"))])
@@ -111,7 +115,9 @@ async def test_lines_are_chosen_by_chat_user_and_time(
         assert await trail(database_url, wanted) == expected
 
 
-async def test_a_trail_of_many_lines_is_read_to_its_end(ledger: Ledger, database_url: str) -> None:
+async def test_a_trail_of_many_entries_is_read_to_its_end(
+    ledger: Ledger, database_url: str
+) -> None:
     await ledger.request([request(f"call-{number:04}") for number in range(1_001)])
     assert [entry.id for entry in await trail(database_url)] == list(range(1, 1_002))
 
@@ -126,7 +132,7 @@ async def test_a_trail_of_many_lines_is_read_to_its_end(ledger: Ledger, database
         ("magic://{folder}", "not the URL of a database"),
     ],
 )
-async def test_what_cannot_be_read_is_said_in_one_sentence(
+async def test_an_unreadable_trail_is_reported_in_one_sentence(
     folder: Path, url: str, said: str
 ) -> None:
     (folder / "empty.db").touch()

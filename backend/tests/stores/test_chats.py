@@ -1,4 +1,4 @@
-"""What every list of chats must do."""
+"""The list of chats on every database."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def fill(chats: ChatIndex, clock: Clock, titles: dict[str, str | None]) ->
         await chats.touch(key(chat), title=title)
 
 
-async def test_a_touched_chat_is_there_with_its_title(chats: ChatIndex) -> None:
+async def test_a_touched_chat_is_listed_with_its_title(chats: ChatIndex) -> None:
     assert await chats.get(CHAT) is None
     await chats.touch(CHAT, title="Hello")
     entry = await chats.get(CHAT)
@@ -101,7 +101,7 @@ async def test_pages_hold_every_chat_of_one_moment(chats: ChatIndex) -> None:
     assert sorted(listed) == [f"{number:02}" for number in range(30)]
 
 
-async def test_a_cursor_stays_right_when_chats_come_move_and_go(
+async def test_a_cursor_stays_valid_when_chats_are_added_moved_and_deleted(
     chats: ChatIndex, clock: Clock
 ) -> None:
     await fill(chats, clock, dict.fromkeys("abcde"))
@@ -130,7 +130,7 @@ async def test_a_cursor_stays_right_when_chats_come_move_and_go(
         ("", ["g", "f", "e", "d", "c", "b", "a"]),
     ],
 )
-async def test_a_search_looks_for_the_words_as_they_stand(
+async def test_a_search_matches_its_text_literally(
     chats: ChatIndex, clock: Clock, query: str, found: list[str]
 ) -> None:
     titles: dict[str, str | None] = {
@@ -146,7 +146,7 @@ async def test_a_search_looks_for_the_words_as_they_stand(
     assert [chat for page in await all_pages(chats, 1, query) for chat in page] == found
 
 
-async def test_a_renamed_chat_keeps_its_place(chats: ChatIndex, clock: Clock) -> None:
+async def test_a_renamed_chat_keeps_its_position(chats: ChatIndex, clock: Clock) -> None:
     await fill(chats, clock, {"a": "old words", "b": None})
     assert await chats.rename(key("a"), "New Name")
     await chats.touch(key("b"), title=None)
@@ -158,7 +158,7 @@ async def test_a_renamed_chat_keeps_its_place(chats: ChatIndex, clock: Clock) ->
     assert await all_pages(chats, 10, "old") == [[]]
 
 
-async def test_a_chat_that_is_not_there_is_neither_renamed_nor_deleted(chats: ChatIndex) -> None:
+async def test_a_missing_chat_is_neither_renamed_nor_deleted(chats: ChatIndex) -> None:
     await chats.touch(ChatKey("app", "bob", "chat-1"), title="his")
     assert not await chats.rename(CHAT, "mine")
     assert not await chats.delete(CHAT)
@@ -167,7 +167,7 @@ async def test_a_chat_that_is_not_there_is_neither_renamed_nor_deleted(chats: Ch
     assert his.title == "his"
 
 
-async def test_a_deleted_chat_is_gone(chats: ChatIndex) -> None:
+async def test_a_deleted_chat_is_not_listed(chats: ChatIndex) -> None:
     await chats.touch(CHAT, title="Hello")
     assert await chats.delete(CHAT)
     assert await chats.get(CHAT) is None
@@ -198,6 +198,6 @@ async def test_a_deleted_chat_is_gone(chats: ChatIndex) -> None:
         ),
     ],
 )
-async def test_a_cursor_that_is_none_of_ours_is_refused(chats: ChatIndex, cursor: str) -> None:
+async def test_an_invalid_cursor_of_chats_is_refused(chats: ChatIndex, cursor: str) -> None:
     with pytest.raises(Malformed):
         await chats.page("app", "ann", limit=10, after=cursor, query=None)

@@ -1,4 +1,4 @@
-"""What every database must do."""
+"""The behaviour of every database."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WHOLE_SECONDS = {
 }
 
 
-async def test_the_rows_are_there_after_a_restart(database_url: str) -> None:
+async def test_rows_survive_a_restart(database_url: str) -> None:
     first = await open_database(database_url)
     await approve(Ledger(first))
     await first.close()
@@ -43,7 +43,7 @@ async def test_the_rows_are_there_after_a_restart(database_url: str) -> None:
     await second.close()
 
 
-async def test_an_error_repeats_nothing_of_what_was_to_be_stored(database: Database) -> None:
+async def test_an_error_does_not_contain_bound_values(database: Database) -> None:
     drop = text("DROP TABLE sluicegate_approvals")
     await database.write(lambda connection: connection.execute(drop))
     with pytest.raises(StoreError) as failure:
@@ -66,7 +66,9 @@ async def test_a_closed_database_stays_closed(database: Database) -> None:
         await ledger.request([request()])
 
 
-async def test_the_clock_is_the_databases_plus_the_offset(database: Database, clock: Clock) -> None:
+async def test_the_clock_is_that_of_the_database_plus_the_offset(
+    database: Database, clock: Clock
+) -> None:
     whole_seconds = text(_WHOLE_SECONDS[database.sessions.dialect.name])
 
     def look(connection: Connection) -> list[float]:
@@ -82,7 +84,7 @@ async def test_the_clock_is_the_databases_plus_the_offset(database: Database, cl
     assert times == sorted(times, key=lambda time: round(time, 2))
 
 
-async def test_adk_keeps_its_sessions_in_the_same_place(database: Database) -> None:
+async def test_adk_stores_its_sessions_in_the_same_database(database: Database) -> None:
     service = DatabaseSessionService(db_engine=database.sessions)
     session = await service.create_session(app_name="app", user_id="ann", session_id="chat-1")
     await service.append_event(session, Event(author="user"))
@@ -182,11 +184,11 @@ async def test_a_shielded_statement_outlives_its_caller(fail: Fail) -> None:
     await failing.executed.wait()
 
 
-async def test_tables_of_adk_without_their_version_are_taken_over(database_url: str) -> None:
+async def test_tables_of_adk_without_a_version_are_completed(database_url: str) -> None:
     first = await open_database(database_url)
     await first.create_session_tables(DatabaseSessionService(db_engine=first.sessions))
     async with first.sessions.begin() as connection:
-        # As a process leaves them that dies between ADK's two transactions.
+        # As after the death of a process between ADK's two transactions.
         await connection.execute(text("DELETE FROM adk_internal_metadata"))
     await first.close()
     second = await open_database(database_url)

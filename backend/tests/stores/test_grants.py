@@ -1,4 +1,4 @@
-"""What every store must do with remembered approvals (A8)."""
+"""Grants on every database (A8)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def remember(ledger: Ledger, call: str = "call-1") -> None:
     await ledger.record_decisions([replace(yes(call), is_remembered=True)], by="ann", via="sse")
 
 
-async def test_a_yes_can_be_remembered(ledger: Ledger, grants: Grants) -> None:
+async def test_an_approval_can_give_a_grant(ledger: Ledger, grants: Grants) -> None:
     await remember(ledger)
     [row] = await ledger.rows(CHAT)
     assert row.decided_at is not None
@@ -33,15 +33,13 @@ async def test_a_yes_can_be_remembered(ledger: Ledger, grants: Grants) -> None:
     assert await grants.all(OTHER) == []
 
 
-async def test_the_first_remembered_approval_of_a_tool_stays(
-    ledger: Ledger, grants: Grants
-) -> None:
+async def test_the_first_grant_of_a_tool_stays(ledger: Ledger, grants: Grants) -> None:
     await remember(ledger)
     await remember(ledger, "call-2")
     assert [grant.approval_id for grant in await grants.all(CHAT)] == ["ask-call-1"]
 
 
-async def test_only_a_yes_in_time_is_remembered(
+async def test_only_an_approval_in_time_gives_a_grant(
     ledger: Ledger, grants: Grants, clock: Clock
 ) -> None:
     await ledger.record_decisions([replace(no("no"), is_remembered=True)], by="ann")
@@ -52,7 +50,7 @@ async def test_only_a_yes_in_time_is_remembered(
     assert await grants.all(CHAT) == []
 
 
-async def test_a_call_of_a_remembered_tool_is_approved_without_asking(ledger: Ledger) -> None:
+async def test_a_call_of_a_tool_with_a_grant_is_approved(ledger: Ledger) -> None:
     await remember(ledger)
     row = await ledger.approve_by_grant(request("call-2"))
     assert row is not None
@@ -63,7 +61,7 @@ async def test_a_call_of_a_remembered_tool_is_approved_without_asking(ledger: Le
 
 
 @pytest.mark.parametrize("case", ["another tool", "another chat", "another user"])
-async def test_any_other_call_has_to_ask(ledger: Ledger, case: str) -> None:
+async def test_any_other_call_needs_an_approval(ledger: Ledger, case: str) -> None:
     await remember(ledger)
     new = {
         "another tool": replace(request("call-2"), tool="ask"),
@@ -76,7 +74,7 @@ async def test_any_other_call_has_to_ask(ledger: Ledger, case: str) -> None:
     ]
 
 
-async def test_a_call_that_a_person_was_asked_about_stays_theirs(ledger: Ledger) -> None:
+async def test_a_call_with_an_approval_request_is_not_approved_by_a_grant(ledger: Ledger) -> None:
     await ledger.request([request("call-2")])
     await remember(ledger)
     assert await ledger.approve_by_grant(request("call-2")) is None
@@ -84,7 +82,7 @@ async def test_a_call_that_a_person_was_asked_about_stays_theirs(ledger: Ledger)
     assert asked.state == "requested"
 
 
-async def test_what_is_taken_back_asks_again(ledger: Ledger, grants: Grants) -> None:
+async def test_a_revoked_tool_needs_approvals_again(ledger: Ledger, grants: Grants) -> None:
     await remember(ledger)
     assert await grants.revoke(CHAT, "pay", by="ann", via="http")
     assert await grants.all(CHAT) == []
@@ -92,7 +90,7 @@ async def test_what_is_taken_back_asks_again(ledger: Ledger, grants: Grants) -> 
     assert not await grants.revoke(CHAT, "pay", by="ann")
 
 
-async def test_taking_back_stops_what_has_not_begun_and_nothing_else(
+async def test_a_revocation_refuses_only_calls_that_have_not_begun(
     ledger: Ledger, grants: Grants
 ) -> None:
     await remember(ledger)
@@ -104,19 +102,19 @@ async def test_taking_back_stops_what_has_not_begun_and_nothing_else(
     assert states["call-1"] == ("approved", None)
     assert states["waits"] == ("refused", {"error": "the remembered approval was taken back."})
     assert states["runs"] == ("executing", None)
-    # A run that goes on after a crash meets its row, not the person.
+    # A run that continues after a crash finds its row and needs no approval.
     row = await ledger.approve_by_grant(request("waits"))
     assert row is not None
     assert row.state == "refused"
 
 
-async def test_a_deleted_chat_remembers_nothing(ledger: Ledger, grants: Grants) -> None:
+async def test_a_deleted_chat_has_no_grants(ledger: Ledger, grants: Grants) -> None:
     await remember(ledger)
     await grants.delete_all(CHAT)
     assert await grants.all(CHAT) == []
 
 
-async def test_no_call_slips_through_while_it_is_taken_back(ledger: Ledger, grants: Grants) -> None:
+async def test_no_call_is_approved_during_a_revocation(ledger: Ledger, grants: Grants) -> None:
     await remember(ledger)
     calls = [f"n-{number}" for number in range(12)]
     approving = [ledger.approve_by_grant(request(call)) for call in calls]
@@ -126,7 +124,7 @@ async def test_no_call_slips_through_while_it_is_taken_back(ledger: Ledger, gran
     assert states <= {"refused"}
 
 
-async def test_the_trail_tells_who_remembered_what(
+async def test_grants_and_revocations_are_audited(
     ledger: Ledger, grants: Grants, database_url: str
 ) -> None:
     await remember(ledger)

@@ -1,4 +1,4 @@
-"""What every store must do with the approvals of a user over all chats."""
+"""The approval inbox of a user on every database."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def listed(inbox: ApprovalInbox, limit: int = 100, after: str | None = Non
     return [f"{row.key.chat}/{row.key.call}" for row in page.rows]
 
 
-async def test_what_waits_comes_newest_first_over_all_chats(
+async def test_pending_requests_of_all_chats_are_listed_newest_first(
     ledger: Ledger, inbox: ApprovalInbox, clock: Clock
 ) -> None:
     await ledger.request([request("a")])
@@ -37,7 +37,7 @@ async def test_what_waits_comes_newest_first_over_all_chats(
     assert await listed(inbox) == ["chat-1/c", "chat-2/b", "chat-1/a"]
 
 
-async def test_only_what_waits_is_listed(
+async def test_only_pending_requests_of_the_user_are_listed(
     ledger: Ledger, inbox: ApprovalInbox, clock: Clock
 ) -> None:
     await ledger.request([request("late", ttl=5.0), request("closed"), request("open")])
@@ -49,7 +49,7 @@ async def test_only_what_waits_is_listed(
     assert await listed(inbox) == ["chat-1/open"]
 
 
-async def test_a_request_holds_what_it_is_about(ledger: Ledger, inbox: ApprovalInbox) -> None:
+async def test_a_request_has_its_arguments_and_hint(ledger: Ledger, inbox: ApprovalInbox) -> None:
     new = replace(request(), arguments={"z": 1, "a": ["é", None]}, hint="Really?")
     await ledger.request([new])
     [row] = (await inbox.page("app", "ann", limit=1, after=None)).rows
@@ -62,7 +62,7 @@ async def test_a_request_holds_what_it_is_about(ledger: Ledger, inbox: ApprovalI
 async def test_pages_hold_each_request_once(
     ledger: Ledger, inbox: ApprovalInbox, clock: Clock, limit: int
 ) -> None:
-    # Those of one moment are told apart by their keys.
+    # Requests of one moment are ordered by their keys.
     for moment, calls in enumerate((["a", "b", "c"], ["d"], ["e", "f", "g"])):
         clock.ahead = float(moment)
         for chat in (CHAT, OTHER)[: 1 + moment % 2]:
@@ -81,7 +81,7 @@ async def test_pages_hold_each_request_once(
     assert len(set(whole)) == 8
 
 
-async def test_a_page_stays_right_when_requests_come_and_go(
+async def test_a_cursor_stays_valid_when_requests_are_added_and_decided(
     ledger: Ledger, inbox: ApprovalInbox, clock: Clock
 ) -> None:
     for moment in range(4):
@@ -115,12 +115,12 @@ def made_up(*values: object) -> str:
         made_up(1.5, "a", "b\ud800", "c"),
     ],
 )
-async def test_a_cursor_of_ones_own_making_is_refused(inbox: ApprovalInbox, after: str) -> None:
+async def test_an_invalid_cursor_of_approvals_is_refused(inbox: ApprovalInbox, after: str) -> None:
     with pytest.raises(Malformed, match="load the list again"):
         await inbox.page("app", "ann", limit=1, after=after)
 
 
-async def test_an_approval_is_found_in_any_state_by_its_user_alone(
+async def test_an_approval_is_found_in_any_state_but_only_by_its_user(
     ledger: Ledger, inbox: ApprovalInbox
 ) -> None:
     await ledger.record_decisions([yes()], by="ann")
@@ -131,7 +131,7 @@ async def test_an_approval_is_found_in_any_state_by_its_user_alone(
     assert await inbox.find("app", "ann", "ask-call-2") is None
 
 
-async def test_of_two_approvals_of_one_id_the_newer_is_found(
+async def test_the_newer_of_two_approvals_with_one_id_is_found(
     ledger: Ledger, inbox: ApprovalInbox, clock: Clock
 ) -> None:
     await ledger.request([request()])
@@ -142,7 +142,7 @@ async def test_of_two_approvals_of_one_id_the_newer_is_found(
     assert found.key.chat_key == OTHER
 
 
-async def test_of_a_deleted_chat_only_who_decided_what_is_kept(ledger: Ledger) -> None:
+async def test_the_decisions_of_a_deleted_chat_stay_without_their_details(ledger: Ledger) -> None:
     new = replace(request(), arguments={"n": 1}, hint="Really?")
     decision = replace(yes(reason="go on"), request=new, edits={"n": 2})
     await ledger.record_decisions([decision], by="ann")

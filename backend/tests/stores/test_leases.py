@@ -1,4 +1,4 @@
-"""What every store of leases must do."""
+"""The behaviour of every implementation of leases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TTL = 15.0
 
 
-async def test_a_held_lease_is_given_to_nobody(leases: Leases) -> None:
+async def test_a_held_lease_cannot_be_acquired(leases: Leases) -> None:
     assert await leases.acquire(CHAT, owner="me", ttl=TTL) == 1
     assert await leases.acquire(CHAT, owner="you", ttl=TTL) is None
     assert await leases.acquire(CHAT, owner="me", ttl=TTL) is None
@@ -34,7 +34,7 @@ async def test_one_of_twenty_contenders_wins(leases: Leases, clock: Clock) -> No
         clock.ahead += TTL + 1
 
 
-async def test_every_chat_has_its_own(leases: Leases) -> None:
+async def test_every_chat_has_a_lease_of_its_own(leases: Leases) -> None:
     keys = [CHAT, ChatKey("app", "bob", "chat-1"), ChatKey("other", "ann", "chat-1")]
     assert [await leases.acquire(key, owner="me", ttl=TTL) for key in keys] == [1, 1, 1]
     await leases.release(CHAT, owner="me", fence=1)
@@ -61,7 +61,9 @@ async def test_an_expired_lease_cannot_be_renewed(leases: Leases, clock: Clock) 
     assert await owner_of(leases, CHAT) is None
 
 
-async def test_a_renewed_lease_counts_from_the_renewal(leases: Leases, clock: Clock) -> None:
+async def test_a_lease_is_extended_from_the_time_of_the_renewal(
+    leases: Leases, clock: Clock
+) -> None:
     await leases.acquire(CHAT, owner="me", ttl=TTL)
     clock.ahead = TTL - 1
     assert await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
@@ -73,14 +75,14 @@ async def test_a_renewed_lease_counts_from_the_renewal(leases: Leases, clock: Cl
 
 
 @pytest.mark.parametrize(("owner", "fence"), [("you", 1), ("me", 2), ("me", 0)])
-async def test_only_owner_and_fence_together_hold(leases: Leases, owner: str, fence: int) -> None:
+async def test_a_renewal_needs_both_owner_and_fence(leases: Leases, owner: str, fence: int) -> None:
     await leases.acquire(CHAT, owner="me", ttl=TTL)
     assert not await leases.renew(CHAT, owner=owner, fence=fence, ttl=TTL)
     await leases.release(CHAT, owner=owner, fence=fence)
     assert await owner_of(leases, CHAT) == "me"
 
 
-async def test_a_released_lease_is_free_and_its_fence_goes_on(leases: Leases) -> None:
+async def test_a_released_lease_is_free_and_its_fence_continues(leases: Leases) -> None:
     await leases.acquire(CHAT, owner="me", ttl=TTL)
     await leases.release(CHAT, owner="me", fence=1)
     await leases.release(CHAT, owner="me", fence=1)
@@ -89,13 +91,13 @@ async def test_a_released_lease_is_free_and_its_fence_goes_on(leases: Leases) ->
     assert await leases.acquire(CHAT, owner="me", ttl=TTL) == 2
 
 
-async def test_nobody_holds_a_chat_that_never_was(leases: Leases) -> None:
+async def test_a_chat_without_a_lease_has_no_owner(leases: Leases) -> None:
     assert await owner_of(leases, CHAT) is None
     assert not await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
     await leases.release(CHAT, owner="me", fence=1)
 
 
-async def test_the_state_of_a_lease_tells_its_fence_when_nobody_holds_it(leases: Leases) -> None:
+async def test_the_state_of_a_free_lease_has_its_fence(leases: Leases) -> None:
     assert await leases.state(CHAT) == LeaseState()
     await leases.acquire(CHAT, owner="me", ttl=TTL)
     assert await leases.state(CHAT) == LeaseState(1, "me")
@@ -103,7 +105,7 @@ async def test_the_state_of_a_lease_tells_its_fence_when_nobody_holds_it(leases:
     assert await leases.state(CHAT) == LeaseState(1)
 
 
-async def test_states_are_told_of_every_chat_that_is_asked_for(leases: Leases) -> None:
+async def test_states_have_an_entry_for_every_chat(leases: Leases) -> None:
     keys = [CHAT, ChatKey("app", "bob", "chat-1"), ChatKey("other", "ann", "chat-1")]
     for chat in keys[:2]:
         await leases.acquire(chat, owner=chat.user, ttl=TTL)
@@ -115,7 +117,7 @@ async def test_states_are_told_of_every_chat_that_is_asked_for(leases: Leases) -
     assert await leases.states([]) == {}
 
 
-async def test_a_holder_is_asked_to_stop_and_says_when_it_has(leases: Leases, clock: Clock) -> None:
+async def test_a_stop_is_requested_and_acknowledged(leases: Leases, clock: Clock) -> None:
     await leases.request_stop(CHAT, fence=1)
     assert await leases.state(CHAT) == LeaseState()
     await leases.acquire(CHAT, owner="me", ttl=TTL)
@@ -134,7 +136,7 @@ async def test_a_holder_is_asked_to_stop_and_says_when_it_has(leases: Leases, cl
     assert await leases.state(CHAT) == LeaseState(2, "you")
 
 
-async def test_a_holder_learns_that_somebody_reads_along(leases: Leases, clock: Clock) -> None:
+async def test_an_owner_learns_that_a_replica_reads(leases: Leases, clock: Clock) -> None:
     await leases.acquire(CHAT, owner="me", ttl=100.0)
     await leases.record_reader(CHAT, fence=2, ttl=TTL)
     assert not (await leases.state(CHAT)).has_remote_readers

@@ -1,4 +1,4 @@
-"""What every ledger must do with requests and decisions."""
+"""Requests and decisions in the ledger, on every database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def the_row(ledger: Ledger) -> ApprovalRow:
     return row
 
 
-async def test_a_request_is_remembered_with_its_deadline(ledger: Ledger, clock: Clock) -> None:
+async def test_a_request_is_stored_with_its_deadline(ledger: Ledger, clock: Clock) -> None:
     clock.ahead = 1_000.0
     await ledger.request([request()])
     row = await the_row(ledger)
@@ -55,7 +55,9 @@ async def test_rows_come_oldest_first_and_only_of_their_chat(ledger: Ledger, clo
     assert [row.key.call for row in await ledger.rows(CHAT)] == ["z", "a", "b"]
 
 
-async def test_a_decision_says_who_when_and_why(ledger: Ledger, clock: Clock) -> None:
+async def test_a_decision_is_stored_with_person_time_and_reason(
+    ledger: Ledger, clock: Clock
+) -> None:
     await ledger.request([request()])
     clock.ahead = 10.0
     (row,) = await ledger.record_decisions([no(reason="too much")], by="ann")
@@ -70,7 +72,7 @@ async def test_a_decision_says_who_when_and_why(ledger: Ledger, clock: Clock) ->
     assert row.decided_at - row.requested_at >= 10.0 - 1e-3
 
 
-async def test_a_decision_brings_back_a_lost_request(ledger: Ledger) -> None:
+async def test_a_decision_stores_an_unknown_request(ledger: Ledger) -> None:
     (row,) = await ledger.record_decisions([yes()], by="ann")
     assert (row.state, row.tool, row.answer) == ("approved", "pay", True)
     assert row.deadline - row.requested_at == pytest.approx(TTL, abs=1e-3)
@@ -85,14 +87,14 @@ async def test_rows_are_returned_in_the_order_of_the_decisions(ledger: Ledger) -
     ]
 
 
-async def test_an_equal_repeat_changes_nothing(ledger: Ledger) -> None:
+async def test_a_repeated_decision_changes_nothing(ledger: Ledger) -> None:
     (first,) = await ledger.record_decisions([yes(reason="fine")], by="ann")
     (again, new) = await ledger.record_decisions([yes(reason="again"), no("call-2")], by="eve")
     assert again == first
     assert new.state == "denied"
 
 
-async def test_a_contradiction_takes_the_whole_request_with_it(ledger: Ledger) -> None:
+async def test_with_a_contradiction_no_decision_is_recorded(ledger: Ledger) -> None:
     await ledger.request([request("a"), request("b")])
     (first,) = await ledger.record_decisions([yes("a")], by="ann")
     rows = await ledger.record_decisions([no("b"), no("a")], by="eve")
@@ -101,7 +103,7 @@ async def test_a_contradiction_takes_the_whole_request_with_it(ledger: Ledger) -
 
 
 @pytest.mark.parametrize("is_approved_before", [False, True])
-async def test_a_superseded_request_takes_the_whole_request_with_it(
+async def test_with_a_superseded_request_no_decision_is_recorded(
     ledger: Ledger, *, is_approved_before: bool
 ) -> None:
     await ledger.request([request("a"), request("b")])
@@ -112,7 +114,7 @@ async def test_a_superseded_request_takes_the_whole_request_with_it(
     assert [row.state for row in rows] == ["superseded", "requested"]
 
 
-async def test_two_answers_to_one_request_must_be_equal(ledger: Ledger) -> None:
+async def test_two_decisions_on_one_request_must_be_equal(ledger: Ledger) -> None:
     with pytest.raises(StoreError):
         await ledger.record_decisions([yes(), no()], by="ann")
     assert await ledger.rows(CHAT) == []
@@ -128,7 +130,7 @@ async def test_a_decision_on_other_arguments_is_refused(ledger: Ledger) -> None:
     assert [row.state for row in await ledger.rows(CHAT)] == ["requested", "requested"]
 
 
-async def test_the_first_of_twenty_decisions_stands(ledger: Ledger) -> None:
+async def test_the_first_of_twenty_decisions_wins(ledger: Ledger) -> None:
     decisions = [yes(reason=str(n)) if n % 2 else no(reason=str(n)) for n in range(20)]
     answers = await asyncio.gather(
         *(ledger.record_decisions([decision], by=f"p{n}") for n, decision in enumerate(decisions))
@@ -137,7 +139,7 @@ async def test_the_first_of_twenty_decisions_stands(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("approved", [True, False])
-async def test_an_answer_at_the_deadline_is_kept_and_does_nothing(
+async def test_a_decision_at_the_deadline_is_stored_without_effect(
     ledger: Ledger, clock: Clock, *, approved: bool
 ) -> None:
     await ledger.request([request("late"), request("in-time", ttl=TTL + 3600)])
@@ -148,7 +150,7 @@ async def test_an_answer_at_the_deadline_is_kept_and_does_nothing(
     assert (rows[0].reason, rows[0].decided_by) == ("sorry", "ann")
 
 
-async def test_a_request_that_expired_unanswered_stays_so(ledger: Ledger, clock: Clock) -> None:
+async def test_a_request_that_expired_undecided_stays_expired(ledger: Ledger, clock: Clock) -> None:
     await ledger.request([request()])
     clock.ahead = TTL + 1
     (closed,) = await ledger.expire(CHAT)
@@ -156,7 +158,7 @@ async def test_a_request_that_expired_unanswered_stays_so(ledger: Ledger, clock:
     assert await ledger.record_decisions([yes()], by="ann") == [closed]
 
 
-async def test_expiry_closes_only_what_waited_too_long(ledger: Ledger, clock: Clock) -> None:
+async def test_only_requests_after_their_deadline_expire(ledger: Ledger, clock: Clock) -> None:
     other = ChatKey("app", "ann", "chat-2")
     await ledger.request([request("late"), request("answered"), request("late", other)])
     await approve(ledger, "answered")
@@ -182,7 +184,7 @@ async def test_superseding_returns_known_rows_in_the_order_of_the_keys(ledger: L
     ]
 
 
-async def test_pending_counts_what_still_waits_by_chat(ledger: Ledger, clock: Clock) -> None:
+async def test_pending_requests_are_counted_by_chat(ledger: Ledger, clock: Clock) -> None:
     second = ChatKey("app", "ann", "chat-2")
     await ledger.request([request("a"), request("b"), request("c"), request("x", second)])
     await ledger.request([request("y", ChatKey("app", "bob", "chat-1"))])
@@ -195,14 +197,14 @@ async def test_pending_counts_what_still_waits_by_chat(ledger: Ledger, clock: Cl
     assert await ledger.count_pending("app", "nobody") == {}
 
 
-async def test_nothing_asked_is_nothing_done(ledger: Ledger) -> None:
+async def test_empty_calls_change_nothing(ledger: Ledger) -> None:
     await ledger.request([])
     assert await ledger.record_decisions([], by="ann") == []
     assert await ledger.supersede([]) == []
     assert await ledger.rows(CHAT) == []
 
 
-async def test_long_ids_and_any_text_are_kept(ledger: Ledger) -> None:
+async def test_long_ids_and_any_text_are_stored_unchanged(ledger: Ledger) -> None:
     long = CallKey("a" * 128, "u" * 128, "c" * 128, "i" * 128, "ü" * 128)
     text = "naïve 日本語 😀 '; DROP TABLE \\ % _ \n"
     new = NewApproval(key=long, approval_id="p" * 128, tool=text, args_hash="h" * 64, ttl=TTL)

@@ -1,4 +1,4 @@
-"""What every ledger must do with claims and outcomes."""
+"""Claims and outcomes in the ledger, on every database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def the_row(ledger: Ledger) -> ApprovalRow:
     return row
 
 
-async def test_a_claim_says_who_and_when(ledger: Ledger) -> None:
+async def test_a_claim_is_stored_with_owner_and_time(ledger: Ledger) -> None:
     await claim(ledger, owner="me")
     row = await the_row(ledger)
     assert (row.state, row.owner) == ("executing", "me")
@@ -72,7 +72,7 @@ async def test_one_of_twenty_contenders_wins(ledger: Ledger, contest: str) -> No
     assert won.count(True) == 1
 
 
-async def test_only_the_owner_finishes_what_executes(ledger: Ledger) -> None:
+async def test_only_the_owner_of_a_claim_stores_its_outcome(ledger: Ledger) -> None:
     await claim(ledger, owner="me")
     assert not await ledger.store_outcome(key(), owner="you", state="executed", outcome=1)
     assert await ledger.store_outcome(key(), owner="me", state="failed", outcome={"error": "no"})
@@ -99,7 +99,7 @@ async def test_who_may_resolve_an_unknown_call(
     assert (row.state, row.owner) == (state if is_stored else "unknown", "me")
 
 
-async def test_only_calls_of_dead_owners_in_this_chat_are_abandoned(ledger: Ledger) -> None:
+async def test_only_calls_of_dead_owners_in_this_chat_become_unknown(ledger: Ledger) -> None:
     other = ChatKey("app", "ann", "chat-2")
     await claim(ledger, "a", owner="dead")
     await claim(ledger, "b", owner="alive")
@@ -115,7 +115,7 @@ async def test_only_calls_of_dead_owners_in_this_chat_are_abandoned(ledger: Ledg
     assert [row.state for row in await ledger.rows(other)] == ["executing"]
 
 
-async def test_a_refusal_gives_its_reason(ledger: Ledger) -> None:
+async def test_a_refusal_is_stored_with_its_reason(ledger: Ledger) -> None:
     await ledger.record_decisions([yes(reason="please")], by="ann")
     assert await ledger.refuse(key(), "over the limit")
     row = await the_row(ledger)
@@ -135,7 +135,7 @@ async def test_a_refusal_gives_its_reason(ledger: Ledger) -> None:
     ],
     ids=["null", "false", "zero", "empty", "nested", "1 MiB"],
 )
-async def test_an_outcome_comes_back_as_it_was(ledger: Ledger, outcome: JsonValue) -> None:
+async def test_an_outcome_is_stored_unchanged(ledger: Ledger, outcome: JsonValue) -> None:
     await claim(ledger)
     assert await ledger.store_outcome(key(), owner="me", state="executed", outcome=outcome)
     found = (await the_row(ledger)).outcome
@@ -163,7 +163,7 @@ async def test_an_outcome_is_stored_when_the_caller_is_cancelled(
     await asyncio.sleep(0)
     caller.cancel()
     await asyncio.wait([caller])
-    # Another change of the same row has to wait for it.
+    # Another update of the same row waits for it.
     await ledger.request([request("next")])
     await ledger.supersede([key()])
     assert caller.cancelled()

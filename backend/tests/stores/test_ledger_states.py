@@ -1,4 +1,4 @@
-"""Every move between two states, tried against the database."""
+"""Every transition between two states, tried against the database."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def a_row_in(state: ApprovalState, ledger: Ledger, database: Database) -> 
 
 @pytest.mark.parametrize("before", STATES)
 @pytest.mark.parametrize("move", MOVES, ids=lambda move: str(move.__name__))
-async def test_a_move_is_made_exactly_where_the_table_allows_it(
+async def test_a_transition_happens_exactly_where_the_table_allows_it(
     before: ApprovalState,
     move: Callable[[Ledger, Clock], Awaitable[None]],
     ledger: Ledger,
@@ -126,5 +126,5 @@ async def test_a_move_is_made_exactly_where_the_table_allows_it(
         assert after == row
 
 
-def test_there_is_a_move_into_every_state_but_the_first() -> None:
+def test_every_state_but_the_first_has_a_transition_to_it() -> None:
     assert set(MOVES.values()) == set(STATES) - {"requested"}

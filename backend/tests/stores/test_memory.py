@@ -12,7 +12,7 @@ from tests.stores.builders import CHAT
 TURN = TurnKey(CHAT, "turn-1", 1)
 
 
-async def test_a_reader_of_a_closed_turn_keeps_only_what_it_has_not_taken() -> None:
+async def test_a_reader_of_a_closed_turn_keeps_only_unread_chunks() -> None:
     store = MemoryStreamStore()
     writer, found = await store.open(TURN), await store.find(TURN.chat)
     assert writer is not None

@@ -11,7 +11,7 @@ from sluicegate.stores.streams.valkey import ValkeyStreamStore
 from tests.real_stores.valkey import Valkey
 
 
-async def test_streams_lie_in_memory_or_on_a_server(valkey: Valkey) -> None:
+async def test_streams_are_in_memory_or_on_a_server(valkey: Valkey) -> None:
     memory = await open_streams("memory")
     assert isinstance(memory, MemoryStreamStore)
     assert (memory.is_shared, await memory.check()) == (False, True)
@@ -23,14 +23,16 @@ async def test_streams_lie_in_memory_or_on_a_server(valkey: Valkey) -> None:
     await memory.aclose()
 
 
-async def test_a_password_that_is_wrong_stops_the_server_at_its_start(valkey: Valkey) -> None:
+async def test_a_wrong_password_is_refused_at_the_start(valkey: Valkey) -> None:
     url = f"valkey://ann:hunter2@127.0.0.1:{valkey.port}/0"
-    with pytest.raises(ConfigurationError, match="lets nobody in") as refusal:
+    with pytest.raises(ConfigurationError, match="refuses this client") as refusal:
         await open_streams(url)
     assert "hunter2" not in str(refusal.value)
 
 
-async def test_a_missing_client_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_client_is_reported_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in [
         name for name in sys.modules if name.startswith("sluicegate.stores.streams.valkey")
     ]:

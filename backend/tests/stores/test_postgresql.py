@@ -1,4 +1,4 @@
-"""What only a database on a PostgreSQL server does."""
+"""Databases on a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 @pytest.fixture
 def own_server(real_stores_folder: Path, tmp_path: Path) -> Iterator[Postgres]:
-    """A server that may be killed."""
+    """A server that a test may kill."""
     server = Postgres(real_stores_folder / tmp_path.name)
     server.create()
     server.start()
@@ -52,9 +52,7 @@ def name_of(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-async def test_what_is_committed_outlives_a_power_cut(
-    postgres: Postgres, postgresql_url: str
-) -> None:
+async def test_commits_survive_a_power_cut(postgres: Postgres, postgresql_url: str) -> None:
     await execute(
         postgres, f"ALTER DATABASE {name_of(postgresql_url)} SET synchronous_commit = off"
     )
@@ -64,7 +62,7 @@ async def test_what_is_committed_outlives_a_power_cut(
     await database.close()
 
 
-async def test_servers_that_start_at_once_make_one_schema(postgresql_url: str) -> None:
+async def test_servers_that_start_at_once_create_one_schema(postgresql_url: str) -> None:
     databases = await asyncio.gather(*(open_database(postgresql_url) for _ in range(6)))
     await approve(Ledger(databases[0]))
     for database in databases:
@@ -73,27 +71,29 @@ async def test_servers_that_start_at_once_make_one_schema(postgresql_url: str) -
         await database.close()
 
 
-async def test_a_missing_driver_is_said_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_driver_is_reported_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     monkeypatch.delitem(sys.modules, "sluicegate.stores.sql.postgresql")
     with pytest.raises(ConfigurationError, match=r"pip install 'sluicegate\[postgresql\]'"):
         await open_database("postgresql+asyncpg://user:hunter2@localhost/db")
 
 
-async def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
+async def test_an_unreachable_server_is_named_without_the_password() -> None:
     url = f"postgresql+asyncpg://ann:hunter2@127.0.0.1:{free_port()}/chats"
     with pytest.raises(ConfigurationError, match=r"ann:\*\*\*@127\.0\.0\.1.* cannot be used") as no:
         await open_database(url)
     assert "hunter2" not in str(no.value)
 
 
-async def test_a_database_that_is_not_there_is_named(postgres: Postgres) -> None:
+async def test_a_missing_database_is_named(postgres: Postgres) -> None:
     with pytest.raises(ConfigurationError, match='"nowhere" does not exist'):
         await open_database(postgres.url("nowhere"))
 
 
 @pytest.mark.parametrize("apart", [-3600.0, 3600.0])
-async def test_a_clock_that_is_wrong_is_refused(postgresql_url: str, apart: float) -> None:
+async def test_a_wrong_clock_is_refused(postgresql_url: str, apart: float) -> None:
     with pytest.raises(ConfigurationError, match="seconds apart; set both by the same time"):
         await PostgresServer.open(
             make_url(postgresql_url), PATIENT, wall_clock=lambda: time.time() + apart
@@ -108,7 +108,7 @@ def test_clocks_may_differ_by_a_second(now: float, *, agrees: bool) -> None:
     assert clocks_agree(before, now, after) is agrees
 
 
-async def test_a_server_that_is_killed_is_unavailable_and_works_again(own_server: Postgres) -> None:
+async def test_a_killed_server_is_unavailable_until_its_restart(own_server: Postgres) -> None:
     database = await open_database(own_server.url())
     ledger = Ledger(database)
     await ledger.request([request()])
@@ -129,7 +129,7 @@ def test_a_request_learns_in_time_that_the_database_is_down() -> None:
     assert max(timings.connect, timings.pool, timings.command, timings.response) < 5
 
 
-async def test_a_server_that_does_not_respond_is_unavailable_in_time(own_server: Postgres) -> None:
+async def test_an_unresponsive_server_is_unavailable_in_time(own_server: Postgres) -> None:
     database = await open_database(own_server.url())
     await approve(Ledger(database))
     timings = replace(PATIENT, response=2.0)
@@ -139,7 +139,7 @@ async def test_a_server_that_does_not_respond_is_unavailable_in_time(own_server:
     with pytest.raises(StoreUnavailable, match="does not answer"):
         await Ledger(hasty).claim(key(), owner="me", args_hash="hash")
     own_server.thaw()
-    # The claim may have arrived; what counts is that its owner was not told that it won.
+    # The claim may have arrived; its owner has only learned that it may not have won.
     row = await Ledger(database).claim(key(), owner="other", args_hash="hash")
     assert row is None or row.owner == "me"
     await hasty.close()
@@ -154,7 +154,7 @@ async def eventually(attempt: Callable[[], Awaitable[_T]]) -> _T:
                 return await attempt()
 
 
-async def test_a_transaction_that_was_given_up_changes_nothing(postgresql_url: str) -> None:
+async def test_a_cancelled_transaction_changes_nothing(postgresql_url: str) -> None:
     database = await open_database(postgresql_url)
     ledger = Ledger(database)
     await approve(ledger)
@@ -168,7 +168,7 @@ async def test_a_transaction_that_was_given_up_changes_nothing(postgresql_url: s
         for task in (refused, shielded):
             task.cancel()
         await asyncio.wait([refused, shielded])
-    # What was begun has ended when the database is closed.
+    # Closing the database waits for the transactions that have begun.
     await database.close()
     database = await open_database(postgresql_url)
     [row] = await Ledger(database).rows(CHAT)
@@ -224,7 +224,7 @@ async def test_a_call_does_not_wait_for_an_exhausted_pool(postgresql_url: str) -
     await database.close()
 
 
-async def test_adk_makes_its_tables_once_for_processes_that_start_at_once(
+async def test_adk_creates_its_tables_once_for_processes_that_start_at_once(
     postgresql_url: str,
 ) -> None:
     databases = await asyncio.gather(*(open_database(postgresql_url) for _ in range(6)))

@@ -1,4 +1,4 @@
-"""Statements that are put together once and handed to the driver."""
+"""Statements that are compiled once and executed by the driver."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ADDED = (
     ],
     ids=["sqlite", "postgresql"],
 )
-def test_values_are_bound_in_the_order_of_their_places(dialect: Any, sql: str) -> None:
+def test_values_are_bound_in_the_order_of_the_placeholders(dialect: Any, sql: str) -> None:
     prepared = PreparedStatement(RENAMED, dialect)
     assert sql in prepared.sql
     values = {"old": "a", "new": None, "not of this statement": 1}
@@ -48,7 +48,7 @@ def test_values_are_bound_in_the_order_of_their_places(dialect: Any, sql: str) -
         prepared.arguments({"new": "b"})
 
 
-async def test_what_follows_is_done_only_if_there_was_a_row(sqlite_url: str) -> None:
+async def test_the_second_statement_is_executed_only_after_a_row(sqlite_url: str) -> None:
     database = await open_database(sqlite_url)
     note = database.prepare(insert(META).values(name="noted", value=bindparam("its_value")))
     found = select(META.c.name).where(META.c.name == bindparam("its_name"))
@@ -62,7 +62,7 @@ async def test_what_follows_is_done_only_if_there_was_a_row(sqlite_url: str) -> 
     await database.close()
 
 
-async def test_a_statement_that_fails_says_so_and_leaves_nothing(database: Database) -> None:
+async def test_a_failed_statement_raises_and_changes_nothing(database: Database) -> None:
     added = database.prepare(ADDED)
     values = {"its_name": "twice", "its_value": "x"}
     assert await database.execute(added, values) == [{"name": "twice", "value": "x"}]
@@ -76,7 +76,7 @@ async def test_a_statement_that_fails_says_so_and_leaves_nothing(database: Datab
 
 
 @pytest.mark.parametrize("value", ["a \ud800 secret", "a \0 secret"])
-async def test_no_error_repeats_what_was_bound(database: Database, value: str) -> None:
+async def test_no_error_contains_bound_values(database: Database, value: str) -> None:
     values = {"its_name": "a", "its_value": value}
     with contextlib.suppress(StoreError):
         await database.execute(database.prepare(ADDED), values)

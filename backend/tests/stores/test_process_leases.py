@@ -1,4 +1,4 @@
-"""Leases that live and die with the process that is alone on its database."""
+"""Leases in the memory of the only process of a database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def no_time_passes() -> float:
     return 0.0
 
 
-async def test_fences_go_on_above_those_of_earlier_processes(sqlite_url: str) -> None:
+async def test_fences_continue_above_those_of_earlier_processes(sqlite_url: str) -> None:
     fences: list[int] = []
     for _ in range(3):
         database = await open_database(sqlite_url)
@@ -26,11 +26,11 @@ async def test_fences_go_on_above_those_of_earlier_processes(sqlite_url: str) ->
         await leases.acquire(CHAT, owner="dies with the process", ttl=TTL)
         await database.close()
     assert fences == sorted(set(fences))
-    # A client of a stream server reads them as numbers of 53 bits, after a million starts too.
+    # Stream servers need numbers of 53 bits, also after a million starts.
     assert fences[-1] / 3 * 1_000_000 < 2**53
 
 
-async def test_fences_of_a_chat_never_fall_however_many_chats_there_were() -> None:
+async def test_the_fences_of_a_chat_never_fall_with_many_chats() -> None:
     leases = ProcessLeases(no_time_passes, max_ended=2)
     chats = [CHAT._replace(chat=f"chat-{number}") for number in range(6)]
     last = dict.fromkeys(chats, 0)

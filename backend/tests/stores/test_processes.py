@@ -71,28 +71,26 @@ async def test_two_processes_never_win_the_same_lease_or_claim(database_url: str
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 @pytest.mark.parametrize("finished", [1, 4, 9])
-async def test_a_killed_process_loses_nothing_that_it_has_said(
-    tmp_path: Path, finished: int
-) -> None:
+async def test_a_killed_process_loses_no_stored_outcome(tmp_path: Path, finished: int) -> None:
     path = tmp_path / "chats.db"
     url = f"sqlite+aiosqlite:///{path}"
-    process, _, said = await start("write", url, "dead")
+    process, _, output = await start("write", url, "dead")
     with pytest.raises(ConfigurationError, match="in use by another process"):
         await open_database(url)
-    heard = [int(await said.readline()) for _ in range(finished)]
+    printed = [int(await output.readline()) for _ in range(finished)]
     process.send_signal(signal.SIGKILL)
-    # What it said between the last line that was read and its end counts as well.
-    heard += [int(line) for line in (await said.read()).splitlines()]
+    # Outcomes that it printed after the last line read count as well.
+    printed += [int(line) for line in (await output.read()).splitlines()]
     assert await process.wait() == -signal.SIGKILL
 
     database = await open_database(url)
     ledger = Ledger(database)
     await ledger.mark_unknown(CHAT, owners_alive=())
     states = {int(row.key.call): row.state for row in await ledger.rows(CHAT)}
-    assert [states.pop(number) for number in heard] == ["executed"] * len(heard)
-    assert list(states) in ([], [len(heard)])
+    assert [states.pop(number) for number in printed] == ["executed"] * len(printed)
+    assert list(states) in ([], [len(printed)])
     assert set(states.values()) <= {"requested", "approved", "unknown", "executed"}
-    assert await ledger.claim(key(str(heard[-1])), owner="new", args_hash="h") is not None
+    assert await ledger.claim(key(str(printed[-1])), owner="new", args_hash="h") is not None
     await database.close()
     plain = sqlite3.connect(path)
     assert plain.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

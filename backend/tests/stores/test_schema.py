@@ -26,12 +26,12 @@ from sluicegate.stores.sql.schema import (
     ],
     ids=["sqlite", "postgresql"],
 )
-def test_the_clock_is_spelled_for_each_database(url: str, sql: str) -> None:
+def test_the_clock_is_compiled_for_each_database(url: str, sql: str) -> None:
     dialect = make_url(url).get_dialect()()
     assert str(DatabaseSeconds().compile(dialect=dialect)) == sql
 
 
-def test_tables_are_created_once_and_kept() -> None:
+def test_tables_are_created_once() -> None:
     engine = create_engine("sqlite://")
     with engine.begin() as connection:
         create_tables(connection)
@@ -42,11 +42,11 @@ def test_tables_are_created_once_and_kept() -> None:
     engine.dispose()
 
 
-def test_every_table_can_stand_beside_those_of_adk() -> None:
+def test_no_table_collides_with_those_of_adk() -> None:
     assert all(name.startswith("sluicegate_") for name in METADATA.tables)
 
 
-def test_an_older_schema_gets_what_is_missing_and_keeps_what_it_holds() -> None:
+def test_an_older_schema_is_extended_and_keeps_its_rows() -> None:
     engine = create_engine("sqlite://")
     with engine.begin() as connection:
         create_tables(connection)
@@ -68,7 +68,7 @@ def test_an_older_schema_gets_what_is_missing_and_keeps_what_it_holds() -> None:
     engine.dispose()
 
 
-def test_a_newer_schema_is_refused_and_left_alone() -> None:
+def test_a_newer_schema_is_refused_and_unchanged() -> None:
     engine = create_engine("sqlite://")
     with engine.begin() as connection:
         create_tables(connection)

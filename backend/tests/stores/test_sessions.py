@@ -1,4 +1,4 @@
-"""Sessions: what is kept of long chats, the order of events, and errors of the database."""
+"""Sessions: the cache of long chats, the order of events, and errors of the database."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def texts(session: Session | None) -> list[str]:
 
 
 class Reads:
-    """How many rows of events each load has read."""
+    """The number of rows of events that each load has read."""
 
     def __init__(self, database: Database) -> None:
         self.events = 0
@@ -64,7 +64,7 @@ async def load(service: DatabaseSessionService) -> Session:
     return session
 
 
-async def test_a_chat_is_read_once_and_then_only_what_is_new(
+async def test_a_chat_is_loaded_once_and_then_only_its_new_events(
     sessions: ChatSessions, database: Database
 ) -> None:
     session = await load(sessions)
@@ -83,7 +83,7 @@ async def test_a_chat_is_read_once_and_then_only_what_is_new(
     assert kept._storage_update_marker == plain._storage_update_marker
 
 
-async def test_what_another_process_writes_is_seen(
+async def test_events_of_another_process_are_loaded(
     sessions: ChatSessions, database: Database
 ) -> None:
     other = ChatSessions(database, max_bytes=1_000_000)
@@ -105,7 +105,7 @@ async def test_a_loaded_session_is_the_callers_own(sessions: ChatSessions) -> No
     assert texts(await load(sessions)) == ["a"]
 
 
-async def test_a_stale_writer_is_still_noticed(sessions: ChatSessions) -> None:
+async def test_a_stale_writer_is_refused(sessions: ChatSessions) -> None:
     await sessions.append_event(await load(sessions), said("a"))
     one, two = await load(sessions), await load(sessions)
     await sessions.append_event(one, said("b"))
@@ -115,7 +115,7 @@ async def test_a_stale_writer_is_still_noticed(sessions: ChatSessions) -> None:
 
 
 @pytest.mark.parametrize("ahead", [0.0, -3600.0, -2.0, 5.0])
-async def test_events_stay_in_order_whatever_a_clock_says(
+async def test_events_stay_in_order_when_clocks_differ(
     sessions: ChatSessions, ahead: float
 ) -> None:
     session = await load(sessions)
@@ -129,7 +129,7 @@ async def test_events_stay_in_order_whatever_a_clock_says(
     assert times == sorted(set(times))
 
 
-async def test_an_event_that_was_slipped_in_before_others_is_found(
+async def test_an_event_inserted_before_others_is_loaded(
     sessions: ChatSessions, database: Database
 ) -> None:
     session = await load(sessions)
@@ -142,7 +142,7 @@ async def test_an_event_that_was_slipped_in_before_others_is_found(
     assert texts(await load(sessions)) == ["earlier", "a", "later"]
 
 
-async def test_a_chat_that_was_made_anew_has_nothing_of_the_old_one(
+async def test_a_recreated_chat_has_no_events_of_the_old_one(
     sessions: ChatSessions, database: Database
 ) -> None:
     other = ChatSessions(database, max_bytes=1_000_000)
@@ -157,7 +157,7 @@ async def test_a_chat_that_was_made_anew_has_nothing_of_the_old_one(
     assert texts(await load(sessions)) == ["new"]
 
 
-async def test_windows_are_read_as_they_are_asked_for(sessions: ChatSessions) -> None:
+async def test_windows_of_a_session_bypass_the_cache(sessions: ChatSessions) -> None:
     session = await load(sessions)
     for text in "abc":
         await sessions.append_event(session, said(text))
@@ -166,7 +166,7 @@ async def test_windows_are_read_as_they_are_asked_for(sessions: ChatSessions) ->
     assert texts(await sessions.get_session(**NAMES, config=window)) == ["b", "c"]
 
 
-async def test_no_more_is_kept_than_the_setting_allows(database: Database) -> None:
+async def test_the_cache_is_limited_by_the_setting(database: Database) -> None:
     service = ChatSessions(database, max_bytes=30_000)
     for number in range(5):
         names = {**NAMES, "session_id": f"chat-{number}"}
@@ -186,7 +186,7 @@ async def test_no_more_is_kept_than_the_setting_allows(database: Database) -> No
     assert service.size <= 30_000
 
 
-async def test_nothing_is_kept_where_the_setting_says_so(database: Database) -> None:
+async def test_the_cache_can_be_disabled(database: Database) -> None:
     service = ChatSessions(database, max_bytes=0)
     await service.create_session(**NAMES)
     await service.append_event(await load(service), said("a"))

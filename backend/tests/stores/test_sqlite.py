@@ -1,4 +1,4 @@
-"""What only a database in a SQLite file does."""
+"""Databases in a SQLite file."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_a_url_that_names_no_database_is_refused_in_one_sentence(url: str)
     assert refusal.value.__cause__ is None
 
 
-async def test_a_second_user_of_the_file_is_refused_until_the_first_has_left(
+async def test_a_second_user_of_the_file_is_refused_until_the_first_has_closed_it(
     folder: Path,
 ) -> None:
     path = folder / "chats.db"
@@ -124,7 +124,7 @@ async def test_a_shared_database_has_several_users(folder: Path) -> None:
     await second.close()
 
 
-async def test_what_is_not_a_database_is_refused_and_left_alone(folder: Path) -> None:
+async def test_a_file_that_is_no_database_is_refused_and_unchanged(folder: Path) -> None:
     path = folder / "notes.txt"
     path.write_text("not a database, but quite long enough to look like one " * 20)
     with pytest.raises(ConfigurationError, match=r"cannot be used: file is not a database\.$"):
@@ -139,7 +139,7 @@ async def test_a_folder_is_no_database(folder: Path) -> None:
         await open_database(url_of(folder))
 
 
-async def test_a_file_cannot_stand_where_a_folder_must(folder: Path) -> None:
+async def test_a_path_below_a_file_is_refused(folder: Path) -> None:
     (folder / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot be used"):
         await open_database(url_of(folder / "file" / "chats.db"))
@@ -151,7 +151,7 @@ async def test_an_old_sqlite_is_refused(folder: Path, monkeypatch: pytest.Monkey
         await open_database(url_of(folder / "chats.db"))
 
 
-async def test_a_newer_schema_is_refused_and_left_alone(folder: Path) -> None:
+async def test_a_newer_schema_is_refused_and_unchanged(folder: Path) -> None:
     path = folder / "chats.db"
     await (await open_database(url_of(path))).close()
     plain = sqlite3.connect(path)
@@ -168,7 +168,7 @@ async def test_a_newer_schema_is_refused_and_left_alone(folder: Path) -> None:
     await (await open_database(url_of(path))).close()
 
 
-async def test_a_file_locked_by_a_stranger_cannot_be_opened(folder: Path) -> None:
+async def test_a_file_locked_by_another_program_cannot_be_opened(folder: Path) -> None:
     path = folder / "chats.db"
     stranger = sqlite3.connect(path, isolation_level=None)
     stranger.execute("PRAGMA journal_mode=WAL")
@@ -194,7 +194,7 @@ async def test_a_locked_database_is_a_store_error_and_works_again(folder: Path) 
     await database.close()
 
 
-async def test_a_write_keeps_others_out_from_its_beginning(folder: Path) -> None:
+async def test_a_write_excludes_others_from_its_beginning(folder: Path) -> None:
     url = url_of(folder / "chats.db")
     first = await open_database(url, exclusive=False)
     second = await open_database(url, exclusive=False, timings=IMPATIENT)

@@ -1,4 +1,4 @@
-"""What every stream store must do, for readers in the writer's process and elsewhere."""
+"""The behaviour of every stream store, for local and remote readers."""
 
 from __future__ import annotations
 
@@ -67,14 +67,18 @@ async def test_only_one_of_twenty_contenders_opens(streams: StreamStore) -> None
     assert won.count(None) == 19
 
 
-async def test_the_seat_is_free_after_the_close(streams: StreamStore, reading: StreamStore) -> None:
+async def test_a_turn_can_be_opened_after_the_close_of_another(
+    streams: StreamStore, reading: StreamStore
+) -> None:
     writer = await opened(streams)
     await writer.close()
     assert await reading.find(CHAT) is None
     await opened(streams, LATER)
 
 
-async def test_a_higher_fence_takes_the_seat(streams: StreamStore, reading: StreamStore) -> None:
+async def test_a_higher_fence_replaces_the_open_turn(
+    streams: StreamStore, reading: StreamStore
+) -> None:
     stale = await opened(streams)
     await stale.publish(delta("old"))
     reader = await reader_of(reading)
@@ -112,7 +116,7 @@ async def test_a_reader_gets_every_chunk_in_order_from_zero(
     assert await texts(reader) == "ab"
 
 
-async def test_waiting_readers_get_what_comes_and_then_the_end(
+async def test_waiting_readers_get_new_chunks_and_then_the_end(
     streams: StreamStore, reading: StreamStore
 ) -> None:
     writer = await opened(streams)
@@ -125,7 +129,7 @@ async def test_waiting_readers_get_what_comes_and_then_the_end(
     assert await asyncio.gather(*early) == ["abc"] * 6
 
 
-async def test_a_reader_that_came_before_the_close_gets_everything(
+async def test_a_reader_opened_before_the_close_gets_everything(
     streams: StreamStore, reading: StreamStore
 ) -> None:
     writer = await opened(streams)
@@ -162,7 +166,7 @@ async def test_several_turns_may_run_under_one_fence(
     assert (await texts(early), await texts(late)) == ("a", "b")
 
 
-async def test_a_turn_says_what_it_is_about(streams: StreamStore, reading: StreamStore) -> None:
+async def test_a_turn_has_its_description(streams: StreamStore, reading: StreamStore) -> None:
     about = 'half a "sentence" \u2028 with 😀'
     assert await streams.open(TURN, description=about) is not None
     found = await reading.find(CHAT)
@@ -170,7 +174,7 @@ async def test_a_turn_says_what_it_is_about(streams: StreamStore, reading: Strea
     assert found.description == about
 
 
-async def test_a_reader_gets_what_was_stored_for_every_client(
+async def test_a_reader_gets_the_texts_for_every_client(
     streams: StreamStore, reading: StreamStore
 ) -> None:
     said = [delta("äöü"), TextEndChunk(id="t", citations=[]), ResetStepChunk()]
@@ -183,7 +187,7 @@ async def test_a_reader_gets_what_was_stored_for_every_client(
     assert read == [encode_chunk(chunk) for chunk in said]
 
 
-async def test_what_is_ready_together_is_taken_together_up_to_a_bound(
+async def test_available_chunks_are_read_in_one_batch_up_to_a_limit(
     streams: StreamStore, reading: StreamStore
 ) -> None:
     writer = await opened(streams)
@@ -199,7 +203,7 @@ async def test_what_is_ready_together_is_taken_together_up_to_a_bound(
     assert len(sizes) < 4
 
 
-async def test_a_chunk_over_the_bound_of_a_batch_is_one_of_its_own(
+async def test_a_chunk_over_the_limit_of_a_batch_is_a_batch_of_its_own(
     streams: StreamStore, reading: StreamStore
 ) -> None:
     writer = await opened(streams)
@@ -210,7 +214,7 @@ async def test_a_chunk_over_the_bound_of_a_batch_is_one_of_its_own(
     assert await texts(reader) == "a" + "b" * 2 * BATCH_BYTES + "c"
 
 
-async def test_a_reader_that_leaves_disturbs_nobody(
+async def test_a_reader_that_disconnects_does_not_affect_others(
     streams: StreamStore, reading: StreamStore
 ) -> None:
     writer = await opened(streams)
@@ -228,7 +232,7 @@ async def test_a_reader_that_leaves_disturbs_nobody(
     assert await stays == "ab"
 
 
-async def test_nothing_can_be_appended_after_the_close(streams: StreamStore) -> None:
+async def test_nothing_can_be_published_after_the_close(streams: StreamStore) -> None:
     writer = await opened(streams)
     await writer.close()
     with pytest.raises(StoreError):
@@ -256,7 +260,7 @@ async def test_a_chunk_that_cannot_be_encoded_is_refused(
     assert await chunks(reader) == []
 
 
-async def test_a_turn_holds_as_many_chunks_as_its_bound(
+async def test_a_turn_is_limited_in_chunks(
     make_stream_store: Callable[..., StreamStore],
 ) -> None:
     store = make_stream_store(max_chunks=3)
@@ -277,7 +281,7 @@ async def test_a_turn_holds_as_many_chunks_as_its_bound(
 
 
 @pytest.mark.parametrize("text", ["abcd", "äöü", "😀"])
-async def test_a_turn_holds_as_many_bytes_as_its_bound(
+async def test_a_turn_is_limited_in_bytes(
     make_stream_store: Callable[..., StreamStore], text: str
 ) -> None:
     size = len(to_json(delta(text)).encode())
@@ -291,7 +295,7 @@ async def test_a_turn_holds_as_many_bytes_as_its_bound(
         await too_small.publish(delta(text))
 
 
-async def test_after_its_bound_a_turn_has_as_much_room_again_and_no_more(
+async def test_after_the_first_refusal_the_limits_start_again_once(
     make_stream_store: Callable[..., StreamStore],
 ) -> None:
     writer = await opened(make_stream_store(max_chunks=2))

@@ -1,4 +1,4 @@
-"""What every database must do with uploads that nobody has looked after (S4-R55)."""
+"""Uploads that no message refers to, on every database (S4-R55)."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ async def test_an_upload_is_due_after_its_time_and_the_oldest_first(
     assert await uploads.due("another", seconds=0, limit=10) == []
 
 
-async def test_what_is_uploaded_again_has_its_whole_time_again(
-    uploads: Uploads, clock: Clock
-) -> None:
+async def test_a_repeated_upload_renews_the_time(uploads: Uploads, clock: Clock) -> None:
     await uploads.record(FIRST)
     clock.ahead += 101
     await uploads.record(FIRST)
@@ -54,7 +52,7 @@ async def test_what_is_uploaded_again_has_its_whole_time_again(
     assert await due(uploads) == [FIRST]
 
 
-async def test_one_of_two_takes_an_upload(uploads: Uploads, clock: Clock) -> None:
+async def test_one_of_two_claims_an_upload(uploads: Uploads, clock: Clock) -> None:
     await uploads.record(FIRST)
     await uploads.record(THIRD)
     clock.ahead += 101
@@ -63,7 +61,7 @@ async def test_one_of_two_takes_an_upload(uploads: Uploads, clock: Clock) -> Non
     assert await due(uploads) == [THIRD]
 
 
-async def test_the_uploads_of_a_chat_are_forgotten_together(uploads: Uploads, clock: Clock) -> None:
+async def test_the_uploads_of_a_chat_are_deleted_together(uploads: Uploads, clock: Clock) -> None:
     for upload in (FIRST, SECOND, THIRD):
         await uploads.record(upload)
     await uploads.delete_all(CHAT)

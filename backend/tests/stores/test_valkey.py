@@ -1,4 +1,4 @@
-"""What only streams on a server do: copies, faults of the server, stale writers."""
+"""Streams on a server: copies, faults of the server, stale writers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def server(real_stores_folder: Path, tmp_path: Path) -> Iterator[Valkey]:
-    """A server that may be killed."""
+    """A server that a test may kill."""
     server = Valkey(real_stores_folder / tmp_path.name)
     server.start()
     yield server
@@ -66,7 +66,7 @@ async def copied(client: Redis, entries: int) -> None:
             pass
 
 
-async def test_a_turn_that_began_without_the_server_is_shared_when_it_is_there(
+async def test_a_turn_that_began_without_the_server_is_shared_when_it_is_available(
     make: Make, server: Valkey, client: Redis
 ) -> None:
     here, elsewhere = make(), make()
@@ -84,7 +84,9 @@ async def test_a_turn_that_began_without_the_server_is_shared_when_it_is_there(
     assert await texts(reader) == "ab"
 
 
-async def test_readers_here_do_not_notice_that_the_server_dies(make: Make, server: Valkey) -> None:
+async def test_local_readers_are_not_affected_by_the_death_of_the_server(
+    make: Make, server: Valkey
+) -> None:
     here = make(close=0.01, delivery=0.0)
     writer = await opened(here)
     await writer.publish(delta("a"))
@@ -95,7 +97,7 @@ async def test_readers_here_do_not_notice_that_the_server_dies(make: Make, serve
     assert await texts(reader) == "ab"
 
 
-async def test_readers_elsewhere_go_on_when_the_server_is_back(
+async def test_remote_readers_continue_when_the_server_is_back(
     make: Make, server: Valkey, client: Redis
 ) -> None:
     here, elsewhere = make(), make()
@@ -107,14 +109,14 @@ async def test_readers_elsewhere_go_on_when_the_server_is_back(
     await writer.publish(delta("b"))
     server.start()
     await copied(client, 1)
-    # Its beginning is lost, so nobody new can read the turn.
+    # Its beginning is lost, so the turn has no new readers.
     assert await elsewhere.find(CHAT) is None
     assert await make().find(CHAT) is None
     await writer.close()
     assert await texts(reader) == "b"
 
 
-async def test_readers_elsewhere_are_let_go_when_the_server_stays_away(
+async def test_remote_readers_end_when_the_server_stays_unavailable(
     make: Make, server: Valkey
 ) -> None:
     here, elsewhere = make(close=0.01, delivery=0.0), make(unavailable=0.05)
@@ -127,7 +129,7 @@ async def test_readers_elsewhere_are_let_go_when_the_server_stays_away(
     await writer.close()
 
 
-async def test_a_server_that_does_not_answer_holds_nobody_up(make: Make, server: Valkey) -> None:
+async def test_an_unresponsive_server_delays_no_turn(make: Make, server: Valkey) -> None:
     here, elsewhere = make(command=0.05, close=0.05), make(command=0.05)
     writer = await opened(here)
     server.freeze()
@@ -139,7 +141,7 @@ async def test_a_server_that_does_not_answer_holds_nobody_up(make: Make, server:
     server.thaw()
 
 
-async def test_what_the_server_forgets_is_no_turn_any_more(
+async def test_a_turn_lost_by_the_server_is_not_found_any_more(
     make: Make, server: Valkey, client: Redis
 ) -> None:
     here, elsewhere = make(), make()
@@ -157,7 +159,7 @@ async def test_what_the_server_forgets_is_no_turn_any_more(
 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
-async def test_an_entry_whose_answer_is_lost_is_there_once(
+async def test_an_entry_whose_reply_is_lost_is_stored_once(
     make: Make, monkeypatch: pytest.MonkeyPatch, lost: int
 ) -> None:
     here, elsewhere = make(), make()
@@ -186,9 +188,7 @@ async def test_an_entry_whose_answer_is_lost_is_there_once(
     assert calls > lost
 
 
-async def test_a_stale_writer_elsewhere_gets_nothing_into_the_stream(
-    make: Make, client: Redis
-) -> None:
+async def test_a_stale_writer_of_another_process_is_fenced_off(make: Make, client: Redis) -> None:
     stale, here, elsewhere = make(), make(), make()
     old = await opened(stale)
     await old.publish(delta("old"))
@@ -204,13 +204,13 @@ async def test_a_stale_writer_elsewhere_gets_nothing_into_the_stream(
     assert await texts(reader) == "new"
 
 
-async def test_of_two_processes_one_gets_the_seat(make: Make) -> None:
+async def test_one_of_several_processes_opens_a_turn(make: Make) -> None:
     contenders = [make() for _ in range(8)]
     won = await asyncio.gather(*(store.open(TURN) for store in contenders))
     assert won.count(None) == 7
 
 
-async def test_a_stream_of_an_earlier_database_is_no_hindrance(make: Make) -> None:
+async def test_a_stream_of_an_earlier_database_is_replaced(make: Make) -> None:
     before = await opened(make(), TURN._replace(fence=700))
     await before.publish(delta("old"))
     await before.close()
@@ -234,7 +234,7 @@ async def test_many_turns_are_followed_with_one_connection(make: Make, client: R
     assert len(await client.client_list()) <= 1 + 2 * 3
 
 
-async def test_a_stream_is_forgotten_after_a_while(make: Make, client: Redis) -> None:
+async def test_a_stream_expires(make: Make, client: Redis) -> None:
     writer = await opened(make())
     await writer.publish(delta("a"))
     await writer.close()
@@ -260,7 +260,7 @@ def test_a_url_that_cannot_be_read_is_refused_in_one_sentence(url: str) -> None:
     assert "hunter2" not in str(refusal.value)
 
 
-async def test_a_server_that_is_away_at_the_start_is_waited_for() -> None:
+async def test_a_server_may_be_unavailable_at_the_start() -> None:
     store = ValkeyStreamStore(f"redis://127.0.0.1:{free_port()}")
     await store.connect()
     assert not await store.check()
@@ -270,7 +270,7 @@ async def test_a_server_that_is_away_at_the_start_is_waited_for() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (ResponseError("WRONGPASS hunter2"), "lets nobody in"),
+        (ResponseError("WRONGPASS hunter2"), "refuses this client"),
         ({"redis_version": "6.0.16"}, r"is like Redis 6\.0\.16; Valkey, or Redis 6\.2"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What every database must do with workers that have registered (S1-R23)."""
+"""Registered workers on every database (S1-R23)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_a_lease_runs_out_unless_it_is_renewed(
     assert [row.name for row in await workers.all()] == ["shop"]
 
 
-async def test_who_leaves_is_gone_once(workers: WorkerRegistrations, clock: Clock) -> None:
+async def test_a_worker_is_removed_once(workers: WorkerRegistrations, clock: Clock) -> None:
     await workers.put("shop", "http://one/mcp", seconds=300)
     await workers.put("late", "http://one/mcp", seconds=300)
     assert await workers.remove("shop")
@@ -47,7 +47,7 @@ async def test_who_leaves_is_gone_once(workers: WorkerRegistrations, clock: Cloc
     assert await workers.all() == []
 
 
-async def test_applications_do_not_see_each_others_workers(
+async def test_applications_do_not_share_workers(
     workers: WorkerRegistrations, database: Database
 ) -> None:
     other = WorkerRegistrations(database, "other")

@@ -1,4 +1,4 @@
-"""The long run: races, kills and schedules without end; ``python -m tests.faults.soak``.
+"""The long soak test of races, kills and schedules; ``python -m tests.faults.soak``.
 
 Prints a table and exits with 1 on any double effect, lost decision or other failure. Forking is
 what makes it quick: this process imports everything once and runs no threads.
@@ -24,7 +24,7 @@ MEMORY: Final = Path("/dev/shm")
 
 
 def main() -> int:
-    """Run the cases that the command line chooses."""
+    """Run the cases that the command line selects."""
     parser = argparse.ArgumentParser(prog="soak", description="Break what is to hold, often.")
     parser.add_argument("words", nargs="*", help="words of the names of some cases")
     parser.add_argument("--count", type=int, help="runs of each case, in place of its own")

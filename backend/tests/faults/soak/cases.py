@@ -1,4 +1,4 @@
-"""The cases of the soak and how often each is run."""
+"""The cases of the soak test and how often each is run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DELAYS: Final = (0.0, 0.01, 0.1, 0.25)
 
 class _Running(Protocol):
     def __call__(self, folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
-        """Run a case so often in a folder."""
+        """Run a case that many times in a folder."""
 
 
 @dataclass(frozen=True)

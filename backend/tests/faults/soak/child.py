@@ -17,11 +17,11 @@ Work = Callable[..., Any]
 
 
 class ChildError(Exception):
-    """A child ended otherwise than it was to."""
+    """A child process did not end as expected."""
 
 
 class Child:
-    """One forked process; it calls a function, awaited if need be, and sends what that returns."""
+    """A forked process that calls or awaits a function and sends its result."""
 
     def __init__(self, work: Work, *args: Any) -> None:
         """Fork."""
@@ -31,7 +31,7 @@ class Child:
         theirs.close()
 
     def result(self, patience: float) -> Any:
-        """What the function returned.
+        """Return the result of the function.
 
         Raises:
             ChildError: it failed, the process died, or it took too long.
@@ -74,5 +74,5 @@ def _live(result: Connection, work: Work, args: tuple[Any, ...]) -> None:
     try:
         value = work(*args)
         result.send((False, asyncio.run(value) if asyncio.iscoroutine(value) else value))
-    except Exception:  # noqa: BLE001 - the parent is told
+    except Exception:  # noqa: BLE001 - the parent reports it
         result.send((True, traceback.format_exc()))

@@ -1,4 +1,4 @@
-"""Processes that are killed at a point of an approval, and one that goes on after them (F1)."""
+"""Processes that are killed at a point of an approval, and one that continues (F1)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.faults.soak.tally import Tally, failure
 
 PATIENCE: Final = 120.0
 ROUND: Final = 16
-"""Processes that die before one goes on with the chats of all of them."""
+"""Processes that die before one continues the chats of all of them."""
 
 AT_ONCE: Final = 4
-"""Processes that live side by side."""
+"""Processes that run in parallel."""
 
 ENDINGS: Final = {
     "P0": (1, "output-available", "executed"),
@@ -37,7 +37,7 @@ ENDINGS: Final = {
     "P6": (1, "output-available", "executed"),
     "P7": (1, "output-available", "executed"),
 }
-"""Effects in the end, how the card ends, and what the ledger says."""
+"""Final effects, the final states of the call and of its ledger row."""
 
 _DONE_BY_DEATH: Final = ("P3", "P4", "P5", "P6", "P7")
 
@@ -53,17 +53,17 @@ class Run:
 
     @property
     def page(self) -> Path:
-        """The file with what the client holds when the process dies."""
+        """The file with the client's messages when the process dies."""
         return self.folder / f"{self.chat}.json"
 
     def talk(self, engine: ChatEngine) -> Talk:
-        """A client with what it held."""
+        """Return a client with those messages."""
         messages = json.loads(self.page.read_text()) if self.page.exists() else []
         return Talk(engine, user=self.chat, chat_id=self.chat, messages=messages)
 
 
 def kill(databases: Databases, point: str, count: int) -> Tally:
-    """Kill so many processes at the point and go on after each of them."""
+    """Kill that many processes at the point and continue after each of them."""
     tally = Tally(f"kill {point}, {databases.kind}")
     while tally.runs < count:
         names = [f"chat-{secrets.token_hex(6)}" for _ in range(min(ROUND, count - tally.runs))]
@@ -127,7 +127,7 @@ async def _try(engine: ChatEngine, run: Run) -> list[tuple[str, str]]:
 
 
 async def _answered(engine: ChatEngine, run: Run) -> None:
-    """The client answers again what it has answered before."""
+    """The client sends its decision again."""
     effects, talk = _effects(run.folder), run.talk(engine)
     expected, state, ledger = ENDINGS[run.point]
     if effects.counts()[run.chat] != (run.point in _DONE_BY_DEATH):
@@ -144,7 +144,7 @@ async def _answered(engine: ChatEngine, run: Run) -> None:
 
 
 async def _asked(engine: ChatEngine, run: Run) -> None:
-    """The client has no card yet; it loads the chat, and answers what is there, if anything."""
+    """The client has no approval yet; it loads the chat and decides what is pending."""
     effects, talk = _effects(run.folder), run.talk(engine)
     talk.messages = await stored(engine, talk)
     pending = talk.pending()
@@ -161,21 +161,23 @@ async def _asked(engine: ChatEngine, run: Run) -> None:
 
 
 async def _still_the_same(engine: ChatEngine, talk: Talk, effects: Effects) -> None:
-    """The chat goes on, and what was stays as it was."""
+    """The chat continues, and its earlier messages are unchanged."""
     count, was_answered = effects.counts()[talk.chat_id], bool(talk.turns)
     assert not (await _said(talk, "go on")).failed, "the chat does not go on"
-    told = await stored(engine, talk)
-    assert len(told) == 4, f"{len(told)} messages"
+    messages = await stored(engine, talk)
+    assert len(messages) == 4, f"{len(messages)} messages"
     if was_answered:
-        assert comparable(told[1]) == comparable(talk.messages[1]), "history tells otherwise"
-    still_open = [part for part in told[1]["parts"] if is_tool_part(part) and not _has_ended(part)]
+        assert comparable(messages[1]) == comparable(talk.messages[1]), "the history differs"
+    still_open = [
+        part for part in messages[1]["parts"] if is_tool_part(part) and not _has_ended(part)
+    ]
     assert not still_open, f"still open: {still_open}"
     if effects.counts()[talk.chat_id] != count:
         raise DoubleEffect("an effect after the end")
 
 
 async def _said(talk: Talk, text: str) -> Turn:
-    """Say something as soon as the dead have lost the chat."""
+    """Send a message once the dead process has lost the chat."""
     deadline = asyncio.get_running_loop().time() + LEASE + 5
     while True:
         try:

@@ -1,4 +1,4 @@
-"""An agent that pays once when it is told to, and what it really paid, counted from outside."""
+"""An agent that pays once, and its payments, recorded outside of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SCRIPT = {
 
 @dataclass(frozen=True)
 class Effects:
-    """A file with a line for each payment: the chat that it was made in."""
+    """A file with a line for each payment: its chat."""
 
     file: Path
 
@@ -40,12 +40,12 @@ class Effects:
         os.close(descriptor)
 
     def counts(self) -> Counter[str]:
-        """How often was paid in each chat."""
+        """Return the number of payments in each chat."""
         return Counter(self.file.read_text().split() if self.file.exists() else ())
 
 
 def payer(effects: Effects, *, seconds: float = 0.0) -> LlmAgent:
-    """The agent; its tool takes so many seconds, half of them before the effect."""
+    """Return the agent; its tool takes that many seconds, half of them before the effect."""
 
     async def pay(amount: int, tool_context: ToolContext) -> dict[str, int]:
         """Pay an amount of money."""
@@ -59,18 +59,18 @@ def payer(effects: Effects, *, seconds: float = 0.0) -> LlmAgent:
 
 
 def card_of(message: UIMessage) -> Part | None:
-    """The part that carries the approval."""
+    """Return the part with the approval."""
     return next((part for part in message["parts"] if "approval" in part), None)
 
 
 async def row_of(talk: Talk) -> ApprovalRow:
-    """The ledger's only row of a chat."""
+    """Return the ledger's only row of a chat."""
     parts = talk.engine.resources
     [row] = await parts.ledger.rows(ChatKey(parts.app, talk.user, talk.chat_id))
     return row
 
 
 async def stored(engine: ChatEngine, talk: Talk) -> list[Any]:
-    """The messages of a chat as the server tells them."""
+    """Return the stored messages of a chat."""
     messages: list[Any] = (await engine.get_chat(talk.chat_id, user=talk.user))["messages"]
     return messages

@@ -1,4 +1,4 @@
-"""Two processes that answer the same chat at once (F3, F4, F5)."""
+"""Two processes that act on the same chat at once (F3, F4, F5)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tests.faults.soak.stores import Databases, opened
 from tests.faults.soak.tally import Tally, failure
 
 PATIENCE: Final = 120.0
-"""Seconds that a race may take, besides those that each chat may."""
+"""Seconds that a race may take, besides those for each chat."""
 
 PATIENCE_FOR_EACH: Final = 10.0
 AT_ONCE: Final = 6
-"""Chats in which the two race side by side."""
+"""Chats in which the two processes race concurrently."""
 
 TOOL_SECONDS: Final = 0.3
 
@@ -44,7 +44,7 @@ TITLES: Final[dict[Rival, str]] = {
 
 @dataclass
 class Answer:
-    """What one side got: the name of an error, or the message and whether it failed."""
+    """The result of one side: the name of an error, or the message and whether it failed."""
 
     error: str = ""
     failed: bool = False
@@ -52,12 +52,12 @@ class Answer:
 
     @property
     def went_on(self) -> bool:
-        """Whether it was taken and the answer came to its end."""
+        """Whether the request was accepted and the answer completed."""
         return not self.error and not self.failed
 
 
 def race(databases: Databases, rival: Rival, delay: float, count: int) -> Tally:
-    """Let two processes answer, the second one so many seconds after the first."""
+    """Let two processes act, the second one that many seconds after the first."""
     tally = Tally(f"{TITLES[rival]}, {delay * 1000:.0f} ms, {databases.kind}")
     left, right = socket.socketpair()
     url = databases.url(f"race-{secrets.token_hex(4)}")
@@ -84,7 +84,7 @@ class _Plan:
 
 @dataclass
 class _Other:
-    """The other process, as the first one knows it."""
+    """The other process, as seen by the first one."""
 
     writer: asyncio.StreamWriter
     answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
@@ -173,7 +173,7 @@ async def _second(
 
 
 async def _answer(talk: Talk, rival: Rival, at: float) -> Answer:
-    """Do what a side does at a moment of the clock that both share."""
+    """Act at a time of the clock that both processes share."""
     for part in talk.pending():
         decide(part, approved=rival == "approve")
     doing = partial(talk.say, "go on") if rival == "new text" else talk.post_last
@@ -191,19 +191,21 @@ async def _told(doing: Coroutine[Any, Any, Any]) -> Answer:
 
 
 async def _judge(talk: Talk, rival: Rival, mine: Answer, theirs: Answer, effects: Effects) -> None:
-    """One effect at most, one decision, and history that agrees with what both were told."""
+    """Check for at most one effect, one decision, and a history that both sides agree with."""
     count = effects.counts()[talk.chat_id]
-    row, told = await row_of(talk), await stored(talk.engine, talk)
+    row, messages = await row_of(talk), await stored(talk.engine, talk)
     if count > 1 or (count and row.answer is not True):
         raise DoubleEffect(f"{count} effects, the row is {row.state} and answered {row.answer}")
-    card = card_of(told[1])
+    card = card_of(messages[1])
     assert card is not None
     match rival:
         case "approve":
             _both_approved(count, row.state, card)
             assert mine.went_on, f"the first one got {mine}"
             assert theirs.went_on, f"the second one got {theirs}"
-            assert comparable(theirs.message) == comparable(told[1]), "the second one saw otherwise"
+            assert comparable(theirs.message) == comparable(messages[1]), (
+                "the second process received another message"
+            )
         case "deny":
             won = mine if row.answer else theirs
             lost = theirs if row.answer else mine

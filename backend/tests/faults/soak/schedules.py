@@ -1,4 +1,4 @@
-"""Schedules drawn from seeds: any order of callbacks, and a death at any moment (F24)."""
+"""Schedules drawn from seeds: any order of callbacks, and a kill at any moment (F24)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.faults.soak.tally import Tally, failure
 
 PATIENCE: Final = 3600.0
 PORTION: Final = 200
-"""Seeds that one process plays."""
+"""Seeds that one process runs."""
 
 
 def lived(folder: Path, seed: int) -> World:
-    """The life of one chat as a seed has it: people at once, perhaps a death, then an end."""
+    """Run one chat from a seed: concurrent users, perhaps a kill, then the final checks."""
     world = World(folder / f"{seed}.db", seed)
     seeded_world.EFFECTS.clear()
     world.serve(world.crowd, dies=seed % 2 == 1)
@@ -28,7 +28,7 @@ def lived(folder: Path, seed: int) -> World:
 
 
 def play(folder: Path, first: int, count: int, processes: int) -> Tally:
-    """Play so many seeds from the first on, in so many processes at a time."""
+    """Run that many seeds from the first on, in that many processes at a time."""
     tally = Tally("seeded schedules")
     portions = [
         range(begin, min(begin + PORTION, first + count))
@@ -46,9 +46,9 @@ def play(folder: Path, first: int, count: int, processes: int) -> Tally:
 
 
 def _play(folder: Path, seeds: range) -> list[tuple[str, str]]:
-    # What was imported stays for good; looking through it after each life takes most of the time.
+    # Imported modules stay; scanning them after each run would take most of the time.
     gc.freeze()
-    # What the dead leave behind fails when it is collected, and nobody is to blame.
+    # Objects of killed servers fail when they are collected, which is expected.
     sys.unraisablehook = lambda _: None
     failures = []
     for seed in seeds:

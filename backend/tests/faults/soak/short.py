@@ -1,4 +1,4 @@
-"""The soak in a process of its own, for a test."""
+"""Runs the soak test in a process of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def run(*args: str) -> tuple[int | None, str]:
 
 
 async def soaked(folder: Path, count: int, *words: str) -> int:
-    """Run the cases with these words so often each; returns how many runs there were."""
+    """Run the cases whose names contain these words; returns the number of runs."""
     results = folder / "results.json"
     options = ("--count", str(count), "--json", str(results))
     code, printed = await run("-m", "tests.faults.soak", *words, *options)

@@ -1,4 +1,4 @@
-"""The stores of the soak, each for as many processes as want them."""
+"""The stores of the soak test, each for several processes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Databases:
         return self.folder / "template.sqlite"
 
     async def make_tables(self) -> None:
-        """Have the tables made."""
+        """Create the tables."""
         url = self.server.url() if self.server else f"sqlite+aiosqlite:///{self._template}"
         async with opened(url, payer(Effects(self.folder / "none")), self.folder):
             pass

@@ -1,4 +1,4 @@
-"""What a case has shown, and the table of all cases."""
+"""The result of a case, and the table of all cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDTHS: Final = (36, 7, 15, 15, 7, 8)
 
 @dataclass
 class Tally:
-    """One case: ``broken`` counts runs that failed in another way, ``notes`` tell of failures."""
+    """One case: ``broken`` counts runs that failed otherwise, ``notes`` describe failures."""
 
     case: str
     runs: int = 0

@@ -159,7 +159,7 @@ class Ledger:
             return None
         rows = await self._database.read(partial(_select, keys=[key]))
         if key not in rows:
-            raise StoreError("a call was claimed that nobody requested")
+            raise StoreError("a call without a request was claimed")
         return rows[key]
 
     async def store_outcome(

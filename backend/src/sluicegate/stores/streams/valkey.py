@@ -93,8 +93,8 @@ class ValkeyStreamStore:
             server: dict[str, Any] = await self._client.info("server")
         except (AuthenticationError, ResponseError) as error:
             raise ConfigurationError(
-                f"The stream server lets nobody in ({type(error).__name__}); check the user, the "
-                "password and the number of the streams URL."
+                f"The stream server refuses this client ({type(error).__name__}); check the user, "
+                "the password and the number of the streams URL."
             ) from error
         except (RedisError, OSError):
             logger.warning("the stream server does not answer; streams are not shared meanwhile")

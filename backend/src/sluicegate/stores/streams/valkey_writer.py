@@ -144,7 +144,7 @@ class ValkeyWriter:
     """The writer of one turn (implements `StreamWriter`).
 
     Chunks are published to the stream in this process's memory; a task copies them from there to
-    the server, so that a slow server delays nobody here.
+    the server, so that a slow server delays no local reader.
     """
 
     def __init__(
