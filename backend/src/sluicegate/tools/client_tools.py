@@ -33,7 +33,7 @@ class ClientTool(DeclaredTool):
         self.schema: dict[str, Any] = dict(schema)
 
     def declaration(self) -> types.FunctionDeclaration:
-        """Return what a model is told of the tool."""
+        """Return the declaration that is sent to the model."""
         return types.FunctionDeclaration(
             name=self.name, description=self.description, parameters_json_schema=self.schema
         )
