@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from bench.script import DELTA, pieces_of
 from bench.servers.frames import AFTER, BEFORE, delta_frame, user_text
-from sluicegate.wire.sse import HEADERS
+from sluicegate.wire.encoding import HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -13,8 +13,7 @@ from sluicegate.wire.chunks import (
     TextEndChunk,
     TextStartChunk,
 )
-from sluicegate.wire.encoding import to_json
-from sluicegate.wire.sse import DONE, encode_events
+from sluicegate.wire.encoding import DONE, encode_events, to_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from bench.agents.free.agent import root_agent
 from bench.servers.frames import AFTER, BEFORE, delta_frame, user_text
 from sluicegate.stores.sql.database import Database
-from sluicegate.wire.sse import HEADERS
+from sluicegate.wire.encoding import HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sluicegate.core.release.buffers import ProgressiveBuffer
 from sluicegate.core.release.deferred import DeferredBuffer
-from sluicegate.core.release.progressive import ProgressiveBuffer
 from sluicegate.core.signals import TextSignal
 from sluicegate.wire.chunks import TextDeltaChunk, TextEndChunk, TextStartChunk
 from tests.core.signal_factory import (
@@ -26,7 +26,7 @@ from tests.core.signal_factory import (
 )
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.base import ReleaseBuffer
+    from sluicegate.core.release.buffers import ReleaseBuffer
     from sluicegate.core.signals import Signal
 
 TEXT_T = ["text-start t", "text-delta t", "text-end t"]

@@ -3,8 +3,7 @@ import json
 import pytest
 
 from sluicegate.wire.chunks import Chunk, DataChunk, TextDeltaChunk
-from sluicegate.wire.encoding import to_json
-from sluicegate.wire.sse import DONE, HEADERS, encode_events
+from sluicegate.wire.encoding import DONE, HEADERS, encode_events, to_json
 from tests.wire.chunk_samples import WIRE
 
 

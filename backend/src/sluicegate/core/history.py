@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from sluicegate.core.emission_order import in_emission_order
 from sluicegate.core.events import media_in, notes_of, parts_of
 from sluicegate.core.exchanges import Exchange, user_texts
 from sluicegate.core.finish_metadata import edits_in, metadata
@@ -28,7 +27,7 @@ from sluicegate.core.ledger_overlay import (
 )
 from sluicegate.core.release.policy import open_release_buffer
 from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup
-from sluicegate.core.translator import Translator
+from sluicegate.core.translator import Translator, in_emission_order
 from sluicegate.wire.chunks import (
     BaseChunk,
     DataChunk,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.calls import CallState
     from sluicegate.core.ledger_overlay import Rows
-    from sluicegate.core.release.base import ReleaseBuffer
+    from sluicegate.core.release.buffers import ReleaseBuffer
     from sluicegate.core.signals import Media
     from sluicegate.wire.messages import Part, UIMessage
 

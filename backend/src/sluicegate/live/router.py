@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 
-from sluicegate.core.emission_order import EmissionOrder
 from sluicegate.core.events import CONFIRMATION, CREDENTIAL, notes_of, transcript
+from sluicegate.core.translator import EmissionOrder
 from sluicegate.engine.start_turn import title_of
 from sluicegate.wire.live_frames import InterruptedFrame, TranscriptFrame, TurnCompleteFrame
 

@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from sluicegate.transports.backpressure import WriteMonitor, abort_connection
 from sluicegate.transports.http_requests import chat_id, client_from_headers, read_json
+from sluicegate.wire.encoding import DONE, HEADERS, encode_events
 from sluicegate.wire.requests import parse_chat_request
-from sluicegate.wire.sse import DONE, HEADERS, encode_events
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -1,4 +1,4 @@
-"""Encoding of chunks as JSON text, fast enough for every delta."""
+"""Chunks as JSON text, encoded once for every reader, and as server-sent events."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import re
 from functools import cache
 from json import JSONEncoder
 from json.encoder import encode_basestring as _quote
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from sluicegate.wire.chunks import chunk_for_major
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from sluicegate.wire.chunks import BaseChunk, Major
 
 _JSON: Final = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -135,3 +138,22 @@ def encode_chunk(chunk: BaseChunk) -> EncodedChunk:
     if chunk_for_6 is chunk:
         return EncodedChunk(kind, text, text)
     return EncodedChunk(kind, text, None if chunk_for_6 is None else to_json(chunk_for_6))
+
+
+HEADERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "content-type": "text/event-stream",
+        "cache-control": "no-cache",
+        "x-accel-buffering": "no",
+        "x-vercel-ai-ui-message-stream": "v1",
+    }
+)
+"""The headers of every streamed response; proxies must not buffer it."""
+
+DONE: Final = b"data: [DONE]\n\n"
+"""The terminator, sent once as the last event (T3)."""
+
+
+def encode_events(texts: Sequence[str]) -> bytes:
+    """Return one event per encoded chunk, ready to be sent in one write."""
+    return ("data: " + "\n\ndata: ".join(texts) + "\n\n").encode()

@@ -11,10 +11,10 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.approvals import NewApproval
-from sluicegate.core.emission_order import EmissionOrder
 from sluicegate.core.events import CONFIRMATION, NODE_CONFIRMATION, arguments_of, calls_of, text
 from sluicegate.core.json_values import hash_arguments, json_safe
 from sluicegate.core.keys import CallKey, ChatKey
+from sluicegate.core.translator import EmissionOrder
 from sluicegate.engine.files.result_files import as_object
 from sluicegate.engine.guard.call_ids import CallIds
 from sluicegate.engine.guard.claims import ApprovedCalls, RunningClaims, ToolCall

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sluicegate.core.grammar import Grammar
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.keys import ChatKey, TurnKey
-    from sluicegate.core.release.base import ReleaseBuffer
+    from sluicegate.core.release.buffers import ReleaseBuffer
     from sluicegate.core.translator import Translator
     from sluicegate.engine.guard.guard import ApprovalGuard
     from sluicegate.engine.models.fast_lane import FastLaneCall
