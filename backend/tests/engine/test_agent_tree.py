@@ -110,7 +110,7 @@ async def test_agents_that_delegate_to_each_other_are_listed_once_and_their_tool
     assert [tool.name for tool in found.tools["root"]] == ["pay", "inner"]
     assert found.facts("root", "inner").kind == "free"
     assert found.facts("root", "pay").kind == "free"
-    assert [(gate.agent, gate.tool) for gate in found.gates] == [("inner", "pay")]
+    assert [(gate.agent, gate.tool) for gate in found.gated_tools] == [("inner", "pay")]
 
 
 async def test_tools_of_a_toolset_carry_its_prefix() -> None:
@@ -149,7 +149,7 @@ async def test_a_toolset_that_cannot_be_listed_may_gate_and_so_may_its_unknown_t
     assert found.facts("root", "pay").kind == "free"
     assert found.facts("root", "anything").kind == "conditional"
     assert found.facts("other", "anything").kind == "free"
-    (gate,) = found.gates
+    (gate,) = found.gated_tools
     assert (gate.agent, gate.tool) == ("root", type(toolset).__name__)
     assert "within 0.05 s" in gate.why
 
@@ -190,7 +190,7 @@ def _before(tool: Any, args: Any, tool_context: Any) -> None:
 async def test_a_callback_that_asks_makes_every_tool_around_it_conditional(root: Any) -> None:
     found = await look(root)
     assert found.facts("root", "pay").kind == "conditional"
-    assert "names request_confirmation in ask" in found.gates[0].why
+    assert "names request_confirmation in ask" in found.gated_tools[0].why
 
 
 async def test_plugins_that_do_not_ask_change_nothing() -> None:

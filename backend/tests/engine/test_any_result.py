@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sluicegate import ToolResult
 from sluicegate.core.json_values import json_safe
-from sluicegate.engine.files.result_files import restored
+from sluicegate.engine.files.result_files import from_outcome
 from sluicegate.errors import SluicegateError
 from sluicegate.media import Attachment
 from tests.media.history import Server
@@ -71,9 +71,9 @@ async def test_200_kb_of_any_results_become_json_and_files() -> None:
         details = result if isinstance(result, list) else [result]
         seen += len(repr(result))
         for one in (result, _as_result(details)):
-            settled = await server.results.settle(one)
+            settled = await server.results.store_result(one)
             kept = json.dumps(json_safe(settled.outcome), allow_nan=False)
-            assert restored(json.loads(kept)) is not None
+            assert from_outcome(json.loads(kept)) is not None
             assert len(kept) < server.results.limits.text_bytes + 10_000
     assert seen > 200_000
 

@@ -20,7 +20,7 @@ from google.genai import errors, types
 from pydantic import PrivateAttr
 
 from sluicegate import ToolResult
-from sluicegate.engine.models.model_files import ModelFiles, is_served, route_of
+from sluicegate.engine.models.model_files import ModelFiles, is_wrapped, route_of
 from tests.engine.stage import part_of, words
 from tests.engine.talk import Talk
 from tests.media import samples
@@ -80,11 +80,11 @@ async def test_the_users_model_stays_as_it_was(open_stage: Open) -> None:
     talk = Talk(await open_stage(LlmAgent(name="a", model=model, tools=[maker()])))
     assert words((await talk.say("go")).message) == "Done."
     assert model.blobs == [0, 1]
-    assert not is_served(model)
+    assert not is_wrapped(model)
     assert "generate_content_async" not in vars(model)
 
 
-async def test_each_model_of_a_fallback_is_served_in_its_own_form(open_stage: Open) -> None:
+async def test_each_model_of_a_fallback_is_wrapped_in_its_own_form(open_stage: Open) -> None:
     first = Watching(model="gemini-3-house", fails=True)
     second = Watching(model="gemini-2.5-house")
     model = FallbackModel(models=[first, second])
@@ -97,7 +97,7 @@ async def test_each_model_of_a_fallback_is_served_in_its_own_form(open_stage: Op
     assert nested[0].function_response.parts
 
 
-async def test_a_model_that_a_function_makes_is_served_too(open_stage: Open) -> None:
+async def test_a_model_that_a_function_makes_is_wrapped_too(open_stage: Open) -> None:
     model = Watching()
 
     @node(rerun_on_resume=True)
@@ -224,6 +224,6 @@ async def test_a_store_that_fails_leaves_the_turn_its_words(
 def test_a_served_model_is_of_the_same_class() -> None:
     server = Server()
     assert isinstance(server.models, ModelFiles)
-    served = server.models.around(Watching())
+    served = server.models.wrap(Watching())
     assert type(served) is Watching
-    assert is_served(served)
+    assert is_wrapped(served)

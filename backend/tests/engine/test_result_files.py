@@ -14,7 +14,7 @@ from google.genai import types
 
 from sluicegate import ToolResult
 from sluicegate.core.events import media_in
-from sluicegate.engine.files.result_files import FILES_KEY, ResultLimits, is_native, restored
+from sluicegate.engine.files.result_files import FILES_KEY, ResultLimits, from_outcome, is_native
 from sluicegate.media import Attachment
 from sluicegate.media.file_sources import Link
 from sluicegate.wire.files import StoredFile, parse_file_uri
@@ -35,7 +35,7 @@ def limited(**more: Any) -> Server:
 
 async def test_a_result_keeps_references_and_no_bytes() -> None:
     server = Server()
-    settled = await server.results.settle({"title": "t", "chart": PICTURE})
+    settled = await server.results.store_result({"title": "t", "chart": PICTURE})
     [file] = settled.files
     assert settled.response == {"title": "t"}
     assert isinstance(file, StoredFile)
@@ -45,9 +45,9 @@ async def test_a_result_keeps_references_and_no_bytes() -> None:
 
 @pytest.mark.parametrize("result", [None, "text", 7, {"a": 1}, [1, 2], {}])
 async def test_a_result_without_files_stays_as_it_is(result: object) -> None:
-    settled = await Server().results.settle(result)
+    settled = await Server().results.store_result(result)
     assert not settled.is_changed
-    assert settled.answer == (result if isinstance(result, dict) else {"result": result})
+    assert settled.for_adk == (result if isinstance(result, dict) else {"result": result})
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,9 @@ async def test_a_result_without_files_stays_as_it_is(result: object) -> None:
     ],
 )
 async def test_what_the_ledger_keeps_comes_back_as_it_was(result: object) -> None:
-    settled = await Server().results.settle(result)
-    again = restored(json.loads(json.dumps(settled.outcome)))
-    assert again == settled.answer
+    settled = await Server().results.store_result(result)
+    again = from_outcome(json.loads(json.dumps(settled.outcome)))
+    assert again == settled.for_adk
     assert (FILES_KEY in again) == bool(settled.files)
 
 
@@ -103,7 +103,7 @@ PROBLEMS: list[tuple[str, Any, str]] = [
 async def test_a_file_that_cannot_be_kept_is_one_sentence_in_the_result(
     file: Any, reason: str
 ) -> None:
-    settled = await limited().results.settle(ToolResult(["words", file, PICTURE]))
+    settled = await limited().results.store_result(ToolResult(["words", file, PICTURE]))
     assert settled.response["text_result"] == "words"
     assert len(settled.files) == 1
     note = settled.response["note"]
@@ -116,13 +116,13 @@ async def test_a_file_that_cannot_be_kept_is_one_sentence_in_the_result(
 @pytest.mark.parametrize(("size", "kept"), [(999, 1), (1_000, 1), (1_001, 0)])
 async def test_a_file_has_a_bound_on_its_size(size: int, kept: int) -> None:
     file = Attachment(data=bytes(size), media_type="audio/pcm")
-    assert len((await limited().results.settle(file)).files) == kept
+    assert len((await limited().results.store_result(file)).files) == kept
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
 async def test_a_result_has_a_bound_on_its_files(count: int) -> None:
     files = [Attachment(data=bytes([n]), media_type="audio/pcm") for n in range(count)]
-    settled = await limited().results.settle(files)
+    settled = await limited().results.store_result(files)
     assert len(settled.files) == min(count, 3)
     assert ("note" in settled.response) == (count > 3)
 
@@ -144,7 +144,7 @@ async def test_paths_are_read_from_the_folders_that_are_named(tmp_path: Path) ->
         (shared / "folder", 0),
         (Path("shared/a.png\0"), 0),
     ):
-        assert len((await results.settle(path)).files) == count, path
+        assert len((await results.store_result(path)).files) == count, path
 
 
 async def test_a_store_that_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,10 +152,10 @@ async def test_a_store_that_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatc
         raise OSError("disk-is-full")
 
     monkeypatch.setattr(InMemoryArtifactService, "save_artifact", fails)
-    settled = await Server().results.settle(ToolResult(["words", PICTURE]))
+    settled = await Server().results.store_result(ToolResult(["words", PICTURE]))
     assert settled.response["note"] == "A file was left out: it could not be stored."
     assert settled.files == []
-    long = await limited().results.settle("x" * 3_000)
+    long = await limited().results.store_result("x" * 3_000)
     assert long.response["preview"] == "x" * 2_000
     assert long.response["note"].endswith("it was cut.")
 
@@ -173,7 +173,7 @@ async def test_a_long_result_becomes_a_file_with_a_preview(
     result: Any, media_type: str, preview: str
 ) -> None:
     server = limited(file_bytes=10_000)
-    settled = await server.results.settle(result)
+    settled = await server.results.store_result(result)
     [file] = settled.files
     assert file.media_type == media_type
     assert settled.response["preview"].startswith(preview)
@@ -189,7 +189,7 @@ async def test_a_long_result_becomes_a_file_with_a_preview(
 @pytest.mark.parametrize("over", [0, 1])
 async def test_a_result_may_be_as_long_as_the_bound(over: int) -> None:
     text = "x" * (2_000 - len('{"result": ""}') + over)
-    settled = await limited().results.settle(text)
+    settled = await limited().results.store_result(text)
     assert ("preview" in settled.response) == bool(over)
 
 
@@ -232,8 +232,8 @@ async def test_an_event_keeps_no_bytes_and_is_shown_the_same() -> None:
     whole = event(PICTURE, types.Part(text="so"), response)
     partial = event(PICTURE, partial=True)
     before = media_in(PICTURE, "/f/")
-    await server.results.neutralise(whole)
-    await server.results.neutralise(partial)
+    await server.results.replace_files(whole)
+    await server.results.replace_files(partial)
     assert "iVBOR" not in whole.model_dump_json()
     parts = whole.content.parts if whole.content else None
     assert [media_in(part, "/f/") for part in parts or []] == [before, None, None]
@@ -247,7 +247,7 @@ async def test_an_event_keeps_no_bytes_and_is_shown_the_same() -> None:
 async def test_what_a_part_says_besides_its_file_stays() -> None:
     part = PICTURE.model_copy(update={"thought_signature": b"s", "thought": True})
     told = event(part)
-    await Server().results.neutralise(told)
+    await Server().results.replace_files(told)
     assert told.content is not None
     [kept] = told.content.parts or []
     assert (kept.thought, kept.thought_signature, kept.inline_data) == (True, b"s", None)
@@ -256,7 +256,7 @@ async def test_what_a_part_says_besides_its_file_stays() -> None:
 async def test_what_a_callback_put_into_an_event_is_taken_apart_too() -> None:
     answer = types.FunctionResponse(name="draw", response={"result": ToolResult(["w", PICTURE])})
     told = event(types.Part(function_response=answer))
-    await Server().results.neutralise(told)
+    await Server().results.replace_files(told)
     assert told.content is not None
     [kept] = told.content.parts or []
     assert kept.function_response is not None
@@ -301,7 +301,7 @@ async def test_no_result_whatever_it_holds_makes_settling_fail() -> None:
     """About 200 KB of results of every kind."""
     chance, server, size = random.Random(6), Server(), 0
     while size < 200_000:
-        settled = await server.results.settle(junk(chance))
+        settled = await server.results.store_result(junk(chance))
         text = json.dumps(settled.outcome, allow_nan=False)
         size += len(text.encode("utf-8", "surrogatepass"))
-        restored(json.loads(text))
+        from_outcome(json.loads(text))

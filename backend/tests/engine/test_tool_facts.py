@@ -51,8 +51,8 @@ async def test_the_kind_of_a_tool_is_read_from_its_declaration_class_and_code(
     assert judged.kind == kind
     assert found.facts("root", judged.name).kind == kind
     assert found.may_gate is (kind not in ("free", "client"))
-    assert [gate.why for gate in found.gates] == ([judged.judgement.why] if why else [])
-    assert why is None or why in judged.judgement.why
+    assert [gate.why for gate in found.gated_tools] == ([judged.requirement.why] if why else [])
+    assert why is None or why in judged.requirement.why
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ async def test_the_settings_correct_what_detection_sees(
     tool: Any, settings: dict[str, tuple[str, ...]], kind: ToolKind, asks: str
 ) -> None:
     (judged,) = (await look(agent("root", tool), **settings)).tools["root"]
-    assert (judged.kind, judged.judgement.asks) == (kind, asks)
+    assert (judged.kind, judged.requirement.when) == (kind, asks)
 
 
 async def test_title_metadata_and_what_may_be_done_come_from_custom_metadata() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from sluicegate.engine.files.result_files import storable
+from sluicegate.engine.files.result_files import as_storable
 
 
 @pytest.mark.parametrize("result", [None, {}, {"a": 1}, "text", [1, 2]])
 def test_plain_results_stay_as_they_are(result: object) -> None:
-    assert storable(result) is None
+    assert as_storable(result) is None
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,10 @@ def test_plain_results_stay_as_they_are(result: object) -> None:
     ],
 )
 def test_what_is_not_json_becomes_a_note(result: object, stored: object) -> None:
-    assert storable(result) == stored
+    assert as_storable(result) == stored
 
 
 def test_a_result_that_holds_itself_can_be_stored() -> None:
     loop: dict[str, Any] = {"name": "loop"}
     loop["again"] = loop
-    assert json.dumps(storable(loop))
+    assert json.dumps(as_storable(loop))

@@ -144,7 +144,7 @@ async def test_a_chat_that_cannot_be_read_is_left_and_holds_up_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(SessionLog, "load", broken)
         assert await is_there(engine, other, await upload(engine, other))
-    assert f"an upload was left chat={talk.chat_id} ValueError" in caplog.text
+    assert f"an upload was not processed chat={talk.chat_id} ValueError" in caplog.text
     await upload(engine, other)
     assert await is_there(engine, talk, name)
     clock.ahead += TTL + 1

@@ -61,7 +61,7 @@ class Server:
         request = LlmRequest(model=model.model, contents=contents)
         words = ""
         try:
-            async for response in self.models.around(model).generate_content_async(request):
+            async for response in self.models.wrap(model).generate_content_async(request):
                 content = response.content or types.Content()
                 words += "".join(part.text or "" for part in content.parts or [])
         finally:
@@ -86,7 +86,7 @@ class Server:
         return contents
 
     async def _answer(self, call: types.FunctionCall, result: Any) -> types.Part:
-        settled = await self.results.settle(result)
+        settled = await self.results.store_result(result)
         parts = [
             types.FunctionResponsePart(
                 file_data=types.FunctionResponseFileData(

@@ -9,7 +9,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, judge
+from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, requirement_of
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools import ApprovalTerms, client_tool, gated, terms_of
 
@@ -68,7 +68,7 @@ class Picky(Own):
 async def test_a_gated_tool_requires_approval_as_declared(
     tool: BaseTool, kind: str, expected: list[bool]
 ) -> None:
-    assert judge(tool, ToolNames()).kind == kind
+    assert requirement_of(tool, ToolNames()).kind == kind
     context: Any = None
     required = [await tool.check_require_confirmation({"n": n}, context) for n in (5, 50)]
     assert required == expected
@@ -79,7 +79,7 @@ def test_the_given_tool_stays_unchanged() -> None:
     plain.custom_metadata = {"title": "Pay"}
     tool = gated(plain, editable=False)
     assert plain.custom_metadata == {"title": "Pay"}
-    assert judge(plain, ToolNames()).kind == "free"
+    assert requirement_of(plain, ToolNames()).kind == "free"
     assert facts_of(tool, "gated").title == "Pay"
 
 

@@ -13,7 +13,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from pydantic import BaseModel
 
-from sluicegate.engine.agents.tool_facts import ToolNames, judge
+from sluicegate.engine.agents.tool_facts import ToolNames, requirement_of
 from sluicegate.errors import DeclarationError, ToolError
 from sluicegate.replay import ScriptedModel
 from sluicegate.tools import gated, typed_tool
@@ -125,9 +125,9 @@ async def test_a_gated_function_requests_approval() -> None:
 
 def test_only_gated_functions_are_judged_to_ask() -> None:
     names = ToolNames()
-    assert judge(typed_tool(book), names).asks == "never"
-    assert judge(typed_tool(book, require_confirmation=True), names).asks == "always"
-    assert judge(gated(typed_tool(book)), names).asks == "always"
+    assert requirement_of(typed_tool(book), names).when == "never"
+    assert requirement_of(typed_tool(book, require_confirmation=True), names).when == "always"
+    assert requirement_of(gated(typed_tool(book)), names).when == "always"
 
 
 def test_a_type_that_no_model_can_write_is_refused_by_its_path() -> None:

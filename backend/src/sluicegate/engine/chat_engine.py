@@ -11,7 +11,7 @@ from sluicegate.core.keys import ChatKey
 from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange, RepeatExchange, plan_turn
 from sluicegate.engine.approvals import ChatApprovals
 from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
-from sluicegate.engine.files.uploads import PendingUploads, shown
+from sluicegate.engine.files.uploads import PendingUploads, file_ui_part
 from sluicegate.engine.limits import TOO_MANY_MESSAGES, RateLimit
 from sluicegate.engine.page_tools import offered
 from sluicegate.engine.resources import (
@@ -256,7 +256,7 @@ class ChatEngine:
         """
         chat = self._key(user, chat_id)
         file = await self._uploads.save(chat, data, media_type, title)
-        return shown(file, self._options.files_url_of(chat_id))
+        return file_ui_part(file, self._options.files_url_of(chat_id))
 
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
         """The bytes and media type of a file of the chat; raises Unknown."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.engine.agents.survey import GateFinding
-from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, judge
+from sluicegate.engine.agents.survey import GatedTool
+from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, requirement_of
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.worker_protocol import require_mcp
 
@@ -130,9 +130,11 @@ def attach(
 
     def late(name: str) -> ToolFacts | None:
         tool = registry.find(name)
-        return None if tool is None else facts_of(tool, judge(tool, names).kind)
+        return None if tool is None else facts_of(tool, requirement_of(tool, names).kind)
 
     unlisted = {**found.unlisted}
     unlisted[root.name] = (*unlisted.get(root.name, ()), type(toolset).__name__)
-    gate = GateFinding(root.name, type(toolset).__name__, _WHY)
-    return replace(found, may_gate=True, gates=[*found.gates, gate], unlisted=unlisted, late=late)
+    gate = GatedTool(root.name, type(toolset).__name__, _WHY)
+    return replace(
+        found, may_gate=True, gated_tools=[*found.gated_tools, gate], unlisted=unlisted, late=late
+    )

@@ -274,7 +274,7 @@ async def _copy(
         plugins_first=[plugin],
         model=model or options.model,
         client_tools=options.client_tools,
-        wrap_model=lambda model: redact_errors(models.around(model)),
+        wrap_model=lambda model: redact_errors(models.wrap(model)),
     )
     if workers is not None:
         found = attach(app, workers, found, options)

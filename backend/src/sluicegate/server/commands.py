@@ -144,13 +144,13 @@ def _report_lines(target: Target, report: _Report, settings: Settings) -> Iterat
     surveyed = report.surveyed
     yield f"app: {_name(target)}"
     yield f"agents: {', '.join(surveyed.agents)}"
-    if surveyed.gates:
+    if surveyed.gated_tools:
         yield "gates:"
     elif report.workers:
         yield "gates: those of workers alone"
     else:
         yield "gates: none; everything streams in its natural order"
-    for gate in surveyed.gates:
+    for gate in surveyed.gated_tools:
         yield f"  {gate.tool} of {gate.agent}: {gate.why}"
     yield from report.workers
     tools = {tool.name for tools in surveyed.tools.values() for tool in tools}

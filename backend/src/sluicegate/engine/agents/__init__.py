@@ -1,1 +1,1 @@
-"""What the engine knows of the user's agent before it runs, and the copy of it that runs."""
+"""The user's agent: loading it, the survey of its tools, and the copy that runs."""

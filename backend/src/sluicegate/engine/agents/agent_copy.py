@@ -1,4 +1,4 @@
-"""A copy of an agent tree: agents, Workflow graphs and the agents inside tools, links rebuilt."""
+"""The App that the engine runs: a copy of the agent tree, and the user's plugins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from sluicegate.adk_private import Graph, prompt_of
 from sluicegate.engine.agents.survey import root_of
-from sluicegate.engine.agents.tool_facts import ToolNames, as_tool, judge, schema_of
+from sluicegate.engine.agents.tool_facts import ToolNames, as_tool, requirement_of, schema_of
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool, client_tool
 
@@ -33,17 +33,20 @@ if TYPE_CHECKING:
 
 AnyNode = TypeVar("AnyNode", bound=BaseNode)
 
-_AS_THEY_ARE: Final = frozenset({"parent_agent", "edges"})
-"""Links set at the end, and what a Workflow's graph was compiled from."""
+_NOT_COPIED: Final = frozenset({"parent_agent", "edges"})
+"""Links that are set at the end, and the edges that a Workflow's graph was compiled from."""
 
 _NO_ARGUMENTS: Final = {"type": "object", "properties": {}}
 
 
 class TreeCopy:
-    """Copies each node once, however often the tree leads to it.
+    """Copies agents, Workflow graphs and the agents inside tools, each node once.
 
-    Shared with the original stay what has connections, counters or memory: models that are not
-    replaced, toolsets, callbacks, tools and collections in which nothing is to be changed.
+    The copy shares with the original what may hold connections, counters or memory: models that
+    are not replaced, toolsets, callbacks, tools and collections without changes.
+
+    ``model`` replaces every model of the tree, if not None; ``client_tools`` are names of tools
+    that become client-side tools; ``wrap_model`` wraps each model that is used.
     """
 
     def __init__(
@@ -53,10 +56,6 @@ class TreeCopy:
         client_tools: Collection[str],
         wrap_model: Callable[[BaseLlm], BaseLlm] | None = None,
     ) -> None:
-        """Take the model that replaces all others (None: keep them) and the client-side tools.
-
-        ``wrap_model`` makes what stands around each model that is used.
-        """
         self._model = model
         self._wrap_model = wrap_model
         self._client_tools = frozenset(client_tools)
@@ -64,7 +63,7 @@ class TreeCopy:
         self._agents: list[BaseAgent] = []
 
     def tree(self, root: AnyNode) -> AnyNode:
-        """The copy of a whole tree; a root that is somebody's sub-agent is cut off from there."""
+        """Return the copy of a tree; a root that is a sub-agent is detached from its parent."""
         fresh = self.node(root)
         for agent in self._agents:
             agent.parent_agent = self._copies.get(id(agent.parent_agent), agent.parent_agent)
@@ -79,10 +78,10 @@ class TreeCopy:
         return fresh
 
     def node(self, original: AnyNode) -> AnyNode:
-        """The copy of a node and of everything below it."""
-        known: AnyNode | None = self._copies.get(id(original))
-        if known is not None:
-            return known
+        """Return the copy of a node and of everything below it."""
+        copied: AnyNode | None = self._copies.get(id(original))
+        if copied is not None:
+            return copied
         # ADK: clone() recurses into sub_agents but leaves their delegation tools, agents in other
         # fields and Workflow graphs pointing at the originals; so every link is set here.
         fresh = original.model_copy()
@@ -99,7 +98,7 @@ class TreeCopy:
         return fresh
 
     def _attribute(self, name: str, value: Any) -> Any:
-        if name in _AS_THEY_ARE:
+        if name in _NOT_COPIED:
             return value
         if name == "tools" and isinstance(value, list):
             return [self._entry(entry) for entry in value]
@@ -144,9 +143,9 @@ class TreeCopy:
         return self._as_client(tool) if is_client else self._value(entry)
 
     def _tool(self, tool: BaseTool) -> BaseTool:
-        known: BaseTool | None = self._copies.get(id(tool))
-        if known is not None:
-            return known
+        copied: BaseTool | None = self._copies.get(id(tool))
+        if copied is not None:
+            return copied
         fresh = tool
         if tool.name in self._client_tools and not isinstance(tool, ClientTool):
             fresh = self._as_client(tool)
@@ -160,9 +159,9 @@ class TreeCopy:
         return fresh
 
     def _toolset(self, toolset: BaseToolset) -> BaseToolset:
-        """The toolset itself, or one in front of it whose named tools are client-side.
+        """Return the toolset, or a copy whose named tools are client-side.
 
-        A copy with its methods shadowed keeps the class, which ADK and others ask for.
+        A copy with shadowed methods keeps the class, which ADK and user code check.
         """
         if not self._client_tools:
             return toolset
@@ -182,9 +181,9 @@ class TreeCopy:
 
     @staticmethod
     def _as_client(tool: BaseTool) -> ClientTool:
-        asks = judge(tool, ToolNames()).asks != "never"
+        gated = requirement_of(tool, ToolNames()).when != "never"
         schema: Mapping[str, Any] = schema_of(tool) or _NO_ARGUMENTS
-        fresh = client_tool(tool.name, tool.description, schema, require_confirmation=asks)
+        fresh = client_tool(tool.name, tool.description, schema, require_confirmation=gated)
         fresh.custom_metadata = tool.custom_metadata
         return fresh
 
@@ -211,17 +210,18 @@ def build_app(
 ) -> App:
     """Build the App to run from the user's agent, node or App.
 
-    ``plugins_first`` stand before the user's plugins, which stay the same objects (they may hold
-    connections and counters). ``is_resumable`` is set: without it ADK drops later agents of a
-    SequentialAgent and branches of a ParallelAgent after an approval. With ``model`` every model
-    of the tree is replaced, in ``AgentTool`` and Workflow graphs too; so is the model that
-    summarises for event compaction. Tools that ``client_tools`` names become client-side tools of
-    the same declaration. Agents that a function builds or reaches by itself are not copied: they
-    keep their model and their tools.
+    Args:
+        target: The user's agent; the App is named as the user's App, else as the root.
+        plugins_first: Plugins before the user's, which are not copied since they may hold
+            connections and counters.
+        model: Replaces every model of the tree, in ``AgentTool`` and Workflow graphs too, and the
+            model that summarizes events for compaction.
+        client_tools: Names of tools that become client-side tools with the same declaration.
+        wrap_model: Wraps every model of the tree.
 
-    ``wrap_model`` stands around every model of the tree.
-
-    The name of the App is the user's, else the root's name.
+    ``is_resumable`` is set: without it ADK drops later agents of a SequentialAgent and branches of
+    a ParallelAgent after an approval. Agents that a function builds or reaches by itself are not
+    copied and keep their models and tools.
 
     Raises:
         ConfigurationError: The root's name cannot be the name of an App, or two plugins have the
@@ -254,7 +254,7 @@ def build_app(
 
 
 def _resumable() -> ResumabilityConfig:
-    """ADK calls the class experimental; the choice is this module's, so users are not warned."""
+    """Return the setting without ADK's warning, since users have not chosen it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\] ResumabilityConfig", UserWarning)
         return ResumabilityConfig(is_resumable=True)

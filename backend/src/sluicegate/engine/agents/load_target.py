@@ -1,4 +1,4 @@
-"""Finding the agent that a command line names."""
+"""Loading the agent that a command line names."""
 
 from __future__ import annotations
 
@@ -32,43 +32,45 @@ _AGENT_FILES: Final = ("agent.py", "__init__.py")
 def load_target(text: str) -> App | BaseAgent | BaseNode:
     """Load ``package.module:name``, ``path/agent.py:name`` or an ADK agent folder.
 
-    Without ``:name`` an App called ``app`` is taken, else ``root_agent``. A folder is one with
-    ``agent.py``, or with an ``__init__.py`` that has one of the two. Modules are looked for in the
-    working directory too. As with ADK's own commands, a ``.env`` beside the agent sets environment
+    Without ``:name`` it is an App called ``app``, else ``root_agent``. An agent folder has an
+    ``agent.py``, or an ``__init__.py`` with one of the two. Modules are searched in the working
+    directory too. As with ADK's own commands, a ``.env`` beside the agent sets environment
     variables that are not set yet. Credentials of models are not checked.
 
     Raises:
-        ConfigurationError: There is no such file, module or attribute, the user's code raised, the
-            attribute is no agent, or a folder holds several agents.
+        ConfigurationError: The file, module or attribute does not exist, the user's code raised,
+            the attribute is not an agent, or a folder holds several agents.
     """
-    place, name = _split(text)
-    if not place:
+    location, name = _split(text)
+    if not location:
         raise ConfigurationError(
             "The target is empty; name one, such as agent.py:root_agent or a folder with agent.py."
         )
-    path = Path(place)
+    path = Path(location)
     if path.is_dir():
         return _from_folder(path.resolve(), name)
     if path.is_file():
-        return _pick(_from_file(path.resolve()), name, place)
-    if _MODULE.fullmatch(place) is None or path.suffix == ".py":
-        raise ConfigurationError(f"There is no file {place}; check the path of the target.")
-    return _pick(_from_module(place), name, place)
+        return _select(_from_file(path.resolve()), name, location)
+    if _MODULE.fullmatch(location) is None or path.suffix == ".py":
+        raise ConfigurationError(f"There is no file {location}; check the path of the target.")
+    return _select(_from_module(location), name, location)
 
 
 def _split(text: str) -> tuple[str, str | None]:
-    """Part the place from the attribute; the colon after a drive letter parts nothing."""
-    place, colon, name = text.strip().rpartition(":")
+    """Split the location from the attribute; the colon after a drive letter is no separator."""
+    location, colon, name = text.strip().rpartition(":")
     if colon and name.replace(".", "_").isidentifier():
-        return place, name
-    return (place, None) if colon and not name else (text.strip(), None)
+        return location, name
+    return (location, None) if colon and not name else (text.strip(), None)
 
 
-def _pick(module: ModuleType, name: str | None, place: str) -> App | BaseAgent | BaseNode:
+def _select(module: ModuleType, name: str | None, location: str) -> App | BaseAgent | BaseNode:
     if name is None:
         found = [each for each in _DEFAULTS if hasattr(module, each)]
         if not found:
-            message = f"{place} has neither app nor root_agent; name the attribute: {place}:NAME."
+            message = (
+                f"{location} has neither app nor root_agent; name the attribute: {location}:NAME."
+            )
             raise ConfigurationError(message)
         # A module may well call its web application `app`.
         wanted = next((each for each in found if _is_target(getattr(module, each))), found[-1])
@@ -77,14 +79,14 @@ def _pick(module: ModuleType, name: str | None, place: str) -> App | BaseAgent |
         value = module
         for part in name.split("."):
             if not hasattr(value, part):
-                known = [each for each in _DEFAULTS if hasattr(module, each)]
-                hint = f"; it has {' and '.join(known)}" if known else ""
-                raise ConfigurationError(f"{place} has no attribute {name!r}{hint}.")
+                existing = [each for each in _DEFAULTS if hasattr(module, each)]
+                hint = f"; it has {' and '.join(existing)}" if existing else ""
+                raise ConfigurationError(f"{location} has no attribute {name!r}{hint}.")
             value = getattr(value, part)
     if isinstance(value, App | BaseNode):
         return value
     raise ConfigurationError(
-        f"{place}:{name} is of type {type(value).__name__}, not an ADK agent, Workflow or App."
+        f"{location}:{name} is of type {type(value).__name__}, not an ADK agent, Workflow or App."
     )
 
 
@@ -97,7 +99,7 @@ def _from_folder(folder: Path, name: str | None) -> App | BaseAgent | BaseNode:
         if file.is_file():
             module = _from_file(file)
             if name is not None or any(hasattr(module, each) for each in _DEFAULTS):
-                return _pick(module, name, str(folder))
+                return _select(module, name, str(folder))
     agents = sorted(each.name for each in folder.iterdir() if (each / "agent.py").is_file())
     if agents:
         raise ConfigurationError(
@@ -111,12 +113,12 @@ def _from_folder(folder: Path, name: str | None) -> App | BaseAgent | BaseNode:
 
 
 def _from_module(name: str) -> ModuleType:
-    _search_first(Path.cwd())
-    return _guarded(lambda: importlib.import_module(name), name, {name})
+    _prepend_to_path(Path.cwd())
+    return _importing(lambda: importlib.import_module(name), name, {name})
 
 
 def _from_file(file: Path) -> ModuleType:
-    """Import a file: as part of its package when it has one, so that relative imports work."""
+    """Import a file, as part of its package if it has one, so that relative imports work."""
     load_dotenv(file.parent / ".env", override=False)
     top = file.parent
     parts = [] if file.name == "__init__.py" else [file.stem]
@@ -124,26 +126,28 @@ def _from_file(file: Path) -> ModuleType:
         parts.insert(0, top.name)
         top = top.parent
     if file.parent == top:
-        _search_first(top)
-        return _guarded(lambda: _execute(file), str(file), set())
+        _prepend_to_path(top)
+        return _importing(lambda: _execute(file), str(file), set())
     name = ".".join(parts)
-    _search_first(top)
-    _check_free(parts[0], top, file)
-    module = _guarded(lambda: importlib.import_module(name), str(file), set())
+    _prepend_to_path(top)
+    _check_package_name(parts[0], top, file)
+    module = _importing(lambda: importlib.import_module(name), str(file), set())
     if module.__file__ is None or not os.path.samefile(module.__file__, file):
-        raise ConfigurationError(_taken(file, name, module))
+        raise ConfigurationError(_name_conflict(file, name, module))
     return module
 
 
-def _check_free(package: str, top: Path, file: Path) -> None:
-    """Another package of that name may be loaded already; Python would look for ours in it."""
-    known = sys.modules.get(package)
-    places = [*getattr(known, "__path__", ()), getattr(known, "__file__", None) or ""]
-    if known is not None and not any(place.startswith(str(top / package)) for place in places):
-        raise ConfigurationError(_taken(file, package, known))
+def _check_package_name(package: str, top: Path, file: Path) -> None:
+    """Refuse a package whose name another loaded package has; Python would search that one."""
+    loaded = sys.modules.get(package)
+    locations = [*getattr(loaded, "__path__", ()), getattr(loaded, "__file__", None) or ""]
+    if loaded is not None and not any(
+        location.startswith(str(top / package)) for location in locations
+    ):
+        raise ConfigurationError(_name_conflict(file, package, loaded))
 
 
-def _taken(file: Path, name: str, by: ModuleType) -> str:
+def _name_conflict(file: Path, name: str, by: ModuleType) -> str:
     return (
         f"{file} cannot be loaded as {name}, since that name is taken by {by.__file__ or by!r}; "
         "rename the folder."
@@ -175,7 +179,7 @@ def _free_module_name(stem: str) -> str:
     return next(each for each in itertools.chain([name], numbered) if each not in sys.modules)
 
 
-def _guarded(load: Callable[[], ModuleType], place: str, names: set[str]) -> ModuleType:
+def _importing(load: Callable[[], ModuleType], location: str, names: set[str]) -> ModuleType:
     try:
         return load()
     except ConfigurationError:
@@ -184,22 +188,22 @@ def _guarded(load: Callable[[], ModuleType], place: str, names: set[str]) -> Mod
         missing = error.name or ""
         if any(name == missing or name.startswith(f"{missing}.") for name in names):
             raise ConfigurationError(
-                f"There is no module {missing!r}; check the name of the target {place!r}, or name "
-                "its file, such as path/agent.py:root_agent."
+                f"There is no module {missing!r}; check the name of the target {location!r}, or "
+                "name its file, such as path/agent.py:root_agent."
             ) from error
-        raise ConfigurationError(_in_their_words(place, error)) from error
+        raise ConfigurationError(_import_failure(location, error)) from error
     except (Exception, SystemExit) as error:
-        raise ConfigurationError(_in_their_words(place, error)) from error
+        raise ConfigurationError(_import_failure(location, error)) from error
 
 
-def _in_their_words(place: str, error: BaseException) -> str:
+def _import_failure(location: str, error: BaseException) -> str:
     said = next(iter(str(error).splitlines()), "").strip().rstrip(".")[:200]
     about = f": {said}" if said else ""
-    return f"{place} cannot be imported: {type(error).__name__} at {_where(error)}{about}."
+    return f"{location} cannot be imported: {type(error).__name__} at {_where(error)}{about}."
 
 
 def _where(error: BaseException) -> str:
-    """File and line of an error: the deepest in code that is not a library's."""
+    """Return file and line of an error: the innermost frame outside of libraries."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     frames = [
@@ -207,16 +211,16 @@ def _where(error: BaseException) -> str:
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith("<") and frame.filename != __file__
     ]
-    users = [each for each in frames if not _is_a_librarys(each)]
+    users = [each for each in frames if not _is_library(each)]
     return next(reversed(users or frames), "an unknown line")
 
 
-def _is_a_librarys(place: str) -> bool:
-    file = Path(place).as_posix()
+def _is_library(location: str) -> bool:
+    file = Path(location).as_posix()
     return "/site-packages/" in file or file.startswith(Path(os.__file__).parent.as_posix() + "/")
 
 
-def _search_first(folder: Path) -> None:
+def _prepend_to_path(folder: Path) -> None:
     importlib.invalidate_caches()
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

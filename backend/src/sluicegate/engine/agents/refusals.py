@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from google.adk.workflow import BaseNode
 
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.agents.tree_walk import FoundTool
+    from sluicegate.engine.agents.tree_walk import SurveyedTool
 
 FIRST_ADK: Final = (2, 13)
 LAST_ADK: Final = (2, 14)
@@ -69,18 +69,18 @@ def _unrunnable_root(root: BaseNode) -> Iterator[str]:
         )
 
 
-def _reserved_names(tools: list[FoundTool]) -> Iterator[str]:
+def _reserved_names(tools: list[SurveyedTool]) -> Iterator[str]:
     for tool in tools:
-        if tool.name.startswith(_RESERVED_PREFIX) and not tool.is_adks:
+        if tool.name.startswith(_RESERVED_PREFIX) and not tool.is_part_of_adk:
             yield (
                 f"The tool {tool.name!r} of {tool.agent!r} has a name that starts with adk_, which "
                 "belongs to ADK; give the tool another name."
             )
 
 
-def _duplicate_names(tools: list[FoundTool]) -> Iterator[str]:
+def _duplicate_names(tools: list[SurveyedTool]) -> Iterator[str]:
     # ADK: both declarations go to the model, but every call lands on the later tool.
-    called = Counter((tool.agent, tool.place, tool.name) for tool in tools if tool.node is None)
+    called = Counter((tool.agent, tool.position, tool.name) for tool in tools if tool.node is None)
     for (agent, _, name), times in called.items():
         if times > 1:
             yield (
@@ -89,17 +89,18 @@ def _duplicate_names(tools: list[FoundTool]) -> Iterator[str]:
             )
 
 
-def _conditional_client_tools(tools: list[FoundTool]) -> Iterator[str]:
+def _conditional_client_tools(tools: list[SurveyedTool]) -> Iterator[str]:
     for tool in tools:
-        if tool.kind == "gated-client" and tool.judgement.asks == "sometimes":
+        if tool.kind == "gated-client" and tool.requirement.when == "sometimes":
             yield (
                 f"The client-side tool {tool.name!r} of {tool.agent!r} asks only sometimes, which "
-                f"cannot be known before its call goes to the page ({tool.judgement.why}); declare "
-                "it with client_tool(..., require_confirmation=True), or take the condition away."
+                "cannot be known before its call goes to the page "
+                f"({tool.requirement.why}); declare it with "
+                "client_tool(..., require_confirmation=True), or take the condition away."
             )
 
 
-def _unresumable_tools(tools: list[FoundTool]) -> Iterator[str]:
+def _unresumable_tools(tools: list[SurveyedTool]) -> Iterator[str]:
     for tool in tools:
         whose = f"{tool.name!r} of {tool.agent!r}"
         is_client = tool.kind in ("client", "gated-client") or _asks_for_input(tool)
@@ -108,14 +109,14 @@ def _unresumable_tools(tools: list[FoundTool]) -> Iterator[str]:
                 f"The client-side tool {whose} is a node of a Workflow, which does not wait for "
                 "the page; give it to an LlmAgent that is a node of the Workflow."
             )
-        elif not tool.place.trouble:
+        elif not tool.position.problem:
             continue
         elif is_client:
-            yield f"The client-side tool {whose} waits for the page, but {tool.place.trouble}."
-        elif tool.kind != "free" or tool.judgement.asks == "always":
-            asks = "asks for approval" if tool.judgement.asks == "always" else "may ask"
-            yield f"The tool {whose} {asks}, but {tool.place.trouble}."
+            yield f"The client-side tool {whose} waits for the page, but {tool.position.problem}."
+        elif tool.kind != "free" or tool.requirement.when == "always":
+            asks = "asks for approval" if tool.requirement.when == "always" else "may ask"
+            yield f"The tool {whose} {asks}, but {tool.position.problem}."
 
 
-def _asks_for_input(tool: FoundTool) -> bool:
-    return tool.is_adks and tool.name == INPUT
+def _asks_for_input(tool: SurveyedTool) -> bool:
+    return tool.is_part_of_adk and tool.name == INPUT

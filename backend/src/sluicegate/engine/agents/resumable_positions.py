@@ -1,9 +1,9 @@
-"""Where in an agent tree a tool may wait for a person, because ADK comes back to it.
+"""Positions in an agent tree at which ADK resumes a tool after an approval.
 
-ADK 2.13 resumes an invocation by quite different code for agents, shell agents (SequentialAgent,
-ParallelAgent, LoopAgent) and Workflows, and loses the answer, or goes on without it, where one is
-nested in another in a way nobody foresaw. The table below is what works, each row seen with the
-real Runner; everything else is refused at start with a way out, so that nothing is lost silently.
+ADK 2.13 resumes an invocation by different code for agents, shell agents (SequentialAgent,
+ParallelAgent, LoopAgent) and Workflows. For some nestings it loses the decision or continues
+without it. The table below lists the nestings that work, each tested with the real Runner; all
+others are refused at start with a remedy, so that no approval is lost silently.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal[
     "chat", "guest", "task", "single", "node", "visitor", "chat-node", "flow", "shell", "step"
 ]
-"""How a node is being run: the root LlmAgent (``chat``) and one it transfers to (``guest``), a
+"""How ADK runs a node: the root LlmAgent (``chat``) and one it transfers to (``guest``), a
 delegated ``task`` or ``single`` turn, an LlmAgent as node of a Workflow (``node``, ``chat-node``)
 or transferred to from one (``visitor``), a Workflow and its tool and function nodes (``flow``), a
-shell agent from the root down (``shell``) and an LlmAgent it runs (``step``)."""
+shell agent below the root (``shell``) and an LlmAgent that it runs (``step``)."""
 
-Way: TypeAlias = Literal["sub-agent", "node", "tool", "agent-tool"]
-"""How the tree leads on: ``sub_agents``, a node of a graph or a function, a node wrapped as a tool,
-an ``AgentTool``."""
+Edge: TypeAlias = Literal["sub-agent", "node", "tool", "agent-tool"]
+"""The kind of a child: one of ``sub_agents``, a node of a graph or a function, a node wrapped as a
+tool, the agent of an ``AgentTool``."""
 
 _Link: TypeAlias = Literal[
     "transfer", "single", "task", "shell", "node", "chat-node", "flow", "agent-tool"
@@ -54,24 +54,24 @@ _RESUMED: Final[Mapping[State, Mapping[_Link, State]]] = MappingProxyType(
     }
 )
 
-_RECORDING: Final = "set_agent_state"
+_RECORDS_STATE: Final = "set_agent_state"
 
 
 @dataclass(frozen=True, slots=True)
 class ResumablePosition:
-    """A node of the tree as it is reached on one way from the root.
+    """The position of a node on one path from the root.
 
-    ``trouble`` is empty where ADK comes back after an answer; else a clause that says what would
-    happen and the way out, to stand after "… asks for approval, but".
+    ``problem`` is empty if ADK resumes the node after a decision; else a clause that states what
+    would happen and the remedy, to follow "… asks for approval, but".
     """
 
     name: str
     state: State
-    trouble: str = ""
+    problem: str = ""
 
 
 def root_position(root: BaseNode) -> ResumablePosition:
-    """The place of the root: an LlmAgent, a shell agent, a Workflow or another node."""
+    """Return the position of a root: an LlmAgent, a shell agent, a Workflow or another node."""
     if isinstance(root, LlmAgent):
         return ResumablePosition(root.name, "task" if root.mode == "task" else "chat")
     if isinstance(root, BaseAgent):
@@ -79,44 +79,44 @@ def root_position(root: BaseNode) -> ResumablePosition:
     return ResumablePosition(root.name, "flow")
 
 
-def enter(place: ResumablePosition, way: Way, child: BaseNode) -> ResumablePosition:
-    """The place of ``child``, one step further down."""
-    link = _link(place, way, child)
-    state = _RESUMED[place.state].get(link)
-    if place.trouble:
-        return ResumablePosition(child.name, state or place.state, place.trouble)
+def child_position(position: ResumablePosition, edge: Edge, child: BaseNode) -> ResumablePosition:
+    """Return the position of a child of a node."""
+    link = _link(position, edge, child)
+    state = _RESUMED[position.state].get(link)
+    if position.problem:
+        return ResumablePosition(child.name, state or position.state, position.problem)
     if state is None:
-        return ResumablePosition(child.name, place.state, _way_out(place, link, child))
+        return ResumablePosition(child.name, position.state, _problem(position, link, child))
     if isinstance(child, BaseAgent) and not isinstance(child, LlmAgent):
         return ResumablePosition(child.name, state, _unrecorded(child))
     return ResumablePosition(child.name, state)
 
 
-def _link(place: ResumablePosition, way: Way, child: BaseNode) -> _Link:
-    if way == "agent-tool":
+def _link(position: ResumablePosition, edge: Edge, child: BaseNode) -> _Link:
+    if edge == "agent-tool":
         return "agent-tool"
     if not isinstance(child, BaseAgent):
         return "flow"
     if not isinstance(child, LlmAgent):
         return "shell"
-    if child.mode == "task" and place.state != "shell":
+    if child.mode == "task" and position.state != "shell":
         return "task"
-    if way == "node":
+    if edge == "node":
         return "chat-node" if child.mode == "chat" else "node"
-    delegated = child.mode == "single_turn" and place.state != "shell"
+    delegated = child.mode == "single_turn" and position.state != "shell"
     return "single" if delegated else "transfer"
 
 
-def _way_out(place: ResumablePosition, link: _Link, child: BaseNode) -> str:
-    inner, outer = f"{child.name!r}", f"{place.name!r}"
+def _problem(position: ResumablePosition, link: _Link, child: BaseNode) -> str:
+    inner, outer = f"{child.name!r}", f"{position.name!r}"
     if link == "agent-tool":
         return (
             f"AgentTool({child.name}) cannot wait for an answer; list {inner} under sub_agents of "
             f'{outer} with mode="single_turn" instead of wrapping it in AgentTool'
         )
     if link == "shell":
-        return _way_out_of_shell(place, child)
-    if place.state in ("node", "visitor"):
+        return _shell_problem(position, child)
+    if position.state in ("node", "visitor"):
         return (
             f"the Workflow goes on without waiting for {inner} below its node {outer}; make "
             f"{inner} a node of the Workflow itself"
@@ -126,12 +126,12 @@ def _way_out(place: ResumablePosition, link: _Link, child: BaseNode) -> str:
             f"the answer would be lost after the transfer from {outer} to {inner}; give {inner} "
             'mode="single_turn"'
         )
-    if link == "flow" and place.state == "step":
+    if link == "flow" and position.state == "step":
         return (
             f"ADK cannot run it below {outer} in a sequential, parallel or loop agent; build the "
             f"whole as a Workflow with {inner} as one of its nodes"
         )
-    if place.state == "step":
+    if position.state == "step":
         return (
             f"ADK cannot run {inner} with its mode below {outer} in a sequential, parallel or loop "
             f"agent; leave its mode out, so that {outer} transfers to it"
@@ -144,9 +144,9 @@ def _way_out(place: ResumablePosition, link: _Link, child: BaseNode) -> str:
     )
 
 
-def _way_out_of_shell(place: ResumablePosition, child: BaseNode) -> str:
-    inner, outer = f"{child.name!r} ({type(child).__name__})", f"{place.name!r}"
-    if place.state == "flow":
+def _shell_problem(position: ResumablePosition, child: BaseNode) -> str:
+    inner, outer = f"{child.name!r} ({type(child).__name__})", f"{position.name!r}"
+    if position.state == "flow":
         return (
             f"ADK would take the answer for the output of {inner}, a node of {outer}; make the "
             f"sub-agents of {child.name!r} nodes of a Workflow instead"
@@ -155,17 +155,17 @@ def _way_out_of_shell(place: ResumablePosition, child: BaseNode) -> str:
         f"ADK does not come back to {inner} under {outer} after an answer; make {child.name!r} the "
         "root agent"
     )
-    if place.state in ("single", "node", "visitor"):
+    if position.state in ("single", "node", "visitor"):
         return message
     return f"{message}, or give {outer} a Workflow of its sub-agents in tools"
 
 
 def _unrecorded(agent: BaseAgent) -> str:
-    """The trouble of an agent class that orchestrates by itself and keeps no note of its place."""
+    """Return the problem of an agent class that runs sub-agents and does not record its state."""
     kind = next(base for base in type(agent).__mro__ if overrides_run(base))
-    if kind.__module__.startswith("google.adk.") or find_name(kind, _RECORDING):
+    if kind.__module__.startswith("google.adk.") or find_name(kind, _RECORDS_STATE):
         return ""
     return (
         f"what {kind.__name__} does after it would never run, since the class does not record its "
-        f"place with {_RECORDING}; use a SequentialAgent or a Workflow instead"
+        f"place with {_RECORDS_STATE}; use a SequentialAgent or a Workflow instead"
     )

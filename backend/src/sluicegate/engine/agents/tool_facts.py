@@ -1,4 +1,4 @@
-"""What one tool of the user's agent is: whether it asks a person, and what the wire says of it."""
+"""Facts of one tool: whether it requires approval, and what the wire carries of it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ if TYPE_CHECKING:
 
     from sluicegate.core.signals import ToolKind
 
-ASKING: Final = "request_confirmation"
-"""The method of ADK's ToolContext by which a tool asks in the middle of its run."""
+REQUEST: Final = "request_confirmation"
+"""The method of ADK's ToolContext by which running code requests an approval."""
 
-AskCondition: TypeAlias = Literal["never", "sometimes", "always"]
+Condition: TypeAlias = Literal["never", "sometimes", "always"]
+"""When ADK requests an approval of a tool's calls."""
 
 _GENERIC_CLASSES: Final = frozenset({"BaseTool", "FunctionTool", "McpTool", "object", "ABC"})
-"""Classes whose own code asks only when ``require_confirmation`` says so."""
+"""Classes whose own code requests an approval only if ``require_confirmation`` is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolNames:
-    """The settings that correct what detection sees (names of tools, as the model calls them)."""
+    """The settings that correct the detection; they hold tool names as the model calls them."""
 
     dynamic_gates: Collection[str] = ()
     never_gates: Collection[str] = ()
@@ -42,83 +43,86 @@ class ToolNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """Whether a tool asks: ``kind`` for the wire, ``asks`` what ADK will do, ``why`` a sentence.
+class ApprovalRequirement:
+    """Whether a tool requires approval: ``kind`` for the wire, ``when`` ADK requests it, and why.
 
-    They differ for ``never_gates``: the kind is ``free`` then, but a tool that declares
-    ``require_confirmation=True`` still asks in ADK, and the engine treats that as an unforeseen
-    gate.
+    They differ for ``never_gates``: the kind is ``free``, but ADK still requests approvals for a
+    tool that declares ``require_confirmation=True``, and the engine handles them as unforeseen.
     """
 
     kind: ToolKind
-    asks: AskCondition
+    when: Condition
     why: str = ""
 
 
-def judge(tool: BaseTool, names: ToolNames, *, around: Judgement | None = None) -> Judgement:
-    """Say whether ``tool`` asks a person before it runs.
+def requirement_of(
+    tool: BaseTool, names: ToolNames, *, inherited: ApprovalRequirement | None = None
+) -> ApprovalRequirement:
+    """Return whether a tool requires approval before it runs.
 
-    ``around`` is what surrounds the tool and may ask in its place: its toolset's confirmation
-    setting, or a callback of its agent that names ``request_confirmation``.
+    ``inherited`` comes from the tool's surroundings: the confirmation setting of its toolset, or a
+    callback of its agent that names ``request_confirmation``.
     """
-    asks, why = _declared(tool)
-    if asks == "never" and around is not None:
-        asks, why = around.asks, around.why
-    if asks == "never" and tool.name in names.dynamic_gates:
-        asks, why = "sometimes", "The setting dynamic_gates names it."
+    when, why = _own_requirement(tool)
+    if when == "never" and inherited is not None:
+        when, why = inherited.when, inherited.why
+    if when == "never" and tool.name in names.dynamic_gates:
+        when, why = "sometimes", "The setting dynamic_gates names it."
     if isinstance(tool, ClientTool) or tool.name in names.client_tools:
-        return Judgement("gated-client" if asks != "never" else "client", asks, why)
-    if asks == "never" or tool.name in names.never_gates:
-        return Judgement("free", asks, why)
-    return Judgement("gated" if asks == "always" else "conditional", asks, why)
+        return ApprovalRequirement("gated-client" if when != "never" else "client", when, why)
+    if when == "never" or tool.name in names.never_gates:
+        return ApprovalRequirement("free", when, why)
+    return ApprovalRequirement("gated" if when == "always" else "conditional", when, why)
 
 
-def toolset_judgement(toolset: BaseToolset) -> Judgement | None:
-    """What a toolset's confirmation setting says of its tools (``McpToolset``), None without."""
-    asks, _ = _setting(toolset)
+def toolset_requirement(toolset: BaseToolset) -> ApprovalRequirement | None:
+    """Return the requirement from a toolset's confirmation setting (``McpToolset``), if any."""
+    when, _ = _setting(toolset)
     name = type(toolset).__name__
-    if asks == "always":
-        return Judgement("gated", asks, f"Its toolset {name} sets require_confirmation=True.")
-    if asks == "sometimes":
-        return Judgement("conditional", asks, f"Its toolset {name} decides per call.")
+    if when == "always":
+        why = f"Its toolset {name} sets require_confirmation=True."
+        return ApprovalRequirement("gated", when, why)
+    if when == "sometimes":
+        return ApprovalRequirement("conditional", when, f"Its toolset {name} decides per call.")
     return None
 
 
-def asking_callback(callbacks: Iterator[object], owner: str) -> Judgement | None:
-    """A callback around tools that names ``request_confirmation``, None without one."""
+def callback_requirement(callbacks: Iterator[object], owner: str) -> ApprovalRequirement | None:
+    """Return the requirement from tool callbacks that name ``request_confirmation``, if any."""
     for callback in callbacks:
-        where = find_name(callback, ASKING)
+        where = find_name(callback, REQUEST)
         if where is not None:
-            return Judgement("conditional", "sometimes", f"{owner} names {ASKING} in {where}.")
+            why = f"{owner} names {REQUEST} in {where}."
+            return ApprovalRequirement("conditional", "sometimes", why)
     return None
 
 
 def facts_of(tool: BaseTool, kind: ToolKind) -> ToolFacts:
-    """What the wire says of a tool (T7).
+    """Return what the wire carries of a tool (T7).
 
-    Read from ``custom_metadata``: ``title``, ``toolMetadata`` and the terms of its gate; from the
-    declaration the JSON schema of the arguments. What runs in the browser is the browser's to
-    change, and each of its calls goes there after a yes of its own. Arguments that nothing is
-    known of cannot be changed, since nothing could be checked.
+    ``title``, ``toolMetadata`` and the approval terms come from ``custom_metadata``, the JSON
+    schema of the arguments from the declaration. Approvals of client-side tools are neither
+    editable nor rememberable: the browser may change the call itself, and each call needs its own
+    approval. Without a schema edits could not be checked, so there are none.
     """
-    said: Mapping[str, Any] = tool.custom_metadata or {}
-    title, metadata = said.get("title"), said.get("toolMetadata")
+    custom: Mapping[str, Any] = tool.custom_metadata or {}
+    title, metadata = custom.get("title"), custom.get("toolMetadata")
     terms = terms_of(tool)
-    is_ours = kind not in ("client", "gated-client")
+    runs_here = kind not in ("client", "gated-client")
     schema = schema_of(tool)
     return ToolFacts(
         kind=kind,
         title=title if isinstance(title, str) else None,
         metadata=metadata if isinstance(metadata, Mapping) else None,
         schema=schema,
-        editable=terms.editable and is_ours and schema is not None,
-        rememberable=terms.rememberable and is_ours,
+        editable=terms.editable and runs_here and schema is not None,
+        rememberable=terms.rememberable and runs_here,
         expires=terms.expires,
     )
 
 
 def schema_of(tool: BaseTool) -> dict[str, Any] | None:
-    """JSON schema of the arguments as the model sees it; None for a tool without declaration."""
+    """Return the JSON schema of a tool's arguments; None for a tool without a declaration."""
     try:
         declaration = declaration_of(tool)
     except Exception:  # noqa: BLE001 - annotations are the user's and may raise anything;
@@ -136,26 +140,26 @@ def schema_of(tool: BaseTool) -> dict[str, Any] | None:
 
 
 def as_tool(entry: Callable[..., Any] | BaseTool) -> BaseTool:
-    """An entry of ``LlmAgent.tools`` as ADK calls it: plain functions become function tools."""
+    """Return an entry of ``LlmAgent.tools`` as ADK calls it: functions become function tools."""
     return entry if isinstance(entry, BaseTool) else FunctionTool(entry)
 
 
-def _declared(tool: BaseTool) -> tuple[AskCondition, str]:
+def _own_requirement(tool: BaseTool) -> tuple[Condition, str]:
     if isinstance(tool, ClientTool):
         gated = isinstance(tool, GatedClientTool)
         return ("always", "It declares require_confirmation=True.") if gated else ("never", "")
-    asks, why = _setting(tool)
-    if asks != "never":
-        return asks, why
-    if _overrides_the_check(tool):
+    when, why = _setting(tool)
+    if when != "never":
+        return when, why
+    if _overrides_check(tool):
         return "sometimes", f"Its class {type(tool).__name__} overrides check_require_confirmation."
-    where = next(filter(None, (find_name(code, ASKING) for code in _code(tool))), None)
+    where = next(filter(None, (find_name(code, REQUEST) for code in _code(tool))), None)
     if where is not None:
-        return "sometimes", f"Its code names {ASKING} in {where}."
+        return "sometimes", f"Its code names {REQUEST} in {where}."
     return "never", ""
 
 
-def _setting(owner: BaseTool | BaseToolset) -> tuple[AskCondition, str]:
+def _setting(owner: BaseTool | BaseToolset) -> tuple[Condition, str]:
     setting = confirmation_setting(owner)
     if callable(setting):
         where = getattr(setting, "__name__", type(setting).__name__)
@@ -163,7 +167,7 @@ def _setting(owner: BaseTool | BaseToolset) -> tuple[AskCondition, str]:
     return ("always", "It declares require_confirmation=True.") if setting else ("never", "")
 
 
-def _overrides_the_check(tool: BaseTool) -> bool:
+def _overrides_check(tool: BaseTool) -> bool:
     if "check_require_confirmation" in vars(tool):
         return True
     owner = next(base for base in type(tool).__mro__ if "check_require_confirmation" in vars(base))
@@ -173,7 +177,7 @@ def _overrides_the_check(tool: BaseTool) -> bool:
 
 
 def _code(tool: BaseTool) -> Iterator[object]:
-    """The code that runs when the tool is called: its function, its class, what it holds."""
+    """Yield the code that a call runs: the tool's function, its class, callables it holds."""
     yield getattr(tool, "func", None)
     for base in type(tool).__mro__:
         if base.__name__ not in _GENERIC_CLASSES:

@@ -17,15 +17,15 @@ from google.adk.workflow import START, BaseNode, FunctionNode, Workflow
 from sluicegate.adk_private import function_of, is_delegation_tool
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_names import names_in, reachable_functions, values_in
-from sluicegate.engine.agents.resumable_positions import ResumablePosition, Way, enter
+from sluicegate.engine.agents.resumable_positions import Edge, ResumablePosition, child_position
 from sluicegate.engine.agents.tool_facts import (
-    Judgement,
+    ApprovalRequirement,
     ToolNames,
     as_tool,
-    asking_callback,
+    callback_requirement,
     facts_of,
-    judge,
-    toolset_judgement,
+    requirement_of,
+    toolset_requirement,
 )
 from sluicegate.tools.gated import DEFAULT_TERMS, ApprovalTerms, terms_of
 
@@ -33,84 +33,87 @@ if TYPE_CHECKING:
     from sluicegate.core.signals import ToolKind
 
 _RUNS_NODES: Final = "run_node"
-_NOT_BELOW: Final = frozenset({"parent_agent", "tools", "edges", "graph"})
+_NOT_CHILDREN: Final = frozenset({"parent_agent", "tools", "edges", "graph"})
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTool:
-    """A tool as one agent sees it, and where in the tree that agent stands.
+class SurveyedTool:
+    """A tool of one agent, and the position of that agent in the tree.
 
-    ``agent`` is the author of the events that ask: an LlmAgent, or the Workflow of a tool or
-    function node; ``node`` is that node's name, None for a tool of an LlmAgent.
+    ``agent`` is the author of the events that request approvals: an LlmAgent, or the Workflow of a
+    tool or function node; ``node`` is that node's name, None for a tool of an LlmAgent.
+    ``is_part_of_adk``: ADK itself wrote the tool's code.
     """
 
     agent: str
     name: str
-    judgement: Judgement
+    requirement: ApprovalRequirement
     facts: ToolFacts
-    place: ResumablePosition
+    position: ResumablePosition
     node: str | None = None
-    is_adks: bool = False
+    is_part_of_adk: bool = False
     terms: ApprovalTerms = DEFAULT_TERMS
 
     @property
     def kind(self) -> ToolKind:
-        """What the wire is told (T7)."""
-        return self.judgement.kind
+        """The kind of the tool on the wire (T7)."""
+        return self.requirement.kind
 
 
 @dataclass(frozen=True, slots=True)
-class FoundToolset:
-    """A toolset that has still to be asked for its tools."""
+class PendingToolset:
+    """A toolset whose tools are not listed yet."""
 
     agent: str
     toolset: BaseToolset
-    place: ResumablePosition
-    around: Judgement | None
+    position: ResumablePosition
+    inherited: ApprovalRequirement | None
 
 
 class TreeWalk:
-    """Collects what is found; a node reached at two places is looked at in both."""
+    """Collects the tools of a tree; a node at two positions is visited at both.
 
-    def __init__(self, names: ToolNames, around: Judgement | None) -> None:
-        """Take the settings, and what the plugins of the App may ask for every tool."""
-        self.found: list[FoundTool] = []
-        self.toolsets: list[FoundToolset] = []
+    ``inherited`` is the requirement of every tool that comes from plugins of the App.
+    """
+
+    def __init__(self, names: ToolNames, inherited: ApprovalRequirement | None) -> None:
+        self.tools: list[SurveyedTool] = []
+        self.toolsets: list[PendingToolset] = []
         self.agents: list[str] = []
         self._names = names
-        self._around = around
+        self._inherited = inherited
         self._seen: set[tuple[int, ResumablePosition]] = set()
 
     def visit(
-        self, node: BaseNode, place: ResumablePosition, *, workflow: str | None = None
+        self, node: BaseNode, position: ResumablePosition, *, workflow: str | None = None
     ) -> None:
-        """Look at a node and at everything below it; ``workflow`` is the author of its events."""
-        if (id(node), place) in self._seen:
+        """Visit a node and everything below it; ``workflow`` is the author of its events."""
+        if (id(node), position) in self._seen:
             return
-        self._seen.add((id(node), place))
+        self._seen.add((id(node), position))
         if isinstance(node, BaseAgent):
             self.agents.append(node.name)
         author = workflow or node.name
         if isinstance(node, LlmAgent):
-            self._tools_of(node, place)
+            self._visit_tools(node, position)
         elif isinstance(node, FunctionNode):
-            self._function(node, place, author)
+            self._visit_function_node(node, position, author)
         elif isinstance(tool := getattr(node, "tool", None), BaseTool):
-            self._tool(tool, author, place, self._around, node=node.name)
-        self._reached(function_of(node), author, place, "node")
+            self._add(tool, author, position, self._inherited, node=node.name)
+        self._visit_function(function_of(node), author, position, "node")
         inner = node.name if isinstance(node, Workflow) else author
-        way: Way = "sub-agent" if isinstance(node, BaseAgent) else "node"
+        edge: Edge = "sub-agent" if isinstance(node, BaseAgent) else "node"
         for child in children_of(node):
             below = None if isinstance(child, BaseAgent | Workflow) else inner
-            self.visit(child, enter(place, way, child), workflow=below)
+            self.visit(child, child_position(position, edge, child), workflow=below)
 
-    def add_listed(self, found: FoundToolset, tools: Iterable[object]) -> None:
-        """Judge the tools of a toolset that could be listed."""
+    def add_listed(self, pending: PendingToolset, tools: Iterable[object]) -> None:
+        """Add the tools of a toolset that has been listed."""
         for tool in tools:
             if isinstance(tool, BaseTool):
-                self._tool(tool, found.agent, found.place, found.around)
+                self._add(tool, pending.agent, pending.position, pending.inherited)
 
-    def _tools_of(self, agent: LlmAgent, place: ResumablePosition) -> None:
+    def _visit_tools(self, agent: LlmAgent, position: ResumablePosition) -> None:
         callbacks = (
             callback
             for group in (
@@ -120,95 +123,103 @@ class TreeWalk:
             )
             for callback in group
         )
-        around = self._around or asking_callback(callbacks, f"A callback of {agent.name!r}")
+        inherited = self._inherited or callback_requirement(
+            callbacks, f"A callback of {agent.name!r}"
+        )
         for entry in agent.tools:
             if isinstance(entry, BaseToolset):
-                said = toolset_judgement(entry) or around
-                self.toolsets.append(FoundToolset(agent.name, entry, place, said))
+                required = toolset_requirement(entry) or inherited
+                self.toolsets.append(PendingToolset(agent.name, entry, position, required))
             elif isinstance(entry, BaseNode):
-                self.visit(entry, enter(place, "tool", entry))
+                self.visit(entry, child_position(position, "tool", entry))
             else:
-                self._tool(as_tool(entry), agent.name, place, around)
+                self._add(as_tool(entry), agent.name, position, inherited)
 
-    def _tool(
+    def _add(
         self,
         tool: BaseTool,
         agent: str,
-        place: ResumablePosition,
-        around: Judgement | None,
+        position: ResumablePosition,
+        inherited: ApprovalRequirement | None,
         *,
         node: str | None = None,
     ) -> None:
-        judgement = judge(tool, self._names, around=around)
-        facts = facts_of(tool, judgement.kind)
-        self.found.append(
-            FoundTool(
+        requirement = requirement_of(tool, self._names, inherited=inherited)
+        facts = facts_of(tool, requirement.kind)
+        self.tools.append(
+            SurveyedTool(
                 agent,
                 tool.name,
-                judgement,
+                requirement,
                 facts,
-                place,
+                position,
                 node,
-                is_adks=_is_adks(tool),
+                is_part_of_adk=_is_part_of_adk(tool),
                 terms=terms_of(tool),
             )
         )
         inner = getattr(tool, "agent", None)
         if isinstance(tool, AgentTool) and isinstance(inner, BaseAgent):
             if not is_delegation_tool(tool):
-                self.visit(inner, enter(place, "agent-tool", inner))
+                self.visit(inner, child_position(position, "agent-tool", inner))
         elif isinstance(wrapped := getattr(tool, "node", None), BaseNode):
-            self.visit(wrapped, enter(place, "tool", wrapped))
+            self.visit(wrapped, child_position(position, "tool", wrapped))
         else:
-            self._reached(getattr(tool, "func", None), agent, place, "tool")
+            self._visit_function(getattr(tool, "func", None), agent, position, "tool")
 
-    def _reached(self, function: object, author: str, place: ResumablePosition, way: Way) -> None:
-        """What a function runs by ``run_node``, as far as its names show it."""
+    def _visit_function(
+        self, function: object, author: str, position: ResumablePosition, edge: Edge
+    ) -> None:
+        """Visit what a function runs by ``run_node``, as far as its names show it."""
         for each in runnables_in(function):
             if isinstance(each, BaseNode):
                 below = None if isinstance(each, BaseAgent | Workflow) else author
-                self.visit(each, enter(place, way, each), workflow=below)
+                self.visit(each, child_position(position, edge, each), workflow=below)
             else:
-                self._tool(each, author, place, self._around, node=each.name)
+                self._add(each, author, position, self._inherited, node=each.name)
 
-    def _function(self, node: FunctionNode, place: ResumablePosition, author: str) -> None:
-        """A function of a Workflow asks by its own setting, never by ``request_confirmation``."""
+    def _visit_function_node(
+        self, node: FunctionNode, position: ResumablePosition, author: str
+    ) -> None:
+        """Add a function of a Workflow, which has only its own setting."""
         setting = node.require_confirmation
         if callable(setting):
             why = "Its require_confirmation is decided per call."
-            judgement = Judgement("conditional", "sometimes", why)
+            requirement = ApprovalRequirement("conditional", "sometimes", why)
         elif setting:
-            judgement = Judgement("gated", "always", "It declares require_confirmation=True.")
+            requirement = ApprovalRequirement(
+                "gated", "always", "It declares require_confirmation=True."
+            )
         elif node.name in self._names.dynamic_gates:
             why = "The setting dynamic_gates names it."
-            judgement = Judgement("conditional", "sometimes", why)
+            requirement = ApprovalRequirement("conditional", "sometimes", why)
         else:
             return
         if node.name in self._names.never_gates:
-            judgement = Judgement("free", judgement.asks, judgement.why)
-        # It asks for itself, and takes its input again from the node before it.
-        facts = ToolFacts(kind=judgement.kind, editable=False, rememberable=False)
-        self.found.append(FoundTool(author, node.name, judgement, facts, place, node.name))
+            requirement = ApprovalRequirement("free", requirement.when, requirement.why)
+        # ADK: after an approval it runs with the input of the node before it.
+        facts = ToolFacts(kind=requirement.kind, editable=False, rememberable=False)
+        self.tools.append(SurveyedTool(author, node.name, requirement, facts, position, node.name))
 
 
 def children_of(node: BaseNode) -> Iterator[BaseNode]:
-    """The nodes that a node declares: sub-agents, nodes of its graph, nodes in its fields."""
+    """Yield the nodes that a node declares: sub-agents, graph nodes, nodes in its fields."""
     seen = {id(node), id(START)}
-    for child in _declared(node):
+    for child in _nodes_in(node):
         if id(child) not in seen:
             seen.add(id(child))
             yield child
 
 
 def runnables_in(function: object) -> Iterator[BaseNode | BaseTool]:
-    """Nodes and tools that a function can name, if its code runs nodes by ``run_node``."""
+    """Yield nodes and tools that a function can name, if its code calls ``run_node``."""
     for each in reachable_functions(function):
         if _RUNS_NODES in names_in(each.__code__):
             yield from (each for each in values_in(each) if isinstance(each, BaseNode | BaseTool))
 
 
-async def tools_of(toolset: BaseToolset) -> list[BaseTool]:
-    """A toolset's tools under the names the model calls them by, without filling its cache."""
+async def list_tools(toolset: BaseToolset) -> list[BaseTool]:
+    """Return a toolset's tools, named as the model calls them, without filling its cache."""
     tools = await toolset.get_tools(None)
     prefix = toolset.tool_name_prefix
     if not prefix:
@@ -216,16 +227,16 @@ async def tools_of(toolset: BaseToolset) -> list[BaseTool]:
     return [_renamed(tool, f"{prefix}_{tool.name}") for tool in tools]
 
 
-def _declared(node: BaseNode) -> Iterator[BaseNode]:
+def _nodes_in(node: BaseNode) -> Iterator[BaseNode]:
     if isinstance(node, Workflow) and node.graph is not None:
         yield from node.graph.nodes
-    held: Mapping[str, object] = {**vars(node), **(node.__pydantic_private__ or {})}
-    for name, value in held.items():
-        if name not in _NOT_BELOW:
-            yield from _nodes(value)
+    fields: Mapping[str, object] = {**vars(node), **(node.__pydantic_private__ or {})}
+    for name, value in fields.items():
+        if name not in _NOT_CHILDREN:
+            yield from _nodes_of(value)
 
 
-def _nodes(value: object) -> Iterator[BaseNode]:
+def _nodes_of(value: object) -> Iterator[BaseNode]:
     if isinstance(value, BaseNode):
         yield value
     elif isinstance(value, Mapping):
@@ -240,8 +251,8 @@ def _renamed(tool: BaseTool, name: str) -> BaseTool:
     return renamed
 
 
-def _is_adks(tool: BaseTool) -> bool:
-    """Whether ADK itself wrote what the tool does (``adk_request_input`` is such a tool)."""
+def _is_part_of_adk(tool: BaseTool) -> bool:
+    """Whether ADK itself wrote a tool's code (``adk_request_input`` is such a tool)."""
     if hasattr(tool, "agent") or hasattr(tool, "node"):
         return False
     module = getattr(getattr(tool, "func", None) or type(tool), "__module__", None) or ""

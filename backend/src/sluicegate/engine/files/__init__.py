@@ -1,1 +1,1 @@
-"""Files of chats and of tool results: stored once, referred to everywhere else."""
+"""Files of chats, uploads and tool results: stored once and referred to by URI."""

@@ -1,4 +1,4 @@
-"""Files that models are sent, kept for the next call: bounded, and each read once at a time."""
+"""The files of chats in the artifact service, and a cache of the forms that models read."""
 
 from __future__ import annotations
 
@@ -46,55 +46,56 @@ if TYPE_CHECKING:
 
 
 class FileCache:
-    """Forms of files by chat, name and form; a name is a digest of the content (S4-R45).
+    """The forms of files that models are sent, by chat, name and form (S4-R45).
 
-    The chat is part of the key: what one chat has read is nothing that another one may see.
+    A name is a digest of the content; the chat is part of the key, so that no chat reads the files
+    of another one. The cache holds at most ``max_bytes`` and evicts the least recently used form.
+    Each form is read once at a time.
     """
 
     def __init__(self, max_bytes: int) -> None:
-        """Take how many bytes are kept; the ones used longest ago go first."""
         self._max_bytes = max_bytes
-        self._kept: OrderedDict[Key, LoadedFile] = OrderedDict()
+        self._forms: OrderedDict[Key, LoadedFile] = OrderedDict()
         self._size = 0
         self._reading: dict[Key, asyncio.Future[LoadedFile]] = {}
 
     @property
     def size(self) -> int:
-        """Bytes that are kept now."""
+        """Bytes in the cache."""
         return self._size
 
     async def get(self, key: Key, read: Callable[[], Awaitable[tuple[bytes, str]]]) -> LoadedFile:
-        """A form of a file; ``read`` gives its bytes and its type when they are not here.
+        """Return a form of a file; ``read`` returns its bytes and type if it is not cached.
 
         Raises:
-            Exception: what ``read`` raises.
+            Exception: Any error of ``read``.
         """
-        kept = self._kept.get(key)
-        if kept is not None:
-            self._kept.move_to_end(key)
-            return kept
+        cached = self._forms.get(key)
+        if cached is not None:
+            self._forms.move_to_end(key)
+            return cached
         running = self._reading.get(key)
         if running is None:
             running = asyncio.ensure_future(self._read(key, read))
             self._reading[key] = running
             running.add_done_callback(lambda _: self._reading.pop(key, None))
-        # A caller that is stopped does not stop what another one waits for.
+        # A cancelled caller must not cancel a read that another one waits for.
         return await asyncio.shield(running)
 
     async def _read(self, key: Key, read: Callable[[], Awaitable[tuple[bytes, str]]]) -> LoadedFile:
         data, media_type = await read()
-        loaded = await asyncio.to_thread(_formed, data, media_type, key[2])
-        self._keep(key, loaded)
+        loaded = await asyncio.to_thread(_form, data, media_type, key[2])
+        self._add(key, loaded)
         return loaded
 
-    def _keep(self, key: Key, loaded: LoadedFile) -> None:
+    def _add(self, key: Key, loaded: LoadedFile) -> None:
         size = _size_of(loaded)
         if size > self._max_bytes:
             return
-        self._kept[key] = loaded
+        self._forms[key] = loaded
         self._size += size
         while self._size > self._max_bytes:
-            _, oldest = self._kept.popitem(last=False)
+            _, oldest = self._forms.popitem(last=False)
             self._size -= _size_of(oldest)
 
 
@@ -102,7 +103,7 @@ def _size_of(loaded: LoadedFile) -> int:
     return len(loaded.data) + len(loaded.url)
 
 
-def _formed(data: bytes, media_type: str, form: FileForm) -> LoadedFile:
+def _form(data: bytes, media_type: str, form: FileForm) -> LoadedFile:
     side, count = longest_side(data, media_type), count_pages(data, media_type)
     if form == "bytes":
         return LoadedFile(data=data, side=side, pages=count)
@@ -110,16 +111,16 @@ def _formed(data: bytes, media_type: str, form: FileForm) -> LoadedFile:
 
 
 _PLAIN_USER: Final = re.compile(r"(?!\.)[A-Za-z0-9@._|+=~-]+")
-_ASIDE: Final = 256 * 1024
-"""Bytes from which a digest is computed in a thread."""
+_THREAD_BYTES: Final = 256 * 1024
+"""Size from which a digest is computed in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatFiles:
-    """Stores and finds the files of chats; a name is looked for in one chat alone (S4-R43).
+    """The files of chats; a name is resolved within one chat alone (S4-R43).
 
-    ``accepted`` are patterns of the media types that users may attach, ``max_bytes`` is the size
-    of a file.
+    ``accepted`` are patterns of the media types that users may attach, ``max_bytes`` is the maximum
+    size of a file.
     """
 
     service: BaseArtifactService
@@ -129,12 +130,12 @@ class ChatFiles:
     async def attach(
         self, chat: ChatKey, data: bytes, media_type: str, title: str | None
     ) -> StoredFile:
-        """Store what a user attaches.
+        """Store a file that a user attaches.
 
         Raises:
-            UnsupportedMediaType: its type is not accepted, or not what its bytes show.
-            TooLarge: it is larger than a file may be.
-            Unavailable: it could not be stored.
+            UnsupportedMediaType: Its type is not accepted, or contradicts its bytes.
+            TooLarge: It is larger than ``max_bytes``.
+            Unavailable: It could not be stored.
         """
         kind = self.check(data, media_type)
         try:
@@ -143,11 +144,11 @@ class ChatFiles:
             raise Unavailable("The file could not be stored; attach it again.") from error
 
     def check(self, data: bytes, media_type: str) -> str:
-        """Judge what a user attaches, without storing it; return its type.
+        """Check a file that a user attaches, without storing it; returns its media type.
 
         Raises:
-            UnsupportedMediaType: its type is not accepted, or not what its bytes show.
-            TooLarge: it is larger than a file may be.
+            UnsupportedMediaType: Its type is not accepted, or contradicts its bytes.
+            TooLarge: It is larger than ``max_bytes``.
         """
         if len(data) > self.max_bytes:
             raise TooLarge(f"A file may have {self.max_bytes:,} bytes; attach a smaller one.")
@@ -170,94 +171,94 @@ class ChatFiles:
         title: str | None = None,
         description: str | None = None,
     ) -> StoredFile:
-        """Store some bytes unless the chat has them already.
+        """Store bytes, unless the chat has the same file already.
 
         Raises:
-            StoreError: the artifact service does not take them.
+            StoreError: The artifact service failed.
         """
-        if len(data) < _ASIDE:
+        if len(data) < _THREAD_BYTES:
             file = StoredFile.of(data, media_type, title=title, description=description)
         else:
             file = await asyncio.to_thread(
                 StoredFile.of, data, media_type, title=title, description=description
             )
         if await self._version(chat, file.name) is None:
-            known = {"size": str(file.size), "sha256": file.digest, "title": title or ""}
+            metadata = {"size": str(file.size), "sha256": file.digest, "title": title or ""}
             part = types.Part(inline_data=types.Blob(data=data, mime_type=media_type))
             try:
                 await self.service.save_artifact(
-                    **_place(chat), filename=file.name, artifact=part, custom_metadata=known
+                    **_scope(chat), filename=file.name, artifact=part, custom_metadata=metadata
                 )
-            except Exception as error:  # any service, with errors of its own
+            except Exception as error:  # artifact services raise errors of their own
                 raise StoreError(f"a file was not stored: {type(error).__name__}") from error
         return file
 
     async def find(self, chat: ChatKey, name: str) -> StoredFile:
-        """Look a file of the chat up without reading it.
+        """Return the metadata of a file without reading it.
 
         Raises:
-            Unknown: the chat has no such file.
+            Unknown: The chat has no such file.
         """
         version = await self._version(chat, name)
         if version is None:
             raise Unknown("This chat has no such file; attach it again.")
-        known = version.custom_metadata
+        metadata = version.custom_metadata
         return StoredFile(
             name,
             version.mime_type or "application/octet-stream",
-            int(known.get("size", 0)),
-            str(known.get("sha256", "")),
-            str(known.get("title", "")) or None,
+            int(metadata.get("size", 0)),
+            str(metadata.get("sha256", "")),
+            str(metadata.get("title", "")) or None,
         )
 
     async def read(self, chat: ChatKey, name: str) -> tuple[bytes, str]:
-        """The bytes and media type of a file.
+        """Return the bytes and media type of a file.
 
         Raises:
-            Unknown: the chat has no such file.
+            Unknown: The chat has no such file.
         """
         if is_stored_file_name(name):
-            part = await self.service.load_artifact(**_place(chat), filename=name)
+            part = await self.service.load_artifact(**_scope(chat), filename=name)
             blob = part.inline_data if part is not None else None
             if blob is not None and blob.data is not None:
                 return blob.data, blob.mime_type or "application/octet-stream"
         raise Unknown("There is no such file.")
 
     async def delete(self, chat: ChatKey, name: str) -> None:
-        """Forget one file of a chat.
+        """Delete one file of a chat.
 
         Raises:
-            StoreError: the artifact service does not let go of it.
+            StoreError: The artifact service failed.
         """
         try:
-            await self.service.delete_artifact(**_place(chat), filename=name)
-        except Exception as error:  # any service, with errors of its own
+            await self.service.delete_artifact(**_scope(chat), filename=name)
+        except Exception as error:  # artifact services raise errors of their own
             raise StoreError(f"a file was not deleted: {type(error).__name__}") from error
 
     async def delete_all(self, chat: ChatKey) -> None:
-        """Forget the files of a chat, those that the agent's own tools saved too (S4-R55)."""
-        for name in await self.service.list_artifact_keys(**_place(chat)):
+        """Delete the files of a chat, including those that the agent's own tools saved (S4-R55)."""
+        for name in await self.service.list_artifact_keys(**_scope(chat)):
             if not name.startswith("user:"):
-                await self.service.delete_artifact(**_place(chat), filename=name)
+                await self.service.delete_artifact(**_scope(chat), filename=name)
 
     async def _version(self, chat: ChatKey, name: str) -> ArtifactVersion | None:
         if not is_stored_file_name(name):
             return None
-        return await self.service.get_artifact_version(**_place(chat), filename=name)
+        return await self.service.get_artifact_version(**_scope(chat), filename=name)
 
 
-class _Place(TypedDict):
+class _ArtifactScope(TypedDict):
     app_name: str
     user_id: str
     session_id: str
 
 
-def _place(chat: ChatKey) -> _Place:
-    """Where a chat's files lie.
+def _scope(chat: ChatKey) -> _ArtifactScope:
+    """Return the artifact scope of a chat's files.
 
-    ADK: a service refuses names with slashes or dots in the wrong place, or makes folders of
-    them, and keeps the session id ``user`` for itself. Plain names stay as they are, so that the
-    agent's own tools find the same files.
+    ADK: a service rejects names with slashes or some dots, or makes folders of them, and reserves
+    the session id ``user``. Plain names stay as they are, so that the agent's own tools find the
+    same files.
     """
     user, session = chat.user, chat.chat
     if not _PLAIN_USER.fullmatch(user):

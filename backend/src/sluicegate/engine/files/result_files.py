@@ -1,4 +1,4 @@
-"""How much a tool's result may hold."""
+"""Results of tools: JSON that every store accepts, and files by reference."""
 
 from __future__ import annotations
 
@@ -30,9 +30,23 @@ if TYPE_CHECKING:
     from sluicegate.engine.files.chat_files import ChatFiles
 
 
+logger = logging.getLogger("sluicegate")
+
+_LINK_SCHEMES: Final = ("https://", "gs://")
+
+FILES_KEY: Final = "sluicegate_files"
+"""The key under which ADK finds the files of a result, and extracts them."""
+
+_MAX_DEPTH: Final = 20
+"""Depth of an output at which files are still searched."""
+
+_PREVIEW: Final = 2_000
+"""Characters of a text that stay in the result when it is stored as a file."""
+
+
 @dataclass(frozen=True, slots=True)
 class ResultLimits:
-    """What a result may hold: files, bytes of one, bytes of JSON; folders its paths may lead to."""
+    """Limits of a result: files, bytes of a file, bytes of JSON, and folders that may be read."""
 
     files: int
     file_bytes: int
@@ -40,21 +54,21 @@ class ResultLimits:
     folders: Sequence[Path] = ()
 
 
-def storable(result: object) -> dict[str, Any] | None:
-    """The result as an object that every store keeps, or None when it is fine as it is.
+def as_storable(result: object) -> dict[str, Any] | None:
+    """Return a result as an object that every store accepts; None if it is storable as it is.
 
-    Bytes, NaN, cycles and foreign objects would be shown one way live and stored another, or
-    break the run when its event is stored.
+    Bytes, NaN, cycles and foreign objects would be shown and stored differently, or fail the run
+    when its event is stored.
     """
     if _is_plain(result):
         return None
-    cleaned = _clean(result)
-    # ADK: what is not an object is wrapped under this name, models too.
+    cleaned = _as_json(result)
+    # ADK: any other value is wrapped under this name, pydantic models too.
     return cleaned if isinstance(result, Mapping) else {"result": cleaned}
 
 
 def as_object(result: object) -> dict[str, Any]:
-    """The result as ADK would wrap it; None of a tool without a result is an empty one."""
+    """Return a result as ADK wraps it."""
     return dict(result) if isinstance(result, dict) else {"result": result}
 
 
@@ -67,27 +81,28 @@ def _is_plain(result: object) -> bool:
     return r"\u0000" not in text
 
 
-def _clean(value: object) -> Any:
+def _as_json(value: object) -> Any:
     return storable_json(json_safe(value))
 
 
 def is_native(result: object) -> bool:
-    """Whether ADK itself takes every file out of a result, and nothing else is in the way.
+    """Whether ADK itself extracts every file of a result, and the rest is storable.
 
-    Such a result is left to ADK and to the callbacks of the user; the event is then neutralised.
+    Such a result is left to ADK and to callbacks of the user, and `ResultFiles.replace_files`
+    handles its event.
     """
     rest = _without_parts(result, 0)
-    return rest is not result and storable(rest) is None
+    return rest is not result and as_storable(rest) is None
 
 
 def _without_parts(value: object, depth: int) -> object:
-    """What ADK leaves of a result; the value itself where it finds no file."""
+    """Return what ADK leaves of a result; the value itself if it has no file."""
     if isinstance(value, types.Part):
         blob, file = value.inline_data, value.file_data
         has_file = blob is not None and bool(blob.data and blob.mime_type)
         has_file = has_file or (file is not None and bool(file.file_uri and file.mime_type))
         return None if has_file else value
-    # ADK: media is moved out of a result only near its top.
+    # ADK: files are extracted only near the top of a result.
     if depth > 1 or not isinstance(value, dict | list):
         return value
     keys = list(value) if isinstance(value, dict) else range(len(value))
@@ -95,31 +110,27 @@ def _without_parts(value: object, depth: int) -> object:
     return value if all(rest[key] is value[key] for key in keys) else rest
 
 
-logger = logging.getLogger("sluicegate")
-_LINKS: Final = ("https://", "gs://")
-
-
 @dataclass(frozen=True, slots=True)
-class FileIntake:
-    """Takes files into one chat: nothing of other chats, of other folders, or fetched from afar."""
+class FileImporter:
+    """Imports files into one chat; never from other chats, other folders or the network."""
 
     store: ChatFiles
     chat: ChatKey
     limits: ResultLimits
 
-    async def keep(self, file: FileSource) -> StoredFile | Link:
-        """Store a file, or look whether it is there.
+    async def import_file(self, file: FileSource) -> StoredFile | Link:
+        """Store a file, or check that it exists.
 
         Raises:
-            MediaError: it may not be kept; a public sentence that says nothing of this machine.
-            StoreError: the store does not take it.
+            MediaError: It may not be stored; the public sentence names nothing of this machine.
+            StoreError: The artifact service failed.
         """
         match file:
             case Link(uri=uri):
-                known = parse_file_uri(uri, file.media_type)
-                if known is not None:
-                    return await self.keep(known)
-                if not uri.startswith(_LINKS) or not uri.isprintable():
+                stored = parse_file_uri(uri, file.media_type)
+                if stored is not None:
+                    return await self.import_file(stored)
+                if not uri.startswith(_LINK_SCHEMES) or not uri.isprintable():
                     raise MediaError("Its address is none that a model reads.")
                 return file
             case StoredFile(name=name):
@@ -150,7 +161,7 @@ class FileIntake:
             raise MediaError("It cannot be read.") from None
 
     def _read_allowed(self, path: Path) -> bytes:
-        """Read a file by its path; links are followed before the folder is compared (S4-R43)."""
+        """Read a file by its path; links are resolved before the folder is checked (S4-R43)."""
         real = path.resolve(strict=True)
         if not any(real.is_relative_to(folder.resolve()) for folder in self.limits.folders):
             logger.warning(
@@ -161,106 +172,92 @@ class FileIntake:
             return opened.read(self.limits.file_bytes + 1)
 
 
-FILES_KEY: Final = "sluicegate_files"
-"""Where a result hands its files to ADK, which takes them out again."""
-
-_DEPTH: Final = 20
-"""Containers of an output in which files are looked for."""
-
-_PREVIEW: Final = 2_000
-"""Characters that are left of a text that became a file."""
-
-
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """A result that can be stored: JSON, and files by reference."""
+    """A result in storable form: JSON, and files by reference."""
 
     response: dict[str, Any]
     files: list[StoredFile | Link] = field(default_factory=list)
     is_changed: bool = False
 
     @property
-    def answer(self) -> dict[str, Any]:
-        """The result as ADK takes it."""
+    def for_adk(self) -> dict[str, Any]:
+        """The result for ADK, with its files."""
         if not self.files:
             return self.response
         return {**self.response, FILES_KEY: [_part(file) for file in self.files]}
 
     @property
     def outcome(self) -> dict[str, Any]:
-        """The result as the ledger keeps it."""
+        """The result for the ledger."""
         if not self.files:
             return self.response
         files = [{"uri": file.uri, "mediaType": file.media_type} for file in self.files]
         return {"response": self.response, FILES_KEY: files}
 
 
-def restored(outcome: dict[str, Any]) -> dict[str, Any]:
-    """What `StoredResult.outcome` kept, as ADK takes it."""
-    kept = outcome.get(FILES_KEY)
-    if not isinstance(kept, list):
+def from_outcome(outcome: dict[str, Any]) -> dict[str, Any]:
+    """Return a `StoredResult.outcome` of the ledger in the form for ADK."""
+    files = outcome.get(FILES_KEY)
+    if not isinstance(files, list):
         return dict(outcome)
     parts = [
         types.Part(file_data=types.FileData(file_uri=item["uri"], mime_type=item["mediaType"]))
-        for item in kept
+        for item in files
     ]
     return {**outcome["response"], FILES_KEY: parts}
 
 
 @dataclass(frozen=True, slots=True)
 class ResultFiles:
-    """Settles the results of one chat."""
+    """Stores the files of results and events of one chat."""
 
     store: ChatFiles
     chat: ChatKey
     limits: ResultLimits
 
-    async def after(
+    async def outcome_of(
         self, result: object, *, is_claimed: bool
     ) -> tuple[JsonValue, dict[str, Any] | None]:
-        """What the ledger keeps of a result, and what ADK is given in its place, if anything.
-
-        A result whose files ADK finds is left to it and to the callbacks of the user; the event is
-        neutralised then.
-        """
+        """Return the outcome of a result for the ledger, and its replacement in ADK, if any."""
         native = is_native(result)
         if native and not is_claimed:
             return None, None
-        settled = await self.settle(result)
-        answer = None if native or not settled.is_changed else settled.answer
-        return json_safe(settled.outcome), answer
+        stored = await self.store_result(result)
+        replacement = None if native or not stored.is_changed else stored.for_adk
+        return json_safe(stored.outcome), replacement
 
-    async def settle(self, result: object) -> StoredResult:
-        """Take a result apart, store its files and make the rest JSON; never raises."""
-        taken = extract_files(result)
+    async def store_result(self, result: object) -> StoredResult:
+        """Extract and store the files of a result, and make the rest JSON; never raises."""
+        extracted = extract_files(result)
         files: list[StoredFile | Link] = []
-        for file in taken.files:
+        for file in extracted.files:
             if len(files) >= self.limits.files:
-                taken.problems.append(
+                extracted.problems.append(
                     f"Files were left out: a result may have {self.limits.files}."
                 )
                 break
-            kept = await self._keep(file, taken)
-            if kept is not None:
-                files.append(kept)
-        cleaned = storable(taken.response)
-        response = taken.response if cleaned is None else cleaned
+            imported = await self._import(file, extracted)
+            if imported is not None:
+                files.append(imported)
+        cleaned = as_storable(extracted.response)
+        response = extracted.response if cleaned is None else cleaned
         if not isinstance(response, dict):
-            # ADK: what is not an object is wrapped under this name.
+            # ADK: any other value is wrapped under this name.
             response = {"result": response}
-        long = await self._long_text(response)
+        long = await self._shorten(response)
         if long is not None:
             response = long.response
             files.extend(long.files)
-        if taken.problems:
-            response = {**response, "note": " ".join(taken.problems)}
-        changed = taken.is_changed or cleaned is not None or long is not None
-        return StoredResult(response, files, changed or bool(files or taken.problems))
+        if extracted.problems:
+            response = {**response, "note": " ".join(extracted.problems)}
+        changed = extracted.is_changed or cleaned is not None or long is not None
+        return StoredResult(response, files, changed or bool(files or extracted.problems))
 
-    async def neutralise(self, event: Event) -> None:
-        """Put references in the place of bytes in an event that will be stored."""
+    async def replace_files(self, event: Event) -> None:
+        """Replace bytes by references in an event that is about to be stored."""
         if event.output is not None and not event.partial:
-            event.output = await self._light(event.output, 0)
+            event.output = await self._without_bytes(event.output, 0)
         content = event.content
         parts = content.parts if content is not None else None
         if content is None or not parts:
@@ -268,45 +265,45 @@ class ResultFiles:
         if event.partial:
             for part in parts:
                 if part.inline_data is not None:
-                    await self._said(part)
+                    await self._store_blob(part)
             return
-        if any(_is_heavy(part) for part in parts):
-            fresh = [await self._neutral(part) for part in parts]
+        if any(_has_bytes(part) for part in parts):
+            fresh = [await self._with_references(part) for part in parts]
             event.content = content.model_copy(update={"parts": fresh})
 
-    async def _light(self, value: Any, depth: int) -> Any:
-        """The output of a node: ADK leaves files where they are in it, so they stay in place."""
+    async def _without_bytes(self, value: Any, depth: int) -> Any:
+        """Replace bytes in the output of a node; ADK leaves files in place there."""
         if isinstance(value, types.Part | types.Blob | Attachment | ToolResult):
-            settled = await self.settle(value)
-            files = [_part(file).model_dump(exclude_none=True) for file in settled.files]
+            stored = await self.store_result(value)
+            files = [_part(file).model_dump(exclude_none=True) for file in stored.files]
             if isinstance(value, ToolResult) or not files:
-                return {**settled.response, FILES_KEY: files} if files else settled.response
+                return {**stored.response, FILES_KEY: files} if files else stored.response
             return files[0]
-        if depth < _DEPTH and type(value) is dict:
-            return {key: await self._light(item, depth + 1) for key, item in value.items()}
-        if depth < _DEPTH and type(value) is list:
-            return [await self._light(item, depth + 1) for item in value]
+        if depth < _MAX_DEPTH and type(value) is dict:
+            return {key: await self._without_bytes(item, depth + 1) for key, item in value.items()}
+        if depth < _MAX_DEPTH and type(value) is list:
+            return [await self._without_bytes(item, depth + 1) for item in value]
         return value
 
-    async def _neutral(self, part: types.Part) -> types.Part:
-        answer = part.function_response
-        if answer is None:
-            file = await self._said(part)
+    async def _with_references(self, part: types.Part) -> types.Part:
+        response = part.function_response
+        if response is None:
+            file = await self._store_blob(part)
             if file is None:
                 return part
             data = types.FileData(file_uri=file.uri, mime_type=file.media_type)
             return part.model_copy(update={"inline_data": None, "file_data": data})
-        settled = await self.settle(answer)
-        fresh = answer.model_copy(
+        stored = await self.store_result(response)
+        fresh = response.model_copy(
             update={
-                "response": settled.response,
-                "parts": [_response_part(file) for file in settled.files] or None,
+                "response": stored.response,
+                "parts": [_response_part(file) for file in stored.files] or None,
             }
         )
         return part.model_copy(update={"function_response": fresh})
 
-    async def _said(self, part: types.Part) -> StoredFile | None:
-        """Store a file that a model made; its type is what the model says."""
+    async def _store_blob(self, part: types.Part) -> StoredFile | None:
+        """Store a file of a model under the media type that the model states."""
         blob = part.inline_data
         if blob is None or not blob.data:
             return None
@@ -317,20 +314,23 @@ class ResultFiles:
             logger.error("a file of a model was not stored chat=%s %s", self.chat.chat, error)
             return None
 
-    async def _keep(self, file: FileSource, taken: ExtractedResult) -> StoredFile | Link | None:
-        name = getattr(file, "title", None)
-        called = f"The file {name!r}" if name else "A file"
+    async def _import(
+        self, file: FileSource, extracted: ExtractedResult
+    ) -> StoredFile | Link | None:
+        title = getattr(file, "title", None)
+        subject = f"The file {title!r}" if title else "A file"
         try:
-            return await FileIntake(self.store, self.chat, self.limits).keep(file)
+            return await FileImporter(self.store, self.chat, self.limits).import_file(file)
         except MediaError as error:
-            taken.problems.append(f"{called} was left out: {_after_colon(str(error))}")
+            problem = f"{subject} was left out: {_after_colon(str(error))}"
+            extracted.problems.append(problem)
         except StoreError as error:
             logger.error("a file of a tool was not stored chat=%s %s", self.chat.chat, error)
-            taken.problems.append(f"{called} was left out: it could not be stored.")
+            extracted.problems.append(f"{subject} was left out: it could not be stored.")
         return None
 
-    async def _long_text(self, response: dict[str, Any]) -> StoredResult | None:
-        """Put a long result into a file and leave a preview of it (S4-R54)."""
+    async def _shorten(self, response: dict[str, Any]) -> StoredResult | None:
+        """Store a long result as a file; returns its preview, None for a short one (S4-R54)."""
         text = json.dumps(response, ensure_ascii=False)
         if len(text) * 4 <= self.limits.text_bytes:
             return None
@@ -357,7 +357,7 @@ class ResultFiles:
         return StoredResult({**short, "note": f"{whole}the whole is attached as {title}."}, [file])
 
 
-def _is_heavy(part: types.Part) -> bool:
+def _has_bytes(part: types.Part) -> bool:
     answer = part.function_response
     if answer is None:
         return part.inline_data is not None and bool(part.inline_data.data)
@@ -377,6 +377,6 @@ def _response_part(file: StoredFile | Link) -> types.FunctionResponsePart:
 
 
 def _after_colon(sentence: str) -> str:
-    """A sentence as it stands after a colon."""
+    """Return a sentence in the form that follows a colon."""
     plain = sentence.replace("The file is", "it is", 1)
     return plain[:1].lower() + plain[1:]

@@ -57,8 +57,8 @@ def stored_name(url: str) -> str:
     return unquote(url.rpartition("/")[2])
 
 
-def shown(file: StoredFile, files_url: str) -> dict[str, Any]:
-    """A stored file as the fields of the AI SDK's ``FileUIPart``, and its name in the path."""
+def file_ui_part(file: StoredFile, files_url: str) -> dict[str, Any]:
+    """Return the fields of the AI SDK's ``FileUIPart`` for a file, and its name in the path."""
     found = {"url": f"{files_url}{file.name}", "mediaType": file.media_type, "name": file.name}
     return found if file.title is None else {**found, "filename": file.title}
 
@@ -115,7 +115,9 @@ class PendingUploads:
                     raise
                 except Exception as error:  # noqa: BLE001 - a chat that cannot be read blocks no other
                     logger.error(
-                        "an upload was left chat=%s %s", upload.chat.chat, type(error).__name__
+                        "an upload was not processed chat=%s %s",
+                        upload.chat.chat,
+                        type(error).__name__,
                     )
                     await self.uploads.record(upload)
         except StoreError as error:

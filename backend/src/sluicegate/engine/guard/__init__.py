@@ -1,1 +1,1 @@
-"""What stops a gated call that nobody has approved, and runs one that is."""
+"""The approval guard: no gated call runs without an approval, and each at most once."""

@@ -190,7 +190,7 @@ class ApprovalGuard:
         left to wait.
         """
         name = self.call_name(context)
-        outcome, shown = await self.files.after(result, is_claimed=name in self.claims)
+        outcome, shown = await self.files.outcome_of(result, is_claimed=name in self.claims)
         if name in self.claims:
             outcome, shown = self.approved.with_edits(name, outcome, shown, result)
             await self.approved.store_outcome(name, outcome)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sluicegate.core.json_values import json_safe, storable_text
 from sluicegate.core.keys import idempotency_key
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
-from sluicegate.engine.files.result_files import FILES_KEY, restored
+from sluicegate.engine.files.result_files import FILES_KEY, from_outcome
 from sluicegate.tools.gated import Approval
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Outcomes(dict[str, dict[str, str]]):
     def stored(self, name: str, row: ApprovalRow) -> dict[str, Any]:
         """Respond with the outcome that the ledger holds of an earlier run."""
         outcome = row.outcome
-        response = restored(outcome) if isinstance(outcome, dict) else {"result": outcome}
+        response = from_outcome(outcome) if isinstance(outcome, dict) else {"result": outcome}
         if row.state == "failed":
             self[name] = {"kind": "error", "text": str(response.get("error", OUTCOME_UNKNOWN))}
         return response

@@ -13,7 +13,7 @@ from sluicegate.core.events import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.engine.guard.outcomes import STOPPED
 from sluicegate.engine.models.fast_lane import UNOBSERVED
-from sluicegate.engine.models.model_files import is_served
+from sluicegate.engine.models.model_files import is_wrapped
 from sluicegate.engine.models.redact_errors import make_storable
 from sluicegate.engine.turn_context import CURRENT_TURN
 
@@ -79,7 +79,7 @@ class ApprovalPlugin(BasePlugin):
         run = invocation_of(callback_context)
         model = getattr(run.agent, "canonical_model", None)
         is_live = run.live_request_queue is not None
-        if isinstance(model, BaseLlm) and (is_live or not is_served(model)):
+        if isinstance(model, BaseLlm) and (is_live or not is_wrapped(model)):
             shaped = await turn.models.shape(llm_request.contents, model, llm_request.model)
             llm_request.contents = shaped.contents
         return None
@@ -138,7 +138,7 @@ class ApprovalPlugin(BasePlugin):
         turn.requests.observe(event)
         # Audio of a microphone or loudspeaker is not stored as a file.
         if invocation_context.live_request_queue is None or event.get_function_responses():
-            await turn.files.neutralise(event)
+            await turn.files.replace_files(event)
         notices = turn.notices.take()
         if notices:
             _note(event, {"notices": notices})

@@ -1,1 +1,1 @@
-"""What stands around each model: the fast lane, its pace, the files it is sent, its failures."""
+"""The wrappers of models: the fast lane, backpressure, files in requests, errors without text."""

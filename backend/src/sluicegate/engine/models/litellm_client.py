@@ -1,4 +1,4 @@
-"""Between ADK and LiteLLM: messages get what ADK cannot write into them."""
+"""A LiteLLM client that adds file blocks to messages, which ADK cannot write."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 _GATEWAY: Final = "litellm.responses.mcp.litellm_proxy_mcp_handler"
 
 
-def block_client(model: BaseLlm, handed: Mapping[str, Sequence[Mapping[str, Any]]]) -> Any:
-    """A client in place of ``LiteLlm.llm_client`` that puts blocks where tokens are.
+def block_client(model: BaseLlm, blocks: Mapping[str, Sequence[Mapping[str, Any]]]) -> Any:
+    """Return a client for ``LiteLlm.llm_client`` that replaces tokens by blocks.
 
-    ADK: a tool's message is text, a document is uploaded first; what goes to LiteLLM can be mended
-    only here (S4-R14).
+    ADK: a tool's message is text, and a document is uploaded first; messages to LiteLLM can be
+    changed only here (S4-R14).
     """
-    _prepare()
+    _import_litellm()
     inner = getattr(model, "llm_client")  # noqa: B009 - a field of LiteLlm alone
 
-    class BlockClient(type(inner)):  # type: ignore[misc]  # whoever asks for the class finds it
+    class BlockClient(type(inner)):  # type: ignore[misc]  # code checks the client's class
         async def acompletion(self, model: Any, messages: Any, tools: Any, **more: Any) -> Any:
-            fresh = insert_blocks(messages, handed) if handed else messages
-            more = _mended(more) if tools else more
+            fresh = insert_blocks(messages, blocks) if blocks else messages
+            more = _without_gateway(more) if tools else more
             return await inner.acompletion(model=model, messages=fresh, tools=tools, **more)
 
         def completion(self, model: Any, messages: Any, tools: Any, **more: Any) -> Any:
-            fresh = insert_blocks(messages, handed) if handed else messages
-            more = _mended(more) if tools else more
+            fresh = insert_blocks(messages, blocks) if blocks else messages
+            more = _without_gateway(more) if tools else more
             return inner.completion(model=model, messages=fresh, tools=tools, **more)
 
     fresh = object.__new__(BlockClient)
@@ -42,12 +42,12 @@ def block_client(model: BaseLlm, handed: Mapping[str, Sequence[Mapping[str, Any]
     return fresh
 
 
-def _mended(more: dict[str, Any]) -> dict[str, Any]:
+def _without_gateway(more: dict[str, Any]) -> dict[str, Any]:
     return {"_skip_mcp_handler": True, **more} if _has_broken_gateway() else more
 
 
-def _prepare() -> None:
-    """Import LiteLLM now: ADK does so in the first call, and every chat waits for seconds then."""
+def _import_litellm() -> None:
+    """Import LiteLLM now: ADK does so in the first call, which blocks every chat for seconds."""
     if find_spec("litellm") is not None:
         importlib.import_module("litellm")
         _has_broken_gateway()
@@ -55,10 +55,10 @@ def _prepare() -> None:
 
 @cache
 def _has_broken_gateway() -> bool:
-    """Whether LiteLLM fails as soon as there are tools.
+    """Whether LiteLLM fails on every call with tools.
 
-    LiteLLM: for every call with tools it imports a gateway that needs a newer ``mcp`` than ADK and
-    others may have installed. ADK's tools are functions, which no gateway has to look at.
+    LiteLLM: for a call with tools it imports a gateway that needs a newer ``mcp`` than may be
+    installed. ADK's tools are functions, which the gateway does not handle.
     """
     try:
         if find_spec(_GATEWAY) is None:

@@ -1,7 +1,7 @@
-"""What stands around each model: a request's references become files, as that model reads them.
+"""The wrapper of each model that replaces a request's file references by files.
 
-Rule: this is the last thing before the model. Callbacks and plugins see small references, and a
-request is shaped for the model that really gets it, whoever chose that (S3-R17).
+It is the last step before the model: callbacks and plugins see small references, and a request is
+shaped for the model that receives it, also if a fallback has chosen it (S3-R17).
 """
 
 from __future__ import annotations
@@ -35,12 +35,16 @@ if TYPE_CHECKING:
     from sluicegate.media.shaping import FileForm, LoadedFile
     from sluicegate.wire.files import StoredFile
 
-_MARK: Final = "_sluicegate_is_served"
+_MARK: Final = "_sluicegate_wraps_files"
 logger = logging.getLogger("sluicegate")
 
 
 class ModelFiles:
-    """Shapes requests: reads what a model needs, in the form that its family takes."""
+    """Shapes requests: reads the files that a model is sent, in the form of its family.
+
+    ``table`` holds the capabilities of models; a file stays visible for ``turns`` user messages.
+    ``untrusted`` are tools whose results come from the page.
+    """
 
     def __init__(
         self,
@@ -51,24 +55,23 @@ class ModelFiles:
         turns: int,
         untrusted: frozenset[str] = frozenset(),
     ) -> None:
-        """Take the files, what models read, and for how many messages a file stays visible."""
         self._files = files
         self._table = table
         self._cache = cache
         self._turns = turns
         self._untrusted = untrusted
 
-    def around(self, model: BaseLlm) -> BaseLlm:
-        """A copy of a model that gives files to it; the model itself stays as it is."""
+    def wrap(self, model: BaseLlm) -> BaseLlm:
+        """Return a copy of a model that adds files to its requests."""
         if _is(model, "FallbackModel"):
             inner = [self._entry(entry) for entry in getattr(model, "models", ())]
-            return _marked(model.model_copy(update={"models": inner}))
-        handed: dict[str, list[dict[str, Any]]] = {}
-        # Somebody may have put a method of the instance before that of the class.
+            return _mark(model.model_copy(update={"models": inner}))
+        blocks: dict[str, list[dict[str, Any]]] = {}
+        # A method of the instance may shadow that of the class.
         own = vars(model).get("generate_content_async")
         hooked = own is None and _is(model, "LiteLlm")
-        client = {"llm_client": block_client(model, handed)} if hooked else {}
-        fresh = _marked(model.model_copy(update=client))
+        client = {"llm_client": block_client(model, blocks)} if hooked else {}
+        fresh = _mark(model.model_copy(update=client))
         original = own or MethodType(type(model).generate_content_async, fresh)
 
         async def generate_content_async(
@@ -77,9 +80,9 @@ class ModelFiles:
         ) -> AsyncGenerator[LlmResponse, None]:
             name = llm_request.model or fresh.model
             shaped = await self.shape(llm_request.contents, fresh, name, hooked=hooked)
-            # What the request holds is traced and kept by others: they go on with references.
+            # ADK traces and keeps the request itself, so that one stays with references.
             request = llm_request.model_copy(update={"contents": shaped.contents})
-            handed.update(shaped.blocks)
+            blocks.update(shaped.blocks)
             responses: AsyncGenerator[LlmResponse, Any] = original(request, stream)
             try:
                 async with aclosing(responses):
@@ -91,7 +94,7 @@ class ModelFiles:
                         yield response
             finally:
                 for token in shaped.blocks:
-                    handed.pop(token, None)
+                    blocks.pop(token, None)
 
         object.__setattr__(fresh, "generate_content_async", generate_content_async)
         return fresh
@@ -104,7 +107,7 @@ class ModelFiles:
         *,
         hooked: bool = False,
     ) -> ShapedRequest:
-        """The contents as a model reads them; ``name`` is what the request calls it."""
+        """Return contents as a model reads them; ``name`` is the model's name in the request."""
         row = self._table.row(name or model.model)
         profile = ModelProfile(row, route_of(model), hooked, self._turns, self._untrusted)
         shaping = RequestShaper(contents, profile)
@@ -125,18 +128,18 @@ class ModelFiles:
             )
         except Unknown:
             return None
-        except Exception as error:  # noqa: BLE001 - any service, with errors of its own
+        except Exception as error:  # noqa: BLE001 - artifact services raise errors of their own
             logger.error("a file was not read chat=%s %s", chat.chat, type(error).__name__)
             return None
 
     def _entry(self, entry: str | BaseLlm) -> BaseLlm:
-        return self.around(LLMRegistry.new_llm(entry) if isinstance(entry, str) else entry)
+        return self.wrap(LLMRegistry.new_llm(entry) if isinstance(entry, str) else entry)
 
 
 def route_of(model: BaseLlm) -> Route:
-    """What carries a model's requests.
+    """Return the client library that carries a model's requests.
 
-    Classes are compared by their names: to import LiteLLM takes seconds.
+    Classes are compared by name, since importing LiteLLM takes seconds.
     """
     if _is(model, "LiteLlm"):
         return "litellm"
@@ -151,11 +154,11 @@ def _is(model: object, name: str) -> bool:
     return any(cls.__name__ == name for cls in type(model).__mro__)
 
 
-def is_served(model: object) -> bool:
-    """Whether a model is one of `ModelFiles.around`."""
+def is_wrapped(model: object) -> bool:
+    """Whether a model was returned by `ModelFiles.wrap`."""
     return getattr(model, _MARK, False) is True
 
 
-def _marked(model: BaseLlm) -> BaseLlm:
+def _mark(model: BaseLlm) -> BaseLlm:
     object.__setattr__(model, _MARK, True)
     return model
