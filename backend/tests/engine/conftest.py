@@ -24,6 +24,7 @@ from tests.engine.talk import Talk
 from tests.real_stores.databases import flush, fresh_database
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
+from tests.stores.builders import PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -106,7 +107,7 @@ def open_engine(
         **options: Any,
     ) -> AsyncIterator[ChatEngine]:
         made = EngineOptions(**{**stores, "artifacts": f"file:{folder}/artifacts", **options})
-        waits = EngineTimings(clock_offset=clock, **timings or {})
+        waits = EngineTimings(clock_offset=clock, database=PATIENT, **timings or {})
         engine = await ChatEngine.open(target, made, timings=waits, policy=policy)
         try:
             yield engine
@@ -156,7 +157,7 @@ async def open_replicas(
                 artifacts=f"file:{tmp_path}/artifacts",
                 **options,
             )
-            waits = EngineTimings(lease_poll=0.02, **timings or {})  # type: ignore[arg-type]
+            waits = EngineTimings(lease_poll=0.02, database=PATIENT, **timings or {})  # type: ignore[arg-type]
             engines = [await ChatEngine.open(target, made, timings=waits) for _ in range(2)]
             for engine in engines:
                 stack.push_async_callback(engine.close)

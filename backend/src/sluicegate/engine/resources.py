@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from google.adk.runners import Runner
@@ -42,6 +42,7 @@ from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.leases.process_leases import ProcessLeases
 from sluicegate.stores.sessions import ChatSessions
 from sluicegate.stores.sql.database import Database
+from sluicegate.stores.sql.timings import DatabaseTimings
 from sluicegate.stores.streams.open_streams import open_streams
 from sluicegate.stores.uploads import Uploads
 from sluicegate.stores.workers import WorkerRegistrations
@@ -79,6 +80,8 @@ class EngineTimings:
     """Between two polls of the leases."""
     readiness: float = 4.5
     """In which the stores must answer to be ready."""
+    database: DatabaseTimings = field(default_factory=DatabaseTimings)
+    """The time limits of the database."""
 
 
 DEFAULT_TIMINGS: Final = EngineTimings()
@@ -157,7 +160,7 @@ async def open_resources(
         ConfigurationError: the agent cannot be gated as it is, or a store cannot be opened.
     """
     agent = await _copy(target, options, model, fast_lane=recorder is None)
-    stores = await open_stores(options, recorder, timings.clock_offset)
+    stores = await open_stores(options, recorder, timings)
     database, workers = stores.database, agent.workers
     if workers is not None:
         if not database.is_exclusive:
@@ -284,7 +287,7 @@ async def _copy(
 
 
 async def open_stores(
-    options: EngineOptions, recorder: Recorder | None, clock_offset: Callable[[], float]
+    options: EngineOptions, recorder: Recorder | None, timings: EngineTimings
 ) -> OpenStores:
     """Open streams, database, sessions and leases, and create their tables.
 
@@ -298,7 +301,9 @@ async def open_stores(
             max_bytes=options.max_turn_bytes,
         )
         opened.push_async_callback(streams.aclose)
-        database = await Database.open(options.sessions, clock_offset=clock_offset)
+        database = await Database.open(
+            options.sessions, clock_offset=timings.clock_offset, timings=timings.database
+        )
         opened.push_async_callback(database.close)
         max_bytes = options.session_cache_bytes
         sessions = (
@@ -309,7 +314,9 @@ async def open_stores(
         await database.create_session_tables(sessions)
         leases: Leases
         if database.is_exclusive:
-            leases = await ProcessLeases.open(database, lambda: time.monotonic() + clock_offset())
+            leases = await ProcessLeases.open(
+                database, lambda: time.monotonic() + timings.clock_offset()
+            )
         else:
             leases = DatabaseLeases(database)
         opened.pop_all()
