@@ -10,6 +10,8 @@ export interface Turn {
   readonly chunks: readonly Chunk[];
   status: number;
   errorCode: string | null;
+  /** Why there is no response: the error of `fetch` and its cause. */
+  error?: string;
   /** Violations of the framing and of the chunk schemas. */
   readonly faults: string[];
   /** Whether the response has ended, successfully or not. */
@@ -56,7 +58,7 @@ export class Recorder {
     this.#onPost = options.onPost ?? (() => {});
     this.#onResponse = options.onResponse ?? (() => {});
     this.#onChunk = options.onChunk ?? (() => {});
-    this.#fetch = options.fetch ?? fetch;
+    this.#fetch = options.fetch ?? fetchWithoutConnectTimeout;
   }
 
   get posts(): readonly Turn[] {
@@ -116,6 +118,7 @@ export class Recorder {
     try {
       response = await this.#fetch(input, init);
     } catch (error) {
+      turn.error = errorText(error);
       this.end(turn);
       this.respond(turn);
       throw error;
@@ -179,11 +182,35 @@ export class Recorder {
   }
 }
 
+/**
+ * `fetch`, repeated if Node.js gives up connecting after 10 s, which a busy machine may take. The
+ * request was not sent in that case.
+ */
+async function fetchWithoutConnectTimeout(
+  input: string | URL | Request,
+  init?: RequestInit,
+): Promise<Response> {
+  for (;;) {
+    try {
+      return await fetch(input, init);
+    } catch (error) {
+      const { cause } = error as { cause?: { code?: unknown } };
+      if (cause?.code !== "UND_ERR_CONNECT_TIMEOUT") throw error;
+    }
+  }
+}
+
+function errorText(error: unknown): string {
+  const { cause } = error as { cause?: unknown };
+  return cause === undefined ? String(error) : `${error}, ${cause}`;
+}
+
 /** The turns as text, for the message of a failure. */
 export function trace(turns: readonly Turn[]): string {
   return turns
     .map((turn, index) => {
-      const code = turn.errorCode ? ` ${turn.errorCode}` : "";
+      const reason = turn.errorCode ?? turn.error;
+      const code = reason ? ` ${reason}` : "";
       const heading = `-- ${turn.kind} ${index + 1}: ${turn.status}${code}${turn.ended ? "" : " (open)"}`;
       return [heading, ...turn.chunks.map((chunk) => `   ${JSON.stringify(chunk)}`)].join("\n");
     })

@@ -28,7 +28,7 @@ async function expectAllComplete(
   readers: readonly Promise<Reader>[],
 ): Promise<void> {
   const all = await Promise.all(readers);
-  const statuses = all.map((reader) => reader.recorder.turns[0]?.status);
+  const statuses = all.map(({ recorder: { turns } }) => turns[0]?.error ?? turns[0]?.status);
   expect(statuses).toEqual(Array.from({ length: CHUNKS }, () => 200));
   for (const reader of all) {
     expect(await reader.recorder.faults()).toEqual([]);
