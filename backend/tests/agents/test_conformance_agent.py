@@ -133,7 +133,7 @@ async def answer_everything(chat: Conversation, story: str) -> Story:
 
 
 @pytest.mark.parametrize("name", STORIES)
-async def test_a_story_ends_with_its_last_words_and_its_effects(name: str, effects: Path) -> None:
+async def test_a_story_ends_with_its_final_text_and_effects(name: str, effects: Path) -> None:
     expected = STORIES[name]
     chat = Conversation(root_agent, plugins=[Forgiving()])
     happened = await answer_everything(chat, name)
@@ -143,7 +143,7 @@ async def test_a_story_ends_with_its_last_words_and_its_effects(name: str, effec
 
 
 @pytest.mark.parametrize("name", ["model_fails", "model_fails_later"])
-async def test_a_failing_model_fails_after_half_a_sentence(name: str, effects: Path) -> None:
+async def test_a_failing_model_raises_after_a_partial_text(name: str, effects: Path) -> None:
     chat = Conversation(root_agent)
     with pytest.raises(errors.ServerError, match=SECRET):
         await answer_everything(chat, name)
@@ -165,7 +165,7 @@ async def test_an_endless_story_waits_for_a_stop(name: str, effects: Path) -> No
     assert len(lines(effects)) == approvals
 
 
-async def test_an_effect_names_its_arguments_its_chat_and_its_call(effects: Path) -> None:
+async def test_an_effect_contains_its_arguments_chat_and_call(effects: Path) -> None:
     chat = Conversation(root_agent)
     await chat.say("story:approval")
     (call,) = [call for call in calls(chat.events) if call.name == "pay"]
@@ -174,7 +174,9 @@ async def test_an_effect_names_its_arguments_its_chat_and_its_call(effects: Path
     assert lines(effects) == [expected]
 
 
-async def test_a_dynamic_question_has_a_hint_and_a_payload_and_heeds_a_no(effects: Path) -> None:
+async def test_a_dynamic_confirmation_has_a_hint_and_a_payload_and_respects_a_denial(
+    effects: Path,
+) -> None:
     chat = Conversation(root_agent)
     await chat.say("story:asks_dynamically")
     (question,) = [call.args for call in calls(chat.events) if call.id in chat.asked]
@@ -186,14 +188,14 @@ async def test_a_dynamic_question_has_a_hint_and_a_payload_and_heeds_a_no(effect
     assert lines(effects) == []
 
 
-async def test_sixty_thoughts_come_one_by_one() -> None:
+async def test_sixty_thoughts_are_streamed_one_by_one() -> None:
     chat = Conversation(root_agent)
     await chat.say("story:sixty_thoughts")
     thoughts = [part for event in chat.events if event.partial for part in parts(event)]
     assert sum(part.thought is True for part in thoughts) == 60
 
 
-async def test_the_model_waits_while_its_chat_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_model_waits_while_its_chat_is_paused(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[tuple[str, str]] = []
 
     def is_held(chat: str, tool: str) -> bool:
@@ -218,7 +220,7 @@ async def test_the_model_waits_while_its_chat_is_held(monkeypatch: pytest.Monkey
         ("another", "", False),
     ],
 )
-def test_a_chat_is_held_by_a_file_of_its_name(
+def test_a_chat_is_paused_by_a_file_named_after_it(
     file: str, tool: str, held: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / file).touch()
@@ -228,13 +230,13 @@ def test_a_chat_is_held_by_a_file_of_its_name(
     assert conformance_agent.is_held(CHAT, tool) is held
 
 
-async def test_the_long_story_comes_in_sixty_pieces() -> None:
+async def test_the_long_story_is_streamed_in_sixty_pieces() -> None:
     chat = Conversation(root_agent)
     await chat.say("story:sixty_chunks")
     assert sum(event.partial is True for event in chat.events) == 60
 
 
-async def test_streamed_arguments_are_seen_in_pieces() -> None:
+async def test_streamed_arguments_arrive_in_pieces() -> None:
     chat = Conversation(root_agent)
     await chat.say("story:streamed_arguments")
     pieces = [
@@ -252,14 +254,14 @@ HEAD = SCENARIOS.read_text(encoding="utf-8").split("scenarios:")[0]
 NAMES = re.findall(r"^#   (\w+)  ", HEAD, re.MULTILINE)
 
 
-def test_the_head_of_the_file_names_every_story() -> None:
+def test_the_module_docstring_names_every_story() -> None:
     patterns = [scenario.match.pattern for scenario in SCRIPT.scenarios]
     assert patterns == [rf"^story:{name}\b" for name in NAMES]
     assert set(NAMES) == STORIES.keys() | UNFINISHED.keys()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_story_is_taken_for_another(name: str) -> None:
+def test_each_prompt_matches_its_own_story(name: str) -> None:
     found = SCRIPT.first(f"story:{name} (chat 7)", NAME, NAME)
     assert found is not None
     assert found.match.pattern == rf"^story:{name}\b"

@@ -63,7 +63,7 @@ def response(question: Question) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", TOLD)
-async def test_every_gate_of_a_tree_is_asked_and_a_yes_runs_it_once(
+async def test_every_gated_tool_of_a_tree_needs_approval_and_runs_once(
     name: str, effects: Path
 ) -> None:
     told, chat = TOLD[name], Conversation(TOPOLOGIES[name]())
@@ -77,7 +77,7 @@ async def test_every_gate_of_a_tree_is_asked_and_a_yes_runs_it_once(
 
 
 @pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated:DeprecationWarning")
-async def test_a_gate_inside_an_agent_tool_is_seen_by_nobody(effects: Path) -> None:
+async def test_a_gated_tool_inside_an_agent_tool_is_never_confirmed(effects: Path) -> None:
     """ADK: the tool's own runner keeps the question, so such an agent has to be refused."""
     chat = Conversation(agent_tool())
     await chat.say(USER_TEXT)

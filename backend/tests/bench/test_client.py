@@ -13,27 +13,27 @@ from bench.script import DELTA
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"
 
 
-def test_a_body_in_chunks_is_put_together() -> None:
+def test_a_chunked_body_is_joined() -> None:
     response = HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
 
     assert content(response) == b"abcde"
 
 
-def test_a_plain_body_is_what_follows_the_head() -> None:
+def test_a_plain_body_follows_the_headers() -> None:
     assert content(HEAD + b"content-length: 3\r\n\r\nabc") == b"abc"
 
 
-def test_a_response_that_is_cut_is_an_error() -> None:
+def test_a_truncated_response_is_an_error() -> None:
     with pytest.raises(BenchError, match="cut"):
         content(HEAD + b"transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n")
 
 
-def test_a_failure_of_the_server_is_an_error_that_quotes_it() -> None:
+def test_a_server_error_is_quoted_in_the_exception() -> None:
     with pytest.raises(BenchError, match=r"500 oops.*it broke"):
         content(b"HTTP/1.1 500 Oops\r\n\r\nit broke")
 
 
-def test_a_server_that_does_not_listen_is_an_error() -> None:
+def test_an_unreachable_server_is_an_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = Address(*free.getsockname())
 
@@ -41,7 +41,7 @@ def test_a_server_that_does_not_listen_is_an_error() -> None:
         post(address, "/", {})
 
 
-def test_the_first_delta_is_seen_also_when_it_comes_in_two_pieces() -> None:
+def test_the_first_delta_is_timed_even_if_it_arrives_in_two_pieces() -> None:
     body = f"data: {DELTA}".encode()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         answering = threading.Thread(target=_answer_in_pieces, args=(listener, body))
@@ -54,7 +54,7 @@ def test_the_first_delta_is_seen_also_when_it_comes_in_two_pieces() -> None:
     assert 0 < exchange.first <= exchange.last
 
 
-def test_a_response_without_deltas_has_no_first_one() -> None:
+def test_a_response_without_deltas_has_no_first_delta() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         answering = threading.Thread(target=_answer_in_pieces, args=(listener, b"nothing"))
         answering.start()

@@ -27,7 +27,7 @@ def test_the_short_form_prints_a_table_and_writes_json_and_a_picture(
     assert drawn.read_text("utf-8").startswith("<svg ")
 
 
-def test_approvals_that_wait_hold_nothing_of_the_process(
+def test_pending_approvals_hold_no_process_resources(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = tmp_path / "bench.json"
@@ -42,7 +42,7 @@ def test_approvals_that_wait_hold_nothing_of_the_process(
     assert document["pending"]["sockets"] <= 0
 
 
-def test_idle_sockets_are_opened_and_closed_and_leave_little(
+def test_closed_idle_sockets_leave_little_memory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = tmp_path / "bench.json"
@@ -54,7 +54,7 @@ def test_idle_sockets_are_opened_and_closed_and_leave_little(
     assert (idle["sockets"], len(idle["opened"]), len(idle["closed"])) == (20, 1, 1)
 
 
-def test_what_ledger_and_lease_add_to_an_approval_is_a_row_for_each_store(
+def test_the_cost_of_ledger_and_lease_is_a_row_for_each_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = tmp_path / "bench.json"
@@ -70,7 +70,7 @@ def test_what_ledger_and_lease_add_to_an_approval_is_a_row_for_each_store(
         assert 0 < min(cost["seconds"]) <= cost["median"] <= max(cost["seconds"])
 
 
-def test_how_soon_a_live_chat_answers_aloud_is_a_row(
+def test_the_latency_of_live_audio_is_a_row(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = tmp_path / "bench.json"
@@ -81,7 +81,7 @@ def test_how_soon_a_live_chat_answers_aloud_is_a_row(
     assert len(json.loads(written.read_text("utf-8"))["spoken"]["seconds"]) == 5
 
 
-def test_turns_with_pictures_leave_nothing_behind(
+def test_turns_with_images_do_not_leak_memory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written = tmp_path / "bench.json"
@@ -99,7 +99,7 @@ def test_turns_with_pictures_leave_nothing_behind(
         assert files["peaks"][FIRST] > 8
 
 
-def test_a_name_that_is_not_measured_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_peer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--only", "floor,nobody"])
 

@@ -11,7 +11,7 @@ from bench.idle_connections import measure_connections, measure_waiting
 from bench.server_process import ServerProcess, sluicegate
 
 
-def test_streams_and_sockets_stay_open_while_others_are_answered(
+def test_open_streams_and_sockets_do_not_block_other_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(idle_connections, "TURNS", 2)
@@ -22,7 +22,7 @@ def test_streams_and_sockets_stay_open_while_others_are_answered(
     assert 0 < found.p50 <= found.p99
 
 
-def test_what_waits_in_copies_of_a_chat_can_be_answered(
+def test_approvals_in_copies_of_a_chat_can_be_decided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(idle_connections, "ANSWERED", 2)

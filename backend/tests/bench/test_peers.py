@@ -41,12 +41,12 @@ def test_only_the_deltas_of_a_stream_are_counted() -> None:
     ],
     ids=["no end", "an error", "another text", "empty"],
 )
-def test_a_stream_that_is_not_the_scripts_is_refused(body: bytes) -> None:
+def test_a_stream_that_differs_from_the_script_is_refused(body: bytes) -> None:
     with pytest.raises(BenchError):
         PEER[FLOOR].deltas(body)
 
 
-def test_the_aggregate_of_adk_is_no_delta() -> None:
+def test_the_aggregate_event_of_adk_is_no_delta() -> None:
     part = {"content": {"parts": [{"text": DELTA}]}, "partial": True}
     whole = {"content": {"parts": [{"text": DELTA * 2}]}, "partial": False}
 
@@ -57,7 +57,7 @@ def test_the_aggregate_of_adk_is_no_delta() -> None:
     ("text", "pieces", "seconds"),
     [(FAST, 30, 0), (SLOW, SLOW_DELTAS, 0.001), ("steady 100 2", 200, 0.01), (SHORT, 5, 0)],
 )
-def test_the_prepared_model_says_what_is_asked_for(
+def test_the_prepared_model_generates_the_requested_deltas(
     monkeypatch: pytest.MonkeyPatch, text: str, pieces: int, seconds: float
 ) -> None:
     monkeypatch.setenv("BENCH_DELTAS", "30")
@@ -66,7 +66,7 @@ def test_the_prepared_model_says_what_is_asked_for(
     assert len(DELTA.encode()) == 20
 
 
-def test_held_text_is_counted_by_what_it_is_made_of() -> None:
+def test_buffered_text_is_counted_by_its_deltas() -> None:
     held = {**DELTA_CHUNK, "delta": DELTA * 30}
 
     assert PEER["gated_7"].deltas(_stream(held, FINISH)) == 30
@@ -91,7 +91,7 @@ def test_the_runs_of_ag_ui_are_counted() -> None:
         PEER[AG_UI].deltas(_stream(said))
 
 
-def test_gaps_are_those_between_the_deltas_of_a_stream(tmp_path: Path) -> None:
+def test_gaps_are_measured_between_the_deltas_of_a_stream(tmp_path: Path) -> None:
     command = own_server("floor")
     with ServerProcess(command, tmp_path / "floor", {"BENCH_DELTAS": "30"}) as server:
         found = measure_crowd(server, streams=3, seconds=1)
@@ -100,7 +100,7 @@ def test_gaps_are_those_between_the_deltas_of_a_stream(tmp_path: Path) -> None:
     assert 0 < found.p50 <= found.p99 <= found.worst
 
 
-def test_the_floor_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_the_floor_is_measured_in_its_own_process(tmp_path: Path) -> None:
     floor = PEER[FLOOR]
     command = own_server("floor")
     with ServerProcess(command, tmp_path / "floor", {"BENCH_DELTAS": "30"}) as server:
@@ -116,7 +116,7 @@ def test_the_floor_is_measured_in_a_process_of_its_own(tmp_path: Path) -> None:
         assert min(values) > 0
 
 
-def test_a_server_that_ends_at_once_is_an_error_with_its_last_words(tmp_path: Path) -> None:
+def test_a_server_that_exits_immediately_is_an_error_with_its_output(tmp_path: Path) -> None:
     command = own_server("nobody")
     with (
         ServerProcess(command, tmp_path / "floor", {}) as server,

@@ -43,7 +43,7 @@ def _report(**per_delta: list[float]) -> Report:
     )
 
 
-def test_a_spread_is_the_median_and_the_ends() -> None:
+def test_a_spread_is_the_median_with_minimum_and_maximum() -> None:
     assert spread([3.0, 1.0, 10.0]) == Spread(3.0, 1.0, 10.0)
 
 
@@ -53,7 +53,7 @@ def test_a_ratio_is_taken_within_each_round() -> None:
     assert report.ratio(SSE, FLOOR) == Spread(2.0, 1.0, 3.0)
 
 
-def test_what_the_socket_adds_is_compared_with_what_sse_adds() -> None:
+def test_the_socket_overhead_is_compared_with_the_sse_overhead() -> None:
     report = _report(
         **{FLOOR: [5e-6, 4e-6, 5e-6], SSE: [15e-6, 14e-6, 10e-6], SOCKET: [20e-6, 14e-6, 20e-6]}
     )
@@ -63,7 +63,7 @@ def test_what_the_socket_adds_is_compared_with_what_sse_adds() -> None:
     assert Report(rounds=1, deltas=1).socket_added() is None
 
 
-def test_idle_sockets_cost_what_they_hold_and_what_they_leave() -> None:
+def test_idle_sockets_are_measured_open_and_after_closing() -> None:
     idle = Idle(sockets=100, before=1_000, opened=(4_000, 4_100), closed=(3_900, 4_000))
 
     assert (idle.kib_per_socket, idle.growth) == (30.0, 1.0)
@@ -76,7 +76,7 @@ def test_a_row_that_was_not_measured_has_no_ratio() -> None:
     assert Report(rounds=1, deltas=1).first_added() is None
 
 
-def test_the_first_delta_is_compared_with_that_of_the_floor() -> None:
+def test_the_first_delta_is_compared_with_the_floor() -> None:
     report = _report(**{SSE: [50e-6] * 3, FLOOR: [10e-6] * 3})
 
     assert report.first_added() == pytest.approx(4e-3)
@@ -110,14 +110,14 @@ def test_the_table_has_a_row_for_every_peer_with_its_ratio_to_the_floor() -> Non
         "250 KiB of memory (500 KiB per 1,000), 0 tasks, 0 sockets",
     ],
 )
-def test_the_table_tells_what_was_reached(words: str) -> None:
+def test_the_table_shows_which_targets_were_met(words: str) -> None:
     report = _report(
         **{FLOOR: [10e-6] * 3, SSE: [20e-6] * 3, AI_SDK: [80e-6] * 3, AG_UI: [400e-6] * 3}
     )
     assert words in report.table()
 
 
-def test_the_json_holds_every_sample_and_where_it_was_taken() -> None:
+def test_the_json_contains_every_sample_and_its_environment() -> None:
     document = _report(**{SSE: [120e-6, 130e-6, 140e-6]}).json()
 
     assert document["rows"][SSE]["per_delta"] == [120e-6, 130e-6, 140e-6]
@@ -127,7 +127,7 @@ def test_the_json_holds_every_sample_and_where_it_was_taken() -> None:
     assert document["machine"]["python"].startswith("Python 3.")
 
 
-def test_the_picture_has_a_bar_for_every_row_as_long_as_its_number() -> None:
+def test_the_chart_has_a_proportional_bar_for_every_row() -> None:
     drawn = ElementTree.fromstring(picture(_report(**{FLOOR: [10e-6] * 3})))
 
     space = "{http://www.w3.org/2000/svg}"

@@ -59,7 +59,7 @@ def _end(server: uvicorn.Server, thread: threading.Thread) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("runner", RUNNER), ("adk", ADK)])
-def test_the_peer_streams_what_the_script_says(
+def test_the_peer_streams_the_script(
     serve: Callable[[str], InThisProcess], kind: str, name: str
 ) -> None:
     [peer] = [peer for peer in PEERS if peer.name == name]
@@ -71,7 +71,7 @@ def test_the_peer_streams_what_the_script_says(
     assert found.server == []
 
 
-def test_a_chat_is_made_as_long_as_is_asked(serve: Callable[[str], InThisProcess]) -> None:
+def test_a_chat_is_created_with_the_requested_length(serve: Callable[[str], InThisProcess]) -> None:
     address = serve("approvals").address()
     post(address, "/api/chat", chat_body("long", SHORT))
 

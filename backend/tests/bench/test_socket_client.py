@@ -23,12 +23,12 @@ def test_a_message_of_any_length_is_read(size: int) -> None:
     assert messages(_frame(text) + _frame(b"last")) == [text, b"last"]
 
 
-def test_what_is_no_text_is_passed_over() -> None:
+def test_binary_frames_are_skipped() -> None:
     assert messages(_frame(b"ping", 0x89) + _frame(b"text")) == [b"text"]
 
 
 @pytest.mark.parametrize("size", [1, 125, 126, 70_000])
-def test_a_clients_frame_is_masked_and_says_its_length(size: int) -> None:
+def test_a_client_frame_is_masked_and_contains_its_length(size: int) -> None:
     frame = masked(b"y" * size)
 
     assert frame[0] == 0x81

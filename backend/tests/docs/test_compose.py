@@ -59,13 +59,13 @@ def seconds(text: str) -> int:
     return int(found[1])
 
 
-def test_there_are_two_replicas_that_differ_in_nothing() -> None:
+def test_there_are_two_identical_replicas() -> None:
     assert len(REPLICAS) == 2
     assert SERVICES[REPLICAS[0]] == SERVICES[REPLICAS[1]]
 
 
 @pytest.mark.parametrize("replica", REPLICAS)
-def test_every_variable_is_a_setting_and_the_command_is_one(replica: str) -> None:
+def test_every_variable_is_a_setting_and_the_command_exists(replica: str) -> None:
     fields = {
         name.removeprefix(ENVIRONMENT_PREFIX).lower()
         for name in environment(replica)
@@ -77,7 +77,7 @@ def test_every_variable_is_a_setting_and_the_command_is_one(replica: str) -> Non
     command_parser().parse_args(arguments)
 
 
-async def test_the_stores_are_shared_ones(settings: Settings) -> None:
+async def test_the_replicas_share_their_stores(settings: Settings) -> None:
     user, host = "sluicegate:secret", "postgres"
     assert settings.sessions == f"postgresql+asyncpg://{user}@{host}/sluicegate"
     database = SERVICES[host]["environment"]
@@ -96,7 +96,7 @@ def probe(replica: str) -> str:
     return str(url)
 
 
-async def test_the_probes_get_an_answer_from_inside_and_from_the_proxy(settings: Settings) -> None:
+async def test_the_probes_are_answered_directly_and_through_the_proxy(settings: Settings) -> None:
     engine = FakeEngine()
     app = build(engine.open, settings).app
     host = substituted(SERVICES["proxy"]["environment"]["PUBLIC_HOST"])
@@ -113,7 +113,7 @@ async def test_the_probes_get_an_answer_from_inside_and_from_the_proxy(settings:
             engine.not_ready = None
 
 
-async def test_the_proxy_reaches_every_replica_and_people_reach_the_proxy(
+async def test_the_proxy_reaches_every_replica_and_its_port_is_published(
     settings: Settings,
 ) -> None:
     upstreams = " ".join(f"{name}:{settings.port}" for name in REPLICAS)
@@ -128,7 +128,7 @@ async def test_the_proxy_reaches_every_replica_and_people_reach_the_proxy(
     assert response.status_code == 401
 
 
-def test_no_patience_is_shorter_than_what_it_waits_for(settings: Settings) -> None:
+def test_no_timeout_is_shorter_than_the_operation_it_covers(settings: Settings) -> None:
     replica = SERVICES[REPLICAS[0]]
     stop = seconds(replica["stop_grace_period"])
     assert stop > settings.shutdown_timeout + CLOSING_SECONDS
@@ -139,7 +139,7 @@ def test_no_patience_is_shorter_than_what_it_waits_for(settings: Settings) -> No
     assert not re.search(r"\b(read|write|response_header|stream)_timeout\b|\bencode\b", PROXY)
 
 
-def test_every_image_has_a_version() -> None:
+def test_every_image_has_a_pinned_version() -> None:
     images = [service["image"] for service in SERVICES.values()]
     [base] = re.findall(r"^FROM (\S+)", (DEPLOY / "Dockerfile").read_text("utf-8"), re.MULTILINE)
     for image in [*images, base]:

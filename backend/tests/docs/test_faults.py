@@ -21,7 +21,7 @@ def test_every_fault_has_one_row() -> None:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_what_shows_a_fault_exists(name: str) -> None:
+def test_every_test_of_a_fault_exists(name: str) -> None:
     named = REFERENCE.findall(ROWS[name])
     assert named
     for path, title in named:

@@ -19,7 +19,7 @@ def _drawing() -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_the_drawing_shows_every_move_of_the_table_and_no_other() -> None:
+def test_the_diagram_shows_exactly_the_transitions_of_the_table() -> None:
     drawn = one_fence(PAGE.read_text("utf-8"), "mermaid")
 
     assert drawn == _drawing(), f"the drawing should be:\n{_drawing()}"

@@ -14,7 +14,7 @@ def _names(requirements: list[object]) -> set[str]:
     return {re.split(r"[^A-Za-z0-9_-]", item)[0] for item in requirements if isinstance(item, str)}
 
 
-def test_the_packages_are_those_that_were_asked_for() -> None:
+def test_the_packages_are_the_required_ones() -> None:
     """D-R02."""
     needed = _names(PROJECT["project"]["dependencies"])
     tested_with = _names(PROJECT["dependency-groups"]["dev"])
@@ -24,7 +24,7 @@ def test_the_packages_are_those_that_were_asked_for() -> None:
     assert needed.isdisjoint({"fastapi", "loguru", "pillow", "Pillow"})
 
 
-def test_the_top_of_the_project_holds_what_was_asked_for() -> None:
+def test_the_project_root_contains_the_required_files() -> None:
     """D-R03."""
     names = {path.name for path in ROOT.iterdir()}
 

@@ -11,7 +11,7 @@ PAGE = (DOCS / "performance.md").read_text("utf-8")
 SAMPLES = json.loads((DOCS / "performance.json").read_text("utf-8"))
 
 
-def test_the_table_is_made_of_the_samples() -> None:
+def test_the_table_is_generated_from_the_samples() -> None:
     for line in table(SAMPLES):
         assert line in PAGE
 

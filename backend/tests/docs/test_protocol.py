@@ -31,7 +31,7 @@ def test_every_rule_is_defined_once_and_in_order() -> None:
         assert numbers[:count] == list(range(1, count + 1))
 
 
-def test_every_rule_that_code_names_is_defined() -> None:
+def test_every_rule_referenced_in_code_is_defined() -> None:
     named = _named()
 
     assert named - set(DEFINED.findall(PROTOCOL.read_text("utf-8"))) == set()

@@ -49,7 +49,7 @@ def _chunks(response: httpx.Response) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-async def test_the_server_asks_before_it_pays_and_pays_after_the_yes(server: Starlette) -> None:
+async def test_the_server_pays_only_after_the_approval(server: Starlette) -> None:
     user = {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Pay Ada 5 euros"}]}
     async with (
         server.router.lifespan_context(server),
@@ -77,11 +77,11 @@ async def test_the_server_asks_before_it_pays_and_pays_after_the_yes(server: Sta
     assert "Ada is paid." in "".join(chunk.get("delta", "") for chunk in paid)
 
 
-def test_the_server_has_twelve_lines() -> None:
+def test_the_server_example_has_twelve_lines() -> None:
     assert len(one_fence(README, "python").splitlines()) == 12
 
 
-def test_the_page_is_stock_code_that_says_its_major() -> None:
+def test_the_page_example_pins_its_major_version() -> None:
     page = one_fence(README, "tsx")
 
     imported = re.findall(r'from "([^"]+)"', page)
@@ -90,7 +90,7 @@ def test_the_page_is_stock_code_that_says_its_major() -> None:
     assert "lastAssistantMessageIsCompleteWithApprovalResponses" in page
 
 
-def test_the_commands_are_tasks_of_the_makefile() -> None:
+def test_the_commands_are_targets_of_the_makefile() -> None:
     tasks = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 
     commands = re.findall(r"^make ([a-z-]+)", fences(README)[0].code, re.MULTILINE)

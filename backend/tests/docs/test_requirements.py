@@ -29,14 +29,14 @@ def test_every_requirement_has_one_row() -> None:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_a_row_says_what_holds_it_or_why_nothing_does(name: str) -> None:
+def test_a_row_names_its_tests_or_the_reason_for_having_none(name: str) -> None:
     cell = ROWS[name]
 
     assert REFERENCE.search(cell) or re.search("Not yet: |Another way: |section S2", cell)
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_what_holds_a_requirement_exists(name: str) -> None:
+def test_every_test_of_a_requirement_exists(name: str) -> None:
     for path, title in REFERENCE.findall(ROWS[name]):
         python = path.endswith(".py")
         file = FOLDERS[".py" if python else ".ts"] / path

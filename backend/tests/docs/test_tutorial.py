@@ -81,7 +81,7 @@ def test_the_check_names_the_gated_tool(
     assert "pay" in capsys.readouterr().out
 
 
-def test_the_question_is_answered_by_the_stream_that_is_shown(followed: Path) -> None:
+def test_the_first_request_returns_the_documented_stream(followed: Path) -> None:
     shown = next(fence.code for fence in fences(TUTORIAL) if fence.language == "text")
     expected = [line.split('"')[3] for line in shown.splitlines() if "data: {" in line]
 
@@ -89,7 +89,7 @@ def test_the_question_is_answered_by_the_stream_that_is_shown(followed: Path) ->
     assert _types(followed / "asked.txt") == expected
 
 
-def test_the_yes_releases_what_was_held_and_pays_what_was_asked_about(followed: Path) -> None:
+def test_the_approval_releases_the_buffered_text_and_runs_the_call(followed: Path) -> None:
     paid = _chunks(followed / "paid.txt")
     said = "".join(chunk.get("delta", "") for chunk in paid)
 
@@ -98,12 +98,12 @@ def test_the_yes_releases_what_was_held_and_pays_what_was_asked_about(followed: 
     assert outputs == [{"recipient": "Ada", "paid": 5}]
 
 
-def test_it_is_paid_once(followed: Path) -> None:
+def test_the_payment_runs_once(followed: Path) -> None:
     assert (followed / "payments.txt").read_text("utf-8") == "5 euros for Ada\n"
     assert _types(followed / "again.txt")[0] == "start"
 
 
-def test_the_no_ends_the_part_as_denied(followed: Path) -> None:
+def test_a_denial_ends_the_part_as_denied(followed: Path) -> None:
     assert "tool-output-denied" in _types(followed / "denied.txt")
 
 

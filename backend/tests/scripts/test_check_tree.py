@@ -25,7 +25,7 @@ def test_a_python_lock_that_names_a_source_is_reported_with_its_line(line: str) 
     assert errors == ["some.lock:2 names a source of packages"]
 
 
-def test_a_python_lock_of_names_versions_and_hashes_is_accepted() -> None:
+def test_a_python_lock_with_only_names_versions_and_hashes_is_accepted() -> None:
     assert not list(python_lock_errors("some.lock", "uv==1.0 \\\n    --hash=sha256:00\n"))
 
 
@@ -38,7 +38,7 @@ def test_an_npm_lock_that_names_a_host_is_reported() -> None:
     assert list(npm_lock_errors("lock", text)) == ["lock names a host for node_modules/ai"]
 
 
-def test_a_link_to_a_workspace_is_no_host() -> None:
+def test_a_workspace_link_is_accepted() -> None:
     text = npm_lock({"node_modules/client": {"resolved": "e2e/client", "link": True}})
     assert not list(npm_lock_errors("lock", text))
 
@@ -51,7 +51,9 @@ def test_a_link_to_a_workspace_is_no_host() -> None:
         ("node_modules/other/node_modules/fast-linux", True),
     ],
 )
-def test_a_platform_package_counts_only_where_node_would_find_it(place: str, missing: bool) -> None:
+def test_a_platform_package_is_accepted_only_where_node_resolves_it(
+    place: str, missing: bool
+) -> None:
     text = npm_lock({"node_modules/fast": {"optionalDependencies": {"fast-linux": "1"}}, place: {}})
     errors = list(npm_lock_errors("lock", text))
     assert errors == ["lock lacks fast-linux, a platform package of node_modules/fast"] * missing

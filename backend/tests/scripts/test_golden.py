@@ -19,7 +19,7 @@ REQUEST = {"type": "send", "id": HEADER["chat"], "message": {"id": "hX3", "role"
 ENTRY = {"seq": 1, "turn": 1, "dir": "client", "kind": "request", "delta_ms": 9, "body": REQUEST}
 
 
-def test_a_chat_becomes_a_file_without_chance_and_time(tmp_path: Path) -> None:
+def test_a_chat_is_saved_without_random_ids_and_times(tmp_path: Path) -> None:
     (tmp_path / "recordings").mkdir()
     lines = "".join(f"{json.dumps(line)}\n" for line in (HEADER, ENTRY))
     (tmp_path / "recordings" / "a.1.jsonl").write_text(lines)
@@ -38,7 +38,7 @@ def test_a_chat_becomes_a_file_without_chance_and_time(tmp_path: Path) -> None:
     assert kept == [{"id": "user-1", "role": "user", "metadata": {"createdAt": 1_767_225_600.0}}]
 
 
-def test_without_recordings_the_goldens_stay(tmp_path: Path) -> None:
+def test_without_recordings_the_goldens_are_kept(tmp_path: Path) -> None:
     kept = tmp_path / "kept.jsonl"
     kept.write_text("")
     assert main(tmp_path / "nothing", tmp_path) == 1

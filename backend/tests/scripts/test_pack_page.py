@@ -26,7 +26,7 @@ def built(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_wheel_takes_the_built_page_to_where_the_server_looks_for_it(built: Path) -> None:
+def test_a_wheel_contains_the_built_page_in_the_expected_place(built: Path) -> None:
     assert pack(built, "wheel", "standard") == {str(built / BUILT): PLACE}
 
 
@@ -34,11 +34,11 @@ def test_an_editable_install_needs_no_page(tmp_path: Path) -> None:
     assert pack(tmp_path, "wheel", "editable") == {}
 
 
-def test_an_sdist_has_the_page_among_its_files(built: Path) -> None:
+def test_an_sdist_contains_the_page(built: Path) -> None:
     assert pack(built, "sdist", "standard") == {}
 
 
-def test_without_a_page_and_without_npm_the_build_says_what_is_missing(
+def test_without_a_page_and_npm_the_build_reports_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -62,7 +62,7 @@ def test_a_missing_page_is_built_first(
     assert asked == ([build] if has_modules else ["--silent ci", build])
 
 
-def test_a_page_that_cannot_be_built_stops_the_wheel(tmp_path: Path) -> None:
+def test_a_failed_page_build_fails_the_wheel(tmp_path: Path) -> None:
     npm = tmp_path / ".venv" / "bin" / "npm"
     npm.parent.mkdir(parents=True)
     npm.write_text("#!/bin/sh\nexit 1\n")

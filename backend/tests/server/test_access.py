@@ -76,7 +76,7 @@ async def call(app_settings: dict[str, Any], **changes: Any) -> tuple[int, dict[
         ({}, ("/run/sluicegate.sock", None), "evil.example", False),
     ],
 )
-async def test_only_hosts_that_are_ours_are_served(
+async def test_only_configured_hosts_are_served(
     settings: dict[str, Any], server: tuple[str, int] | None, host: str, *, served: bool
 ) -> None:
     headers = {"host": host, "x-user": "ada"}
@@ -92,7 +92,7 @@ async def test_only_hosts_that_are_ours_are_served(
     "hosts",
     [[], ["127.0.0.1", "127.0.0.1"], ["a b"], ["127.0.0.1:x"], ["user@127.0.0.1"], [""], ["[::1"]],
 )
-async def test_a_host_that_is_missing_double_or_unreadable_is_refused(hosts: list[str]) -> None:
+async def test_a_missing_duplicate_or_malformed_host_is_refused(hosts: list[str]) -> None:
     status, answer, _ = await call({}, headers=[("host", host) for host in hosts])
     assert (status, answer["x-error-code"]) == (400, "malformed")
 
@@ -143,7 +143,7 @@ async def test_a_host_that_is_missing_double_or_unreadable_is_refused(hosts: lis
         ({}, "http", "localhost", "http://localhost http://localhost", False),
     ],
 )
-async def test_only_pages_of_accepted_origins_may_call(
+async def test_only_pages_of_allowed_origins_may_call(
     settings: dict[str, Any], scheme: str, host: str, origin: str, *, accepted: bool
 ) -> None:
     headers = {"host": host, "origin": origin, "x-user": "ada"}
@@ -159,7 +159,7 @@ async def test_only_pages_of_accepted_origins_may_call(
         assert "access-control-allow-origin" not in answer
 
 
-async def test_the_refusal_of_an_origin_names_it_as_the_flag_takes_it() -> None:
+async def test_the_refusal_of_an_origin_quotes_it_as_the_flag_expects_it() -> None:
     headers = {"host": "localhost", "origin": "https://app.example:8443"}
     _, _, text = await call({}, headers=headers)
     assert "--origin https://app.example:8443 " in text
@@ -167,19 +167,19 @@ async def test_the_refusal_of_an_origin_names_it_as_the_flag_takes_it() -> None:
     assert accepted == 200
 
 
-async def test_two_origins_are_none() -> None:
+async def test_two_origin_headers_are_refused() -> None:
     pairs = [("host", "localhost"), ("origin", "http://localhost"), ("origin", "http://localhost")]
     status, answer, _ = await call({}, headers=pairs)
     assert (status, answer["x-error-code"]) == (403, "origin")
 
 
-async def test_a_call_without_an_origin_is_no_pages_and_gets_no_cors() -> None:
+async def test_a_call_without_an_origin_gets_no_cors_headers() -> None:
     status, answer, _ = await call({})
     assert status == 200
     assert not [name for name in answer if name.startswith("access-control")]
 
 
-async def test_a_refusal_of_the_application_can_be_read_by_an_accepted_page() -> None:
+async def test_a_page_of_an_allowed_origin_can_read_a_refusal() -> None:
     headers = {"host": "localhost", "origin": "http://localhost:3000"}
     changes = {"path": "/api/chats/none", "raw_path": b"/api/chats/none"}
     status, answer, _ = await call({}, headers=headers, **changes)
@@ -194,7 +194,7 @@ PREFLIGHT = {
 
 
 @pytest.mark.parametrize("path", ["/api/chat", "/api/chats/c1", "/nowhere"])
-async def test_a_preflight_tells_what_may_be_sent(path: str) -> None:
+async def test_a_preflight_response_lists_allowed_methods_and_headers(path: str) -> None:
     async with client(fake_app(FakeEngine())) as http:
         response = await http.options(path, headers=PREFLIGHT)
     assert (response.status_code, response.content) == (204, b"")
@@ -214,21 +214,21 @@ async def test_a_preflight_needs_no_user() -> None:
         assert (await http.options("/api/chat", headers=own)).status_code == 204
 
 
-async def test_a_preflight_of_a_foreign_page_is_refused() -> None:
+async def test_a_preflight_of_a_disallowed_origin_is_refused() -> None:
     async with client(fake_app(FakeEngine())) as http:
         foreign = PREFLIGHT | {"origin": "https://evil.example"}
         response = await http.options("/api/chat", headers=foreign)
     assert (response.status_code, response.headers["x-error-code"]) == (403, "origin")
 
 
-async def test_options_without_a_preflight_is_a_method_like_any_other() -> None:
+async def test_options_without_preflight_headers_is_an_ordinary_method() -> None:
     async with client(fake_app(FakeEngine())) as http:
         response = await http.options("/api/chat")
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
 
 
 @pytest.mark.parametrize(("fields", "status"), [(100, 200), (101, 413)])
-async def test_the_fields_of_a_head_are_counted(fields: int, status: int) -> None:
+async def test_the_number_of_header_fields_is_limited(fields: int, status: int) -> None:
     pairs = [("host", "localhost")] + [(f"x-{number}", "1") for number in range(fields - 1)]
     answered, answer, _ = await call({}, headers=pairs)
     assert answered == status
@@ -237,7 +237,9 @@ async def test_the_fields_of_a_head_are_counted(fields: int, status: int) -> Non
 
 @pytest.mark.parametrize(("over", "status"), [(0, 200), (1, 413)])
 @pytest.mark.parametrize("place", ["header", "query"])
-async def test_the_bytes_of_a_head_are_counted(place: str, over: int, status: int) -> None:
+async def test_the_size_of_the_header_section_is_limited(
+    place: str, over: int, status: int
+) -> None:
     used = len("/api/chats") + len("host") + len("localhost") + 4
     room = 32 * 1024 - used + over
     if place == "header":

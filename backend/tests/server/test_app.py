@@ -45,7 +45,7 @@ SECRET = "sk-very-secret"
         ("DELETE", "/healthz", 405, "method_not_allowed"),
     ],
 )
-async def test_a_wrong_address_or_method_is_refused_like_everything_else(
+async def test_an_unknown_path_or_method_gets_the_standard_error_body(
     engine: FakeEngine, method: str, path: str, status: int, code: str
 ) -> None:
     async with client(fake_app(engine)) as http:
@@ -56,7 +56,7 @@ async def test_a_wrong_address_or_method_is_refused_like_everything_else(
     assert engine.calls == []
 
 
-async def test_a_method_that_is_not_taken_is_answered_with_all_that_are(
+async def test_a_disallowed_method_is_answered_with_the_allowed_methods(
     engine: FakeEngine,
 ) -> None:
     async with client(fake_app(engine)) as http:
@@ -73,7 +73,7 @@ async def test_a_method_that_is_not_taken_is_answered_with_all_that_are(
         (StoreUnavailable(SECRET), 503, "5"),
     ],
 )
-async def test_who_must_wait_is_told_how_long(
+async def test_a_refusal_to_be_retried_contains_retry_after(
     engine: FakeEngine,
     error: Exception,
     status: int,
@@ -89,7 +89,7 @@ async def test_who_must_wait_is_told_how_long(
     assert ("a store is unavailable" in caplog.text) == isinstance(error, StoreUnavailable)
 
 
-async def test_an_unexpected_error_is_one_sentence_with_an_id_that_the_log_has(
+async def test_an_unexpected_error_is_one_sentence_with_the_id_of_its_log_line(
     engine: FakeEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with client(fake_app(engine)) as http:
@@ -104,7 +104,7 @@ async def test_an_unexpected_error_is_one_sentence_with_an_id_that_the_log_has(
     assert SECRET not in response.text + caplog.text
 
 
-async def test_the_process_is_healthy_even_when_the_database_is_not(engine: FakeEngine) -> None:
+async def test_the_health_check_does_not_depend_on_the_database(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         assert (await http.get("/readyz")).status_code == 200
         engine.notes = ["streams are kept in memory"]
@@ -118,7 +118,7 @@ async def test_the_process_is_healthy_even_when_the_database_is_not(engine: Fake
 
 
 @pytest.mark.parametrize("prefix", ["", "/v1", "/a/b"])
-async def test_the_prefix_stands_before_the_api_alone(engine: FakeEngine, prefix: str) -> None:
+async def test_the_prefix_applies_only_to_the_api(engine: FakeEngine, prefix: str) -> None:
     async with client(fake_app(engine, prefix=prefix)) as http:
         assert (await http.get(f"{prefix}/chats")).status_code == 200
         assert (await http.get(f"{prefix}/openapi.json")).status_code == 200
@@ -193,7 +193,7 @@ async def test_a_parent_may_open_and_close_a_mounted_application_itself(
     assert (engine.opened, engine.closed) == (1, 1)
 
 
-def test_each_event_loop_gets_an_engine_of_its_own(engine: FakeEngine) -> None:
+def test_each_event_loop_gets_its_own_engine(engine: FakeEngine) -> None:
     app = fake_app(engine)
 
     async def use() -> None:
@@ -205,7 +205,7 @@ def test_each_event_loop_gets_an_engine_of_its_own(engine: FakeEngine) -> None:
     assert (engine.opened, engine.closed) == (2, 2)
 
 
-async def test_requests_that_come_at_once_open_one_engine() -> None:
+async def test_concurrent_first_requests_open_one_engine() -> None:
     opened, go_on = 0, asyncio.Event()
 
     async def slowly() -> Engine:
@@ -226,7 +226,7 @@ async def test_requests_that_come_at_once_open_one_engine() -> None:
     await engine.close()
 
 
-async def test_an_engine_that_did_not_open_is_tried_again(
+async def test_opening_the_engine_is_retried_after_a_failure(
     engine: FakeEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine.refusal = ConfigurationError("The tool x is refused.")
@@ -240,7 +240,7 @@ async def test_an_engine_that_did_not_open_is_tried_again(
     assert answered.status_code == 200
 
 
-async def test_a_refusal_takes_little_of_the_processor(engine: FakeEngine) -> None:
+async def test_a_refusal_uses_little_cpu_time(engine: FakeEngine) -> None:
     took = []
     async with client(fake_app(engine)) as http:
         for _ in range(3):
@@ -254,7 +254,7 @@ def resolve(document: dict[str, Any], path: str, method: str) -> dict[str, Any]:
     return cast("dict[str, Any]", document["paths"][path][method.lower()])
 
 
-async def test_the_description_holds_every_route_and_its_methods(engine: FakeEngine) -> None:
+async def test_the_openapi_document_contains_every_route_and_method(engine: FakeEngine) -> None:
     app = fake_app(engine)
     async with client(app) as http:
         document = (await http.get("/api/openapi.json")).json()
@@ -277,7 +277,7 @@ async def test_the_description_holds_every_route_and_its_methods(engine: FakeEng
     assert (chat["name"], chat["required"]) == ("chat", True)
 
 
-async def test_the_description_holds_streams_and_every_code_of_the_errors(
+async def test_the_openapi_document_contains_streams_and_every_error_code(
     engine: FakeEngine,
 ) -> None:
     async with client(fake_app(engine)) as http:

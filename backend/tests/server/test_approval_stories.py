@@ -27,7 +27,7 @@ def kinds(chunks: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.parametrize("major", [6, 7])
-async def test_a_yes_for_the_whole_chat_is_listed_and_taken_back(
+async def test_an_approval_for_the_whole_chat_is_listed_and_revoked(
     tmp_path: Path, counted: Counted, major: Any
 ) -> None:
     async with served(scripted(PAY_TWICE, [counted.tool()]), tmp_path) as http:
@@ -48,7 +48,7 @@ async def test_a_yes_for_the_whole_chat_is_listed_and_taken_back(
         assert len(page.pending()) == 1
 
 
-async def test_arguments_are_changed_before_the_yes(tmp_path: Path, counted: Counted) -> None:
+async def test_arguments_are_edited_before_the_approval(tmp_path: Path, counted: Counted) -> None:
     async with served(scripted(PAY_TWICE[1:], [counted.tool()]), tmp_path) as http:
         page = Page(http)
         read = await page.say("pay")
@@ -72,7 +72,7 @@ async def test_arguments_are_changed_before_the_yes(tmp_path: Path, counted: Cou
         assert shown["output"]["edited_by_user"]["arguments"] == {"n": 20}
 
 
-async def test_a_policy_has_the_last_word(tmp_path: Path, counted: Counted) -> None:
+async def test_a_policy_overrides_an_approval(tmp_path: Path, counted: Counted) -> None:
     allowed = True
 
     async def policy(call: GatedCall, user: str) -> bool | str:
@@ -89,7 +89,7 @@ async def test_a_policy_has_the_last_word(tmp_path: Path, counted: Counted) -> N
         assert counted.runs == []
 
 
-async def test_the_trail_is_printed_while_the_server_runs(
+async def test_the_audit_log_is_printed_while_the_server_runs(
     tmp_path: Path, counted: Counted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with served(scripted(PAY_TWICE, [counted.tool()]), tmp_path) as http:
@@ -106,7 +106,7 @@ async def test_the_trail_is_printed_while_the_server_runs(
     assert " requested pay by=- via=- " in again
 
 
-async def test_a_person_decides_from_elsewhere_and_the_page_finds_it_done(
+async def test_a_decision_made_outside_the_page_is_shown_on_the_page(
     tmp_path: Path, counted: Counted
 ) -> None:
     async with served(scripted(PAY_TWICE[1:], [counted.tool()]), tmp_path) as http:

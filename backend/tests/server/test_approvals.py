@@ -24,7 +24,7 @@ NODE = "inv-1:wf_tool_confirmation:wf@1/pay@1:approval"
         ("/api/chats/c1/grants", ("grants", "c1", "local")),
     ],
 )
-async def test_what_is_asked_for_reaches_the_engine(
+async def test_the_query_reaches_the_engine(
     engine: FakeEngine, path: str, call: tuple[Any, ...]
 ) -> None:
     async with client(fake_app(engine)) as http:
@@ -34,7 +34,7 @@ async def test_what_is_asked_for_reaches_the_engine(
     assert engine.calls == [call]
 
 
-async def test_an_answer_is_accepted_with_what_it_says(engine: FakeEngine) -> None:
+async def test_a_decision_is_accepted_with_all_its_fields(engine: FakeEngine) -> None:
     said = {"approved": True, "reason": "go on", "edits": {"n": 2}, "remember": "chat"}
     async with client(fake_app(engine)) as http:
         response = await http.post(f"/api/approvals/{NODE}", json=said)
@@ -59,7 +59,7 @@ async def test_an_answer_is_accepted_with_what_it_says(engine: FakeEngine) -> No
         ("POST", "/api/approvals", 405),
     ],
 )
-async def test_what_can_be_nothing_is_refused(
+async def test_an_id_that_cannot_exist_is_refused(
     engine: FakeEngine, method: str, path: str, status: int
 ) -> None:
     async with client(fake_app(engine)) as http:
@@ -70,7 +70,7 @@ async def test_what_can_be_nothing_is_refused(
 
 
 @pytest.mark.parametrize("body", ["[]", "null", "yes", '{"approved": true, "approved": false}'])
-async def test_an_answer_that_cannot_be_read_is_refused(engine: FakeEngine, body: str) -> None:
+async def test_an_invalid_decision_is_refused(engine: FakeEngine, body: str) -> None:
     headers = {"content-type": "application/json"}
     async with client(fake_app(engine)) as http:
         response = await http.post("/api/approvals/a1", content=body, headers=headers)
@@ -79,7 +79,7 @@ async def test_an_answer_that_cannot_be_read_is_refused(engine: FakeEngine, body
 
 
 @pytest.mark.parametrize("error", [Unknown(), Superseded()])
-async def test_what_the_engine_refuses_is_told(
+async def test_a_refusal_of_the_engine_is_returned(
     engine: FakeEngine, error: Unknown | Superseded
 ) -> None:
     engine.refusal = error

@@ -47,7 +47,9 @@ def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     return written.out
 
 
-def test_a_line_of_text_says_who_what_when_and_how(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_text_line_contains_user_action_time_and_means(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     asked, approved = printed(capsys).splitlines()
     assert " requested pay by=- via=- user=ann chat=chat-1 approval=ask-1 " in asked
     assert " approved pay by=ann via=sse user=ann chat=chat-1 approval=ask-1 " in approved
@@ -55,7 +57,7 @@ def test_a_line_of_text_says_who_what_when_and_how(capsys: pytest.CaptureFixture
     assert approved.endswith(r'reason="=HYPERLINK(\"x\")\u202e\nyes"')
 
 
-def test_json_lines_hold_everything(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_lines_contain_every_field(capsys: pytest.CaptureFixture[str]) -> None:
     _, line = printed(capsys, "--format", "jsonl").splitlines()
     entry = json.loads(line)
     assert entry.pop("at").endswith("+00:00")
@@ -76,7 +78,7 @@ def test_json_lines_hold_everything(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_a_spreadsheet_takes_no_word_of_a_person_for_a_formula(
+def test_user_text_is_not_a_formula_in_a_spreadsheet(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     rows = list(csv.DictReader(io.StringIO(printed(capsys, "--format", "csv"))))
@@ -96,7 +98,7 @@ def test_a_spreadsheet_takes_no_word_of_a_person_for_a_formula(
         (["--since", "2026-01-01T00:00:00+02:00", "--until", "2999-01-01"], 2),
     ],
 )
-def test_lines_are_chosen_by_options(
+def test_options_filter_the_lines(
     capsys: pytest.CaptureFixture[str], options: list[str], lines: int
 ) -> None:
     assert len(printed(capsys, *options).splitlines()) == lines
@@ -114,7 +116,7 @@ def test_lines_are_chosen_by_options(
         (["--port", "1"], "--port"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence(
+def test_a_failure_is_one_sentence(
     capsys: pytest.CaptureFixture[str], options: list[str], named: str
 ) -> None:
     assert main(["audit", "--sessions", URL, *options]) == 2
@@ -123,7 +125,7 @@ def test_what_cannot_be_done_is_one_sentence(
     assert (written.err.count("\n"), named in written.err) == (1, True)
 
 
-def test_the_database_may_be_named_by_the_variable(
+def test_the_database_url_can_come_from_the_environment(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLUICEGATE_SESSIONS", URL)
@@ -131,7 +133,7 @@ def test_the_database_may_be_named_by_the_variable(
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
-def test_a_reader_that_has_seen_enough_is_no_failure(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_output_pipe_is_not_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
     class Closed(io.StringIO):
         def flush(self) -> None:
             raise BrokenPipeError

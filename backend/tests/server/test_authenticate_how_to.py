@@ -105,7 +105,7 @@ def token(key: RSAKey, **changes: Any) -> str:
     return jwt.encode({"alg": "RS256", "kid": "k1"}, claims, key)
 
 
-async def test_a_signed_token_names_its_user(bearer: ModuleType, key: RSAKey) -> None:
+async def test_a_signed_token_identifies_its_user(bearer: ModuleType, key: RSAKey) -> None:
     assert isinstance(bearer.app, Starlette)
     assert await status_of(bearer, authorization=f"Bearer {token(key)}") == (200, "user-1")
 
@@ -122,14 +122,14 @@ async def test_a_signed_token_names_its_user(bearer: ModuleType, key: RSAKey) ->
     ],
     ids=str,
 )
-async def test_a_token_that_is_not_for_here_and_now_is_refused(
+async def test_a_token_that_expired_or_has_another_audience_is_refused(
     bearer: ModuleType, key: RSAKey, changes: dict[str, Any]
 ) -> None:
     given = f"Bearer {token(key, **changes)}"
     assert await status_of(bearer, authorization=given) == (401, None)
 
 
-async def test_a_token_that_others_signed_is_refused(bearer: ModuleType, key: RSAKey) -> None:
+async def test_a_token_with_a_foreign_signature_is_refused(bearer: ModuleType, key: RSAKey) -> None:
     other = RSAKey.generate_key(2048, {"kid": "k1"})
     shared = OctKey.import_key(json.dumps(key.as_dict(private=False)).encode())
     confused = jwt.encode({"alg": "HS256", "kid": "k1"}, GOOD, shared)
@@ -147,13 +147,13 @@ def nextauth(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) ->
     return load("nextauth_cookie")
 
 
-async def test_the_cookie_of_a_session_names_its_user(nextauth: ModuleType) -> None:
+async def test_the_cookie_of_a_session_identifies_its_user(nextauth: ModuleType) -> None:
     assert isinstance(nextauth.app, Starlette)
     cookie = f"other=1; authjs.session-token={COOKIES['authjs.session-token']}"
     assert await status_of(nextauth, cookie=cookie) == (200, "user-1")
 
 
-async def test_the_cookie_over_https_has_a_key_of_its_own(
+async def test_the_cookie_over_https_has_its_own_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name = "__Secure-authjs.session-token"
@@ -165,7 +165,7 @@ async def test_the_cookie_over_https_has_a_key_of_its_own(
     assert await status_of(module, cookie=plain) == (401, None)
 
 
-async def test_a_long_session_is_put_together_again(nextauth: ModuleType) -> None:
+async def test_a_session_in_several_cookies_is_joined(nextauth: ModuleType) -> None:
     whole = COOKIES["authjs.session-token"]
     size = len(whole) // 11
     pieces = [whole[start : start + size] for start in range(0, len(whole), size)]
@@ -181,13 +181,11 @@ async def test_a_cookie_of_another_application_is_refused(nextauth: ModuleType) 
 
 
 @pytest.mark.parametrize("value", [COOKIES["expired"], "", "x", "a.b.c.d.e"])
-async def test_a_session_that_has_ended_or_never_was_is_refused(
-    nextauth: ModuleType, value: str
-) -> None:
+async def test_an_expired_or_invalid_session_is_refused(nextauth: ModuleType, value: str) -> None:
     assert await status_of(nextauth, cookie=f"authjs.session-token={value}") == (401, None)
 
 
-async def test_nobody_without_a_cookie(nextauth: ModuleType) -> None:
+async def test_without_a_cookie_the_call_is_refused(nextauth: ModuleType) -> None:
     assert await status_of(nextauth) == (401, None)
     assert await status_of(nextauth, cookie="authjs.session-token.x=1") == (401, None)
 

@@ -64,12 +64,14 @@ async def who(engine: FakeEngine, app: Any, *, peer: str = "127.0.0.1", **header
         ("2001:db8::1", 401),
     ],
 )
-async def test_without_authentication_only_this_machine_calls(peer: str, expected: object) -> None:
+async def test_without_authentication_only_loopback_clients_may_call(
+    peer: str, expected: object
+) -> None:
     engine = FakeEngine()
     assert await who(engine, fake_app(engine), peer=peer) == expected
 
 
-async def test_the_refusal_of_a_stranger_names_the_flag() -> None:
+async def test_the_refusal_of_a_remote_client_names_the_flag() -> None:
     async with client(fake_app(FakeEngine()), peer="192.0.2.7") as http:
         response = await http.get("/api/chats")
     assert (response.status_code, response.headers["x-error-code"]) == (401, "unauthenticated")
@@ -92,32 +94,34 @@ async def test_the_refusal_of_a_stranger_names_the_flag() -> None:
         ("", 401),
     ],
 )
-async def test_a_token_names_its_user(tokens: Path, authorization: str, expected: object) -> None:
+async def test_a_token_identifies_its_user(
+    tokens: Path, authorization: str, expected: object
+) -> None:
     engine = FakeEngine()
     app = fake_app(engine, auth=f"bearer:{tokens}")
     assert await who(engine, app, authorization=authorization) == expected
 
 
-async def test_a_refused_token_is_told_how_to_sign_in(tokens: Path) -> None:
+async def test_a_refused_token_gets_a_www_authenticate_header(tokens: Path) -> None:
     async with client(fake_app(FakeEngine(), auth=f"bearer:{tokens}")) as http:
         response = await http.post("/api/chat", json=chat_body())
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"
 
 
-async def test_a_token_counts_for_other_machines_too(tokens: Path) -> None:
+async def test_a_token_authenticates_remote_clients_too(tokens: Path) -> None:
     engine = FakeEngine()
     app = fake_app(engine, auth=f"bearer:{tokens}", host="0.0.0.0", allowed_hosts=["127.0.0.1"])
     assert await who(engine, app, peer="192.0.2.7", authorization=f"Bearer {ADA}") == "ada"
 
 
-async def test_two_tokens_are_none(tokens: Path) -> None:
+async def test_two_authorization_headers_are_refused(tokens: Path) -> None:
     async with client(fake_app(FakeEngine(), auth=f"bearer:{tokens}")) as http:
         twice = [("authorization", f"Bearer {ADA}"), ("authorization", f"Bearer {BOB}")]
         assert (await http.get("/api/chats", headers=twice)).status_code == 401
 
 
-async def test_the_token_file_is_read_again_when_it_changes(tokens: Path) -> None:
+async def test_the_token_file_is_reloaded_when_it_changes(tokens: Path) -> None:
     engine = FakeEngine()
     app = fake_app(engine, auth=f"bearer:{tokens}")
     assert await who(engine, app, authorization=f"Bearer {ADA}") == "ada"
@@ -127,7 +131,7 @@ async def test_the_token_file_is_read_again_when_it_changes(tokens: Path) -> Non
 
 
 @pytest.mark.parametrize("content", ["nonsense", None], ids=["broken", "gone"])
-async def test_a_token_file_that_breaks_lets_nobody_in_until_it_is_mended(
+async def test_an_invalid_token_file_refuses_every_call_until_it_is_repaired(
     tokens: Path, content: str | None
 ) -> None:
     engine = FakeEngine()
@@ -150,7 +154,7 @@ async def test_a_token_file_that_breaks_lets_nobody_in_until_it_is_mended(
         (b"\xff\xfe", "UTF-8"),
     ],
 )
-def test_a_token_file_with_a_wrong_line_is_refused_at_the_start(
+def test_a_token_file_with_an_invalid_line_is_refused_at_startup(
     tmp_path: Path, content: bytes, said: str
 ) -> None:
     file = tmp_path / "tokens"
@@ -159,7 +163,7 @@ def test_a_token_file_with_a_wrong_line_is_refused_at_the_start(
         fake_app(FakeEngine(), auth=f"bearer:{file}")
 
 
-def test_a_missing_token_file_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_a_missing_token_file_is_refused_at_startup(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read: No such file"):
         fake_app(FakeEngine(), auth=f"bearer:{tmp_path / 'none'}")
 
@@ -183,7 +187,7 @@ def test_a_missing_token_file_is_refused_at_the_start(tmp_path: Path) -> None:
         (None, "192.0.2.7", {"x_user": "ada", "x_forwarded_for": "127.0.0.1"}, 401),
     ],
 )
-async def test_the_word_of_a_proxy_counts_only_from_where_it_stands(
+async def test_the_proxy_header_is_trusted_only_from_the_proxy_address(
     trusted: list[str] | None, peer: str, headers: dict[str, str], expected: object
 ) -> None:
     engine = FakeEngine()
@@ -194,7 +198,7 @@ async def test_the_word_of_a_proxy_counts_only_from_where_it_stands(
     assert await who(engine, app, peer=peer, **plain) == expected
 
 
-async def test_a_user_named_twice_is_nobody() -> None:
+async def test_a_duplicate_user_header_is_refused() -> None:
     async with client(fake_app(FakeEngine(), auth="header:x-user")) as http:
         twice = [("x-user", "ada"), ("x-user", "bob")]
         assert (await http.get("/api/chats", headers=twice)).status_code == 401
@@ -204,20 +208,20 @@ async def by_cookie(connection: HTTPConnection) -> str | None:
     return connection.cookies.get("user")
 
 
-async def test_a_function_of_ones_own_takes_the_place_of_the_setting() -> None:
+async def test_a_custom_function_replaces_the_setting() -> None:
     engine = FakeEngine()
     app = fake_app(engine, authenticate=by_cookie)
     assert await who(engine, app, cookie="user=ada") == "ada"
     assert await who(engine, app) == 401
 
 
-async def test_a_user_no_store_could_keep_is_refused() -> None:
+async def test_a_user_id_that_cannot_be_stored_is_refused() -> None:
     engine = FakeEngine()
     app = fake_app(engine, authenticate=by_cookie)
     assert await who(engine, app, cookie="user=a/b") == 401
 
 
-async def test_a_function_may_refuse_in_its_own_words() -> None:
+async def test_a_custom_function_may_refuse_with_its_own_message() -> None:
     async def refusing(_: HTTPConnection) -> str | None:
         raise Unauthenticated("Your session has ended; sign in again.")
 
@@ -226,7 +230,9 @@ async def test_a_function_may_refuse_in_its_own_words() -> None:
     assert (response.status_code, response.text) == (401, "Your session has ended; sign in again.")
 
 
-async def test_a_function_that_fails_lets_nobody_in(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_custom_function_that_fails_refuses_the_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async def failing(_: HTTPConnection) -> str | None:
         raise RuntimeError("sk-very-secret")
 
@@ -235,7 +241,7 @@ async def test_a_function_that_fails_lets_nobody_in(caplog: pytest.LogCaptureFix
     assert "sk-very-secret" not in caplog.text
 
 
-async def test_nobody_is_refused_before_the_body_is_read(tokens: Path) -> None:
+async def test_an_unauthenticated_call_is_refused_before_its_body_is_read(tokens: Path) -> None:
     read = 0
 
     async def pieces() -> Any:
@@ -250,7 +256,7 @@ async def test_nobody_is_refused_before_the_body_is_read(tokens: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::", "chat.example"])
-def test_other_machines_are_not_served_without_authentication(host: str) -> None:
+def test_a_public_address_is_not_served_without_authentication(host: str) -> None:
     engine = FakeEngine()
     with pytest.raises(ConfigurationError, match="--auth"):
         build(engine.open, Settings(host=host))
@@ -259,12 +265,12 @@ def test_other_machines_are_not_served_without_authentication(host: str) -> None
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
-def test_this_machine_is_served_without_authentication(host: str) -> None:
+def test_a_loopback_address_is_served_without_authentication(host: str) -> None:
     build(FakeEngine().open, Settings(host=host))
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/api/openapi.json", "/"])
-async def test_what_belongs_to_nobody_is_open_to_everybody(tokens: Path, path: str) -> None:
+async def test_resources_without_an_owner_need_no_authentication(tokens: Path, path: str) -> None:
     async with client(fake_app(FakeEngine(), auth=f"bearer:{tokens}")) as http:
         assert (await http.get(path)).status_code == 200
 
@@ -288,7 +294,9 @@ async def test_what_belongs_to_nobody_is_open_to_everybody(tokens: Path, path: s
         ("DELETE", "/api/chats/c1/grants/pay"),
     ],
 )
-async def test_everything_of_a_user_needs_one(tokens: Path, method: str, path: str) -> None:
+async def test_every_resource_of_a_user_needs_authentication(
+    tokens: Path, method: str, path: str
+) -> None:
     engine = FakeEngine()
     async with client(fake_app(engine, auth=f"bearer:{tokens}")) as http:
         response = await http.request(method, path)

@@ -161,7 +161,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
-async def test_a_wrong_body_is_refused_in_one_sentence(engine: FakeEngine, bad: Bad) -> None:
+async def test_an_invalid_body_is_refused_in_one_sentence(engine: FakeEngine, bad: Bad) -> None:
     took = []
     async with client(fake_app(engine)) as http:
         for _ in range(3):
@@ -212,7 +212,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("name", GOOD)
-async def test_what_is_at_the_limit_or_is_decoration_is_accepted(
+async def test_values_at_the_limit_and_unknown_fields_are_accepted(
     engine: FakeEngine, name: str
 ) -> None:
     async with client(fake_app(engine)) as http:
@@ -225,7 +225,7 @@ async def test_what_is_at_the_limit_or_is_decoration_is_accepted(
     "content_type",
     ["application/json", "application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"'],
 )
-async def test_json_may_name_its_encoding(engine: FakeEngine, content_type: str) -> None:
+async def test_json_may_declare_its_charset(engine: FakeEngine, content_type: str) -> None:
     async with client(fake_app(engine)) as http:
         headers = {"content-type": content_type}
         response = await http.post("/api/chat", content=body(), headers=headers)
@@ -236,7 +236,7 @@ async def test_json_may_name_its_encoding(engine: FakeEngine, content_type: str)
     "title",
     [None, "", "   ", 7, ["x"], "x" * 201, "two\nlines", "bidi \u202e mark"],
 )
-async def test_a_wrong_title_is_refused(engine: FakeEngine, title: object) -> None:
+async def test_an_invalid_title_is_refused(engine: FakeEngine, title: object) -> None:
     async with client(fake_app(engine)) as http:
         response = await http.patch("/api/chats/c1", json={"title": title})
     assert (response.status_code, response.headers["x-error-code"]) == (400, "malformed")
@@ -259,7 +259,7 @@ async def test_a_wrong_title_is_refused(engine: FakeEngine, title: object) -> No
         f"q={'x' * 257}",
     ],
 )
-async def test_a_wrong_query_of_the_list_is_refused(engine: FakeEngine, query: str) -> None:
+async def test_an_invalid_query_of_the_list_is_refused(engine: FakeEngine, query: str) -> None:
     async with client(fake_app(engine)) as http:
         response = await http.get(f"/api/chats?{query}")
     assert (response.status_code, response.headers["x-error-code"]) == (400, "malformed")

@@ -17,7 +17,7 @@ from tests.server.fake_engine import FakeEngine, fake_app
         ("?limit=100&q=&other=1", (100, None, None)),
     ],
 )
-async def test_the_list_is_asked_for_as_the_query_says(
+async def test_the_query_parameters_of_the_list_reach_the_engine(
     engine: FakeEngine, query: str, expected: tuple[int, str | None, str | None]
 ) -> None:
     async with client(fake_app(engine)) as http:
@@ -28,7 +28,7 @@ async def test_the_list_is_asked_for_as_the_query_says(
     assert engine.calls == [("list_chats", "local", *expected)]
 
 
-async def test_a_chat_is_returned_as_the_engine_tells_it(engine: FakeEngine) -> None:
+async def test_a_chat_is_returned_as_the_engine_provides_it(engine: FakeEngine) -> None:
     chat = {"id": "c1", "title": "Héllo", "messages": [], "status": "ready"}
     engine.chats["local", "c1"] = chat
     async with client(fake_app(engine)) as http:
@@ -37,7 +37,9 @@ async def test_a_chat_is_returned_as_the_engine_tells_it(engine: FakeEngine) -> 
     assert (missing.status_code, missing.headers["x-error-code"]) == (404, "unknown")
 
 
-async def test_a_missing_chat_and_somebody_elses_are_answered_alike(engine: FakeEngine) -> None:
+async def test_a_missing_chat_and_a_chat_of_another_user_get_the_same_answer(
+    engine: FakeEngine,
+) -> None:
     engine.chats["somebody", "theirs"] = {"id": "theirs"}
     async with client(fake_app(engine)) as http:
         missing = await http.get("/api/chats/nobodys")
@@ -47,14 +49,14 @@ async def test_a_missing_chat_and_somebody_elses_are_answered_alike(engine: Fake
     assert missing.headers == foreign.headers
 
 
-async def test_a_title_is_trimmed_and_handed_on(engine: FakeEngine) -> None:
+async def test_a_title_is_trimmed_and_passed_to_the_engine(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         response = await http.patch("/api/chats/c1", json={"title": " New title "})
     assert (response.status_code, response.content) == (204, b"")
     assert engine.calls == [("rename_chat", "c1", "New title", "local")]
 
 
-async def test_a_chat_is_deleted_unless_it_is_being_answered(engine: FakeEngine) -> None:
+async def test_a_chat_is_deleted_unless_a_turn_is_running(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         assert (await http.delete("/api/chats/c1")).status_code == 204
         engine.refusal = TurnRunning()

@@ -76,7 +76,7 @@ BAD_USE = {
 
 
 @pytest.mark.parametrize("name", BAD_USE)
-def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(
+def test_a_failure_is_one_sentence_and_exit_code_2(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv, named = BAD_USE[name]
@@ -110,7 +110,7 @@ def test_a_port_in_use_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFix
         ("SLUICEGATE_ORIGINS", "https://ok.example,nonsense"),
     ],
 )
-def test_a_variable_that_cannot_be_used_is_named(
+def test_an_invalid_environment_variable_is_named(
     variable: str,
     value: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -123,14 +123,14 @@ def test_a_variable_that_cannot_be_used_is_named(
     assert variable in written.err
 
 
-def test_the_value_of_a_setting_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_value_of_a_setting_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(["serve", "payer.py", "--sessions", "postgres://me:sk-secret@db", "--port", "0"]) == 2
     )
     assert "sk-secret" not in capsys.readouterr().err
 
 
-def test_what_fails_unexpectedly_says_where_and_not_what(
+def test_an_unexpected_failure_prints_its_location_and_not_its_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def failing(text: str) -> None:
@@ -144,7 +144,7 @@ def test_what_fails_unexpectedly_says_where_and_not_what(
     assert "sk-secret" not in written
 
 
-def test_check_tells_the_application_its_gates_and_the_settings(
+def test_check_prints_the_application_its_gated_tools_and_the_settings(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = [
@@ -167,7 +167,7 @@ def test_check_tells_the_application_its_gates_and_the_settings(
     assert "refused" not in said
 
 
-def test_check_says_that_nothing_is_gated_and_nothing_is_set(
+def test_check_prints_that_nothing_is_gated_and_nothing_is_set(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     payer = folder / "payer.py"
@@ -178,7 +178,7 @@ def test_check_says_that_nothing_is_gated_and_nothing_is_set(
     assert "settings: the defaults\n" in said
 
 
-def test_check_notes_a_name_that_no_tool_has(
+def test_check_reports_a_gated_name_that_no_tool_has(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLUICEGATE_DYNAMIC_GATES", "pay,payy")
@@ -197,7 +197,7 @@ def test_check_notes_a_name_that_no_tool_has(
         (["payer.py", "--model-script", "broken.yaml"], "broken.yaml"),
     ],
 )
-def test_check_exits_with_1_for_what_serve_would_refuse(
+def test_check_exits_with_1_if_serve_would_refuse_to_start(
     argv: list[str], named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", *argv]) == 1
@@ -211,7 +211,7 @@ def test_help_and_version_exit_with_0(argv: list[str], capsys: pytest.CaptureFix
     assert "sluicegate" in capsys.readouterr().out
 
 
-def test_garbage_is_collected_again_once_requests_are_answered(
+def test_garbage_collection_resumes_after_the_first_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen: list[bool] = []

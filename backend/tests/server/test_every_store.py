@@ -96,9 +96,7 @@ async def http(
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.name)
-async def test_what_the_door_refuses_leaves_nothing_in_any_store(
-    http: httpx.AsyncClient, bad: Bad
-) -> None:
+async def test_a_refused_request_stores_nothing(http: httpx.AsyncClient, bad: Bad) -> None:
     response = await http.post("/api/chat", content=bad.body, headers=bad.headers)
     assert (response.status_code, response.headers["x-error-code"]) == (bad.status, bad.code)
     assert (await http.get("/api/chats/c1")).status_code == 404
@@ -166,7 +164,7 @@ ROWS: list[Row] = [
 ]
 
 
-async def test_ids_numbers_and_texts_are_judged_alike(http: httpx.AsyncClient) -> None:
+async def test_ids_numbers_and_texts_are_validated_alike(http: httpx.AsyncClient) -> None:
     for method, path, body, status in ROWS:
         response = await http.request(method, path, content=body, headers=JSON if body else {})
         assert response.status_code == status, (method, path, body, response.text)
@@ -196,7 +194,7 @@ ANSWERS: list[tuple[str, int]] = [
 ]
 
 
-async def test_an_answer_is_judged_alike_and_a_wrong_one_decides_nothing(
+async def test_decisions_are_validated_alike_and_an_invalid_one_has_no_effect(
     http: httpx.AsyncClient,
 ) -> None:
     page = Page(http)
@@ -222,7 +220,7 @@ async def test_keys_in_another_order_are_the_same_arguments(http: httpx.AsyncCli
 
 
 @pytest.mark.parametrize("what", RESULTS)
-async def test_a_result_that_no_store_keeps_as_it_is_ends_alike(
+async def test_a_result_that_cannot_be_stored_exactly_fails_alike(
     http: httpx.AsyncClient, what: str
 ) -> None:
     page = Page(http)
@@ -234,7 +232,7 @@ async def test_a_result_that_no_store_keeps_as_it_is_ends_alike(
 
 
 @pytest.mark.parametrize("said", ["say U", "call U"])
-async def test_a_model_that_says_what_no_store_keeps_is_heard_alike(
+async def test_model_output_that_stores_cannot_keep_is_handled_alike(
     http: httpx.AsyncClient, said: str
 ) -> None:
     page = Page(http)

@@ -24,7 +24,7 @@ from tests.server.fake_engine import FakeEngine, fake_app
         ("application/octet-stream", "attachment"),
     ],
 )
-async def test_a_file_is_data_and_never_a_page(
+async def test_a_file_is_never_rendered_as_a_page(
     engine: FakeEngine, media_type: str, disposition: str
 ) -> None:
     engine.files["local", "c1", "a b.png"] = (b"content", media_type)
@@ -37,7 +37,7 @@ async def test_a_file_is_data_and_never_a_page(
     assert "sandbox" in response.headers["content-security-policy"]
 
 
-async def test_a_type_that_is_no_header_value_is_not_sent(engine: FakeEngine) -> None:
+async def test_a_media_type_that_is_no_header_value_is_not_sent(engine: FakeEngine) -> None:
     engine.files["local", "c1", "f"] = (b"content", "text/plain\r\nx-evil: 1")
     async with client(fake_app(engine)) as http:
         response = await http.get("/api/chats/c1/files/f")
@@ -46,21 +46,21 @@ async def test_a_type_that_is_no_header_value_is_not_sent(engine: FakeEngine) ->
 
 
 @pytest.mark.parametrize("name", ["..%00", "a%0Ab", "x" * 256, "a%2Fb"])
-async def test_a_name_that_no_file_can_have_is_unknown(engine: FakeEngine, name: str) -> None:
+async def test_an_impossible_file_name_is_not_found(engine: FakeEngine, name: str) -> None:
     async with client(fake_app(engine)) as http:
         response = await http.get(f"/api/chats/c1/files/{name}")
     assert (response.status_code, response.headers["x-error-code"]) == (404, "unknown")
     assert engine.calls == []
 
 
-async def test_a_missing_file_is_unknown(engine: FakeEngine) -> None:
+async def test_a_missing_file_is_not_found(engine: FakeEngine) -> None:
     engine.refusal = Unknown()
     async with client(fake_app(engine)) as http:
         response = await http.get("/api/chats/c1/files/a.png")
     assert (response.status_code, response.headers["x-error-code"]) == (404, "unknown")
 
 
-async def test_a_file_is_fetched_in_ranges_and_not_twice(engine: FakeEngine) -> None:
+async def test_a_file_supports_ranges_and_conditional_requests(engine: FakeEngine) -> None:
     engine.files["local", "c1", "a.png"] = (b"0123456789", "image/png")
     url = "/api/chats/c1/files/a.png"
     async with client(fake_app(engine)) as http:
@@ -77,7 +77,7 @@ async def test_a_file_is_fetched_in_ranges_and_not_twice(engine: FakeEngine) -> 
     assert all("nosniff" in r.headers["x-content-type-options"] for r in (whole, part, none))
 
 
-async def test_an_attachment_is_stored_as_it_comes(engine: FakeEngine) -> None:
+async def test_an_attachment_is_stored_unchanged(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         response = await http.post(
             "/api/chats/c1/files?filename=my%20chart.png",
@@ -103,7 +103,7 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
 @pytest.mark.parametrize(
     ("request_", "status", "code"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-async def test_an_attachment_that_cannot_be_read_is_refused(
+async def test_an_invalid_attachment_is_refused(
     engine: FakeEngine, request_: dict[str, Any], status: int, code: str
 ) -> None:
     async with client(fake_app(engine, max_file_bytes=100)) as http:
@@ -113,13 +113,13 @@ async def test_an_attachment_that_cannot_be_read_is_refused(
     assert engine.calls == []
 
 
-async def test_a_file_of_the_largest_size_is_taken(engine: FakeEngine) -> None:
+async def test_a_file_of_the_maximum_size_is_accepted(engine: FakeEngine) -> None:
     async with client(fake_app(engine, max_file_bytes=100)) as http:
         response = await http.post("/api/chats/c1/files", content=bytes(100))
     assert response.status_code == 201
 
 
-async def test_what_the_engine_refuses_is_told(engine: FakeEngine) -> None:
+async def test_a_refusal_of_the_engine_is_returned(engine: FakeEngine) -> None:
     engine.refusal = UnsupportedMediaType("No such files.")
     async with client(fake_app(engine)) as http:
         response = await http.post("/api/chats/c1/files", content=b"x")
@@ -154,11 +154,11 @@ def test_a_range_is_read(asked: str, found: str) -> None:
     "asked",
     ["", "bytes", "bytes=-", "bytes=5-4", "bytes=0-1,3-4", "items=0-1", "bytes=a-b", "bytes=٣-٤"],
 )
-def test_what_is_no_range_means_the_whole(asked: str) -> None:
+def test_an_invalid_range_returns_the_whole_file(asked: str) -> None:
     assert requested_range({"range": asked}, 10, TAG) is None
 
 
-def test_a_range_of_another_version_means_the_whole() -> None:
+def test_a_range_of_another_version_returns_the_whole_file() -> None:
     headers = {"range": "bytes=0-1", "if-range": '"other"'}
     assert requested_range(headers, 10, TAG) is None
     assert requested_range({**headers, "if-range": TAG}, 10, TAG) is not None

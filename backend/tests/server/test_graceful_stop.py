@@ -144,7 +144,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
             process.kill()
 
 
-def test_an_approved_call_outlives_the_signal_and_nothing_new_begins(served: Served) -> None:
+def test_an_approved_call_finishes_after_the_signal_and_no_new_work_starts(served: Served) -> None:
     http = served.http
     served.ask("free", chat_body("wait", chat="free"))
     until(lambda: '"start"' in served.said.get("free", ""))
@@ -169,7 +169,7 @@ def test_an_approved_call_outlives_the_signal_and_nothing_new_begins(served: Ser
     assert (served.row().state, served.row().outcome) == ("executed", {"held": 7})
 
 
-def test_a_second_signal_waits_for_nothing(served: Served) -> None:
+def test_a_second_signal_stops_the_server_immediately(served: Served) -> None:
     served.approve()
     served.process.terminate()
     until(lambda: served.http.get("readyz").status_code == 503)

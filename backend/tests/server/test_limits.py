@@ -27,7 +27,7 @@ def padded(size: int) -> bytes:
 
 @pytest.mark.parametrize("declared", [True, False])
 @pytest.mark.parametrize(("size", "status"), [(1000, 200), (1001, 413)])
-async def test_a_body_is_counted_whether_its_length_is_declared_or_not(
+async def test_the_body_limit_applies_with_and_without_a_declared_length(
     engine: FakeEngine, size: int, status: int, *, declared: bool
 ) -> None:
     async def pieces() -> AsyncIterator[bytes]:

@@ -86,7 +86,7 @@ def _message(told: list[dict[str, Any]]) -> UIMessage:
     return reduce_chunks([decode_chunk(json.dumps(chunk)) for chunk in told])
 
 
-async def test_a_live_chat_is_recorded_and_served_again(tmp_path: Path) -> None:
+async def test_a_live_chat_is_recorded_and_replayed(tmp_path: Path) -> None:
     pay = Counted()
     settings = Settings(
         port=0,
@@ -132,7 +132,7 @@ async def test_a_live_chat_is_recorded_and_served_again(tmp_path: Path) -> None:
     assert pay.runs == [3]
 
 
-async def test_what_was_spoken_is_taken_out_by_its_name(tmp_path: Path) -> None:
+async def test_transcriptions_are_removed_by_their_name(tmp_path: Path) -> None:
     settings = Settings(
         port=0,
         sessions=f"sqlite+aiosqlite:///{tmp_path}/chats.db",

@@ -73,7 +73,7 @@ def fail_twice() -> None:
         raise RuntimeError(SECRET) from error
 
 
-def test_an_exception_is_its_type_and_its_frames(lines: Lines) -> None:
+def test_an_exception_is_logged_as_its_type_and_frames(lines: Lines) -> None:
     try:
         fail_twice()
     except RuntimeError:
@@ -83,7 +83,7 @@ def test_an_exception_is_its_type_and_its_frames(lines: Lines) -> None:
     assert " fail" in lines.last
 
 
-def test_an_exception_as_an_argument_is_its_type(lines: Lines) -> None:
+def test_an_exception_argument_is_logged_as_its_type(lines: Lines) -> None:
     try:
         fail()
     except ValueError as error:
@@ -92,14 +92,14 @@ def test_an_exception_as_an_argument_is_its_type(lines: Lines) -> None:
             assert lines.last.endswith("it failed: ValueError")
 
 
-def test_an_exception_as_the_message_is_its_type(lines: Lines) -> None:
+def test_an_exception_message_is_logged_as_its_type(lines: Lines) -> None:
     for name in ("sluicegate", "google_adk.x", "an.app"):
         logging.getLogger(name).error(ValueError(SECRET))
         assert lines.last.endswith("ValueError")
 
 
 @pytest.mark.parametrize("name", ["google_adk.flows", "google_genai.models", "httpx", "asyncio"])
-def test_of_a_library_the_place_in_the_code_is_logged_and_no_part_of_the_message(
+def test_a_library_record_is_logged_as_its_code_location_without_its_message(
     lines: Lines, name: str
 ) -> None:
     logger = logging.getLogger(name)
@@ -124,7 +124,7 @@ def test_of_a_library_the_place_in_the_code_is_logged_and_no_part_of_the_message
     assert re.search(r"<withheld> at test_logs\.py:\d+: ValueError$", lines.last)
 
 
-def test_our_own_lines_carry_their_facts(lines: Lines) -> None:
+def test_records_of_the_package_keep_their_arguments(lines: Lines) -> None:
     logging.getLogger("sluicegate").warning(
         "turn %s ended", "t1", extra={"chat": "c1", "duration": 1.5, "error": None}
     )
@@ -139,7 +139,7 @@ def test_our_own_lines_carry_their_facts(lines: Lines) -> None:
     }
 
 
-def test_a_line_is_one_line_whatever_stands_in_it(lines: Lines) -> None:
+def test_line_breaks_in_a_record_are_escaped(lines: Lines) -> None:
     logging.getLogger("sluicegate").warning("chat %s", "a\n2026 ERROR b\x1b[31m\u202e")
     assert lines.last.endswith(r"chat a\n2026 ERROR b\x1b[31m\u202e")
 
@@ -147,14 +147,14 @@ def test_a_line_is_one_line_whatever_stands_in_it(lines: Lines) -> None:
 @pytest.mark.parametrize(
     ("template", "arguments"), [("%d and %d", (1,)), ("%d of them", (SECRET,)), ("%(a)s", ({},))]
 )
-def test_a_record_that_cannot_be_formatted_is_its_template(
+def test_a_record_that_cannot_be_formatted_is_logged_as_its_template(
     lines: Lines, template: str, arguments: tuple[Any, ...]
 ) -> None:
     lines.take(logging.LogRecord("an.app", logging.ERROR, __file__, 1, template, arguments, None))
     assert lines.last.endswith(template)
 
 
-async def test_what_a_failing_tool_makes_adk_log_holds_no_secret(
+async def test_the_adk_log_of_a_failing_tool_contains_no_secret(
     lines: Lines, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def leak(key: str) -> str:
@@ -173,7 +173,7 @@ async def test_what_a_failing_tool_makes_adk_log_holds_no_secret(
     assert "RuntimeError" in "".join(lines.text)
 
 
-async def test_what_a_failing_model_makes_adk_log_holds_no_secret(
+async def test_the_adk_log_of_a_failing_model_contains_no_secret(
     lines: Lines, caplog: pytest.LogCaptureFixture
 ) -> None:
     script = {
@@ -247,7 +247,7 @@ def warned() -> None:
     ],
     ids=["task", "thread", "unraisable", "warning"],
 )
-def test_the_exceptions_that_python_would_print_are_logged_without_their_texts(
+def test_uncaught_exceptions_are_logged_without_their_messages(
     lose: Callable[[], None], said: str, format_: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with logging_to_stderr(Settings(log_format=format_)):  # type: ignore[arg-type]  # parametrised
@@ -257,7 +257,7 @@ def test_the_exceptions_that_python_would_print_are_logged_without_their_texts(
     assert SECRET not in written.err + written.out
 
 
-def test_everything_is_as_before_when_the_log_has_ended() -> None:
+def test_closing_the_log_restores_the_previous_configuration() -> None:
     hooks = sys.unraisablehook, threading.excepthook
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
@@ -270,7 +270,7 @@ def test_everything_is_as_before_when_the_log_has_ended() -> None:
     assert logging.getLogger("google_adk").level == adk
 
 
-def test_a_stream_that_was_broken_on_purpose_is_no_error_of_the_server(
+def test_a_deliberately_aborted_stream_is_not_logged_as_a_server_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with logging_to_stderr(Settings()):

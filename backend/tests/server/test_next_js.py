@@ -48,7 +48,7 @@ def test_the_documentation_shows_the_configuration_that_is_tested() -> None:
     assert not CONFIG.compress
 
 
-async def test_a_chunk_passes_as_soon_as_it_is_there(engine: FakeEngine) -> None:
+async def test_a_chunk_is_forwarded_immediately(engine: FakeEngine) -> None:
     go_on = asyncio.Event()
     first, *rest = answer("Hello")
     engine.steps = [first, go_on, *rest]
@@ -67,7 +67,7 @@ async def test_a_chunk_passes_as_soon_as_it_is_there(engine: FakeEngine) -> None
     assert chunks(text)[-1]["type"] == "finish"
 
 
-async def test_with_compression_nothing_passes_until_the_end(engine: FakeEngine) -> None:
+async def test_with_compression_nothing_is_forwarded_until_the_end(engine: FakeEngine) -> None:
     go_on = asyncio.Event()
     first, *rest = answer("Hello")
     engine.steps = [first, go_on, *rest]
@@ -85,7 +85,7 @@ async def test_with_compression_nothing_passes_until_the_end(engine: FakeEngine)
         assert chunks((await reading).decode())[-1]["type"] == "finish"
 
 
-async def test_everything_of_the_api_passes_and_nothing_else_does(engine: FakeEngine) -> None:
+async def test_only_the_api_is_forwarded(engine: FakeEngine) -> None:
     engine.chats["local", "c1"] = {"id": "c1"}
     engine.files["local", "c1", "a b.png"] = (b"content", "image/png")
     engine.runs = False
@@ -108,7 +108,7 @@ async def test_a_refusal_keeps_its_status_sentence_and_code(engine: FakeEngine) 
     assert response.text.endswith(".")
 
 
-async def test_a_reader_that_leaves_is_noticed(engine: FakeEngine) -> None:
+async def test_a_client_disconnect_is_forwarded(engine: FakeEngine) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
     async with behind_next(engine, keep_alive=0.02) as http:
         async with http.stream("POST", "/api/chat", json=chat_body()) as response:
@@ -117,7 +117,7 @@ async def test_a_reader_that_leaves_is_noticed(engine: FakeEngine) -> None:
             await engine.readers[0].left.wait()
 
 
-async def test_a_stream_that_breaks_stays_broken(engine: FakeEngine) -> None:
+async def test_an_aborted_stream_stays_aborted(engine: FakeEngine) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), ValueError("x")]
     async with behind_next(engine) as http:
         with pytest.raises(httpx.RemoteProtocolError):
@@ -133,7 +133,7 @@ async def by_cookie(connection: HTTPConnection) -> str | None:
     [({}, 403), ({"origins": [PAGE]}, 200), ({"public_url": PAGE}, 200)],
     ids=["nothing", "origin", "public URL"],
 )
-async def test_with_users_the_origin_of_the_application_must_be_named(
+async def test_with_authentication_the_origin_of_the_application_must_be_allowed(
     engine: FakeEngine, settings: dict[str, Any], status: int
 ) -> None:
     async with behind_next(engine, authenticate=by_cookie, **settings) as http:

@@ -23,7 +23,7 @@ async def come_back(**settings: object) -> httpx.Response:
     return response
 
 
-async def test_the_page_runs_its_own_script_alone_and_keeps_the_code_to_itself() -> None:
+async def test_the_page_runs_only_its_own_script_and_does_not_leak_the_code() -> None:
     response = await come_back()
     assert (response.status_code, response.headers["content-type"]) == (
         200,
@@ -43,7 +43,9 @@ async def test_the_page_runs_its_own_script_alone_and_keeps_the_code_to_itself()
 @pytest.mark.parametrize(
     ("origins", "told"), [((), "[]"), (("https://app.example",), '["https://app.example"]')]
 )
-async def test_only_pages_that_may_call_are_told(origins: tuple[str, ...], told: str) -> None:
+async def test_only_pages_of_allowed_origins_receive_the_code(
+    origins: tuple[str, ...], told: str
+) -> None:
     script = (await come_back(origins=origins)).text
     assert f"new Set([location.origin, ...{told}])" in script
     assert "window.opener?.postMessage(said, origin)" in script
@@ -51,7 +53,7 @@ async def test_only_pages_that_may_call_are_told(origins: tuple[str, ...], told:
 
 
 @pytest.mark.parametrize("settings", [{"prefix": "/v1"}, {"page": False}, {"auth": "header:x"}])
-async def test_it_stands_where_a_provider_can_be_told_in_advance(
+async def test_the_redirect_uri_is_stable(
     settings: dict[str, object],
 ) -> None:
     assert (await come_back(**settings)).status_code == 200

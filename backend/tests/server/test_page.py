@@ -32,7 +32,7 @@ async def fetch(path: str, **headers: str) -> httpx.Response:
 
 
 @pytest.mark.parametrize("path", FILES)
-async def test_every_file_has_its_type_and_may_do_nothing_by_itself(path: str) -> None:
+async def test_every_file_has_its_media_type_and_a_restrictive_policy(path: str) -> None:
     response = await fetch(path)
     assert response.status_code == 200
     assert response.headers["content-type"] == FILES[path]
@@ -40,7 +40,7 @@ async def test_every_file_has_its_type_and_may_do_nothing_by_itself(path: str) -
     assert response.headers["content-security-policy"] == "default-src 'none'; sandbox"
 
 
-async def test_the_page_lets_in_its_own_scripts_and_the_styles_of_this_answer() -> None:
+async def test_the_page_allows_only_its_own_scripts_and_the_styles_of_the_response() -> None:
     response = await fetch("/")
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     assert response.headers["referrer-policy"] == "no-referrer"
@@ -57,7 +57,7 @@ async def test_the_page_lets_in_its_own_scripts_and_the_styles_of_this_answer() 
     assert not [value for value in policy.values() if "unsafe" in value or "http" in value]
 
 
-async def test_no_two_answers_share_a_nonce_and_no_cache_keeps_one() -> None:
+async def test_each_response_has_its_own_nonce_and_is_not_cached() -> None:
     first, second = await fetch("/"), await fetch("/")
     assert first.text != second.text
     assert first.headers["cache-control"] == "no-cache"
@@ -65,7 +65,7 @@ async def test_no_two_answers_share_a_nonce_and_no_cache_keeps_one() -> None:
 
 
 @pytest.mark.parametrize(("prefix", "told"), [("/api", "api"), ("/a/b", "a/b"), ("", ".")])
-async def test_the_page_learns_where_the_api_is(prefix: str, told: str) -> None:
+async def test_the_page_contains_the_path_of_the_api(prefix: str, told: str) -> None:
     async with client(fake_app(FakeEngine(), prefix=prefix)) as http:
         text = (await http.get("/")).text
     assert f'name="sluicegate-api" content="{told}"' in text
@@ -73,7 +73,7 @@ async def test_the_page_learns_where_the_api_is(prefix: str, told: str) -> None:
 
 
 @pytest.mark.parametrize("path", FILES)
-async def test_what_has_its_content_in_its_name_is_kept_for_ever(path: str) -> None:
+async def test_files_with_a_content_hash_are_cached_permanently(path: str) -> None:
     caching = (await fetch(path)).headers["cache-control"]
     assert caching == ("public, max-age=31536000, immutable" if path in HASHED else "no-cache")
 
@@ -83,7 +83,7 @@ async def test_what_has_its_content_in_its_name_is_kept_for_ever(path: str) -> N
     ("accepted", "packed"),
     [("gzip", True), ("br, gzip;q=0.5", True), ("gzip;q=0", False), ("br", False), ("", False)],
 )
-async def test_a_file_is_compressed_for_who_takes_it(
+async def test_a_file_is_compressed_if_the_client_accepts_it(
     path: str, accepted: str, *, packed: bool
 ) -> None:
     plain = await fetch(path)
@@ -93,7 +93,7 @@ async def test_a_file_is_compressed_for_who_takes_it(
     assert response.headers["vary"] == "accept-encoding"
 
 
-async def test_streams_and_answers_are_never_compressed() -> None:
+async def test_streams_and_api_responses_are_never_compressed() -> None:
     response = await fetch("/api/chats", accept_encoding="gzip")
     assert "content-encoding" not in response.headers
 
@@ -110,12 +110,12 @@ async def test_a_file_that_has_not_changed_is_not_sent_again() -> None:
     "path",
     ["/assets/other.js", "/assets/page-1a2b.js.map", "/assets/..%2Findex.html", "/index.html"],
 )
-async def test_nothing_but_the_files_of_the_page_is_served(path: str) -> None:
+async def test_only_the_files_of_the_page_are_served(path: str) -> None:
     response = await fetch(path)
     assert (response.status_code, response.headers["x-error-code"]) == (404, "unknown")
 
 
-async def test_suggestions_are_for_the_page_to_offer() -> None:
+async def test_the_page_contains_the_suggestions() -> None:
     app = build(
         FakeEngine().open, Settings(), suggestions=["Hello", "Wörter"], page_folder=PAGE
     ).app
@@ -131,7 +131,7 @@ async def test_the_page_can_be_left_out() -> None:
         assert (await http.get("/api/chats")).status_code == 200
 
 
-async def test_what_is_packed_is_the_same_every_time() -> None:
+async def test_the_packed_page_is_reproducible() -> None:
     packed = []
     for _ in range(2):
         async with (
@@ -143,7 +143,7 @@ async def test_what_is_packed_is_the_same_every_time() -> None:
     assert gzip.decompress(packed[0]) == (PAGE / "assets" / "page-1a2b.js").read_bytes()
 
 
-async def test_without_a_build_the_page_says_how_to_make_one(tmp_path: Path) -> None:
+async def test_without_a_build_the_page_explains_how_to_build_it(tmp_path: Path) -> None:
     app = build(FakeEngine().open, Settings(), page_folder=tmp_path).app
     async with client(app) as http:
         response = await http.get("/")
@@ -153,7 +153,7 @@ async def test_without_a_build_the_page_says_how_to_make_one(tmp_path: Path) -> 
         assert (await http.get("/api/chats")).status_code == 200
 
 
-async def test_a_build_that_comes_later_is_served_and_the_one_before_goes_on(
+async def test_a_later_build_is_served_and_the_previous_one_remains_available(
     tmp_path: Path,
 ) -> None:
     built = tmp_path / "built"
@@ -173,7 +173,7 @@ async def test_a_build_that_comes_later_is_served_and_the_one_before_goes_on(
             assert (await http.get(f"/assets/{name}")).status_code == 200
 
 
-def test_the_page_of_a_wheel_comes_before_that_of_a_checkout(tmp_path: Path) -> None:
+def test_the_page_of_a_wheel_takes_precedence_over_a_checkout(tmp_path: Path) -> None:
     assert page.built_page((tmp_path, tmp_path)) is None
     assert page.built_page((tmp_path, PAGE)) == PAGE
     (tmp_path / page.INDEX).write_text("")

@@ -90,7 +90,7 @@ def recording(kind: type[Any], *names: str) -> tuple[type[Any], Calls]:
 
 
 @row("on_message_begin", "on_headers_complete", "on_message_complete", "headers")
-async def test_uvicorn_reports_the_parts_of_a_request_as_they_arrive() -> None:
+async def test_uvicorn_reports_each_part_of_a_request_on_arrival() -> None:
     names = ("on_message_begin", "on_headers_complete", "on_message_complete")
     kind, calls = recording(HttpToolsProtocol, *names)
     protocol, _ = protocol_of(kind, respond_without_reading)
@@ -125,7 +125,7 @@ async def test_uvicorn_answers_invalid_http_with_one_method() -> None:
 
 
 @row("_should_upgrade", "scope")
-async def test_uvicorn_asks_one_method_whether_to_upgrade_a_request() -> None:
+async def test_uvicorn_decides_in_one_method_whether_to_upgrade_a_request() -> None:
     kind, calls = recording(HttpToolsProtocol, "_should_upgrade")
     protocol, _ = protocol_of(kind, respond_without_reading)
     protocol.data_received(HEAD.replace(b"GET ", b"POST "))
@@ -215,7 +215,7 @@ async def test_uvicorn_raises_an_os_error_of_its_own_when_a_socket_is_closed() -
 
 
 @row("capture_signals", "on_tick", "should_exit", "force_exit")
-async def test_uvicorn_ends_its_main_loop_by_the_result_of_each_tick() -> None:
+async def test_uvicorn_ends_its_main_loop_when_a_tick_returns_true() -> None:
     kind, calls = recording(Server, "on_tick")
     server = kind(uvicorn.Config(respond_without_reading, log_config=None))
     assert (server.should_exit, server.force_exit) == (False, False)
@@ -249,7 +249,7 @@ def test_uvicorn_chooses_an_event_loop() -> None:
 
 
 @row("_listen_for_exit_signal")
-async def test_sse_starlette_notices_that_a_server_shuts_down() -> None:
+async def test_sse_starlette_detects_a_server_shutdown() -> None:
     listening = asyncio.create_task(EventSourceResponse._listen_for_exit_signal())
     await asyncio.sleep(0)
     assert not listening.done()
@@ -299,7 +299,7 @@ def test_websockets_fails_a_connection_with_a_close_frame() -> None:
     )
 
 
-def test_every_row_has_a_test_and_says_why_it_is_needed() -> None:
+def test_every_row_has_a_test_and_a_reason() -> None:
     assert {(use.owner, use.names) for use in USES} == TESTED
     for use in USES:
         assert use.why.endswith(".")
@@ -311,7 +311,7 @@ def test_every_row_has_a_test_and_says_why_it_is_needed() -> None:
 @pytest.mark.parametrize(
     ("package", "owner"), [("uvicorn", "uvicorn.server:Server"), ("starlette", "starlette.gone")]
 )
-def test_a_version_without_a_name_that_is_used_is_refused_in_one_sentence(
+def test_a_version_that_lacks_a_required_name_is_refused_in_one_sentence(
     package: str, owner: str
 ) -> None:
     uses = (*USES, PrivateUse(package, owner, ("gone",), "", ""))
@@ -323,7 +323,7 @@ def test_a_version_without_a_name_that_is_used_is_refused_in_one_sentence(
     assert sentence.endswith(".")
 
 
-def test_the_installed_versions_are_accepted_and_an_absent_dependency_is_not_needed() -> None:
+def test_the_installed_versions_are_accepted_and_an_absent_dependency_is_optional() -> None:
     check_private_surface("uvicorn", "starlette", "sse-starlette", "websockets")
     absent = PrivateUse("uvicorn", "uvicorn.gone", ("gone",), "", "", optional="no_such_module")
     check_private_surface("uvicorn", uses=(absent,))

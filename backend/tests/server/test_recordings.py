@@ -23,7 +23,7 @@ from tests.server.exchange import chat_body, chunks, client, living
 SECRET = "sk-very-secret"
 
 
-async def test_a_served_chat_is_recorded_without_what_it_was_authenticated_by(
+async def test_a_served_chat_is_recorded_without_credentials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLUICEGATE_EFFECTS", str(tmp_path / "effects"))
@@ -45,7 +45,7 @@ async def test_a_served_chat_is_recorded_without_what_it_was_authenticated_by(
     assert SECRET not in file.read_text()
 
 
-async def test_a_replayed_response_is_the_recorded_one_to_the_byte(
+async def test_a_replayed_response_equals_the_recorded_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLUICEGATE_EFFECTS", str(tmp_path / "effects"))
@@ -78,7 +78,7 @@ async def test_a_replayed_response_is_the_recorded_one_to_the_byte(
     assert [each["role"] for each in history.json()["messages"]] == ["user", "assistant"]
 
 
-def test_what_cannot_be_recorded_is_refused_at_the_start(tmp_path: Path) -> None:
+def test_an_unrecordable_configuration_is_refused_at_startup(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RecordingError, match="cannot be written to"):
         create_app(root_agent, record=str(tmp_path / "file"))

@@ -219,12 +219,12 @@ async def told(address: tuple[str, int], says: list[bytes]) -> tuple[str, ...]:
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.section} {row.name}")
-async def test_every_frame_has_its_answer_and_harms_no_other_socket(
+async def test_every_frame_is_answered_as_specified_and_affects_no_other_socket(
     address: tuple[str, int], row: Row
 ) -> None:
     assert await told(address, row.says) == row.hears
     assert await told(address, []) == (ALIVE,)
 
 
-def test_the_table_has_at_least_sixty_rows_and_none_twice() -> None:
+def test_the_table_has_at_least_sixty_distinct_rows() -> None:
     assert len({(row.section, row.name) for row in ROWS}) == len(ROWS) >= 60

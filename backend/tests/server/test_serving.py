@@ -53,7 +53,7 @@ def serve_and(use: Use, monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_server_and_its_streams_soon(
+def test_a_signal_stops_the_server_and_its_streams_promptly(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ended: list[float] = []
@@ -79,7 +79,7 @@ def test_a_signal_ends_the_server_and_its_streams_soon(
     assert "ERROR" not in written.err
 
 
-def test_a_second_server_of_the_process_streams_like_the_first(
+def test_a_second_server_in_the_process_streams_like_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def use(url: str) -> None:
@@ -91,7 +91,7 @@ def test_a_second_server_of_the_process_streams_like_the_first(
     assert serve_and(use, monkeypatch) == 0
 
 
-def test_no_log_has_what_was_asked_for(
+def test_no_log_line_contains_request_content(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def use(url: str) -> None:

@@ -66,7 +66,7 @@ async def status_of(app: Any, **headers: str) -> int:
         ),
     ],
 )
-async def test_the_cookie_is_for_half_a_day_and_for_browsers_alone(
+async def test_the_cookie_is_http_only_and_valid_for_half_a_day(
     tokens: Path, headers: dict[str, str], expected: str
 ) -> None:
     app = fake_app(FakeEngine(), auth=f"bearer:{tokens}", public_url=PUBLIC)
@@ -77,7 +77,7 @@ async def test_the_cookie_is_for_half_a_day_and_for_browsers_alone(
     assert response.headers["cache-control"] == "no-store"
 
 
-async def test_who_signed_in_is_known_by_the_cookie_until_the_sign_out(tokens: Path) -> None:
+async def test_the_cookie_authenticates_the_user_until_sign_out(tokens: Path) -> None:
     engine = FakeEngine()
     app = fake_app(engine, auth=f"bearer:{tokens}")
     async with client(app, headers={"origin": ORIGIN}) as http:
@@ -108,7 +108,7 @@ async def test_who_signed_in_is_known_by_the_cookie_until_the_sign_out(tokens: P
         ({}, 401),
     ],
 )
-async def test_the_cookie_counts_only_for_a_page_that_may_call(
+async def test_the_cookie_is_accepted_only_from_an_allowed_origin(
     tokens: Path, headers: dict[str, str], status: int
 ) -> None:
     app = fake_app(FakeEngine(), auth=f"bearer:{tokens}", origins=["https://app.example"])
@@ -129,14 +129,14 @@ async def test_the_cookie_counts_only_for_a_page_that_may_call(
         (ORIGIN, f"session={ADA}", 401),
     ],
 )
-async def test_only_the_servers_own_cookie_with_a_known_token_counts(
+async def test_only_the_session_cookie_with_a_valid_token_is_accepted(
     tokens: Path, origin: str, cookie: str, status: int
 ) -> None:
     app = fake_app(FakeEngine(), auth=f"bearer:{tokens}", public_url=PUBLIC)
     assert await status_of(app, origin=origin, cookie=cookie) == status
 
 
-async def test_a_token_that_is_taken_back_is_none_in_the_cookie_either(tokens: Path) -> None:
+async def test_a_revoked_token_is_refused_in_the_cookie_too(tokens: Path) -> None:
     app = fake_app(FakeEngine(), auth=f"bearer:{tokens}")
     carried = {"origin": ORIGIN, "cookie": f"{COOKIE}={ADA}"}
     assert await status_of(app, **carried) == 200
@@ -144,7 +144,7 @@ async def test_a_token_that_is_taken_back_is_none_in_the_cookie_either(tokens: P
     assert await status_of(app, **carried) == 401
 
 
-async def test_a_token_in_the_header_goes_before_the_cookie(tokens: Path) -> None:
+async def test_a_token_in_the_header_takes_precedence_over_the_cookie(tokens: Path) -> None:
     engine = FakeEngine()
     app = fake_app(engine, auth=f"bearer:{tokens}")
     carried = {"origin": ORIGIN, "cookie": f"{COOKIE}={ADA}"}
@@ -153,7 +153,7 @@ async def test_a_token_in_the_header_goes_before_the_cookie(tokens: Path) -> Non
     assert await status_of(app, **carried, **bearer("somebody")) == 401
 
 
-async def test_a_cookie_opens_a_socket_and_is_asked_about_again(tokens: Path) -> None:
+async def test_a_cookie_authenticates_a_socket_and_is_verified_again(tokens: Path) -> None:
     engine = FakeEngine()
     app = application(engine, auth=f"bearer:{tokens}", recheck_interval=0.02)
     async with serving(app) as address:
@@ -170,7 +170,7 @@ async def test_a_cookie_opens_a_socket_and_is_asked_about_again(tokens: Path) ->
     assert [call[2] for call in engine.calls] == ["ada"]
 
 
-async def test_a_cookie_of_a_page_nobody_named_opens_a_socket_for_nobody(tokens: Path) -> None:
+async def test_a_cookie_from_a_disallowed_origin_opens_no_socket(tokens: Path) -> None:
     engine = FakeEngine()
     async with serving(application(engine, auth=f"bearer:{tokens}")) as address:
         carried = {"Cookie": f"{COOKIE}={ADA}"}
@@ -180,7 +180,7 @@ async def test_a_cookie_of_a_page_nobody_named_opens_a_socket_for_nobody(tokens:
     assert engine.calls == []
 
 
-async def test_a_function_of_ones_own_is_asked_about_the_cookies_token() -> None:
+async def test_a_custom_function_verifies_the_token_of_the_cookie() -> None:
     refusal: Exception | None = None
 
     async def authenticate(connection: HTTPConnection) -> str | None:
@@ -208,7 +208,7 @@ async def test_a_function_of_ones_own_is_asked_about_the_cookies_token() -> None
         ({"auth": "header:x-user"}, {"x-user": "ada"}),
     ],
 )
-async def test_who_is_known_without_a_token_needs_no_cookie(
+async def test_no_cookie_is_set_if_no_token_is_needed(
     settings: dict[str, Any], headers: dict[str, str]
 ) -> None:
     async with client(fake_app(FakeEngine(), **settings)) as http:
@@ -217,13 +217,13 @@ async def test_who_is_known_without_a_token_needs_no_cookie(
     assert "set-cookie" not in response.headers
 
 
-async def test_a_cookie_names_nobody_where_a_proxy_does() -> None:
+async def test_a_cookie_is_ignored_behind_an_authenticating_proxy() -> None:
     app = fake_app(FakeEngine(), auth="header:authorization")
     assert await status_of(app, origin=ORIGIN, cookie=f"{COOKIE}=ada") == 401
 
 
 @pytest.mark.parametrize(("length", "status"), [(MAX_TOKEN, 204), (MAX_TOKEN + 1, 413)])
-async def test_a_token_that_fits_into_no_cookie_is_refused(
+async def test_a_token_too_large_for_a_cookie_is_refused(
     tokens: Path, length: int, status: int
 ) -> None:
     long = "x" * length
@@ -234,7 +234,7 @@ async def test_a_token_that_fits_into_no_cookie_is_refused(
     assert ("set-cookie" in response.headers) == (status == 204)
 
 
-async def test_who_is_not_known_any_more_may_still_sign_out(tokens: Path) -> None:
+async def test_a_user_whose_token_was_revoked_may_still_sign_out(tokens: Path) -> None:
     app = fake_app(FakeEngine(), auth=f"bearer:{tokens}", public_url=PUBLIC)
     async with client(app) as http:
         response = await http.delete("/api/session", headers={"origin": PUBLIC})

@@ -36,7 +36,7 @@ def written(field: str) -> str:
     return "" if value in (None, {}) else f"`{value}`"
 
 
-def test_every_setting_is_a_row_of_the_reference_and_every_row_a_setting() -> None:
+def test_the_reference_lists_exactly_the_settings() -> None:
     fields = list(Settings.model_fields)
     named = [row[0].strip("`") for row in rows()]
     assert sorted(named) == sorted(fields)
@@ -48,7 +48,7 @@ def test_every_setting_is_a_row_of_the_reference_and_every_row_a_setting() -> No
         assert what.endswith(".")
 
 
-def test_every_option_gives_a_setting() -> None:
+def test_every_option_sets_a_setting() -> None:
     assert {option.field for option in OPTIONS} <= set(Settings.model_fields)
     for option in OPTIONS:
         annotation = Settings.model_fields[option.field].annotation
@@ -90,7 +90,7 @@ def test_a_variable_sets_its_field(field: str, text: str, value: object) -> None
     assert getattr(settings, field) == value
 
 
-def test_what_is_given_counts_more_than_the_environment() -> None:
+def test_arguments_take_precedence_over_the_environment() -> None:
     environment = {"SLUICEGATE_PORT": "nonsense", "SLUICEGATE_PREFIX": "/v1", "PORT": "1"}
     settings = load_settings(environment, {"port": 7000})
     assert (settings.port, settings.prefix, settings.host) == (7000, "/v1", "127.0.0.1")
@@ -118,16 +118,14 @@ WRONG: list[tuple[Mapping[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("given", "said"), WRONG)
-def test_a_setting_that_cannot_be_used_is_named_in_one_sentence(
-    given: Mapping[str, Any], said: str
-) -> None:
+def test_an_invalid_setting_is_named_in_one_sentence(given: Mapping[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_settings({}, given)
     assert said in str(caught.value)
     assert re.fullmatch(r"[A-Z][^\n]*\.", str(caught.value))
 
 
-def test_a_password_in_a_setting_is_not_repeated() -> None:
+def test_a_password_in_a_setting_is_not_printed() -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_settings({"SLUICEGATE_PUBLIC_URL": "https://me:sk-secret@a.example"}, {})
     assert str(caught.value).startswith("The environment variable SLUICEGATE_PUBLIC_URL")

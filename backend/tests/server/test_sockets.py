@@ -36,7 +36,7 @@ async def refused(address: tuple[str, int], **handshake: Any) -> AsyncIterator[I
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "null", "http://127.0.0.1.evil.example"]
 )
-async def test_a_page_of_a_stranger_is_told_before_the_socket_is_accepted(
+async def test_a_disallowed_origin_is_refused_before_the_socket_is_accepted(
     engine: FakeEngine, origin: str
 ) -> None:
     async with serving(application(engine)) as address, refused(address, origin=origin) as error:
@@ -45,7 +45,7 @@ async def test_a_page_of_a_stranger_is_told_before_the_socket_is_accepted(
         assert "--origin" in error.response.body.decode()
 
 
-async def test_a_name_that_is_not_served_is_told_before_the_socket_is_accepted(
+async def test_an_unknown_host_is_refused_before_the_socket_is_accepted(
     engine: FakeEngine,
 ) -> None:
     async with serving(application(engine)) as address, RawConnection.open(address) as raw:
@@ -60,7 +60,7 @@ async def test_a_name_that_is_not_served_is_told_before_the_socket_is_accepted(
 
 
 @pytest.mark.parametrize("origin", [None, "http://127.0.0.1:{port}", "http://localhost:3000"])
-async def test_pages_that_may_call_may_open_a_socket(
+async def test_pages_of_allowed_origins_may_open_a_socket(
     engine: FakeEngine, origin: str | None
 ) -> None:
     async with serving(application(engine)) as address:
@@ -69,7 +69,7 @@ async def test_pages_that_may_call_may_open_a_socket(
             assert (await client.asks(send_frame()))[-1]["type"] == "end"
 
 
-async def test_a_socket_where_there_is_none_is_unknown(engine: FakeEngine) -> None:
+async def test_a_socket_on_another_path_is_not_found(engine: FakeEngine) -> None:
     async with (
         serving(application(engine)) as address,
         refused(address, path="/api/nowhere") as error,
@@ -94,7 +94,9 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-async def test_the_handshake_says_who_it_is_where_it_can(engine: FakeEngine, tokens: Path) -> None:
+async def test_the_handshake_authenticates_the_user_if_it_can(
+    engine: FakeEngine, tokens: Path
+) -> None:
     app = application(engine, auth=f"bearer:{tokens}")
     async with (
         serving(app) as address,
@@ -106,7 +108,7 @@ async def test_the_handshake_says_who_it_is_where_it_can(engine: FakeEngine, tok
     assert [call[2] for call in engine.calls] == ["ada", "ada"]
 
 
-async def test_a_frame_says_who_it_is_where_the_handshake_cannot(
+async def test_a_frame_authenticates_the_user_if_the_handshake_cannot(
     engine: FakeEngine, tokens: Path
 ) -> None:
     app = application(engine, auth=f"bearer:{tokens}")
@@ -130,7 +132,7 @@ async def test_a_frame_says_who_it_is_where_the_handshake_cannot(
     assert len(engine.calls) == 4
 
 
-async def test_a_token_in_the_address_is_none(engine: FakeEngine, tokens: Path) -> None:
+async def test_a_token_in_the_url_is_ignored(engine: FakeEngine, tokens: Path) -> None:
     app = application(engine, auth=f"bearer:{tokens}")
     path = "/api/chat/ws?token=token-ada&authorization=Bearer%20token-ada"
     async with serving(app) as address, opened(address, path) as client:
@@ -140,7 +142,7 @@ async def test_a_token_in_the_address_is_none(engine: FakeEngine, tokens: Path) 
 
 
 @pytest.mark.parametrize("headers", [{}, {"x-user": "a b"}], ids=["nobody", "no name"])
-async def test_where_no_frame_could_help_the_socket_is_refused(
+async def test_the_socket_is_refused_if_no_frame_could_authenticate_it(
     engine: FakeEngine, headers: dict[str, str]
 ) -> None:
     app = application(engine, auth="header:x-user")
@@ -152,7 +154,7 @@ async def test_where_no_frame_could_help_the_socket_is_refused(
         assert error.response.headers["x-error-code"] == "unauthenticated"
 
 
-async def test_a_proxy_names_who_opens_the_socket(engine: FakeEngine) -> None:
+async def test_a_proxy_names_the_user_of_the_socket(engine: FakeEngine) -> None:
     app = application(engine, auth="header:x-user")
     async with (
         serving(app) as address,
@@ -175,7 +177,7 @@ class Doorman:
 
 
 @pytest.mark.parametrize("then", [None, "bob"])
-async def test_who_is_not_known_any_more_is_closed_out_without_a_frame(
+async def test_a_revoked_user_is_disconnected_without_sending_a_frame(
     engine: FakeEngine, then: str | None
 ) -> None:
     doorman = Doorman()
@@ -193,7 +195,7 @@ async def test_who_is_not_known_any_more_is_closed_out_without_a_frame(
             await engine.readers[0].left.wait()
 
 
-async def test_who_is_not_known_any_more_is_closed_out_at_the_next_request(
+async def test_a_revoked_user_is_disconnected_at_the_next_request(
     engine: FakeEngine,
 ) -> None:
     doorman = Doorman()
@@ -207,9 +209,7 @@ async def test_who_is_not_known_any_more_is_closed_out_at_the_next_request(
     assert len(engine.calls) == 1
 
 
-async def test_a_token_that_is_taken_back_closes_the_socket(
-    engine: FakeEngine, tokens: Path
-) -> None:
+async def test_a_revoked_token_closes_the_socket(engine: FakeEngine, tokens: Path) -> None:
     app = application(engine, auth=f"bearer:{tokens}", recheck_interval=0.02)
     async with serving(app) as address, opened(address) as client:
         await client.asks(send_frame() | {"headers": bearer("token-ada")})
@@ -217,7 +217,7 @@ async def test_a_token_that_is_taken_back_closes_the_socket(
         assert await client.closes() == (4401, "unauthenticated")
 
 
-async def test_a_user_whose_newer_token_is_good_stays(tokens: Path) -> None:
+async def test_a_user_with_a_newer_valid_token_stays_connected(tokens: Path) -> None:
     connection = HTTPConnection({"type": "websocket", "headers": []})
     valid = {"Bearer one": "ada", "Bearer two": "ada"}
 
@@ -235,7 +235,7 @@ async def test_a_user_whose_newer_token_is_good_stays(tokens: Path) -> None:
         await caller.recheck()
 
 
-async def test_an_authentication_that_cannot_answer_refuses_the_handshake(
+async def test_an_unavailable_authentication_refuses_the_handshake(
     engine: FakeEngine,
 ) -> None:
     async def broken(_: HTTPConnection) -> str | None:
@@ -247,7 +247,7 @@ async def test_an_authentication_that_cannot_answer_refuses_the_handshake(
         assert error.response.headers["retry-after"] == "5"
 
 
-async def test_an_authentication_that_fails_later_closes_its_socket_alone(
+async def test_a_later_authentication_failure_closes_only_its_socket(
     engine: FakeEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked = 0

@@ -64,7 +64,7 @@ def body() -> bytes:
     return httpx.Request("POST", "http://x", json=chat_body()).content
 
 
-async def test_a_good_request_passes(engine: FakeEngine, raw: RawConnection) -> None:
+async def test_a_valid_request_is_answered(engine: FakeEngine, raw: RawConnection) -> None:
     content = body()
     await raw.write(POST + b"Content-Length: %d\r\n\r\n" % len(content) + content)
     answer = await raw.answer()
@@ -74,9 +74,7 @@ async def test_a_good_request_passes(engine: FakeEngine, raw: RawConnection) -> 
     assert "date" in answer.headers
 
 
-async def test_connections_are_kept_for_the_next_request(
-    engine: FakeEngine, raw: RawConnection
-) -> None:
+async def test_connections_are_kept_alive(engine: FakeEngine, raw: RawConnection) -> None:
     for _ in range(3):
         await raw.write(GET + b"\r\n")
         assert (await raw.answer()).status == 200
@@ -91,7 +89,7 @@ async def test_connections_are_kept_for_the_next_request(
     ],
     ids=["one long field", "many fields", "a long address"],
 )
-async def test_a_head_that_is_too_large_is_refused(
+async def test_a_header_section_that_is_too_large_is_refused(
     engine: FakeEngine, raw: RawConnection, head: bytes
 ) -> None:
     await raw.write(head)
@@ -101,7 +99,7 @@ async def test_a_head_that_is_too_large_is_refused(
 
 
 @pytest.mark.parametrize("piece", [b"X-Fill: 1\r\n", b"x" * 1000], ids=["fields", "one field"])
-async def test_a_head_that_never_ends_is_refused_while_it_arrives(
+async def test_an_endless_header_section_is_refused_while_it_arrives(
     engine: FakeEngine, raw: RawConnection, piece: bytes
 ) -> None:
     await raw.write(GET + b"X-First: ")
@@ -113,7 +111,9 @@ async def test_a_head_that_never_ends_is_refused_while_it_arrives(
 
 
 @pytest.mark.parametrize("said", [GET, b"G", GET + b"X-Half: "])
-async def test_a_head_that_does_not_end_in_time_is_refused(engine: FakeEngine, said: bytes) -> None:
+async def test_a_header_section_that_is_not_complete_in_time_is_refused(
+    engine: FakeEngine, said: bytes
+) -> None:
     async with connected(engine, head_timeout=0.05) as raw:
         await raw.write(said)
         answer = await raw.answer()
@@ -122,9 +122,7 @@ async def test_a_head_that_does_not_end_in_time_is_refused(engine: FakeEngine, s
 
 
 @pytest.mark.parametrize("said", [b"", b"\r\n\r\n"], ids=["silence", "empty lines"])
-async def test_a_connection_that_asks_for_nothing_is_closed(
-    engine: FakeEngine, said: bytes
-) -> None:
+async def test_a_connection_without_a_request_is_closed(engine: FakeEngine, said: bytes) -> None:
     async with connected(engine, head_timeout=0.05) as raw:
         await raw.write(said)
         assert await raw.is_closed()
@@ -149,7 +147,7 @@ async def responds(wire: Wire) -> bytes:
 
 
 @pytest.mark.parametrize("said", [b"\r\n", b"G"], ids=["an empty line", "a letter"])
-async def test_a_connection_that_is_kept_has_the_same_deadline_again(said: bytes) -> None:
+async def test_a_kept_alive_connection_has_the_same_deadline_again(said: bytes) -> None:
     protocol, wire, loop = clocked()
     loop.advance(9.9)
     protocol.data_received(GET + b"\r\n")
@@ -163,7 +161,7 @@ async def test_a_connection_that_is_kept_has_the_same_deadline_again(said: bytes
     assert wire.closed
 
 
-async def test_many_half_open_heads_are_gone_and_another_is_still_answered() -> None:
+async def test_many_incomplete_requests_are_dropped_while_others_are_answered() -> None:
     half_open = [clocked() for _ in range(100)]
     for protocol, wire, loop in half_open:
         protocol.data_received(GET)
@@ -181,7 +179,7 @@ async def test_many_half_open_heads_are_gone_and_another_is_still_answered() -> 
 @pytest.mark.parametrize(
     "framing", [b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{"]
 )
-async def test_a_body_that_stays_half_open_is_refused_and_its_connection_closed(
+async def test_an_incomplete_body_is_refused_and_its_connection_closed(
     engine: FakeEngine, framing: bytes
 ) -> None:
     async with connected(engine, timings=ServerTimings(unread_body=0.05), body_timeout=0.05) as raw:
@@ -192,7 +190,7 @@ async def test_a_body_that_stays_half_open_is_refused_and_its_connection_closed(
     assert engine.calls == []
 
 
-async def test_a_body_that_is_declared_too_large_is_refused_before_it_is_sent(
+async def test_a_body_declared_too_large_is_refused_before_it_is_sent(
     engine: FakeEngine,
 ) -> None:
     length = 32 * 1024 * 1024 + 1
@@ -226,7 +224,7 @@ async def test_a_refusal_can_be_read_while_the_body_is_still_being_sent(
         b"Transfer-Encoding: gzip\r\n\r\n{}",
     ],
 )
-async def test_a_body_with_a_length_that_lies_is_not_http(
+async def test_a_body_with_an_inconsistent_length_is_not_http(
     engine: FakeEngine, raw: RawConnection, framing: bytes
 ) -> None:
     await raw.write(POST + framing)
@@ -237,7 +235,7 @@ async def test_a_body_with_a_length_that_lies_is_not_http(
     assert engine.calls == []
 
 
-async def test_a_length_that_is_too_small_cuts_the_body(
+async def test_a_content_length_that_is_too_small_truncates_the_body(
     engine: FakeEngine, raw: RawConnection
 ) -> None:
     await raw.write(POST + b"Content-Length: 10\r\n\r\n" + body())
@@ -251,7 +249,7 @@ async def test_a_length_that_is_too_small_cuts_the_body(
     [b"hello\r\n\r\n", b"\x16\x03\x01\x02\x00", b"GET / HTTP/9.9\r\n\r\n", b"GET\r\n\r\n"],
     ids=["words", "TLS", "another version", "no address"],
 )
-async def test_what_is_not_http_is_refused_in_the_same_form(
+async def test_invalid_http_gets_the_standard_error_body(
     engine: FakeEngine, raw: RawConnection, said: bytes
 ) -> None:
     await raw.write(said)
@@ -261,7 +259,7 @@ async def test_what_is_not_http_is_refused_in_the_same_form(
 
 
 @pytest.mark.parametrize("path", [b"/api/chats/%2e%2e", b"/api/chats/..", b"/api/chats/%00"])
-async def test_a_path_that_names_no_chat_is_unknown(
+async def test_a_path_with_an_invalid_chat_id_is_not_found(
     engine: FakeEngine, raw: RawConnection, path: bytes
 ) -> None:
     await raw.write(b"GET " + path + b" HTTP/1.1\r\n" + HOST + b"\r\n")
@@ -271,7 +269,7 @@ async def test_a_path_that_names_no_chat_is_unknown(
 
 
 @pytest.mark.parametrize("method", [b"GET", b"POST"])
-async def test_an_upgrade_where_there_is_no_socket_is_answered(
+async def test_an_upgrade_of_an_ordinary_route_is_answered(
     engine: FakeEngine, raw: RawConnection, method: bytes
 ) -> None:
     await raw.write(
@@ -284,7 +282,7 @@ async def test_an_upgrade_where_there_is_no_socket_is_answered(
     assert (await raw.answer()).status == (404 if method == b"GET" else 405)
 
 
-async def test_a_client_that_leaves_in_the_middle_of_its_body_is_forgotten(
+async def test_a_client_that_disconnects_during_its_body_leaves_nothing_behind(
     shared: tuple[FakeEngine, tuple[str, int]],
     engine: FakeEngine,
     raw: RawConnection,
@@ -298,7 +296,7 @@ async def test_a_client_that_leaves_in_the_middle_of_its_body_is_forgotten(
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
-async def test_requests_in_a_row_are_counted_each_for_itself(
+async def test_limits_apply_to_each_request_of_a_connection(
     engine: FakeEngine, raw: RawConnection
 ) -> None:
     fill = b"X-Fill: " + b"x" * 20_000 + b"\r\n\r\n"

@@ -28,7 +28,7 @@ from tests.server.raw_frames import BINARY, CONTINUATION, HEAD, PING, PONG, TEXT
 from tests.transports.socket_client import opened, padded, send_frame
 
 
-async def test_nothing_is_compressed(engine: FakeEngine) -> None:
+async def test_frames_are_not_compressed(engine: FakeEngine) -> None:
     async with (
         serving(application(engine)) as address,
         opened(address, compression="deflate") as client,
@@ -38,7 +38,7 @@ async def test_nothing_is_compressed(engine: FakeEngine) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 125, 126, 65_535, 65_536, 200_000])
-def test_texts_that_leave_together_are_framed_as_each_alone(size: int) -> None:
+def test_batched_messages_are_framed_like_single_messages(size: int) -> None:
     protocol, written = connected()
     texts = ["ä" + "x" * max(0, size - 2), "", "x" * size]
 
@@ -77,7 +77,7 @@ def connected() -> tuple[LimitedSocketProtocol, list[bytes]]:
     return protocol, written
 
 
-async def test_chunks_leave_by_the_way_that_writes_many_at_once(engine: FakeEngine) -> None:
+async def test_chunks_are_sent_through_the_batching_extension(engine: FakeEngine) -> None:
     batches: list[list[str]] = []
     app = application(engine)
 
@@ -100,7 +100,7 @@ async def test_chunks_leave_by_the_way_that_writes_many_at_once(engine: FakeEngi
     assert [json.loads(text) for batch in batches for text in batch] == frames[:5]
 
 
-def test_pings_and_limits_are_those_of_the_settings() -> None:
+def test_ping_interval_and_limits_come_from_the_settings() -> None:
     settings = Settings(max_body_bytes=1234)
     config = server_of(application(FakeEngine()), settings).config
     assert config.ws_max_size == 1234
@@ -143,7 +143,7 @@ async def test_a_flood_of_control_frames_is_refused(engine: FakeEngine, opcode: 
 
 @pytest.mark.parametrize("piece", [b"", b"x"], ids=["empty", "one byte"])
 @pytest.mark.parametrize("opcode", [TEXT, BINARY], ids=["text", "binary"])
-async def test_a_message_in_tiny_pieces_is_refused(
+async def test_a_message_of_too_many_fragments_is_refused(
     engine: FakeEngine, opcode: int, piece: bytes
 ) -> None:
     async with raw_socket(engine) as raw:
@@ -151,7 +151,7 @@ async def test_a_message_in_tiny_pieces_is_refused(
         assert await close_code(raw) == 1008
 
 
-async def test_a_message_in_as_many_pieces_as_may_be_is_read(engine: FakeEngine) -> None:
+async def test_a_message_of_the_maximum_number_of_fragments_is_read(engine: FakeEngine) -> None:
     text = json.dumps(send_frame()).encode()
     async with raw_socket(engine) as raw:
         await raw.write(frame(TEXT, text, fin=False) + frame(CONTINUATION, fin=False) * 62)
@@ -160,7 +160,7 @@ async def test_a_message_in_as_many_pieces_as_may_be_is_read(engine: FakeEngine)
             await engine.has_readers(1)
 
 
-async def test_a_large_message_in_pieces_is_read(engine: FakeEngine) -> None:
+async def test_a_large_fragmented_message_is_read(engine: FakeEngine) -> None:
     text = padded(200_000).encode()
     pieces = [text[start : start + 1024] for start in range(0, len(text), 1024)]
     async with raw_socket(engine) as raw:
@@ -172,13 +172,13 @@ async def test_a_large_message_in_pieces_is_read(engine: FakeEngine) -> None:
             await engine.has_readers(1)
 
 
-async def test_a_message_that_is_no_text_is_refused(engine: FakeEngine) -> None:
+async def test_a_binary_message_is_refused(engine: FakeEngine) -> None:
     async with raw_socket(engine) as raw:
         await raw.write(frame(TEXT, b"\xff"))
         assert await close_code(raw) == 1007
 
 
-async def test_a_peer_that_answers_no_ping_is_dropped_though_it_reads_nothing(
+async def test_a_peer_that_neither_reads_nor_answers_pings_is_dropped(
     engine: FakeEngine,
 ) -> None:
     engine.steps = [StartChunk(message_id="x" * 10_000_000)] * 5

@@ -67,7 +67,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
 
 
-async def test_a_registered_tool_is_asked_for_run_and_gone_with_its_worker(
+async def test_a_registered_tool_is_approved_run_and_removed_with_its_worker(
     tmp_path: Path, worker: WorkerProcess
 ) -> None:
     agent = scripted([calls(("shop_pay", {"n": 7})), says("done")])
@@ -102,7 +102,7 @@ async def test_a_registered_tool_is_asked_for_run_and_gone_with_its_worker(
         (bearer(TOKEN), {"name": "shop", "url": "http://127.0.0.1:9/"}, 400, "cannot be reached"),
     ],
 )
-async def test_a_registration_that_cannot_be_taken_changes_nothing(
+async def test_a_refused_registration_changes_nothing(
     tmp_path: Path, headers: dict[str, str], body: Any, status: int, sentence: str
 ) -> None:
     agent = scripted([says("hi")])
@@ -113,7 +113,7 @@ async def test_a_registration_that_cannot_be_taken_changes_nothing(
         assert (await http.delete("/api/workers/shop", headers=bearer(TOKEN))).status_code == 404
 
 
-async def test_a_worker_renews_its_lease_and_says_when_it_leaves(nursery: WorkerForkServer) -> None:
+async def test_a_worker_renews_its_lease_and_deregisters(nursery: WorkerForkServer) -> None:
     registrar = Registrar()
     async with await asyncio.start_server(registrar, "127.0.0.1", 0) as server, asyncio.timeout(20):
         port = server.sockets[0].getsockname()[1]
@@ -128,13 +128,13 @@ async def test_a_worker_renews_its_lease_and_says_when_it_leaves(nursery: Worker
             asked, _ = await registrar.asked.get()
 
 
-async def test_a_server_that_takes_no_registrations_says_so(tmp_path: Path) -> None:
+async def test_a_server_without_registrations_refuses_workers(tmp_path: Path) -> None:
     async with served(scripted([says("hi")]), tmp_path) as http:
         answer = await http.post("/api/workers", json={}, headers=bearer(TOKEN))
         assert (answer.status_code, "--worker-registrations" in answer.text) == (401, True)
 
 
-async def test_a_worker_lets_nobody_in_without_its_credential(worker: WorkerProcess) -> None:
+async def test_a_worker_refuses_calls_without_its_credential(worker: WorkerProcess) -> None:
     async with httpx.AsyncClient() as http:
         for headers in ({}, bearer("a-guess-of-some-length")):
             assert (await http.post(worker.url, headers=headers)).status_code == 401
@@ -152,7 +152,7 @@ async def test_a_worker_lets_nobody_in_without_its_credential(worker: WorkerProc
         (["tools.py", "--name", "a_b"], "cannot be a worker's"),
     ],
 )
-def test_a_worker_that_cannot_start_says_why_in_one_sentence(
+def test_a_worker_that_cannot_start_prints_the_reason_in_one_sentence(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -168,7 +168,9 @@ def test_a_worker_that_cannot_start_says_why_in_one_sentence(
     assert error.count("\n") == 1
 
 
-async def test_a_running_event_loop_is_left_clean(tmp_path: Path, worker: WorkerProcess) -> None:
+async def test_serving_with_workers_leaves_no_task_behind(
+    tmp_path: Path, worker: WorkerProcess
+) -> None:
     agent = scripted([says("hi")])
     before = len(asyncio.all_tasks())
     async with served(agent, tmp_path, workers=(f"shop={worker.url}",)):
@@ -196,7 +198,7 @@ def tokens(tmp_path: Path) -> str:
     return str(file)
 
 
-def test_check_lists_what_workers_offer_and_who_does_not_answer(
+def test_check_lists_the_tools_of_workers_and_unreachable_workers(
     tmp_path: Path,
     worker: WorkerProcess,
     tokens: str,
@@ -226,7 +228,7 @@ def test_check_lists_what_workers_offer_and_who_does_not_answer(
         (FLOW, ["shop=http://127.0.0.1:1/mcp"], "need a root agent with a model"),
     ],
 )
-def test_check_says_for_which_workers_no_server_would_start(
+def test_check_reports_workers_that_prevent_startup(
     tmp_path: Path,
     agent: str,
     options: list[str],

@@ -173,7 +173,7 @@ async def test_a_turn_begun_on_one_transport_is_resumed_on_another(
     assert again[-1]["finishReason"] == "other"
 
 
-async def test_an_abort_stops_a_turn_that_nobody_reads(open_tab: Open) -> None:
+async def test_an_abort_stops_a_turn_without_readers(open_tab: Open) -> None:
     async with open_tab(abort_grace=0.01) as tab, tab.socket() as client:
         await client.say(
             {

@@ -128,7 +128,7 @@ def stuck(request: pytest.FixtureRequest) -> Stuck:
     return found
 
 
-async def test_a_client_that_reads_nothing_is_dropped_without_a_clean_end(stuck: Stuck) -> None:
+async def test_a_client_that_does_not_read_is_aborted(stuck: Stuck) -> None:
     async with (
         engine_serving(reader_patience=0.2) as (engine, address),
         stuck(address) as rest,
@@ -140,7 +140,7 @@ async def test_a_client_that_reads_nothing_is_dropped_without_a_clean_end(stuck:
     assert b"[DONE]" not in said
 
 
-async def test_it_is_handed_no_more_than_its_share(stuck: Stuck) -> None:
+async def test_the_backlog_of_a_slow_client_is_limited(stuck: Stuck) -> None:
     async with engine_serving(reader_patience=60) as (engine, address), stuck(address):
         # Another client gets everything meanwhile, so the first has got all that it will.
         async with over_socket(address) as http:
@@ -150,7 +150,7 @@ async def test_it_is_handed_no_more_than_its_share(stuck: Stuck) -> None:
         assert total - engine.stored[0].backlog <= 256 * KIB
 
 
-async def test_a_client_that_is_not_far_behind_may_take_its_time(stuck: Stuck) -> None:
+async def test_a_client_with_a_small_backlog_is_not_dropped(stuck: Stuck) -> None:
     async with (
         engine_serving(reader_patience=0.05, reader_backlog=8 * KIB * KIB) as (_, address),
         stuck(address) as rest,

@@ -29,7 +29,9 @@ async def test_a_message_of_the_limit_is_read_and_one_byte_more_is_not(engine: F
     assert len(engine.calls) == 1
 
 
-async def test_the_application_counts_where_its_server_does_not(engine: FakeEngine) -> None:
+async def test_the_application_enforces_the_limit_if_the_server_does_not(
+    engine: FakeEngine,
+) -> None:
     app = application(engine, max_body_bytes=1000)
     async with serving(app, Settings(port=0)) as address, opened(address) as client:
         await client.say(padded(1000))
@@ -93,7 +95,7 @@ async def test_a_burst_is_read_and_one_frame_more_is_not(engine: FakeEngine) -> 
     ],
     ids=repr,
 )
-async def test_rubbish_closes_its_socket_and_harms_no_other(
+async def test_invalid_frames_close_only_their_own_socket(
     engine: FakeEngine, said: str | bytes, code: int, reason: str
 ) -> None:
     app = application(engine)
@@ -113,7 +115,7 @@ async def test_a_socket_without_a_first_request_is_closed(engine: FakeEngine) ->
         assert await client.closes() == (1008, "timeout")
 
 
-async def test_frames_that_are_no_requests_of_anybody_do_not_keep_a_socket(
+async def test_unauthenticated_frames_do_not_keep_a_socket_open(
     engine: FakeEngine,
 ) -> None:
     async def nobody(_: HTTPConnection) -> str | None:
@@ -139,7 +141,7 @@ async def test_a_socket_with_an_open_request_is_not_idle(engine: FakeEngine) -> 
         assert await client.closes() == (1000, "idle")
 
 
-async def test_silence_is_broken_by_heartbeats_and_by_nothing_else(engine: FakeEngine) -> None:
+async def test_an_idle_socket_receives_only_heartbeats(engine: FakeEngine) -> None:
     async with connected(engine, keep_alive=0.01) as client:
         for _ in range(3):
             assert await client.next("-") == {"type": "heartbeat", "requestId": "-"}

@@ -23,7 +23,7 @@ SECRET = "sk-very-secret"
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_an_abort_leaves_the_reader_and_says_nothing_more(
+async def test_an_abort_closes_the_reader_and_sends_no_more_frames(
     engine: FakeEngine, client: SocketClient
 ) -> None:
     go_on = asyncio.Event()
@@ -44,7 +44,7 @@ async def test_an_abort_leaves_the_reader_and_says_nothing_more(
 
 
 @pytest.mark.parametrize("request_id", ["foreign", "r1"], ids=["unknown", "ended"])
-async def test_an_abort_of_what_is_not_open_is_ignored(
+async def test_an_abort_of_an_unknown_request_is_ignored(
     engine: FakeEngine, client: SocketClient, request_id: str
 ) -> None:
     await client.asks(send_frame())
@@ -54,7 +54,7 @@ async def test_an_abort_of_what_is_not_open_is_ignored(
     assert engine.readers[0].times_left == 1
 
 
-async def test_an_abort_on_another_socket_leaves_nobody(
+async def test_an_abort_on_another_socket_closes_no_reader(
     shared: tuple[FakeEngine, tuple[str, int]], engine: FakeEngine, client: SocketClient
 ) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
@@ -66,7 +66,7 @@ async def test_an_abort_on_another_socket_leaves_nobody(
     assert engine.readers[0].times_left == 0
 
 
-async def test_what_was_asked_happens_even_if_the_client_aborts_at_once(
+async def test_a_request_starts_even_if_the_client_aborts_immediately(
     engine: FakeEngine, client: SocketClient
 ) -> None:
     engine.pause = asyncio.Event()
@@ -81,7 +81,7 @@ async def test_what_was_asked_happens_even_if_the_client_aborts_at_once(
     assert client.unheard == []
 
 
-async def test_requests_that_are_left_while_they_are_prepared_still_count(
+async def test_requests_aborted_during_preparation_still_count(
     engine: FakeEngine, client: SocketClient
 ) -> None:
     engine.pause = asyncio.Event()
@@ -94,7 +94,7 @@ async def test_requests_that_are_left_while_they_are_prepared_still_count(
 
 
 @pytest.mark.parametrize("how", ["close", "cut"])
-async def test_a_client_that_goes_leaves_its_readers_and_stops_nothing(
+async def test_a_disconnect_closes_the_readers_and_stops_no_turn(
     shared: tuple[FakeEngine, tuple[str, int]], engine: FakeEngine, how: str
 ) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
@@ -112,7 +112,7 @@ async def test_a_client_that_goes_leaves_its_readers_and_stops_nothing(
     assert [call[0] for call in engine.calls] == ["start", "start"]
 
 
-async def test_a_client_that_goes_while_its_turn_is_prepared_leaves_it_too(
+async def test_a_disconnect_during_preparation_closes_the_reader_too(
     shared: tuple[FakeEngine, tuple[str, int]], engine: FakeEngine
 ) -> None:
     engine.pause = asyncio.Event()
@@ -124,7 +124,7 @@ async def test_a_client_that_goes_while_its_turn_is_prepared_leaves_it_too(
     assert engine.readers[0].times_left == 1
 
 
-async def test_a_server_that_closes_breaks_its_sockets_with_1012(engine: FakeEngine) -> None:
+async def test_a_server_shutdown_closes_sockets_with_1012(engine: FakeEngine) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
     app = application(engine)
     async with serving(app) as address, opened(address) as client, opened(address) as idle:
@@ -137,7 +137,7 @@ async def test_a_server_that_closes_breaks_its_sockets_with_1012(engine: FakeEng
     assert not engine.readers[0].aborted
 
 
-async def test_a_server_that_ends_does_not_wait_for_its_sockets(engine: FakeEngine) -> None:
+async def test_a_server_shutdown_does_not_wait_for_sockets(engine: FakeEngine) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
     async with contextlib.AsyncExitStack() as clients:
         async with serving(application(engine)) as address:

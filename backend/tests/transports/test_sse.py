@@ -38,7 +38,9 @@ def engine() -> FakeEngine:
     return FakeEngine()
 
 
-async def test_a_turn_is_a_comment_then_its_chunks_then_the_terminator(engine: FakeEngine) -> None:
+async def test_a_turn_is_streamed_as_a_comment_its_chunks_and_the_terminator(
+    engine: FakeEngine,
+) -> None:
     engine.steps = answer("Hel", "lo\n\ndata: x")
     async with client(fake_app(engine)) as http:
         response = await http.post("/api/chat", json=chat_body())
@@ -56,9 +58,7 @@ async def test_a_turn_is_a_comment_then_its_chunks_then_the_terminator(engine: F
 
 
 @pytest.mark.parametrize("method", ["POST", "GET"])
-async def test_a_stream_carries_exactly_the_headers_of_a_stream(
-    engine: FakeEngine, method: str
-) -> None:
+async def test_a_stream_has_exactly_the_stream_headers(engine: FakeEngine, method: str) -> None:
     async with client(fake_app(engine)) as http:
         if method == "POST":
             response = await http.post("/api/chat", json=chat_body())
@@ -72,7 +72,7 @@ async def test_a_stream_carries_exactly_the_headers_of_a_stream(
     }
 
 
-async def test_the_request_reaches_the_engine_as_it_was_meant(engine: FakeEngine) -> None:
+async def test_the_request_reaches_the_engine_unchanged(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         await http.post("/api/chat", json=chat_body("Hello", chat="my-chat"))
     [(name, request, user, caller)] = engine.calls
@@ -93,7 +93,7 @@ async def test_the_request_reaches_the_engine_as_it_was_meant(engine: FakeEngine
     ],
 )
 @pytest.mark.parametrize("path", ["chat", "chat/c1/stream"])
-async def test_headers_say_who_reads(
+async def test_the_reader_id_of_the_headers_reaches_the_engine(
     engine: FakeEngine, path: str, headers: dict[str, str], expected: Client
 ) -> None:
     async with client(fake_app(engine), headers=headers) as http:
@@ -109,7 +109,7 @@ async def test_headers_say_who_reads(
     [("x-ai-sdk", "5"), ("x-ai-sdk", ""), ("x-ai-sdk", "7.0"), ("x-release", "all")],
 )
 @pytest.mark.parametrize("path", ["chat", "chat/c1/stream"])
-async def test_a_header_that_says_something_unknown_is_refused(
+async def test_an_unknown_header_value_is_refused(
     engine: FakeEngine, path: str, name: str, value: str
 ) -> None:
     async with client(fake_app(engine), headers={name: value}) as http:
@@ -130,7 +130,7 @@ async def test_nothing_to_resume_is_204_without_a_body(engine: FakeEngine) -> No
     assert engine.calls == [("resume", "c1", "local", Client(major=6))]
 
 
-async def test_a_resumed_stream_is_framed_like_any_other(engine: FakeEngine) -> None:
+async def test_a_resumed_stream_is_framed_like_a_new_one(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         response = await http.get("/api/chat/c1/stream")
     assert [chunk["type"] for chunk in chunks(response.text)] == [
@@ -142,14 +142,14 @@ async def test_a_resumed_stream_is_framed_like_any_other(engine: FakeEngine) -> 
     ]
 
 
-async def test_stop_reaches_the_engine_and_has_no_body(engine: FakeEngine) -> None:
+async def test_stop_reaches_the_engine_and_returns_no_body(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         response = await http.post("/api/chat/c1/stop")
     assert (response.status_code, response.content) == (204, b"")
     assert engine.calls == [("stop", "c1", "local")]
 
 
-async def test_a_refusal_of_the_engine_comes_before_any_stream(engine: FakeEngine) -> None:
+async def test_a_refusal_of_the_engine_precedes_any_stream(engine: FakeEngine) -> None:
     engine.refusal = TurnRunning()
     async with client(fake_app(engine)) as http:
         response = await http.post("/api/chat", json=chat_body())
@@ -157,7 +157,7 @@ async def test_a_refusal_of_the_engine_comes_before_any_stream(engine: FakeEngin
     assert response.headers["content-type"] == "text/plain; charset=utf-8"
 
 
-async def test_head_does_not_start_the_work_of_a_resume(engine: FakeEngine) -> None:
+async def test_head_does_not_start_a_resume(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         response = await http.head("/api/chat/c1/stream")
     assert response.status_code == 405
@@ -166,9 +166,7 @@ async def test_head_does_not_start_the_work_of_a_resume(engine: FakeEngine) -> N
 
 @pytest.mark.parametrize("path", ["chat/{}/stream", "chat/{}/stop"])
 @pytest.mark.parametrize("chat", ["%20c1", "c%00", "c%0a", "a%7Cb", "x" * 129, "c%C3%A9"])
-async def test_an_id_that_no_chat_can_have_is_unknown(
-    engine: FakeEngine, path: str, chat: str
-) -> None:
+async def test_an_impossible_chat_id_is_not_found(engine: FakeEngine, path: str, chat: str) -> None:
     method = "GET" if path.endswith("stream") else "POST"
     async with client(fake_app(engine)) as http:
         response = await http.request(method, f"/api/{path.format(chat)}")
@@ -176,7 +174,7 @@ async def test_an_id_that_no_chat_can_have_is_unknown(
     assert engine.calls == []
 
 
-async def test_a_stream_that_ended_has_left_its_reader_once(engine: FakeEngine) -> None:
+async def test_a_stream_closes_its_reader_exactly_once(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         await http.post("/api/chat", json=chat_body())
     assert engine.readers[0].times_left == 1
@@ -215,7 +213,7 @@ async def streaming(engine: FakeEngine, **settings: Any) -> AsyncIterator[Stream
         yield Stream(response)
 
 
-async def test_comments_come_at_once_and_while_nothing_is_said(engine: FakeEngine) -> None:
+async def test_comments_are_sent_at_the_start_and_during_silence(engine: FakeEngine) -> None:
     go_on = asyncio.Event()
     engine.steps = [go_on, *answer("Hello")]
     async with streaming(engine, keep_alive=0.01) as stream:
@@ -226,7 +224,7 @@ async def test_comments_come_at_once_and_while_nothing_is_said(engine: FakeEngin
         assert (await stream.read_all()).endswith("data: [DONE]\n\n")
 
 
-async def test_no_comment_comes_before_there_was_silence_for_so_long(engine: FakeEngine) -> None:
+async def test_no_keep_alive_comment_is_sent_before_its_interval(engine: FakeEngine) -> None:
     loop = asyncio.get_running_loop()
     silence = 0.05
     said = [asyncio.Event() for _ in range(100)]
@@ -257,7 +255,7 @@ async def test_no_comment_comes_before_there_was_silence_for_so_long(engine: Fak
     await stream(scope, receive, send)
 
 
-async def test_a_chunk_is_sent_as_soon_as_it_is_there(engine: FakeEngine) -> None:
+async def test_a_chunk_is_sent_immediately(engine: FakeEngine) -> None:
     go_on = asyncio.Event()
     first, *rest = answer("Hello")
     engine.steps = [first, go_on, *rest]
@@ -267,7 +265,7 @@ async def test_a_chunk_is_sent_as_soon_as_it_is_there(engine: FakeEngine) -> Non
         await stream.read_all()
 
 
-async def test_a_client_that_leaves_leaves_its_reader_and_stops_nothing(
+async def test_a_disconnect_closes_the_reader_and_stops_no_turn(
     engine: FakeEngine,
 ) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
@@ -283,7 +281,7 @@ async def test_a_client_that_leaves_leaves_its_reader_and_stops_nothing(
     assert engine.readers[0].times_left == 1
 
 
-async def test_a_parent_that_cancels_the_response_leaves_its_reader_too(
+async def test_a_cancelled_response_closes_its_reader_too(
     engine: FakeEngine,
 ) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
@@ -308,7 +306,7 @@ async def test_a_parent_that_cancels_the_response_leaves_its_reader_too(
     [ValueError(SECRET), StoreError(SECRET), TurnRunning(SECRET), RuntimeError(SECRET)],
     ids=lambda error: type(error).__name__,
 )
-async def test_a_reader_that_fails_breaks_the_connection(
+async def test_a_failing_reader_aborts_the_connection(
     engine: FakeEngine, failure: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), failure]
@@ -321,7 +319,7 @@ async def test_a_reader_that_fails_breaks_the_connection(
     assert type(failure).__name__ in caplog.text
 
 
-async def test_any_server_that_is_told_to_end_finds_its_streams_broken(
+async def test_a_shutdown_of_any_server_aborts_its_streams(
     engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
@@ -333,7 +331,7 @@ async def test_any_server_that_is_told_to_end_finds_its_streams_broken(
     assert engine.readers[0].times_left == 1
 
 
-async def test_a_server_that_closes_breaks_its_streams(engine: FakeEngine) -> None:
+async def test_a_server_shutdown_aborts_its_streams(engine: FakeEngine) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
     async with httpx.AsyncClient() as http:
         async with serving(application(engine)) as (host, port):
@@ -345,7 +343,7 @@ async def test_a_server_that_closes_breaks_its_streams(engine: FakeEngine) -> No
     assert engine.readers[0].times_left == 1
 
 
-async def test_several_streams_stand_beside_each_other(engine: FakeEngine) -> None:
+async def test_several_streams_run_concurrently(engine: FakeEngine) -> None:
     go_on = asyncio.Event()
     engine.steps = [StartChunk(message_id=MESSAGE), go_on, *answer("late")[1:]]
     async with (

@@ -50,7 +50,7 @@ async def test_a_send_is_answered_by_numbered_chunks_and_an_end(
     assert not engine.readers[0].aborted
 
 
-async def test_the_request_reaches_the_engine_as_it_was_meant(
+async def test_the_request_reaches_the_engine_unchanged(
     engine: FakeEngine, client: SocketClient
 ) -> None:
     await client.asks(send_frame(text="Hello", chat="my-chat") | {"messageId": "m1"})
@@ -70,7 +70,7 @@ async def test_the_request_reaches_the_engine_as_it_was_meant(
     ],
 )
 @pytest.mark.parametrize("frame", [send_frame(), resume_frame()], ids=["send", "resume"])
-async def test_a_frame_says_who_reads(
+async def test_the_reader_id_of_a_frame_reaches_the_engine(
     engine: FakeEngine,
     client: SocketClient,
     frame: dict[str, Any],
@@ -82,7 +82,7 @@ async def test_a_frame_says_who_reads(
     assert engine.calls[0][-1].via == "websocket"
 
 
-async def test_a_resume_starts_and_tells_everything(
+async def test_a_resume_replays_the_stream_from_the_start(
     engine: FakeEngine, client: SocketClient
 ) -> None:
     start, *frames = await client.asks(resume_frame() | {"lastSequence": 3})
@@ -92,7 +92,7 @@ async def test_a_resume_starts_and_tells_everything(
     assert engine.calls == [("resume", "c1", "local", Client(major=7))]
 
 
-async def test_nothing_to_resume_is_no_active_alone(
+async def test_nothing_to_resume_is_answered_with_no_active_only(
     engine: FakeEngine, client: SocketClient
 ) -> None:
     engine.runs = False
@@ -136,7 +136,7 @@ async def test_a_refusal_of_the_engine_is_an_error_frame_with_its_code(
     ],
     ids=repr,
 )
-async def test_a_bad_request_is_refused_and_the_socket_goes_on(
+async def test_a_bad_request_is_refused_and_the_socket_stays_open(
     engine: FakeEngine, client: SocketClient, changes: dict[str, Any], code: str
 ) -> None:
     [error] = await client.asks({**send_frame(), **changes})
@@ -149,7 +149,7 @@ async def test_a_bad_request_is_refused_and_the_socket_goes_on(
     "failure", [ValueError(SECRET), StoreError(SECRET), RuntimeError(SECRET)], ids=repr
 )
 @pytest.mark.parametrize("when", ["start", "read"])
-async def test_a_failure_ends_its_request_with_an_id_that_the_log_has(
+async def test_a_failure_ends_its_request_with_the_id_of_its_log_line(
     engine: FakeEngine,
     client: SocketClient,
     failure: Exception,
@@ -169,7 +169,7 @@ async def test_a_failure_ends_its_request_with_an_id_that_the_log_has(
     assert (await client.asks(send_frame("r2")))[-1]["type"] == "end"
 
 
-async def test_a_store_that_is_away_is_not_taken_for_a_fault_of_the_server(
+async def test_an_unavailable_store_is_not_reported_as_an_internal_error(
     engine: FakeEngine, client: SocketClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine.refusal = StoreUnavailable(SECRET)
@@ -179,9 +179,7 @@ async def test_a_store_that_is_away_is_not_taken_for_a_fault_of_the_server(
     assert SECRET not in str(error) + caplog.text
 
 
-async def test_a_chunk_is_sent_as_soon_as_it_is_there(
-    engine: FakeEngine, client: SocketClient
-) -> None:
+async def test_a_chunk_is_sent_immediately(engine: FakeEngine, client: SocketClient) -> None:
     go_on = asyncio.Event()
     first, *rest = answer("Hello")
     engine.steps = [first, go_on, *rest]
@@ -191,7 +189,7 @@ async def test_a_chunk_is_sent_as_soon_as_it_is_there(
     assert (await client.all())[-1]["type"] == "end"
 
 
-async def test_requests_of_many_chats_run_side_by_side_on_one_socket(
+async def test_requests_of_many_chats_run_concurrently_on_one_socket(
     engine: FakeEngine, client: SocketClient
 ) -> None:
     gates = [asyncio.Event() for _ in range(16)]
@@ -208,7 +206,7 @@ async def test_requests_of_many_chats_run_side_by_side_on_one_socket(
     assert [call[1].chat_id for call in engine.calls] == [f"c{number}" for number in range(16)]
 
 
-async def test_one_request_more_than_may_be_open_is_refused(
+async def test_a_request_above_the_limit_of_open_requests_is_refused(
     engine: FakeEngine, client: SocketClient
 ) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
@@ -221,13 +219,15 @@ async def test_one_request_more_than_may_be_open_is_refused(
     assert (await client.asks(send_frame("one more")))[-1]["type"] == "end"
 
 
-async def test_ended_requests_do_not_count(engine: FakeEngine, client: SocketClient) -> None:
+async def test_ended_requests_do_not_count_as_open(
+    engine: FakeEngine, client: SocketClient
+) -> None:
     for _ in range(40):
         assert (await client.asks(send_frame()))[-1]["type"] == "end"
     assert [reader.times_left for reader in engine.readers] == [1] * 40
 
 
-async def test_a_request_id_that_is_open_is_refused_and_ends_there(
+async def test_a_duplicate_request_id_is_refused_and_ends_the_request(
     engine: FakeEngine, client: SocketClient
 ) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
@@ -256,7 +256,7 @@ async def test_a_bad_frame_under_an_open_request_ends_it_with_one_error(
     assert await client.is_alive()
 
 
-async def test_a_frame_of_many_megabytes_is_read_beside_other_requests(
+async def test_a_frame_of_many_megabytes_does_not_block_other_requests(
     engine: FakeEngine, client: SocketClient
 ) -> None:
     large = send_frame("large") | {"metadata": "x" * 3_000_000}
@@ -265,7 +265,7 @@ async def test_a_frame_of_many_megabytes_is_read_beside_other_requests(
     assert (await client.all("large"))[-1]["type"] == "end"
 
 
-async def test_a_client_that_does_not_read_holds_up_nobody_else(engine: FakeEngine) -> None:
+async def test_a_client_that_does_not_read_blocks_no_other_client(engine: FakeEngine) -> None:
     engine.steps = [
         StartChunk(message_id=MESSAGE),
         *(TextDeltaChunk(id="t", delta="x" * 100_000) for _ in range(300)),
@@ -282,7 +282,7 @@ async def test_a_client_that_does_not_read_holds_up_nobody_else(engine: FakeEngi
         assert (await deaf.all())[-1]["type"] == "end"
 
 
-async def test_the_protocol_is_that_of_every_prefix(engine: FakeEngine) -> None:
+async def test_the_socket_protocol_is_the_same_under_every_prefix(engine: FakeEngine) -> None:
     app = application(engine, prefix="/v1")
     async with serving(app) as address, opened(address, "/v1/chat/ws") as client:
         assert (await client.asks(send_frame()))[-1]["type"] == "end"

@@ -149,7 +149,7 @@ async def frozen(server: Postgres) -> AsyncIterator[None]:
         server.thaw()
 
 
-def is_told(response: httpx.Response) -> bool:
+def asks_to_retry(response: httpx.Response) -> bool:
     """Whether an answer says to come again."""
     return (
         response.status_code == 503
@@ -159,16 +159,18 @@ def is_told(response: httpx.Response) -> bool:
     )
 
 
-async def test_whatever_must_be_stored_is_refused_and_works_again(stage: Stage) -> None:
+async def test_requests_that_need_the_database_are_refused_until_it_is_available(
+    stage: Stage,
+) -> None:
     http, (page, other) = stage.http, (await stage.asked(), await stage.asked())
     chat, approval = f"/api/chats/{other.chat_id}", f"/api/approvals/{other.asks()[0]}"
     async with stage.gone():
-        assert is_told(await stage.yes(page))
-        assert is_told(await http.post(approval, json={"approved": True}))
-        assert is_told(await http.post("/api/chat", json=chat_body("pay", chat="new")))
-        assert is_told(await http.patch(chat, json={"title": "Other"}))
-        assert is_told(await http.post(f"/api/chat/{other.chat_id}/stop"))
-        assert is_told(await http.delete(chat))
+        assert asks_to_retry(await stage.yes(page))
+        assert asks_to_retry(await http.post(approval, json={"approved": True}))
+        assert asks_to_retry(await http.post("/api/chat", json=chat_body("pay", chat="new")))
+        assert asks_to_retry(await http.patch(chat, json={"title": "Other"}))
+        assert asks_to_retry(await http.post(f"/api/chat/{other.chat_id}/stop"))
+        assert asks_to_retry(await http.delete(chat))
     assert stage.counted.runs == []
     await ready(http)
     cards = (await http.get("/api/approvals")).json()["approvals"]
@@ -185,7 +187,7 @@ async def ready(http: httpx.AsyncClient) -> None:
             pass
 
 
-async def test_a_tool_whose_claim_is_not_stored_does_not_run(
+async def test_a_tool_does_not_run_if_its_claim_is_not_stored(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = await stage.asked()
