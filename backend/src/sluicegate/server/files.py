@@ -20,6 +20,7 @@ from sluicegate.server.operations import BINARY, Operation, Parameter, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import StoredFile
 from sluicegate.transports.http_requests import chat_id, read_bytes
+from sluicegate.wire.files import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +74,6 @@ def requested_range(headers: Mapping[str, str], size: int, tag: str) -> Range | 
 MAX_TITLE: Final = 255
 """Characters of the file name that a user gives."""
 
-_UNKNOWN_TYPE: Final = "application/octet-stream"
 _INLINE: Final = frozenset(
     {"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "image/bmp", "text/plain"}
 )
@@ -109,7 +109,7 @@ class StoredFiles:
         tag = f'"{quote(name)}"'
         headers = {
             # A stored file is data: a browser displays it as an image, never as a page.
-            "content-type": media_type if media_type.isprintable() else _UNKNOWN_TYPE,
+            "content-type": media_type if media_type.isprintable() else UNKNOWN_TYPE,
             "content-disposition": "inline" if _is_inline(media_type) else "attachment",
             "content-security-policy": "default-src 'none'; sandbox",
             "x-content-type-options": "nosniff",

@@ -210,11 +210,15 @@ def _hints(name: str, function: Callable[..., Any]) -> dict[str, Any]:
         ) from error
 
 
+class _BytesInSchema(PydanticInvalidForJsonSchema):
+    """A type holds bytes."""
+
+
 class _ModelWritableSchema(GenerateJsonSchema):
     """Refuses types that a model cannot write as JSON: bytes (S1-R34) and classes."""
 
     def bytes_schema(self, schema: BytesSchema) -> JsonSchemaValue:
-        raise PydanticInvalidForJsonSchema("bytes")
+        raise _BytesInSchema("bytes")
 
     def is_subclass_schema(self, schema: IsSubclassSchema) -> JsonSchemaValue:
         raise PydanticInvalidForJsonSchema("a class")
@@ -226,7 +230,7 @@ def _check_type(hint: Any, path: str) -> None:
             warnings.simplefilter("ignore")
             TypeAdapter(hint).json_schema(schema_generator=_ModelWritableSchema)
     except Exception as error:
-        if isinstance(error, PydanticInvalidForJsonSchema) and error.message == "bytes":
+        if isinstance(error, _BytesInSchema):
             raise DeclarationError(
                 f"{path} takes bytes, which a model cannot write; take a text or an id instead."
             ) from None
