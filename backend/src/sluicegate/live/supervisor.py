@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from sluicegate.core.plan import ContinueExchange, still_open
 from sluicegate.engine.failures import describe
 from sluicegate.engine.files.result_files import ResultFiles
-from sluicegate.engine.guard.claims import RunningClaims
 from sluicegate.engine.start_turn import closing_stamp
-from sluicegate.engine.turn.builder import approval_limits, log_tool_failures
+from sluicegate.engine.turn.builder import approval_limits, log_tool_failures, running_claims
 from sluicegate.errors import RequestError, StoreError, Unavailable, new_error_id
 from sluicegate.live.approvals import LiveApprovalGuard, PendingApprovals
 from sluicegate.live.context import LiveLease
@@ -57,7 +56,7 @@ class LiveRunSession:
         self.run = LiveRun(
             resources.runner,
             context.chat,
-            CallRecords(RunningClaims(resources.options.tool_timeout)),
+            CallRecords(running_claims(resources.options, resources.turns, context.chat)),
             ConnectionCallbacks(self._connected, self._going_away),
             marked_by_client=context.options.marked_by_client,
         )

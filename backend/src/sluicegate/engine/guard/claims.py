@@ -40,10 +40,10 @@ class RunningClaims:
     ``interrupted`` are calls that were cancelled, so that nothing is known of their effects.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self.on_overtime: Callable[[], None] = lambda: None
+    def __init__(self, seconds: float, on_overtime: Callable[[], None]) -> None:
         self.interrupted: set[str] = set()
         self._seconds = seconds
+        self._on_overtime = on_overtime
         self._keys: dict[str, CallKey] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._idle = asyncio.Event()
@@ -69,7 +69,7 @@ class RunningClaims:
         self._keys[name] = key
         self._idle.clear()
         loop = asyncio.get_running_loop()
-        self._timers[name] = loop.call_later(self._seconds, self.on_overtime)
+        self._timers[name] = loop.call_later(self._seconds, self._on_overtime)
 
     def end(self, name: str, *, interrupted: bool = False) -> None:
         """Record that a call has ended, or was cancelled; no effect if it does not run."""

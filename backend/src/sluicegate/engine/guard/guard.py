@@ -25,7 +25,6 @@ from sluicegate.engine.guard.outcomes import (
     TOO_MANY,
     Outcomes,
 )
-from sluicegate.engine.models.fast_lane import FastLane
 from sluicegate.engine.turn_context import Notices
 from sluicegate.errors import ToolError
 from sluicegate.tools.gated import terms_of
@@ -121,6 +120,7 @@ class ApprovalGuard:
     models: ModelFiles
     new_error_id: Callable[[], str]
     report: Callable[[str, BaseException], None]
+    claims: RunningClaims
     policy: Policy | None = None
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     page_tools: tuple[ClientTool, ...] = ()
@@ -128,10 +128,8 @@ class ApprovalGuard:
     granted: dict[str, ApprovalRow] = field(default_factory=dict)
     stopping: bool = False
     model_error: Exception | None = None
-    claims: RunningClaims = field(default_factory=lambda: RunningClaims(60.0))
     order: EmissionOrder = field(default_factory=EmissionOrder)
     call_ids: CallIds = field(default_factory=CallIds)
-    fast_lane: FastLane = field(default_factory=FastLane)
     requests: ApprovalRequests = field(default_factory=ApprovalRequests)
     notices: Notices = field(default_factory=Notices)
     requested: set[str] = field(default_factory=set)

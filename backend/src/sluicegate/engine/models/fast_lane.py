@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
     from sluicegate.stores.streams.base import StreamReader
 
+CURRENT_FAST_LANE: Final[ContextVar[FastLane | None]] = ContextVar(
+    "sluicegate_current_fast_lane", default=None
+)
+"""The fast lane of the turn, None outside turns and in live runs."""
+
 UNOBSERVED: Final[ContextVar[bool]] = ContextVar("sluicegate_unobserved", default=False)
 """Whether no plugin or callback of the user sees partial responses of the agent in this context."""
 
@@ -93,18 +98,28 @@ class ReaderBackpressure:
 class FastLane:
     """The running model calls of one turn, and which of their events have left the Runner.
 
-    ``emit`` is set while the turn takes partial responses.
+    ``emit`` gets the partial responses that bypass the Runner, until the fast lane is closed.
     """
 
-    def __init__(self, backpressure: ReaderBackpressure | None = None) -> None:
-        self.backpressure = backpressure or ReaderBackpressure()
-        self.emit: Emit | None = None
+    def __init__(self, backpressure: ReaderBackpressure, emit: Emit) -> None:
+        self.backpressure = backpressure
+        self.is_closed = False
+        self._emit = emit
         self._by_content: dict[int, FastLaneCall] = {}
         self._by_event: dict[str, FastLaneCall] = {}
 
     def start_call(self) -> FastLaneCall:
         """Start a model call."""
         return FastLaneCall(self)
+
+    async def emit(self, call: FastLaneCall, response: LlmResponse) -> None:
+        """Emit a partial response; dropped once the fast lane is closed."""
+        if not self.is_closed:
+            await self._emit(call, response)
+
+    def close(self) -> None:
+        """Accept no more partial responses: the run has ended."""
+        self.is_closed = True
 
     def left_runner(self, event: Event) -> None:
         """Record that a partial event has left the Runner and was emitted."""
@@ -150,14 +165,13 @@ class FastLaneCall:
             self._is_unobserved
             and self._in_runner == 0
             and self.first is not None
-            and self._fast_lane.emit is not None
+            and not self._fast_lane.is_closed
             and is_plain_text(response)
         )
 
     async def emit(self, response: LlmResponse) -> None:
         """Emit a partial response that `accepts` has accepted."""
-        if self._fast_lane.emit is not None:
-            await self._fast_lane.emit(self, response)
+        await self._fast_lane.emit(self, response)
 
     def through_runner(self, response: LlmResponse) -> LlmResponse:
         """Return the response to give to the Runner in place of a partial response."""

@@ -9,6 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.json_values import storable_json, storable_text
+from sluicegate.engine.models.fast_lane import CURRENT_FAST_LANE
 from sluicegate.engine.turn_context import CURRENT_TURN
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ def redact_errors(model: BaseLlm) -> BaseLlm:
         stream: bool = False,  # noqa: FBT001, FBT002 - ADK's signature
     ) -> AsyncGenerator[LlmResponse, None]:
         turn = CURRENT_TURN.get()
-        call = None if turn is None else turn.fast_lane.start_call()
+        fast_lane = CURRENT_FAST_LANE.get()
+        call = None if fast_lane is None else fast_lane.start_call()
         responses: AsyncGenerator[LlmResponse, Any] = original(llm_request, stream)
         try:
             async with aclosing(responses):

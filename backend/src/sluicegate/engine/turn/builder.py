@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import secrets
 import time
@@ -17,7 +18,7 @@ from sluicegate.engine.failures import describe
 from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.guard.claims import RunningClaims
 from sluicegate.engine.guard.guard import ApprovalGuard, ApprovalLimits
-from sluicegate.engine.models.fast_lane import FastLane, ReaderBackpressure
+from sluicegate.engine.models.fast_lane import ReaderBackpressure
 from sluicegate.engine.turn.owner import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.errors import new_error_id
@@ -113,6 +114,7 @@ class TurnBuilder:
     async def build(self, setup: TurnSetup) -> RunningTurn:
         """Build a turn; the chat's lease must be held with the fence of the turn."""
         chat, stamp, continues = setup.key.chat, setup.stamp, setup.continues
+        options = self.options
         rows = await self.ledger.rows(chat) if setup.rows is None else setup.rows
         if any(row.state == "executing" for row in rows):
             await self.ledger.mark_unknown(chat, owners_alive=self.turns.claim_owners())
@@ -120,7 +122,7 @@ class TurnBuilder:
         guard = self._guard(setup, rows)
         if continues is None:
             invocation = setup.run.invocation if setup.run else None
-            translator = Translator(self.survey, files_url=self.options.files_url_of(chat.chat))
+            translator = Translator(self.survey, files_url=options.files_url_of(chat.chat))
             buffer = open_release_buffer(stamp.release, stamp.style)
         else:
             invocation = setup.run.invocation if setup.run else continues.exchange.invocation
@@ -136,15 +138,15 @@ class TurnBuilder:
             grammar=Grammar(known_calls(continues) if continues else None),
             guard=guard,
             ledger=self.ledger,
+            backpressure=ReaderBackpressure(options.reader_backlog, options.reader_patience),
             approval_ttl=setup.run.approval_ttl if setup.run else self.approval_ttl,
-            held_limit=self.options.held_bytes,
+            held_limit=options.held_bytes,
             warn_unforeseen=self._warn_unforeseen,
             before=continues,
             prefix=continues.chunks if continues else (),
             opening=setup.opening,
             recorder=self.recorder,
         )
-        guard.claims.on_overtime = turn.cut
         turn.preview(shown=setup.release == "preview")
         return turn
 
@@ -164,9 +166,8 @@ class TurnBuilder:
             report=log_tool_failures(chat, setup.stamp.turn),
             client_outputs=setup.client_outputs,
             page_tools=setup.tools,
-            claims=run.claims if run else RunningClaims(options.tool_timeout),
+            claims=run.claims if run else running_claims(options, self.turns, chat),
             granted=run.granted if run else {},
-            fast_lane=FastLane(ReaderBackpressure(options.reader_backlog, options.reader_patience)),
         )
 
     def _warn_unforeseen(self, tool: str) -> None:
@@ -181,6 +182,11 @@ class TurnBuilder:
 def new_turn_id() -> str:
     """A fresh id of a turn."""
     return f"turn-{secrets.token_hex(8)}"
+
+
+def running_claims(options: EngineOptions, turns: TurnRegistry, chat: ChatKey) -> RunningClaims:
+    """No claims yet; one that exceeds ``tool_timeout`` cuts the running turn of the chat."""
+    return RunningClaims(options.tool_timeout, functools.partial(turns.cut, chat))
 
 
 def approval_limits(options: EngineOptions) -> ApprovalLimits:

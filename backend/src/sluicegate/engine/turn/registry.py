@@ -153,7 +153,7 @@ class TurnRegistry:
             stream,
             major=major,
             on_close=on_close,
-            backpressure=turn.guard.fast_lane.backpressure,
+            backpressure=turn.backpressure,
         )
 
     async def message_reader(self, turn: RunningTurn, major: Literal[6, 7]) -> TurnReader | None:
@@ -170,6 +170,12 @@ class TurnRegistry:
         turn.guard.stopping = True
         turn.guard.claims.call_when_idle(turn.abort.set)
         await turn.done.wait()
+
+    def cut(self, chat: ChatKey) -> None:
+        """End the running turn of a chat at once: a claimed call runs longer than it may."""
+        turn = self._running.get(chat)
+        if turn is not None:
+            turn.cut()
 
     def begin_drain(self) -> None:
         """Refuse new turns, and fail those that run, each after the claimed calls it has."""

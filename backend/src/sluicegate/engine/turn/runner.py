@@ -25,6 +25,7 @@ from sluicegate.core.plan import new_approval
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled, Signal
 from sluicegate.engine.failures import describe
+from sluicegate.engine.models.fast_lane import CURRENT_FAST_LANE, FastLane
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError, new_error_id
 from sluicegate.stores.streams.base import StreamFull
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.buffers import ReleaseBuffer
     from sluicegate.core.translator import Translator
     from sluicegate.engine.guard.guard import ApprovalGuard
-    from sluicegate.engine.models.fast_lane import FastLaneCall
+    from sluicegate.engine.models.fast_lane import FastLaneCall, ReaderBackpressure
     from sluicegate.engine.recorder import Recorder
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.streams.base import StreamWriter
@@ -99,6 +100,7 @@ class RunningTurn:
     grammar: Grammar
     guard: ApprovalGuard
     ledger: Ledger
+    backpressure: ReaderBackpressure
     approval_ttl: Callable[[str], float]
     held_limit: int
     warn_unforeseen: Callable[[str], None]
@@ -136,8 +138,8 @@ class RunningTurn:
         await self.publish([StartChunk(message_id=self.stamp.message), *self.opening])
         if events is None:
             return "finished"
-        fast_lane = self.guard.fast_lane
-        fast_lane.emit = self._publish_partial
+        fast_lane = FastLane(self.backpressure, self._publish_partial)
+        CURRENT_FAST_LANE.set(fast_lane)
         try:
             async with aclosing(events) as drained:  # type: ignore[type-var]
                 async for event in drained:
@@ -151,7 +153,7 @@ class RunningTurn:
                         fast_lane.left_runner(event)
         except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
             self._failed_with(error)
-        fast_lane.emit = None
+        fast_lane.close()
         try:
             await self._feed(self.translator.end(), {})
             # A call that was cut has no outcome, but the ledger holds its approval.
