@@ -86,7 +86,7 @@ def _run_by_a_function(runnable: Any) -> Workflow:
         ),
     ],
 )
-async def test_a_gate_is_found_anywhere_in_the_tree(
+async def test_a_tool_that_requires_approval_is_found_anywhere_in_the_tree(
     root: BaseNode, author: str, kind: ToolKind
 ) -> None:
     found = await look(root)
@@ -96,14 +96,14 @@ async def test_a_gate_is_found_anywhere_in_the_tree(
     assert found.facts("renamed", name).kind == kind
 
 
-async def test_a_workflow_given_as_a_tool_is_looked_into_and_is_itself_free() -> None:
+async def test_a_workflow_used_as_a_tool_is_inspected_and_requires_no_approval_itself() -> None:
     flow = Workflow(name="flow", input_schema=str, edges=[("START", gated())])
     found = await look(agent("root", flow))
     assert found.facts("root", "flow").kind == "free"
     assert found.facts("flow", "pay").kind == "gated"
 
 
-async def test_agents_that_delegate_to_each_other_are_listed_once_and_their_tool_is_free() -> None:
+async def test_agents_with_mutual_delegation_are_listed_once_and_require_no_approval() -> None:
     inner = agent("inner", gated(), mode="single_turn")
     found = await look(agent("root", pay, sub_agents=[inner]))
     assert found.agents == ("root", "inner")
@@ -113,14 +113,14 @@ async def test_agents_that_delegate_to_each_other_are_listed_once_and_their_tool
     assert [(gate.agent, gate.tool) for gate in found.gated_tools] == [("inner", "pay")]
 
 
-async def test_tools_of_a_toolset_carry_its_prefix() -> None:
+async def test_tools_of_a_toolset_have_its_prefix() -> None:
     found = await look(agent("root", Tools(gated(), FunctionTool(is_large), prefix="bank")))
     assert [tool.name for tool in found.tools["root"]] == ["bank_pay", "bank_is_large"]
     assert found.facts("root", "bank_pay").kind == "gated"
     assert found.facts("root", "bank_is_large").kind == "free"
 
 
-async def test_listing_a_toolset_leaves_its_cache_and_its_tools_as_they_were() -> None:
+async def test_listing_a_toolset_does_not_change_its_cache_or_its_tools() -> None:
     toolset = Tools(gated(), prefix="bank")
     before = dict(vars(toolset))
     await look(agent("root", toolset))
@@ -131,7 +131,7 @@ async def test_listing_a_toolset_leaves_its_cache_and_its_tools_as_they_were() -
 @pytest.mark.parametrize(
     ("setting", "kind"), [(True, "gated"), (is_large, "conditional"), (False, "free")]
 )
-async def test_a_toolsets_confirmation_setting_counts_for_its_tools(
+async def test_the_confirmation_setting_of_a_toolset_applies_to_its_tools(
     setting: Any, kind: ToolKind
 ) -> None:
     found = await look(agent("root", Tools(FunctionTool(pay), _require_confirmation=setting)))
@@ -140,7 +140,7 @@ async def test_a_toolsets_confirmation_setting_counts_for_its_tools(
 
 
 @pytest.mark.parametrize("toolset", [Hanging(), Failing()])
-async def test_a_toolset_that_cannot_be_listed_may_gate_and_so_may_its_unknown_tools(
+async def test_a_toolset_that_cannot_be_listed_may_require_approval_as_may_its_tools(
     toolset: BaseToolset,
 ) -> None:
     found = await look(agent("root", toolset, pay, sub_agents=[agent("other")]))
@@ -154,7 +154,7 @@ async def test_a_toolset_that_cannot_be_listed_may_gate_and_so_may_its_unknown_t
     assert "within 0.05 s" in gate.why
 
 
-async def test_all_toolsets_are_listed_at_the_same_time() -> None:
+async def test_all_toolsets_are_listed_concurrently() -> None:
     met = asyncio.Barrier(2)
 
     class Meeting(BaseToolset):
@@ -165,7 +165,7 @@ async def test_all_toolsets_are_listed_at_the_same_time() -> None:
     assert not (await look(agent("root", Meeting(), Meeting()))).unlisted
 
 
-async def test_agents_inside_a_toolset_are_looked_into() -> None:
+async def test_agents_inside_a_toolset_are_inspected() -> None:
     found = await look(agent("root", Tools(AgentTool(agent("inner", Tools(gated()))))))
     assert found.facts("inner", "pay").kind == "gated"
 
@@ -187,19 +187,21 @@ def _before(tool: Any, args: Any, tool_context: Any) -> None:
         App(name="app", root_agent=agent("root", pay), plugins=[Guard(name="guard")]),
     ],
 )
-async def test_a_callback_that_asks_makes_every_tool_around_it_conditional(root: Any) -> None:
+async def test_a_callback_that_requests_approval_makes_every_tool_around_it_conditional(
+    root: Any,
+) -> None:
     found = await look(root)
     assert found.facts("root", "pay").kind == "conditional"
     assert "names request_confirmation in ask" in found.gated_tools[0].why
 
 
-async def test_plugins_that_do_not_ask_change_nothing() -> None:
+async def test_plugins_that_request_no_approval_change_nothing() -> None:
     plugin = BasePlugin(name="quiet")
     found = await look(App(name="app", root_agent=agent("root", pay), plugins=[plugin]))
     assert not found.may_gate
 
 
-async def test_unknown_tools_are_free_and_the_survey_is_a_tool_lookup() -> None:
+async def test_unknown_tools_require_no_approval_and_the_survey_is_a_tool_lookup() -> None:
     lookup: ToolLookup = await look(agent("root", pay))
     assert lookup.facts("root", "transfer_to_agent") == ToolFacts()
     assert lookup.facts("nobody", "nothing") == ToolFacts()

@@ -57,7 +57,7 @@ SETTINGS = settings(
 )
 
 
-async def test_200_kb_of_any_results_become_json_and_files() -> None:
+async def test_200_kb_of_generated_results_become_json_and_files() -> None:
     server, seen = Server(), 0
     found: list[Any] = []
 

@@ -126,7 +126,7 @@ def photograph(value: Any, seen: dict[int, Any]) -> Any:
 
 @pytest.mark.parametrize("tree", TREES)
 @pytest.mark.parametrize("model", [None, "other"])
-def test_the_users_objects_stay_exactly_as_they_were(
+def test_the_objects_of_the_user_are_not_changed(
     tree: Callable[[], BaseNode], model: str | None
 ) -> None:
     root = tree()
@@ -139,7 +139,9 @@ def test_the_users_objects_stay_exactly_as_they_were(
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_every_node_is_copied_once_and_the_shape_is_the_same(tree: Callable[[], BaseNode]) -> None:
+def test_every_node_is_copied_once_and_the_structure_is_the_same(
+    tree: Callable[[], BaseNode],
+) -> None:
     root = tree()
     fresh = build_app(root, [], model=None).root_agent
     assert fresh is not None
@@ -177,7 +179,7 @@ def test_a_given_model_replaces_every_model_of_the_tree(tree: Callable[[], BaseN
     assert set(kept) == {"gemini-2.5-flash"}
 
 
-def test_without_a_model_the_agents_keep_the_very_objects_they_have() -> None:
+def test_without_a_given_model_the_agents_keep_their_model_objects() -> None:
     model = Story().model("hello")
     root = LlmAgent(name="root", model=model, tools=[gated()])
     fresh = build_app(root, [], model=None).root_agent
@@ -210,7 +212,7 @@ def test_a_callback_that_is_a_method_of_its_agent_acts_on_the_copy() -> None:
     assert getattr(callback, "__self__", None) is fresh
 
 
-def test_a_root_that_is_somebodys_sub_agent_is_cut_off_and_keeps_the_inherited_model() -> None:
+def test_a_root_that_is_a_sub_agent_is_detached_and_keeps_the_inherited_model() -> None:
     child = LlmAgent(name="child")
     LlmAgent(name="parent", model="theirs", sub_agents=[child])
     fresh = build_app(child, [], model=None).root_agent
@@ -219,7 +221,7 @@ def test_a_root_that_is_somebodys_sub_agent_is_cut_off_and_keeps_the_inherited_m
     assert child.parent_agent is not None
 
 
-def test_our_plugins_come_first_and_the_users_are_the_same_objects() -> None:
+def test_our_plugins_come_first_and_the_plugins_of_the_user_are_the_same_objects() -> None:
     ours, theirs = BasePlugin(name="ours"), BasePlugin(name="theirs")
     app = build_app(App(name="app", root_agent=agent(), plugins=[theirs]), [ours], model=None)
     assert app.plugins == [ours, theirs]
@@ -244,7 +246,7 @@ def test_the_users_settings_are_kept_and_the_app_becomes_resumable() -> None:
     assert target.resumability_config is None
 
 
-def test_a_given_model_summarises_too() -> None:
+def test_a_given_model_is_also_used_for_summaries() -> None:
     theirs, ours = Story().model("theirs"), Story().model("ours")
     summarizer = LlmEventSummarizer(theirs, "Sum up: {conversation_history}")
     compaction = EventsCompactionConfig(
@@ -259,24 +261,24 @@ def test_a_given_model_summarises_too() -> None:
 
 
 @pytest.mark.parametrize("root", [agent("chat_bot"), Workflow(name="chat_bot")])
-def test_without_an_app_the_name_is_the_roots(root: BaseNode) -> None:
+def test_without_an_app_the_name_is_that_of_the_root_agent(root: BaseNode) -> None:
     assert build_app(root, [], model=None).name == "chat_bot"
 
 
 @pytest.mark.parametrize("name", ["_private", "größe"])
-def test_a_root_name_that_no_app_may_have_is_refused_with_the_way_out(name: str) -> None:
+def test_a_root_name_that_is_invalid_for_an_app_is_refused_with_the_remedy(name: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"{name}.*wrap it as App\(name=") as caught:
         build_app(agent(name), [], model=None)
     assert str(caught.value).count("\n") == 0
 
 
-def test_two_plugins_of_one_name_are_refused() -> None:
+def test_two_plugins_of_the_same_name_are_refused() -> None:
     target = App(name="app", root_agent=agent(), plugins=[BasePlugin(name="sluicegate")])
     with pytest.raises(ConfigurationError, match="Two plugins have the name 'sluicegate'"):
         build_app(target, [BasePlugin(name="sluicegate")], model=None)
 
 
-async def test_a_copy_runs_on_the_given_model_in_every_corner(tmp_path: Path) -> None:
+async def test_every_agent_of_a_copy_runs_on_the_given_model(tmp_path: Path) -> None:
     story = Story()
     inner = LlmAgent(name="inner", model="none", mode="single_turn", description="Helps.")
     root = LlmAgent(name="root", model="none", sub_agents=[inner])
@@ -294,7 +296,7 @@ async def test_a_copy_runs_on_the_given_model_in_every_corner(tmp_path: Path) ->
     assert vars(root) == before
 
 
-async def test_the_modules_of_the_process_stay_as_the_import_system_made_them() -> None:
+async def test_the_loaded_modules_of_the_process_are_not_changed() -> None:
     before = dict(sys.modules)
 
     app = build_app(scripted([says("Done.")]), [], model=None)

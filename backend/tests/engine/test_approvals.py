@@ -68,7 +68,7 @@ async def settled(talk: Talk) -> dict[str, Any]:
     return dict(await talk.history())
 
 
-async def test_what_waits_is_listed_with_what_it_is_about(
+async def test_open_approvals_are_listed_with_their_context(
     open_stage: Open, counted: Counted
 ) -> None:
     engine = await open_stage(scripted(PAY, [gated(counted.tool(), rememberable=False)]))
@@ -85,7 +85,7 @@ async def test_what_waits_is_listed_with_what_it_is_about(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_an_answer_from_elsewhere_runs_the_turn_to_its_end(
+async def test_a_decision_outside_the_chat_runs_the_turn_to_its_end(
     open_stage: Open, counted: Counted, release: ReleasePolicy
 ) -> None:
     script = [calls(("pay", {"n": 1}), text="I pay. "), says("done")]
@@ -103,7 +103,9 @@ async def test_an_answer_from_elsewhere_runs_the_turn_to_its_end(
     assert counted.runs == [1]
 
 
-async def test_a_no_from_elsewhere_tells_the_model(open_stage: Open, counted: Counted) -> None:
+async def test_a_denial_outside_the_chat_reaches_the_model(
+    open_stage: Open, counted: Counted
+) -> None:
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
     await talk.say("pay")
     assert (await decide(talk, {"approved": False, "reason": "too dear"}))["state"] == "denied"
@@ -112,7 +114,7 @@ async def test_a_no_from_elsewhere_tells_the_model(open_stage: Open, counted: Co
     assert counted.runs == []
 
 
-async def test_an_answer_from_elsewhere_edits_and_remembers(
+async def test_a_decision_outside_the_chat_may_edit_arguments_and_add_a_grant(
     open_stage: Open, counted: Counted
 ) -> None:
     script = [*PAY[:1], calls(("pay", {"n": 5})), says("done")]
@@ -124,7 +126,7 @@ async def test_an_answer_from_elsewhere_edits_and_remembers(
     assert counted.runs == [2, 5]
 
 
-async def test_one_of_two_answers_waits_for_the_other(open_stage: Open, counted: Counted) -> None:
+async def test_one_of_two_decisions_waits_for_the_other(open_stage: Open, counted: Counted) -> None:
     script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]
     talk = Talk(await open_stage(scripted(script, [counted.tool()])))
     await talk.say("pay")
@@ -137,7 +139,7 @@ async def test_one_of_two_answers_waits_for_the_other(open_stage: Open, counted:
     assert sorted(counted.runs) == [1, 2]
 
 
-async def test_the_same_answer_again_is_fine_and_another_is_not(
+async def test_a_repeated_decision_is_accepted_and_a_different_one_is_refused(
     open_stage: Open, counted: Counted
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
@@ -150,7 +152,9 @@ async def test_the_same_answer_again_is_fine_and_another_is_not(
     assert counted.runs == [1]
 
 
-async def test_nobody_answers_for_somebody_else(open_stage: Open, counted: Counted) -> None:
+async def test_a_user_cannot_decide_approvals_of_another_user(
+    open_stage: Open, counted: Counted
+) -> None:
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
     await talk.say("pay")
     engine = talk.engine
@@ -176,7 +180,7 @@ async def test_nobody_answers_for_somebody_else(open_stage: Open, counted: Count
         {"approved": True, "remember": "always"},
     ],
 )
-async def test_an_answer_that_is_not_clear_changes_nothing(
+async def test_an_ambiguous_decision_changes_nothing(
     open_stage: Open, counted: Counted, said: dict[str, Any]
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
@@ -186,7 +190,7 @@ async def test_an_answer_that_is_not_clear_changes_nothing(
     assert (len(await listed(talk)), counted.runs) == (1, [])
 
 
-async def test_what_the_chat_has_gone_on_without_is_closed(
+async def test_an_approval_is_closed_when_the_chat_has_continued_without_it(
     open_stage: Open, counted: Counted
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
@@ -204,7 +208,7 @@ async def test_what_the_chat_has_gone_on_without_is_closed(
     assert (await listed(talk), counted.runs) == ([], [])
 
 
-async def test_a_late_answer_says_that_it_came_too_late(open_stage: Open, counted: Counted) -> None:
+async def test_a_late_decision_is_reported_as_expired(open_stage: Open, counted: Counted) -> None:
     ahead = 0.0
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()]), clock=lambda: ahead))
     await talk.say("pay")
@@ -214,7 +218,7 @@ async def test_a_late_answer_says_that_it_came_too_late(open_stage: Open, counte
     assert counted.runs == []
 
 
-async def test_an_approval_of_a_workflow_is_answered_from_elsewhere(
+async def test_an_approval_of_a_workflow_is_decided_outside_the_chat(
     open_stage: Open, counted: Counted
 ) -> None:
     talk = Talk(await open_stage(flow("flow", counted.tool())))
@@ -226,7 +230,7 @@ async def test_an_approval_of_a_workflow_is_answered_from_elsewhere(
     assert counted.runs == [1]
 
 
-async def test_a_page_that_watches_sees_the_turn_go_on(open_stage: Open) -> None:
+async def test_a_subscribed_page_receives_the_continued_turn(open_stage: Open) -> None:
     held = HeldTool()
     script = [calls(("hold", {"n": 1})), says("done")]
     talk = Talk(await open_stage(scripted(script, [held.tool(require_confirmation=True)])))
@@ -241,7 +245,7 @@ async def test_a_page_that_watches_sees_the_turn_go_on(open_stage: Open) -> None
     assert comparable(reduce_chunks(chunks)) == comparable(await talk.history())
 
 
-async def test_a_turn_that_nobody_reads_is_not_stopped_for_that(open_stage: Open) -> None:
+async def test_a_turn_continued_without_readers_is_not_stopped(open_stage: Open) -> None:
     steps = Steps()
     steps.go(1)
     script = [calls(("pay", {"n": 1})), says("one two three", delta_chars=4)]
@@ -256,7 +260,7 @@ async def test_a_turn_that_nobody_reads_is_not_stopped_for_that(open_stage: Open
     assert (await settling)["parts"][-1]["text"] == "one two three"
 
 
-async def test_a_decision_does_not_wait_for_the_turn_that_runs(
+async def test_a_decision_does_not_wait_for_the_running_turn(
     open_stage: Open, loop_time: LoopTime
 ) -> None:
     held, counted = HeldTool(), Counted()
@@ -285,7 +289,7 @@ async def test_a_decision_does_not_wait_for_the_turn_that_runs(
     assert counted.runs == [1]
 
 
-async def test_an_answer_that_cannot_run_now_is_kept_for_the_next_one(
+async def test_a_decision_that_cannot_run_now_is_stored_and_runs_with_the_next_one(
     open_stage: Open, counted: Counted
 ) -> None:
     held = HeldTool()

@@ -51,7 +51,7 @@ async def say(backpressure: ReaderBackpressure, pieces: int = YIELD_INTERVAL) ->
         ((9 * WINDOW, WINDOW + 1), True),
     ],
 )
-async def test_a_model_waits_where_every_reader_is_far_behind(
+async def test_a_model_waits_when_every_reader_has_a_large_backlog(
     behind: tuple[int, ...], waits: bool
 ) -> None:
     backpressure = ReaderBackpressure(WINDOW, PATIENCE)
@@ -62,7 +62,7 @@ async def test_a_model_waits_where_every_reader_is_far_behind(
     await asyncio.wait([saying])
 
 
-async def test_it_goes_on_when_one_has_caught_up() -> None:
+async def test_the_model_continues_when_one_reader_has_caught_up() -> None:
     backpressure = ReaderBackpressure(WINDOW, PATIENCE)
     [reader] = joined(backpressure, 2 * WINDOW)
     saying = asyncio.create_task(say(backpressure))
@@ -74,7 +74,7 @@ async def test_it_goes_on_when_one_has_caught_up() -> None:
     await saying
 
 
-async def test_it_goes_on_when_the_last_has_left() -> None:
+async def test_the_model_continues_when_the_last_reader_has_disconnected() -> None:
     backpressure = ReaderBackpressure(WINDOW, PATIENCE)
     [reader] = joined(backpressure, 2 * WINDOW)
     saying = asyncio.create_task(say(backpressure))
@@ -83,13 +83,13 @@ async def test_it_goes_on_when_the_last_has_left() -> None:
     await saying
 
 
-async def test_it_goes_on_when_nobody_moves_for_long() -> None:
+async def test_the_model_continues_when_no_reader_advances_for_the_maximum_wait() -> None:
     backpressure = ReaderBackpressure(WINDOW, 0.01)
     joined(backpressure, 2 * WINDOW)
     await say(backpressure)
 
 
-async def test_whoever_reads_gets_a_chance_to_run() -> None:
+async def test_readers_run_after_a_fixed_number_of_chunks() -> None:
     backpressure = ReaderBackpressure(WINDOW, PATIENCE)
     ran = asyncio.Event()
     asyncio.get_running_loop().call_soon(ran.set)

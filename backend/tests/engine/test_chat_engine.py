@@ -46,7 +46,7 @@ async def test_a_plain_answer_is_one_message(engine: ChatEngine, release: Releas
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("approved", [True, False])
-async def test_a_gated_tool_runs_once_after_a_yes_and_never_after_a_no(
+async def test_a_gated_tool_runs_once_after_an_approval_and_never_after_a_denial(
     engine: ChatEngine, effects: Path, release: ReleasePolicy, approved: bool
 ) -> None:
     talk = Talk(engine, release)
@@ -63,7 +63,7 @@ async def test_a_gated_tool_runs_once_after_a_yes_and_never_after_a_no(
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("story", ["two_in_sequence", "five_in_sequence"])
-async def test_gates_in_sequence_take_one_post_each(
+async def test_gated_calls_in_sequence_take_one_request_each(
     engine: ChatEngine, effects: Path, release: ReleasePolicy, story: str
 ) -> None:
     talk = Talk(engine, release)
@@ -76,7 +76,7 @@ async def test_gates_in_sequence_take_one_post_each(
     assert count(effects) == gates
 
 
-async def test_one_of_two_answers_is_kept_and_the_turn_says_what_is_open(
+async def test_one_of_two_decisions_is_stored_and_the_turn_lists_the_open_approval(
     talk: Talk, effects: Path
 ) -> None:
     await talk.say("story:two_in_one_step")
@@ -90,7 +90,7 @@ async def test_one_of_two_answers_is_kept_and_the_turn_says_what_is_open(
     await rests(talk)
 
 
-async def test_a_contradicting_answer_is_refused_and_changes_nothing(
+async def test_a_contradicting_decision_is_refused_and_changes_nothing(
     talk: Talk, effects: Path
 ) -> None:
     await talk.say("story:approval")
@@ -102,7 +102,7 @@ async def test_a_contradicting_answer_is_refused_and_changes_nothing(
     assert count(effects) == 1
 
 
-async def test_an_answer_of_another_user_is_unknown(talk: Talk, effects: Path) -> None:
+async def test_a_decision_of_another_user_finds_no_approval(talk: Talk, effects: Path) -> None:
     await talk.say("story:approval")
     decide(talk.pending()[0], approved=True)
     stranger = Talk(talk.engine, user="bob", chat_id=talk.chat_id, messages=talk.messages)
@@ -125,7 +125,7 @@ async def test_a_pending_approval_survives_a_restart(open_engine: object, effect
     assert count(effects) == 1
 
 
-async def test_new_text_supersedes_what_waits(talk: Talk, effects: Path) -> None:
+async def test_new_text_supersedes_open_approvals(talk: Talk, effects: Path) -> None:
     await talk.say("story:new_text")
     turn = await talk.say("story:after")
     assert turn.finish_reason == "stop"
@@ -140,7 +140,7 @@ async def test_new_text_supersedes_what_waits(talk: Talk, effects: Path) -> None
     assert count(effects) == 0
 
 
-async def test_a_failing_model_ends_in_one_error_and_what_was_said_is_kept(talk: Talk) -> None:
+async def test_a_failing_model_ends_in_one_error_and_its_text_is_kept(talk: Talk) -> None:
     turn = await talk.say("story:model_fails")
     assert turn.failed
     assert turn.types.count("error") == 1
@@ -148,7 +148,7 @@ async def test_a_failing_model_ends_in_one_error_and_what_was_said_is_kept(talk:
     await rests(talk)
 
 
-async def test_a_second_message_while_one_is_answered_is_refused(talk: Talk) -> None:
+async def test_a_second_message_during_a_turn_is_refused(talk: Talk) -> None:
     question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "story:stop"}]}
     talk.messages.append(question)  # type: ignore[arg-type]
     reader = await talk.start({"message": question})

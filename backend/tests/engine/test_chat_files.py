@@ -68,7 +68,7 @@ async def test_a_file_is_stored_once_and_read_back(service_url: str, user: str, 
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../secret", "a/b", "user:x", "metadata.json", "0" * 32 + ".png"]
 )
-async def test_names_that_are_not_of_the_chat_are_unknown(service_url: str, name: str) -> None:
+async def test_names_of_files_of_other_chats_are_unknown(service_url: str, name: str) -> None:
     stored = ChatFiles(open_artifacts(service_url), ACCEPTED, 1_000)
     with pytest.raises(Unknown):
         await stored.read(CHAT, name)
@@ -76,7 +76,7 @@ async def test_names_that_are_not_of_the_chat_are_unknown(service_url: str, name
         await stored.find(CHAT, name)
 
 
-async def test_a_link_out_of_the_store_is_not_followed(tmp_path: Path) -> None:
+async def test_a_symbolic_link_out_of_the_store_is_not_followed(tmp_path: Path) -> None:
     """Whoever can write into the folder can still not make the server read another one."""
     stored = ChatFiles(open_artifacts(f"file:{tmp_path}/artifacts"), ACCEPTED, 1_000)
     file = await stored.attach(CHAT, samples.TEXT, "text/plain", None)
@@ -104,7 +104,7 @@ REFUSED: list[tuple[str, bytes, str, type[RequestError]]] = [
 @pytest.mark.parametrize(
     ("data", "media_type", "error"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-async def test_what_may_not_be_attached_is_refused_in_one_sentence(
+async def test_an_invalid_attachment_is_refused_in_one_sentence(
     data: bytes, media_type: str, error: type[RequestError]
 ) -> None:
     stored = files(max_bytes=100)
@@ -114,11 +114,11 @@ async def test_what_may_not_be_attached_is_refused_in_one_sentence(
 
 
 @pytest.mark.parametrize("size", [99, 100])
-async def test_a_file_up_to_the_limit_is_taken(size: int) -> None:
+async def test_a_file_up_to_the_limit_is_accepted(size: int) -> None:
     assert (await files(max_bytes=100).attach(CHAT, b"a" * size, "text/plain", None)).size == size
 
 
-async def test_a_store_that_fails_asks_for_another_try(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failing_store_raises_a_retryable_error(monkeypatch: pytest.MonkeyPatch) -> None:
     stored = files()
 
     async def fails(_: object, **__: Any) -> int:
@@ -148,7 +148,7 @@ async def test_an_attachment_is_sent_to_the_model_and_stays_in_history(open_stag
         await engine.get_file(talk.chat_id, stored["name"], user="eve")
 
 
-async def test_a_file_of_another_chat_or_person_cannot_be_attached(open_stage: Open) -> None:
+async def test_a_file_of_another_chat_or_user_cannot_be_attached(open_stage: Open) -> None:
     engine = await open_stage(scripted([says("Nice.")]))
     theirs, mine = Talk(engine), Talk(engine)
     stored = await attach(engine, theirs)
@@ -167,7 +167,7 @@ def data_url(data: bytes, media_type: str = "image/png") -> dict[str, str]:
     return {"url": f"data:{media_type};base64,{encoded}", "mediaType": media_type}
 
 
-async def test_a_message_is_judged_as_a_whole_before_a_file_of_it_is_stored(
+async def test_a_message_is_validated_completely_before_any_of_its_files_is_stored(
     open_stage: Open, find_stored: Callable[[], list[str]]
 ) -> None:
     engine = await open_stage(scripted([says("Nice.")]))
@@ -179,7 +179,7 @@ async def test_a_message_is_judged_as_a_whole_before_a_file_of_it_is_stored(
         await engine.get_chat(talk.chat_id, user="ann")
 
 
-async def test_files_go_with_their_chat(
+async def test_files_are_deleted_with_their_chat(
     open_stage: Open, find_stored: Callable[[], list[str]]
 ) -> None:
     engine = await open_stage(scripted([says("Nice.")]))

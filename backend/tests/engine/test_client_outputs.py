@@ -54,7 +54,7 @@ def prompts() -> Prompts:
         ({"error": "none"}, {"error": "none"}, "progressive"),
     ],
 )
-async def test_an_output_is_what_the_page_said_to_the_model_and_in_history(
+async def test_an_output_of_the_page_reaches_the_model_and_the_history(
     open_stage: Open, prompts: Prompts, release: ReleasePolicy, output: Any, told: Any
 ) -> None:
     script = [calls(("here", {}), text="Let me see. "), says("There.")]
@@ -70,7 +70,7 @@ async def test_an_output_is_what_the_page_said_to_the_model_and_in_history(
 
 
 @pytest.mark.parametrize("tool", ["here", "here_gated"])
-async def test_a_failure_of_the_page_stays_a_failure(
+async def test_a_failure_of_the_page_is_stored_as_a_failure(
     open_stage: Open, prompts: Prompts, tool: str
 ) -> None:
     script = [calls((tool, {})), says("A pity.")]
@@ -87,7 +87,7 @@ async def test_a_failure_of_the_page_stays_a_failure(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_gated_call_of_the_page_is_announced_again_once_it_may_run(
+async def test_a_gated_client_side_call_is_sent_again_after_its_approval(
     open_stage: Open, prompts: Prompts, release: ReleasePolicy
 ) -> None:
     script = [calls(("here_gated", {})), says("There.")]
@@ -109,7 +109,7 @@ async def test_a_gated_call_of_the_page_is_announced_again_once_it_may_run(
     assert prompts.results["here_gated"] == {"town": "Delft"}
 
 
-async def test_a_gated_call_of_the_page_that_is_denied_never_reaches_it(open_stage: Open) -> None:
+async def test_a_denied_client_side_call_never_reaches_the_page(open_stage: Open) -> None:
     script = [calls(("here_gated", {})), says("Then not.")]
     talk = Talk(await open_stage(scripted(script, [HERE_GATED])))
     await talk.say("where?")
@@ -118,7 +118,7 @@ async def test_a_gated_call_of_the_page_that_is_denied_never_reaches_it(open_sta
     assert part_of(turn.message, "here_gated")["state"] == "output-denied"
 
 
-async def test_outputs_and_answers_of_one_step_go_to_the_model_together(
+async def test_outputs_and_decisions_of_one_step_reach_the_model_together(
     open_stage: Open, prompts: Prompts
 ) -> None:
     counted = Counted()
@@ -143,7 +143,7 @@ async def test_outputs_and_answers_of_one_step_go_to_the_model_together(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_an_output_for_a_server_tool_is_not_believed(
+async def test_an_output_for_a_server_tool_is_refused(
     open_stage: Open, prompts: Prompts, release: ReleasePolicy
 ) -> None:
     counted = Counted()
@@ -165,7 +165,7 @@ async def test_an_output_for_a_server_tool_is_not_believed(
     assert part_of(turn.message, "pay")["output"] == {"paid": 1}
 
 
-async def test_an_output_of_a_long_running_server_tool_is_not_believed(
+async def test_an_output_for_a_long_running_server_tool_is_refused(
     open_stage: Open, prompts: Prompts
 ) -> None:
     def order(n: int) -> dict[str, Any]:
@@ -185,7 +185,7 @@ async def test_an_output_of_a_long_running_server_tool_is_not_believed(
     assert part_of(stored, "order")["output"] == {"status": "pending", "n": 1}
 
 
-async def test_an_output_counts_once(open_stage: Open, prompts: Prompts) -> None:
+async def test_an_output_is_accepted_once(open_stage: Open, prompts: Prompts) -> None:
     script = [calls(("here", {})), says("There.")]
     talk = Talk(await open_stage(scripted(script, [HERE], before_model_callback=prompts)))
     await talk.say("where?")
@@ -197,9 +197,7 @@ async def test_an_output_counts_once(open_stage: Open, prompts: Prompts) -> None
     assert len(prompts.contents) == 2
 
 
-async def test_two_pages_that_give_an_output_at_once_run_one_turn(
-    open_stage: Open, prompts: Prompts
-) -> None:
+async def test_two_concurrent_outputs_run_one_turn(open_stage: Open, prompts: Prompts) -> None:
     script = [calls(("here", {})), says("There.")]
     talk = Talk(await open_stage(scripted(script, [HERE], before_model_callback=prompts)))
     await talk.say("where?")
@@ -212,7 +210,7 @@ async def test_two_pages_that_give_an_output_at_once_run_one_turn(
     assert len(prompts.contents) == 2
 
 
-async def test_a_new_question_closes_a_call_of_the_page(open_stage: Open, prompts: Prompts) -> None:
+async def test_a_new_message_closes_a_client_side_call(open_stage: Open, prompts: Prompts) -> None:
     script = {"where": [calls(("here", {}))], "never": [says("Good.")]}
     talk = Talk(await open_stage(scripted(script, [HERE], before_model_callback=prompts)))
     await talk.say("where?")
@@ -228,7 +226,7 @@ async def test_a_new_question_closes_a_call_of_the_page(open_stage: Open, prompt
     assert kinds(chunks) == ["start", "error"]
 
 
-async def test_a_setting_makes_a_long_running_tool_the_pages_own(
+async def test_a_setting_makes_a_long_running_tool_client_side(
     open_stage: Open, prompts: Prompts
 ) -> None:
     def locate() -> None:

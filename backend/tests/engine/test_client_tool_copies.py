@@ -14,7 +14,7 @@ from tests.engine.tool_samples import Tools, agent, ask, gated, pay
 @pytest.mark.parametrize(
     ("tool", "kind"), [(pay, ClientTool), (gated(), GatedClientTool), (Tools(gated()), None)]
 )
-async def test_a_named_tool_becomes_a_client_side_tool_of_the_same_declaration(
+async def test_a_named_tool_becomes_a_client_side_tool_with_the_same_declaration(
     tool: Any, kind: type[ClientTool] | None
 ) -> None:
     root = agent("root", tool, ask)
@@ -33,7 +33,7 @@ async def test_a_named_tool_becomes_a_client_side_tool_of_the_same_declaration(
     assert not other.is_long_running
 
 
-async def test_a_toolset_keeps_its_class_and_its_prefix_counts() -> None:
+async def test_a_toolset_keeps_its_class_and_its_prefix_is_applied() -> None:
     toolset = Tools(gated(), prefix="bank")
     named = build_app(agent("root", toolset), [], model=None, client_tools=["bank_pay"]).root_agent
     bare = build_app(agent("root", toolset), [], model=None, client_tools=["pay"]).root_agent
@@ -46,7 +46,7 @@ async def test_a_toolset_keeps_its_class_and_its_prefix_counts() -> None:
     assert (server.name, isinstance(server, ClientTool)) == ("bank_pay", False)
 
 
-def test_a_title_goes_over_to_the_client_side_tool() -> None:
+def test_a_title_is_copied_to_the_client_side_tool() -> None:
     tool = gated()
     tool.custom_metadata = {"title": "Pay"}
     fresh = build_app(agent("root", tool), [], model=None, client_tools=["pay"]).root_agent

@@ -172,10 +172,10 @@ def test_a_name_that_the_code_does_not_use_is_not_found(root: object) -> None:
     assert find_name(root, NAME) is None
 
 
-def test_the_place_of_the_name_is_the_functions_qualified_name() -> None:
+def test_the_location_of_a_name_is_the_qualified_name_of_its_function() -> None:
     assert find_name(BANK.pay, NAME) == "Bank._ask"
 
 
-def test_objects_that_hold_each_other_end_the_search() -> None:
+def test_reference_cycles_end_the_search() -> None:
     assert BANK.desk.bank is BANK
     assert find_name(BANK.balance, NAME) is None

@@ -47,7 +47,7 @@ def prompts() -> Prompts:
 
 
 @pytest.mark.parametrize("reason", ["too dear", None])
-async def test_the_model_is_told_of_a_no_and_of_its_reason(
+async def test_a_denial_reaches_the_model_with_its_reason(
     open_stage: Open, counted: Counted, prompts: Prompts, reason: str | None
 ) -> None:
     script = [calls(("pay", {"n": 1})), says("Then not.")]
@@ -63,7 +63,7 @@ async def test_the_model_is_told_of_a_no_and_of_its_reason(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_the_same_call_after_a_no_is_refused_without_asking(
+async def test_the_same_call_after_a_denial_is_refused_without_a_request(
     open_stage: Open, counted: Counted, prompts: Prompts, release: ReleasePolicy
 ) -> None:
     script = [
@@ -85,7 +85,7 @@ async def test_the_same_call_after_a_no_is_refused_without_asking(
     assert counted.runs == [2]
 
 
-async def test_the_same_call_is_asked_for_again_after_a_yes_and_in_another_exchange(
+async def test_the_same_call_is_requested_again_after_an_approval_and_in_another_exchange(
     open_stage: Open, counted: Counted
 ) -> None:
     script = {
@@ -102,7 +102,7 @@ async def test_the_same_call_is_asked_for_again_after_a_yes_and_in_another_excha
     assert counted.runs == [1]
 
 
-async def test_a_tool_that_asks_by_itself_is_not_asked_again_after_a_no(
+async def test_a_tool_that_requests_its_own_approval_is_not_requested_again_after_a_denial(
     open_stage: Open, prompts: Prompts
 ) -> None:
     asking = Asking()
@@ -121,7 +121,7 @@ async def test_a_tool_that_asks_by_itself_is_not_asked_again_after_a_no(
         ("max_pending_per_chat", 3, 1),
     ],
 )
-async def test_no_more_is_asked_than_the_settings_allow(
+async def test_the_number_of_approval_requests_is_limited(
     open_stage: Open,
     counted: Counted,
     prompts: Prompts,
@@ -148,7 +148,7 @@ async def test_no_more_is_asked_than_the_settings_allow(
     assert "too many approvals" in str(prompts.contents[-1])
 
 
-async def test_a_tool_that_asks_by_itself_asks_no_more_than_the_settings_allow(
+async def test_a_tool_that_requests_its_own_approval_is_limited_by_the_settings(
     open_stage: Open,
 ) -> None:
     asking = Asking()
@@ -163,7 +163,7 @@ async def test_a_tool_that_asks_by_itself_asks_no_more_than_the_settings_allow(
     assert len(asking.done) == 1
 
 
-async def test_cards_closed_by_a_new_question_do_not_count_as_waiting(
+async def test_approvals_superseded_by_a_new_message_do_not_count_as_open(
     open_stage: Open, counted: Counted
 ) -> None:
     script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]

@@ -55,7 +55,7 @@ async def row_of(talk: Talk) -> ApprovalRow:
     ("release", "major"),
     [("deferred", 6), ("deferred", 7), ("preview", 7), ("progressive", 6), ("progressive", 7)],
 )
-async def test_a_call_runs_as_it_was_changed_and_the_model_knows(
+async def test_a_call_runs_with_its_edited_arguments_and_the_model_is_informed(
     open_stage: Open,
     counted: Counted,
     prompts: Prompts,
@@ -83,7 +83,7 @@ async def test_a_call_runs_as_it_was_changed_and_the_model_knows(
     assert (approval["state"], approval["edits"]) == ("executed", {"n": 2})
 
 
-async def test_what_was_asked_and_what_was_approved_stand_side_by_side(
+async def test_requested_and_approved_arguments_are_both_recorded(
     open_stage: Open, counted: Counted
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
@@ -105,7 +105,7 @@ async def test_unchanged_arguments_are_no_edit(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_each_of_two_calls_runs_as_its_own_card_says(
+async def test_each_of_two_calls_runs_with_its_own_approved_arguments(
     open_stage: Open, counted: Counted, release: ReleasePolicy
 ) -> None:
     script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]
@@ -117,7 +117,7 @@ async def test_each_of_two_calls_runs_as_its_own_card_says(
     assert ["edited_by_user" in output for output in outputs] == [False, True]
 
 
-async def test_the_model_knows_also_when_the_changed_call_fails(
+async def test_the_model_is_informed_of_the_edit_when_the_edited_call_fails(
     open_stage: Open, prompts: Prompts
 ) -> None:
     async def pay(n: int) -> None:
@@ -150,7 +150,7 @@ class Receipt(BaseModel):
     ],
     ids=["nothing", "text", "list", "model", "the same key"],
 )
-async def test_any_result_takes_the_note(open_stage: Open, result: Any, shown: Any) -> None:
+async def test_the_note_is_added_to_any_result(open_stage: Open, result: Any, shown: Any) -> None:
     async def pay(n: int) -> Any:
         """Pay."""
         return result
@@ -164,7 +164,9 @@ async def test_any_result_takes_the_note(open_stage: Open, result: Any, shown: A
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_a_tool_that_asks_by_itself_runs_as_changed(open_stage: Open) -> None:
+async def test_a_tool_that_requests_its_own_approval_runs_with_the_edited_arguments(
+    open_stage: Open,
+) -> None:
     asking = Asking()
     script = [calls(("ask", {"n": 1})), says("done")]
     talk = Talk(await open_stage(scripted(script, [asking.ask])))
@@ -173,7 +175,9 @@ async def test_a_tool_that_asks_by_itself_runs_as_changed(open_stage: Open) -> N
     assert (asking.asked, asking.done) == ([1, 2], [2])
 
 
-async def test_a_node_of_a_workflow_runs_as_changed(open_stage: Open, counted: Counted) -> None:
+async def test_a_node_of_a_workflow_runs_with_the_edited_arguments(
+    open_stage: Open, counted: Counted
+) -> None:
     talk = Talk(await open_stage(flow("flow", counted.tool())))
     await talk.say('{"n": 1}')
     turn = await talk.approve(**edited(talk, n=2))
@@ -194,7 +198,7 @@ def told_apart(kind: str, counted: Counted) -> BaseTool:
 
 
 @pytest.mark.parametrize("kind", ["declared", "metadata", "browser"])
-async def test_a_tool_may_forbid_it(open_stage: Open, counted: Counted, kind: str) -> None:
+async def test_a_tool_may_forbid_edits(open_stage: Open, counted: Counted, kind: str) -> None:
     talk = Talk(await open_stage(scripted(PAY, [told_apart(kind, counted)])))
     turn = await talk.say("pay")
     [request] = [chunk for chunk in turn.chunks if hasattr(chunk, "approval_descriptor")]
@@ -229,7 +233,7 @@ async def order(order: Order, note: str = "", *, gift: bool = False) -> dict[str
         ({"order": {"item": "cup", "count": 1}, "note": "x" * 999 + "\u202e", "gift": "y"}, "gift"),
     ],
 )
-async def test_what_does_not_fit_the_schema_is_refused_and_the_card_stays_open(
+async def test_arguments_that_do_not_match_the_schema_are_refused_and_the_approval_stays_open(
     open_stage: Open, arguments: dict[str, Any], said: str
 ) -> None:
     script = [calls(("order", {"order": {"item": "cup", "count": 1}})), says("done")]
@@ -254,7 +258,7 @@ def asked_in(talk: Talk) -> list[str]:
     return [part["approval"]["id"] for part in parts if "approval" in part]
 
 
-async def test_more_than_a_tool_can_take_is_refused(open_stage: Open, counted: Counted) -> None:
+async def test_arguments_above_the_limits_are_refused(open_stage: Open, counted: Counted) -> None:
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()]), max_output_values=10))
     await talk.say("pay")
     with pytest.raises(TooLarge):
@@ -262,7 +266,7 @@ async def test_more_than_a_tool_can_take_is_refused(open_stage: Open, counted: C
     assert (await row_of(talk)).state == "requested"
 
 
-async def test_one_edit_that_does_not_fit_refuses_the_whole_request(
+async def test_one_invalid_edit_refuses_the_whole_request(
     open_stage: Open, counted: Counted
 ) -> None:
     script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]
@@ -275,14 +279,14 @@ async def test_one_edit_that_does_not_fit_refuses_the_whole_request(
     assert [part["state"] for part in stored["parts"][-2:]] == ["approval-requested"] * 2
 
 
-async def test_what_is_staged_beside_a_no_is_ignored(open_stage: Open, counted: Counted) -> None:
+async def test_an_edit_with_a_denial_is_ignored(open_stage: Open, counted: Counted) -> None:
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
     await talk.say("pay")
     await talk.answer(approved=False, **edited(talk, n=2))
     assert (counted.runs, (await row_of(talk)).edits) == ([], None)
 
 
-async def test_the_same_yes_again_changes_nothing_whatever_is_staged(
+async def test_a_repeated_approval_changes_nothing_even_with_other_edits(
     open_stage: Open, counted: Counted
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
@@ -296,7 +300,7 @@ async def test_the_same_yes_again_changes_nothing_whatever_is_staged(
     assert (counted.runs, (await row_of(talk)).edits) == ([2], {"n": 2})
 
 
-async def test_of_two_tabs_that_say_yes_to_different_arguments_one_is_told(
+async def test_of_two_tabs_that_approve_different_arguments_one_receives_a_conflict(
     open_stage: Open, counted: Counted
 ) -> None:
     engine = await open_stage(scripted(PAY, [counted.tool()]))
@@ -315,7 +319,7 @@ async def test_of_two_tabs_that_say_yes_to_different_arguments_one_is_told(
     assert counted.runs == [row.edits["n"]]  # type: ignore[index, call-overload]
 
 
-async def test_a_race_that_is_lost_to_other_arguments_says_so(
+async def test_a_lost_race_against_other_arguments_is_reported(
     open_stage: Open, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = await open_stage(scripted(PAY, [counted.tool()]))
@@ -337,7 +341,7 @@ async def test_a_race_that_is_lost_to_other_arguments_says_so(
     assert counted.runs == []
 
 
-async def test_a_schema_that_cannot_be_used_lets_nothing_be_changed(open_stage: Open) -> None:
+async def test_an_unusable_schema_allows_no_edits(open_stage: Open) -> None:
     class Odd(FunctionTool):
         """A tool with a schema that refers to nothing."""
 

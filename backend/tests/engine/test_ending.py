@@ -32,7 +32,7 @@ async def states(engine: ChatEngine, talk: Talk) -> list[str]:
     return [row.state for row in rows]
 
 
-async def test_a_claimed_call_ends_before_its_turn_does(open_stage: Open) -> None:
+async def test_a_claimed_call_ends_before_its_turn(open_stage: Open) -> None:
     held = HeldTool()
     engine = await open_stage(scripted(HOLD, [held.tool(require_confirmation=True)]))
     talk = Talk(engine)
@@ -53,7 +53,7 @@ async def test_a_claimed_call_ends_before_its_turn_does(open_stage: Open) -> Non
 
 
 @pytest.mark.parametrize("way", ["time is up", "hurried"])
-async def test_a_call_that_does_not_end_is_cut_and_its_outcome_unknown(
+async def test_a_call_that_does_not_end_is_cancelled_and_its_outcome_is_unknown(
     open_stage: Open, way: str
 ) -> None:
     held, hurried = HeldTool(), asyncio.Event()
@@ -69,7 +69,9 @@ async def test_a_call_that_does_not_end_is_cut_and_its_outcome_unknown(
     assert "unknown" in part_of(await talk.history(), "hold")["errorText"]
 
 
-async def test_a_free_turn_ends_at_once_and_keeps_what_was_said(open_stage: Open) -> None:
+async def test_a_turn_without_a_claimed_call_ends_at_once_and_keeps_its_text(
+    open_stage: Open,
+) -> None:
     engine = await open_stage(scripted([says("I am still at it", hang=True)]))
     talk = Talk(engine)
     message: UIMessage = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]}
@@ -85,7 +87,7 @@ async def test_a_free_turn_ends_at_once_and_keeps_what_was_said(open_stage: Open
     assert words(await talk.history()) == words(talk.messages[-1]) == "I am still at it"
 
 
-async def test_what_waits_for_a_person_goes_on_waiting(open_stage: Open) -> None:
+async def test_open_approvals_stay_open(open_stage: Open) -> None:
     held = HeldTool()
     held.may_end.set()
     agent = scripted(HOLD, [held.tool(require_confirmation=True)])

@@ -47,7 +47,7 @@ def prompts() -> Prompts:
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("approved", [True, False])
-async def test_a_late_answer_runs_nothing_and_says_expired(
+async def test_a_late_decision_runs_nothing_and_is_reported_as_expired(
     open_stage: Open,
     clock: Clock,
     counted: Counted,
@@ -76,7 +76,7 @@ async def test_a_late_answer_runs_nothing_and_says_expired(
     assert counted.runs == []
 
 
-async def test_an_answer_in_time_holds_although_it_runs_late(
+async def test_a_decision_in_time_is_valid_although_it_runs_late(
     open_stage: Open, clock: Clock, counted: Counted
 ) -> None:
     script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]
@@ -91,7 +91,7 @@ async def test_an_answer_in_time_holds_although_it_runs_late(
 
 
 @pytest.mark.parametrize("first", [True, False])
-async def test_what_nobody_answered_in_time_does_not_hold_up_the_rest(
+async def test_an_expired_approval_does_not_delay_the_others(
     open_stage: Open, clock: Clock, counted: Counted, first: bool
 ) -> None:
     script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("done")]
@@ -107,7 +107,7 @@ async def test_what_nobody_answered_in_time_does_not_hold_up_the_rest(
     assert counted.runs == ([1] if first else [])
 
 
-async def test_an_expired_card_is_closed_by_the_next_question(
+async def test_an_expired_approval_is_closed_by_the_next_message(
     open_stage: Open, clock: Clock, counted: Counted
 ) -> None:
     script = {"pay": [calls(("pay", {"n": 1}))], "hello": [says("Hello.")]}
@@ -138,7 +138,7 @@ async def test_a_tool_may_have_a_deadline_of_its_own(
     assert counted.runs == [1]
 
 
-async def test_a_decided_card_stays_decided_when_its_time_has_passed(
+async def test_a_decided_approval_stays_decided_after_its_deadline(
     open_stage: Open, clock: Clock, counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server was busy when the answer came; it is run on a day later."""

@@ -108,7 +108,7 @@ async def told(engine: ChatEngine, text: str, release: ReleasePolicy) -> list[li
 
 
 @pytest.mark.parametrize("story", STORIES)
-async def test_a_story_is_told_in_the_same_chunks(open_engine: OpenEngine, story: str) -> None:
+async def test_a_story_produces_the_same_chunks(open_engine: OpenEngine, story: str) -> None:
     both = []
     for fast_lane in ("off", "auto"):
         async with open_engine(unhurried_agent(), fast_lane=fast_lane) as engine:
@@ -117,7 +117,7 @@ async def test_a_story_is_told_in_the_same_chunks(open_engine: OpenEngine, story
 
 
 @pytest.mark.parametrize("tree", TREES)
-async def test_a_tree_is_told_in_the_same_chunks(open_engine: OpenEngine, tree: str) -> None:
+async def test_an_agent_tree_produces_the_same_chunks(open_engine: OpenEngine, tree: str) -> None:
     both: list[Any] = []
     for fast_lane in ("off", "auto"):
         async with open_engine(TOPOLOGIES[tree](), fast_lane=fast_lane) as engine:
@@ -150,7 +150,7 @@ def note(text: str) -> str:
     return text
 
 
-async def test_pieces_of_every_kind_keep_their_order(
+async def test_partial_events_of_every_kind_keep_their_order(
     open_engine: OpenEngine, taken: list[str]
 ) -> None:
     both = []
@@ -162,7 +162,7 @@ async def test_pieces_of_every_kind_keep_their_order(
     assert len(taken) > 20
 
 
-async def test_a_stop_in_the_middle_leaves_the_same_words(
+async def test_a_stop_in_the_middle_leaves_the_same_text(
     open_engine: OpenEngine, taken: list[str]
 ) -> None:
     both = []
@@ -199,7 +199,7 @@ def question(talk: Talk) -> dict[str, Any]:
 LONG = says("A long answer, in many pieces.", delta_chars=1)
 
 
-async def test_only_the_first_pieces_go_through_the_runner(
+async def test_only_the_first_partial_events_pass_through_the_runner(
     open_stage: Open, taken: list[str]
 ) -> None:
     steps = Steps()
@@ -224,7 +224,7 @@ class Watching(BasePlugin):
         self.partial += bool(event.partial)
 
 
-async def test_a_plugin_that_watches_events_sees_every_piece(
+async def test_a_plugin_that_observes_events_receives_every_partial_event(
     open_stage: Open, taken: list[str]
 ) -> None:
     plugin = Watching()
@@ -234,14 +234,12 @@ async def test_a_plugin_that_watches_events_sees_every_piece(
     assert (plugin.partial, taken) == (30, [])
 
 
-async def test_the_setting_forces_the_lane_off(open_stage: Open, taken: list[str]) -> None:
+async def test_the_setting_disables_the_fast_lane(open_stage: Open, taken: list[str]) -> None:
     await Talk(await open_stage(scripted([LONG]), fast_lane="off")).say("go")
     assert taken == []
 
 
-async def test_an_agent_in_a_tool_tells_the_page_nothing(
-    open_stage: Open, taken: list[str]
-) -> None:
+async def test_an_agent_used_as_a_tool_emits_no_chunks(open_stage: Open, taken: list[str]) -> None:
     inner = LlmAgent(name="inner", model=scripted([LONG]).model)
     agent = scripted([calls(("inner", {"request": "x"})), says("done")], [AgentTool(inner)])
     turn = await Talk(await open_stage(agent), "progressive").say("go")
@@ -249,7 +247,7 @@ async def test_an_agent_in_a_tool_tells_the_page_nothing(
     assert "".join(taken) in "done"
 
 
-async def test_a_failure_while_a_piece_is_told_ends_the_turn_and_not_the_model(
+async def test_a_failure_while_a_partial_event_is_emitted_ends_the_turn_and_not_the_model(
     open_stage: Open, taken: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk = Talk(await open_stage(scripted([LONG])), "progressive")
@@ -287,7 +285,7 @@ def _text(text: str, *, partial: bool = False) -> LlmResponse:
 
 
 @pytest.mark.parametrize("fast_lane", ["auto", "off"])
-async def test_a_model_that_never_waits_is_bounded(
+async def test_a_model_that_never_yields_is_bounded(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch, fast_lane: str
 ) -> None:
     told_so_far = 0
@@ -307,7 +305,7 @@ async def test_a_model_that_never_waits_is_bounded(
     assert Burst.most_ahead <= MAX_IN_RUNNER
 
 
-async def test_adk_lets_a_model_that_never_waits_run_ahead_without_bound() -> None:
+async def test_adk_lets_a_model_that_never_yields_run_ahead_without_bound() -> None:
     Burst.most_ahead, came_out = 0, 0
     model = Burst(model="burst", pieces=500, seen=lambda: came_out)
     runner = InMemoryRunner(LlmAgent(name="a", model=model), app_name="ahead")
@@ -323,7 +321,7 @@ async def test_adk_lets_a_model_that_never_waits_run_ahead_without_bound() -> No
     assert Burst.most_ahead == 499
 
 
-async def test_adk_reads_a_session_in_the_order_of_its_times(folder: Path) -> None:
+async def test_adk_reads_a_session_in_the_order_of_its_timestamps(folder: Path) -> None:
     sessions = DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/times.db")
     session = await sessions.create_session(app_name="a", user_id="u", session_id="s")
     for author, moment in (("later", 2_000.0), ("earlier", 1_000.0)):
@@ -364,6 +362,6 @@ RESPONSES = {
 
 
 @pytest.mark.parametrize("name", RESPONSES)
-def test_plain_text_is_text_and_nothing_else(name: str) -> None:
+def test_only_partial_text_without_other_content_is_plain_text(name: str) -> None:
     response, plain = RESPONSES[name]
     assert is_plain_text(response) is plain

@@ -29,7 +29,7 @@ class Store:
         return self.data, "image/png"
 
 
-async def test_a_file_is_read_once_for_each_form() -> None:
+async def test_a_file_is_read_once_for_each_representation() -> None:
     cache, store = FileCache(10_000), Store()
     forms: tuple[FileForm, ...] = ("bytes", "url", "bytes", "url")
     found = [await cache.get((CHAT, "a", form), store) for form in forms]
@@ -41,14 +41,14 @@ async def test_a_file_is_read_once_for_each_form() -> None:
     assert found[0].side == found[1].side == 320
 
 
-async def test_what_one_chat_has_read_is_nothing_another_one_gets() -> None:
+async def test_cached_files_are_not_shared_between_chats() -> None:
     cache, store = FileCache(10_000), Store()
     await cache.get((CHAT, "a", "bytes"), store)
     await cache.get((OTHER, "a", "bytes"), store)
     assert store.reads == 2
 
 
-async def test_those_who_ask_at_once_wait_for_one_reading() -> None:
+async def test_concurrent_requests_wait_for_one_read() -> None:
     cache, store = FileCache(10_000), Store()
     store.may_go_on.clear()
     asking = [asyncio.create_task(cache.get((CHAT, "a", "bytes"), store)) for _ in range(3)]
@@ -63,7 +63,7 @@ async def test_those_who_ask_at_once_wait_for_one_reading() -> None:
 
 
 @pytest.mark.parametrize(("bound", "kept"), [(0, 0), (9, 0), (10, 1), (25, 2), (30, 3)])
-async def test_no_more_is_kept_than_the_bound(bound: int, kept: int) -> None:
+async def test_the_cache_is_bounded(bound: int, kept: int) -> None:
     cache = FileCache(bound)
     stores = [Store(bytes(10)) for _ in range(3)]
     for number, store in enumerate(stores):
@@ -74,14 +74,14 @@ async def test_no_more_is_kept_than_the_bound(bound: int, kept: int) -> None:
     assert sum(store.reads for store in stores) == 3
 
 
-async def test_the_file_used_longest_ago_goes_first() -> None:
+async def test_the_least_recently_used_file_is_evicted_first() -> None:
     cache, stores = FileCache(20), [Store(bytes(10)) for _ in range(3)]
     for number in (0, 1, 0, 2, 0, 1):
         await cache.get((CHAT, str(number), "bytes"), stores[number])
     assert [store.reads for store in stores] == [1, 2, 1]
 
 
-async def test_a_reading_that_fails_is_tried_again() -> None:
+async def test_a_failed_read_is_retried() -> None:
     cache = FileCache(100)
 
     async def fails() -> tuple[bytes, str]:

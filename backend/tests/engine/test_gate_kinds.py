@@ -39,7 +39,9 @@ class Asking:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_predicate_is_asked_of_each_call(open_stage: Open, release: ReleasePolicy) -> None:
+async def test_a_predicate_is_called_for_each_call(
+    open_stage: Open, release: ReleasePolicy
+) -> None:
     runs: list[int] = []
 
     async def pay(n: int) -> dict[str, int]:
@@ -62,7 +64,7 @@ async def test_a_predicate_is_asked_of_each_call(open_stage: Open, release: Rele
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_predicate_that_raises_fails_its_call_and_the_turn_goes_on(
+async def test_a_predicate_that_raises_fails_its_call_and_the_turn_continues(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     def decide_wrongly(n: int) -> bool:
@@ -88,7 +90,7 @@ async def test_a_predicate_that_raises_fails_its_call_and_the_turn_goes_on(
 
 
 @pytest.mark.parametrize("style", ["call", "confirmation"])
-async def test_hint_and_payload_of_a_tool_that_asks_reach_the_card(
+async def test_hint_and_payload_of_a_tool_reach_the_approval_request(
     open_stage: Open, style: str
 ) -> None:
     asking = Asking()
@@ -106,7 +108,7 @@ async def test_hint_and_payload_of_a_tool_that_asks_reach_the_card(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_a_gate_that_nobody_foresaw_still_holds_its_call(
+async def test_an_undetected_approval_requirement_still_stops_its_call(
     open_stage: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     asking = Asking()
@@ -124,7 +126,9 @@ async def test_a_gate_that_nobody_foresaw_still_holds_its_call(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_a_gate_that_settings_deny_still_holds_its_call(open_stage: Open) -> None:
+async def test_an_approval_requirement_denied_by_settings_still_stops_its_call(
+    open_stage: Open,
+) -> None:
     """ADK asks whatever the setting says: the setting only changes what is expected."""
     counted = Counted()
     script = [calls(("pay", {"n": 1})), says("done")]
@@ -138,7 +142,7 @@ async def test_a_gate_that_settings_deny_still_holds_its_call(open_stage: Open) 
 
 
 @pytest.mark.parametrize("gated", [True, False])
-async def test_a_tool_may_say_what_went_wrong(open_stage: Open, gated: bool) -> None:
+async def test_a_tool_may_report_its_own_error(open_stage: Open, gated: bool) -> None:
     prompts = Prompts()
 
     async def pay(n: int) -> dict[str, int]:
@@ -156,7 +160,7 @@ async def test_a_tool_may_say_what_went_wrong(open_stage: Open, gated: bool) -> 
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_a_provider_that_numbers_its_calls_anew_gets_every_call_asked_for(
+async def test_every_call_is_requested_when_a_provider_reuses_call_ids(
     open_stage: Open,
 ) -> None:
     counted = Counted()

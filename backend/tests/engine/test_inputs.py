@@ -71,7 +71,7 @@ def give(talk: Talk, tool: str, output: Any) -> None:
     part["state"], part["output"] = "output-available", output
 
 
-async def test_a_page_brings_only_the_address_it_returned_to(open_stage: Open) -> None:
+async def test_a_page_sends_only_its_redirect_address(open_stage: Open) -> None:
     calendar = Calendar()
     script = [calls(("read_calendar", {})), says("Two meetings.")]
     talk = Talk(await open_stage(scripted(script, [calendar.read_calendar])))
@@ -106,7 +106,9 @@ async def test_a_consent_without_an_address_is_refused(open_stage: Open, output:
 
 
 @pytest.mark.parametrize("answer", [{"result": "blue"}, "blue", {"colour": "blue"}])
-async def test_an_input_goes_to_the_workflow_that_asked(open_stage: Open, answer: Any) -> None:
+async def test_an_input_reaches_the_workflow_that_requested_it(
+    open_stage: Open, answer: Any
+) -> None:
     given: list[Any] = []
 
     def ask(node_input: Any) -> Iterator[RequestInput]:
@@ -128,7 +130,7 @@ async def test_an_input_goes_to_the_workflow_that_asked(open_stage: Open, answer
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_two_runs_of_a_workflow_ask_twice(open_stage: Open) -> None:
+async def test_two_runs_of_a_workflow_request_input_twice(open_stage: Open) -> None:
     """ADK: the interrupt ids of a workflow are the same in each run of a session."""
     given: list[Any] = []
 
@@ -149,7 +151,7 @@ async def test_two_runs_of_a_workflow_ask_twice(open_stage: Open) -> None:
     assert ["blue" in str(given[0]), "red" in str(given[1])] == [True, True]
 
 
-async def test_a_consent_that_the_user_refused_is_told_to_the_model(open_stage: Open) -> None:
+async def test_a_refused_consent_reaches_the_model(open_stage: Open) -> None:
     calendar, prompts = Calendar(), Prompts()
     script = [calls(("read_calendar", {})), says("Then not.")]
     agent = scripted(script, [calendar.read_calendar], before_model_callback=prompts)

@@ -31,7 +31,7 @@ async def begun(talk: Talk) -> TurnReader:
 
 
 @pytest.mark.parametrize("aborted", [True, False])
-async def test_a_turn_is_stopped_when_its_last_reader_has_been_gone_long_enough(
+async def test_a_turn_is_stopped_after_the_grace_period_of_its_last_reader(
     open_engine: Open, loop_time: LoopTime, *, aborted: bool
 ) -> None:
     graces = {"abort_grace": SHORT, "linger": LONG} if aborted else {"linger": SHORT}
@@ -47,7 +47,9 @@ async def test_a_turn_is_stopped_when_its_last_reader_has_been_gone_long_enough(
         assert chat["status"] == "ready"
 
 
-async def test_an_abort_changes_nothing_while_there_is_another_reader(open_engine: Open) -> None:
+async def test_an_abort_changes_nothing_while_another_reader_is_subscribed(
+    open_engine: Open,
+) -> None:
     async with open_engine(abort_grace=LONG, linger=LONG) as engine:
         talk = Talk(engine)
         reader = await begun(talk)
@@ -60,7 +62,7 @@ async def test_an_abort_changes_nothing_while_there_is_another_reader(open_engin
         assert running.idle_timer is not None
 
 
-async def test_a_reader_that_comes_back_in_time_keeps_the_turn(
+async def test_a_reader_that_returns_in_time_keeps_the_turn_running(
     open_engine: Open, loop_time: LoopTime
 ) -> None:
     async with open_engine(abort_grace=SHORT, linger=LONG) as engine:
@@ -76,7 +78,7 @@ async def test_a_reader_that_comes_back_in_time_keeps_the_turn(
         await within_limit(running.done)
 
 
-async def test_a_reader_is_counted_once_however_often_it_is_closed(open_engine: Open) -> None:
+async def test_a_reader_is_counted_once_when_it_is_closed_repeatedly(open_engine: Open) -> None:
     async with open_engine(abort_grace=LONG, linger=LONG) as engine:
         talk = Talk(engine)
         reader = await begun(talk)

@@ -47,7 +47,7 @@ async def rests(talk: Talk, turn: Turn) -> None:
     assert comparable(stored) == comparable(turn.message)
 
 
-async def test_a_fixed_release_refuses_other_wishes(open_stage: Open) -> None:
+async def test_a_fixed_release_policy_refuses_other_policies(open_stage: Open) -> None:
     agent = scripted([says("Hello.")], [Counted().tool()])
     engine = await open_stage(agent, release="progressive", release_fixed=True)
     with pytest.raises(Malformed, match="progressive"):
@@ -57,7 +57,7 @@ async def test_a_fixed_release_refuses_other_wishes(open_stage: Open) -> None:
     assert len(chats["chats"]) == 1
 
 
-async def test_a_user_may_have_so_many_turns_at_once(open_stage: Open) -> None:
+async def test_the_number_of_concurrent_turns_of_a_user_is_limited(open_stage: Open) -> None:
     engine = await open_stage(scripted([HANGS]), max_turns_per_user=2, max_turns=3)
     first, second = Talk(engine), Talk(engine)
     readers = [await ask(first), await ask(second)]
@@ -93,7 +93,7 @@ async def test_a_turn_that_takes_too_long_ends_with_an_error(
     await rests(talk, turn)
 
 
-async def test_time_runs_out_for_a_turn_only_after_its_claimed_call(open_stage: Open) -> None:
+async def test_a_turn_times_out_only_after_its_claimed_call(open_stage: Open) -> None:
     held = HeldTool()
     script = [calls(("hold", {"n": 1})), says("never said")]
     agent = scripted(script, [held.tool(require_confirmation=True)])
@@ -114,7 +114,7 @@ async def test_time_runs_out_for_a_turn_only_after_its_claimed_call(open_stage: 
     await rests(talk, turn)
 
 
-async def test_a_turn_that_nobody_reads_is_stopped_after_a_while(
+async def test_a_turn_without_readers_is_stopped_after_the_grace_period(
     open_stage: Open, loop_time: LoopTime
 ) -> None:
     talk = Talk(await open_stage(scripted([HANGS]), linger=60.0))
@@ -127,7 +127,7 @@ async def test_a_turn_that_nobody_reads_is_stopped_after_a_while(
     assert chat["status"] == "ready"
 
 
-async def test_a_claimed_call_goes_on_although_nobody_reads(
+async def test_a_claimed_call_continues_without_readers(
     open_stage: Open, loop_time: LoopTime
 ) -> None:
     held = HeldTool()
@@ -148,7 +148,7 @@ async def test_a_claimed_call_goes_on_although_nobody_reads(
     assert part_of(await talk.history(), "hold")["output"] == {"held": 1}
 
 
-async def test_a_reader_that_comes_back_keeps_the_turn_alive(
+async def test_a_reader_that_returns_keeps_the_turn_alive(
     open_stage: Open, loop_time: LoopTime
 ) -> None:
     steps = Steps()
@@ -166,7 +166,7 @@ async def test_a_reader_that_comes_back_keeps_the_turn_alive(
 
 
 @pytest.mark.parametrize("release", ["deferred", "preview"])
-async def test_no_more_is_held_than_the_setting_allows_and_nothing_is_lost(
+async def test_the_release_buffer_is_bounded_and_nothing_is_lost(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     counted = Counted()
@@ -184,7 +184,7 @@ async def test_no_more_is_held_than_the_setting_allows_and_nothing_is_lost(
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("bound", range(6, 30, 6))
-async def test_a_stream_that_grows_over_its_bound_ends_in_one_error(
+async def test_a_stream_that_exceeds_its_limit_ends_in_one_error(
     open_stage: Open, release: ReleasePolicy, bound: int
 ) -> None:
     counted = Counted()
@@ -213,7 +213,7 @@ async def test_a_stream_that_grows_over_its_bound_ends_in_one_error(
     await rests(talk, turn)
 
 
-async def test_an_answer_of_5000_deltas_comes_whole(open_stage: Open) -> None:
+async def test_an_answer_of_5000_deltas_arrives_completely(open_stage: Open) -> None:
     text = "sluice. " * 5_000
     talk = Talk(await open_stage(scripted([says(text, delta_chars=8)])))
     turn = await talk.say("go")
@@ -224,7 +224,7 @@ async def test_an_answer_of_5000_deltas_comes_whole(open_stage: Open) -> None:
 
 
 @pytest.mark.parametrize(("deltas", "fits"), [(50, True), (100, False)])
-async def test_a_turn_has_as_many_bytes_as_the_setting_says(
+async def test_the_size_of_a_turn_is_limited_by_the_setting(
     open_stage: Open, deltas: int, fits: bool
 ) -> None:
     text = "sluice. " * deltas
@@ -237,7 +237,7 @@ async def test_a_turn_has_as_many_bytes_as_the_setting_says(
     await rests(talk, turn)
 
 
-async def test_a_store_that_fails_at_the_claim_lets_nothing_happen(
+async def test_a_store_that_fails_at_the_claim_prevents_the_effect(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = Counted()
@@ -255,7 +255,7 @@ async def test_a_store_that_fails_at_the_claim_lets_nothing_happen(
     await rests(talk, turn)
 
 
-async def test_a_store_that_fails_after_the_effect_leaves_it_unknown(
+async def test_a_store_that_fails_after_the_effect_leaves_the_outcome_unknown(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = Counted()
@@ -273,7 +273,7 @@ async def test_a_store_that_fails_after_the_effect_leaves_it_unknown(
     assert counted.runs == [1]
 
 
-async def test_a_store_that_fails_at_the_question_leaves_no_card(
+async def test_a_store_that_fails_at_the_request_leaves_no_approval(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = [calls(("pay", {"n": 1})), says("never said")]
@@ -288,7 +288,7 @@ async def test_a_store_that_fails_at_the_question_leaves_no_card(
     assert chat["status"] == "ready"
 
 
-async def test_new_text_is_refused_where_somebody_else_holds_the_chat(open_stage: Open) -> None:
+async def test_new_text_is_refused_when_another_owner_has_the_lease(open_stage: Open) -> None:
     talk = Talk(await open_stage(scripted([says("Hello.")])))
     leases = talk.engine.resources.leases
     fence = await leases.acquire(talk.key, "another process")

@@ -140,7 +140,7 @@ TREES: dict[str, tuple[BaseNode, set[str]]] = {
 
 
 @pytest.mark.parametrize("tree", TREES)
-def test_an_agent_is_unobserved_where_no_code_of_the_user_sees_its_partial_text(tree: str) -> None:
+def test_an_agent_is_unobserved_when_no_user_code_receives_its_partial_text(tree: str) -> None:
     root, expected = TREES[tree]
     assert unobserved_agents(root) == expected
     assert unobserved_agents(App(name="app", root_agent=root)) == expected

@@ -87,14 +87,14 @@ def test_a_file_is_found_by_its_full_path_from_anywhere(
     assert isinstance(loaded, LlmAgent)
 
 
-def test_an_app_comes_before_a_root_agent() -> None:
+def test_an_app_takes_precedence_over_a_root_agent() -> None:
     write("bot.py", APP.format(name="theirs"))
     loaded = load_target("bot.py")
     assert isinstance(loaded, App)
     assert load_target("bot.py:root_agent") is not loaded
 
 
-def test_another_thing_called_app_does_not_hide_the_root_agent() -> None:
+def test_another_object_named_app_does_not_hide_the_root_agent() -> None:
     write("bot.py", AGENT.format(name="found") + "app = object()\n")
     assert isinstance(load_target("bot.py"), LlmAgent)
 
@@ -126,7 +126,7 @@ def test_a_file_without_a_package_may_import_its_neighbours() -> None:
     assert loaded.name == "beside"
 
 
-def test_a_dotenv_beside_the_agent_sets_what_is_not_set_yet(
+def test_a_dotenv_file_beside_the_agent_sets_unset_variables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SLUICEGATE_TEST_SET", "mine")
@@ -173,7 +173,7 @@ def test_a_folder_of_several_agents_is_refused_with_their_names() -> None:
         ({"bot.txt": "root_agent = 1\n"}, "./bot.txt", ["bot.txt is not a Python file"]),
     ],
 )
-def test_a_bad_target_is_one_sentence_that_says_what_is_wrong(
+def test_an_invalid_target_is_reported_in_one_sentence(
     files: dict[str, str], target: str, words: list[str]
 ) -> None:
     for path, text in files.items():
@@ -198,7 +198,7 @@ def test_a_bad_target_is_one_sentence_that_says_what_is_wrong(
     ],
 )
 @pytest.mark.parametrize("target", ["bot:root_agent", "bot.py:root_agent", "./bot.py"])
-def test_the_users_own_error_is_named_with_its_file_and_line(
+def test_an_error_in_user_code_is_reported_with_its_file_and_line(
     text: str, words: list[str], target: str
 ) -> None:
     write("bot.py", text)
@@ -207,7 +207,7 @@ def test_the_users_own_error_is_named_with_its_file_and_line(
     assert all(word in sentence for word in words), sentence
 
 
-def test_a_file_that_failed_can_be_mended_and_loaded() -> None:
+def test_a_file_that_failed_can_be_corrected_and_loaded() -> None:
     write("bot.py", "1 / 0\n")
     problem("bot.py")
     write("bot.py", AGENT.format(name="mended"))
@@ -220,7 +220,7 @@ def test_a_folder_whose_package_name_is_taken_is_refused() -> None:
     assert "rename the folder" in problem("pytest")
 
 
-def test_files_of_one_name_are_modules_of_their_own() -> None:
+def test_files_of_the_same_name_are_separate_modules() -> None:
     loaded = {}
     for place in ("one", "two", "three"):
         write(f"{place}/json.py", AGENT.format(name=place) + f"here = {place!r}\n")

@@ -75,7 +75,7 @@ class Watching(BaseLlm):
         ]
 
 
-async def test_the_users_model_stays_as_it_was(open_stage: Open) -> None:
+async def test_the_model_of_the_user_is_not_changed(open_stage: Open) -> None:
     model = Watching()
     talk = Talk(await open_stage(LlmAgent(name="a", model=model, tools=[maker()])))
     assert words((await talk.say("go")).message) == "Done."
@@ -84,7 +84,7 @@ async def test_the_users_model_stays_as_it_was(open_stage: Open) -> None:
     assert "generate_content_async" not in vars(model)
 
 
-async def test_each_model_of_a_fallback_is_wrapped_in_its_own_form(open_stage: Open) -> None:
+async def test_each_model_of_a_fallback_is_wrapped_for_its_own_family(open_stage: Open) -> None:
     first = Watching(model="gemini-3-house", fails=True)
     second = Watching(model="gemini-2.5-house")
     model = FallbackModel(models=[first, second])
@@ -97,7 +97,7 @@ async def test_each_model_of_a_fallback_is_wrapped_in_its_own_form(open_stage: O
     assert nested[0].function_response.parts
 
 
-async def test_a_model_that_a_function_makes_is_wrapped_too(open_stage: Open) -> None:
+async def test_a_model_created_by_a_function_is_wrapped(open_stage: Open) -> None:
     model = Watching()
 
     @node(rerun_on_resume=True)
@@ -148,7 +148,9 @@ def draw(kind: str) -> dict[str, Any]:
     return {"title": kind, "chart": PICTURE}
 
 
-async def test_callbacks_of_the_user_see_what_adk_would_show_them(open_stage: Open) -> None:
+async def test_callbacks_of_the_user_receive_the_same_request_as_under_adk(
+    open_stage: Open,
+) -> None:
     heard: list[Any] = []
 
     def hear(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext, tool_response: Any):  # type: ignore[no-untyped-def]
@@ -173,7 +175,7 @@ async def test_callbacks_of_the_user_see_what_adk_would_show_them(open_stage: Op
     ("name", "route"),
     [("LiteLlm", "litellm"), ("AnthropicLlm", "anthropic"), ("Gemini", "genai"), ("Own", "other")],
 )
-def test_a_model_goes_the_way_of_its_class(name: str, route: str) -> None:
+def test_a_model_is_prepared_according_to_its_class(name: str, route: str) -> None:
     base = type(name, (Watching,), {})
     inherited = type("Mine", (base,), {})
     assert route_of(inherited()) == route
@@ -183,14 +185,14 @@ class Backend:
     name = "VERTEX_AI"
 
 
-def test_a_model_of_vertex_is_told_from_one_of_the_developer_api() -> None:
+def test_models_of_vertex_and_the_developer_api_are_distinguished() -> None:
     on_vertex = type("Gemini", (Watching,), {"_api_backend": property(lambda _: Backend())})
     broken = type("Gemini", (Watching,), {"_api_backend": property(lambda _: 1 / 0)})
     assert route_of(on_vertex()) == "vertex"
     assert route_of(broken()) == "genai"
 
 
-async def test_a_method_of_the_instance_is_called_and_not_that_of_the_class() -> None:
+async def test_a_method_of_the_instance_takes_precedence_over_that_of_the_class() -> None:
     model = Watching()
     called: list[LlmRequest] = []
 
@@ -205,7 +207,7 @@ async def test_a_method_of_the_instance_is_called_and_not_that_of_the_class() ->
     assert model.seen == []
 
 
-async def test_a_store_that_fails_leaves_the_turn_its_words(
+async def test_a_failing_store_does_not_lose_the_text_of_the_turn(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fails(*_: Any, **__: Any) -> Any:
@@ -221,7 +223,7 @@ async def test_a_store_that_fails_leaves_the_turn_its_words(
     assert "disk-is-gone" not in caplog.text
 
 
-def test_a_served_model_is_of_the_same_class() -> None:
+def test_a_wrapped_model_has_the_same_class() -> None:
     server = Server()
     assert isinstance(server.models, ModelFiles)
     served = server.models.wrap(Watching())

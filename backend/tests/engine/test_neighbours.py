@@ -65,7 +65,7 @@ def counted() -> Counted:
     return Counted()
 
 
-async def test_a_plugin_of_the_user_sees_an_approved_call_run_once(
+async def test_a_plugin_of_the_user_observes_an_approved_call_once(
     open_stage: Open, counted: Counted
 ) -> None:
     watching = Watching()
@@ -77,7 +77,7 @@ async def test_a_plugin_of_the_user_sees_an_approved_call_run_once(
     assert counted.runs == [1]
 
 
-async def test_a_plugin_that_answers_a_call_answers_it_once_and_the_tool_stays_still(
+async def test_a_plugin_that_answers_a_call_answers_it_once_and_the_tool_does_not_run(
     open_stage: Open, counted: Counted
 ) -> None:
     watching = Watching(answer={"paid": "by the plugin"})
@@ -109,7 +109,7 @@ async def test_a_plugin_that_raises_ends_the_turn_and_the_call_is_never_run_agai
     assert counted.runs == runs
 
 
-async def test_a_callback_of_the_user_may_answer_in_place_of_the_tool(
+async def test_a_callback_of_the_user_may_replace_the_tool_call(
     open_stage: Open, counted: Counted
 ) -> None:
     def answer(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> dict[str, Any]:
@@ -145,7 +145,7 @@ async def test_a_callback_of_the_user_may_change_a_result(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_arguments_that_a_callback_changes_are_not_run_as_if_they_were_approved(
+async def test_arguments_changed_by_a_callback_are_not_run_as_approved(
     open_stage: Open, counted: Counted
 ) -> None:
     """The call is claimed with the arguments that the person saw (S2-R44)."""
@@ -163,7 +163,7 @@ async def test_arguments_that_a_callback_changes_are_not_run_as_if_they_were_app
     assert 1_000 not in counted.runs
 
 
-async def test_two_users_may_name_their_chats_alike(open_stage: Open, counted: Counted) -> None:
+async def test_two_users_may_use_the_same_chat_id(open_stage: Open, counted: Counted) -> None:
     engine = await open_stage(scripted(PAYS, [counted.tool()]))
     ann, bob = Talk(engine, user="ann", chat_id="same"), Talk(engine, user="bob", chat_id="same")
     await ann.say("pay", message_id="u1")
@@ -212,9 +212,7 @@ class Blocking:
 
 
 @pytest.mark.parametrize("gated", [True, False])
-async def test_a_tool_that_blocks_does_not_hold_up_the_others(
-    open_stage: Open, gated: bool
-) -> None:
+async def test_a_blocking_tool_does_not_delay_other_chats(open_stage: Open, gated: bool) -> None:
     blocking = Blocking()
     script = {
         "block": [calls(("block", {"n": 1})), says("done")],

@@ -83,7 +83,7 @@ class Page(Talk):
 
 
 @pytest.mark.parametrize("major", [6, 7])
-async def test_a_tool_of_the_page_is_called_there_and_its_output_is_no_instruction(
+async def test_a_tool_of_the_page_runs_there_and_its_output_is_untrusted(
     open_stage: Open, major: Any
 ) -> None:
     model = watched(*SCRIPT)
@@ -112,7 +112,7 @@ async def test_a_tool_of_the_page_is_called_there_and_its_output_is_no_instructi
     }
 
 
-async def test_only_what_the_setting_names_is_offered_and_only_for_the_turn(
+async def test_only_configured_tools_are_offered_and_only_during_the_turn(
     open_stage: Open,
 ) -> None:
     model = watched(says("One."))
@@ -126,14 +126,14 @@ async def test_only_what_the_setting_names_is_offered_and_only_for_the_turn(
     assert model.offered == [["scroll", "shine"], ["shine"], []]
 
 
-async def test_without_the_setting_a_page_brings_nothing(open_stage: Open) -> None:
+async def test_without_the_setting_tools_of_the_page_are_ignored(open_stage: Open) -> None:
     model = watched(says("One."))
     page = Page(await open_stage(agent(model)), tools="whatever")
     await page.say("hello")
     assert model.offered == [[]]
 
 
-async def test_two_chats_do_not_share_what_their_pages_bring(open_stage: Open) -> None:
+async def test_two_chats_do_not_share_the_tools_of_their_pages(open_stage: Open) -> None:
     model = watched(*SCRIPT)
     engine = await open_stage(agent(model), page_tools=NAMES)
     one, other = Page(engine), Page(engine, tools=SHINE)
@@ -144,7 +144,7 @@ async def test_two_chats_do_not_share_what_their_pages_bring(open_stage: Open) -
     assert words(turn.message) == "Going up. There."
 
 
-async def test_the_output_of_a_tool_that_is_no_longer_brought_is_taken(open_stage: Open) -> None:
+async def test_the_output_of_a_tool_that_is_no_longer_offered_is_accepted(open_stage: Open) -> None:
     """The call is open, and that it runs in the browser follows from its name."""
     model = watched(*SCRIPT)
     page = Page(await open_stage(agent(model), page_tools=NAMES))
@@ -173,7 +173,7 @@ async def test_a_tool_of_the_page_waits_beside_a_gated_call(open_stage: Open) ->
     assert (paid.runs, words(turn.message)) == ([1], "Both.")
 
 
-async def test_a_tool_of_the_page_never_asks(open_stage: Open) -> None:
+async def test_a_tool_of_the_page_never_requests_approval(open_stage: Open) -> None:
     engine = await open_stage(
         agent(watched(*SCRIPT)), page_tools=NAMES, dynamic_gates=("scroll",), never_gates=()
     )
@@ -191,7 +191,7 @@ async def test_a_tool_of_the_page_never_asks(open_stage: Open) -> None:
         ("no name", "'no name' is not a valid function name"),
     ],
 )
-async def test_a_name_of_the_server_is_refused_at_the_start(
+async def test_a_name_of_a_server_tool_is_refused_at_startup(
     open_stage: Open, name: str, sentence: str
 ) -> None:
     tools = [Counted().tool(), client_tool("here", "Where.", {"type": "object"})]
@@ -199,7 +199,7 @@ async def test_a_name_of_the_server_is_refused_at_the_start(
         await open_stage(scripted([says("x")], tools), page_tools=(name,))
 
 
-async def test_a_root_without_a_model_takes_none(open_stage: Open) -> None:
+async def test_a_root_without_a_model_refuses_tools_of_the_page(open_stage: Open) -> None:
     root = SequentialAgent(name="root", sub_agents=[scripted([says("x")])])
     with pytest.raises(ConfigurationError, match="needs a root agent with a model"):
         await open_stage(root, page_tools=NAMES)
@@ -226,7 +226,7 @@ LONG = {"type": "object", "description": "x" * 20_000}
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-async def test_a_tool_that_cannot_be_taken_changes_nothing(
+async def test_an_invalid_tool_changes_nothing(
     open_stage: Open, tools: Any, kind: type[Exception], sentence: str
 ) -> None:
     engine = await open_stage(
@@ -242,7 +242,7 @@ async def test_a_tool_that_cannot_be_taken_changes_nothing(
         await page.say("hello")
 
 
-async def test_a_tool_may_be_as_large_as_the_setting_says(open_stage: Open) -> None:
+async def test_the_size_of_a_tool_is_limited_by_the_setting(open_stage: Open) -> None:
     schema = '{"type": "object"}'
     entry: dict[str, Any] = {
         "description": "x" * (100 - len(schema)),

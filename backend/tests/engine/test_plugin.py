@@ -9,9 +9,7 @@ from google.adk.sessions import InMemorySessionService
 from sluicegate.engine.guard.plugin import ApprovalPlugin
 
 
-async def test_a_run_reads_events_of_earlier_live_runs_as_its_own_and_changes_none_of_them() -> (
-    None
-):
+async def test_events_of_earlier_live_runs_are_read_as_own_events_and_not_changed() -> None:
     service = InMemorySessionService()
     session = await service.create_session(app_name="app", user_id="u")
     shared = [Event(author="agent", live_session_id="live"), Event(author="user")]

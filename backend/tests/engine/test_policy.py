@@ -52,7 +52,7 @@ def prompts() -> Prompts:
     return Prompts()
 
 
-async def test_the_policy_is_asked_before_a_person_and_again_before_the_call(
+async def test_the_policy_is_called_before_the_request_and_again_before_the_call(
     open_stage: Open, counted: Counted
 ) -> None:
     rules = Rules()
@@ -82,7 +82,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("said", "shown"), REFUSALS)
-async def test_what_the_policy_forbids_is_refused_without_asking(
+async def test_a_call_forbidden_by_the_policy_is_refused_without_a_request(
     open_stage: Open, counted: Counted, prompts: Prompts, said: Any, shown: str
 ) -> None:
     agent = scripted(PAY, [counted.tool()], before_model_callback=prompts)
@@ -103,7 +103,7 @@ async def test_what_the_policy_forbids_is_refused_without_asking(
 
 
 @pytest.mark.parametrize(("said", "shown"), REFUSALS)
-async def test_what_the_policy_has_come_to_forbid_does_not_run_after_the_yes(
+async def test_a_call_forbidden_since_its_request_does_not_run_after_the_approval(
     open_stage: Open, counted: Counted, prompts: Prompts, said: Any, shown: str
 ) -> None:
     agent = scripted(PAY, [counted.tool()], before_model_callback=prompts)
@@ -123,7 +123,7 @@ async def test_what_the_policy_has_come_to_forbid_does_not_run_after_the_yes(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_tool_that_asks_by_itself_is_judged_when_it_asks(
+async def test_the_policy_is_called_when_a_tool_requests_its_own_approval(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     asking, rules = Asking(), Rules(before="no more.")
@@ -135,7 +135,7 @@ async def test_a_tool_that_asks_by_itself_is_judged_when_it_asks(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_a_remembered_call_is_judged_too(open_stage: Open, counted: Counted) -> None:
+async def test_the_policy_is_called_for_granted_calls(open_stage: Open, counted: Counted) -> None:
     asked: list[GatedCall] = []
 
     async def below_three(call: GatedCall, user: str) -> bool | str:
@@ -166,7 +166,7 @@ async def test_a_policy_cannot_change_what_runs(open_stage: Open, counted: Count
     assert counted.runs == [1]
 
 
-async def test_nobody_is_asked_about_a_call_that_asks_nobody(
+async def test_the_policy_is_not_called_for_tools_without_approval(
     open_stage: Open, counted: Counted
 ) -> None:
     rules = Rules(before=False)
@@ -193,7 +193,7 @@ class Knowing:
 
 
 @pytest.mark.parametrize("name", ["pay", "pay_in_a_thread"])
-async def test_a_tool_knows_who_approved_it_and_has_a_key_of_its_own(
+async def test_a_tool_receives_its_approver_and_its_idempotency_key(
     open_stage: Open, name: str
 ) -> None:
     knowing = Knowing()
@@ -212,7 +212,7 @@ async def test_a_tool_knows_who_approved_it_and_has_a_key_of_its_own(
     assert first.key != second.key
 
 
-async def test_a_remembered_call_knows_that_it_is_one(open_stage: Open) -> None:
+async def test_a_granted_call_is_marked_in_its_context(open_stage: Open) -> None:
     knowing = Knowing()
     script = [calls(("pay", {"n": 1})), calls(("pay", {"n": 2})), says("done")]
     talk = Talk(await open_stage(scripted(script, [gated(knowing.pay)])))
@@ -221,14 +221,14 @@ async def test_a_remembered_call_knows_that_it_is_one(open_stage: Open) -> None:
     assert [seen.is_automatic for seen in knowing.seen if seen] == [False, True]
 
 
-async def test_a_call_that_asks_nobody_runs_under_no_approval(open_stage: Open) -> None:
+async def test_a_call_without_a_request_has_no_approval_context(open_stage: Open) -> None:
     knowing = Knowing()
     talk = Talk(await open_stage(scripted(PAY, [knowing.pay])))
     await talk.say("pay")
     assert knowing.seen == [None]
 
 
-def test_every_part_of_a_call_makes_its_key_another() -> None:
+def test_the_idempotency_key_depends_on_every_part_of_a_call() -> None:
     base = CallKey("app", "ann", "chat", "inv", "call")
     others = [base._replace(**{name: "other"}) for name in base._fields]
     shifted = CallKey("appa", "nn", "chat", "inv", "call")

@@ -132,7 +132,7 @@ async def by_adk(tool: BaseTool, *, approves: bool) -> None:
 
 @pytest.mark.parametrize("requires", [True, False])
 @pytest.mark.parametrize("kind", TOOLS)
-async def test_a_predicate_is_called_as_often_as_by_adk(
+async def test_a_predicate_is_called_as_often_as_under_adk(
     open_stage: Open, kind: str, requires: bool
 ) -> None:
     expected, actual = Asked(requires), Asked(requires)
@@ -150,7 +150,7 @@ async def test_a_predicate_is_called_as_often_as_by_adk(
 
 
 @pytest.mark.parametrize("kind", TOOLS)
-async def test_a_call_beyond_the_limits_is_refused_without_another_call_of_its_predicate(
+async def test_a_call_above_the_limits_is_refused_without_another_call_of_its_predicate(
     open_stage: Open, kind: str
 ) -> None:
     asked = Asked(requires=True)

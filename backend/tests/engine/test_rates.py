@@ -25,7 +25,7 @@ class Clock:
         return self.now
 
 
-def test_so_many_in_any_minute_and_not_one_more() -> None:
+def test_the_limit_applies_to_any_period_of_one_minute() -> None:
     clock = Clock()
     rate = RateLimit(3, "Wait.", clock=clock)
     for moment in (1_000.0, 1_010.0, 1_059.0):
@@ -42,7 +42,7 @@ def test_so_many_in_any_minute_and_not_one_more() -> None:
     assert refused.value.retry_after == 10
 
 
-def test_what_is_refused_does_not_count() -> None:
+def test_refused_requests_do_not_count() -> None:
     clock = Clock()
     rate = RateLimit(1, "Wait.", clock=clock)
     rate.take("ann")
@@ -55,7 +55,7 @@ def test_what_is_refused_does_not_count() -> None:
     rate.take("ann")
 
 
-def test_users_who_do_nothing_are_forgotten() -> None:
+def test_inactive_users_are_forgotten() -> None:
     clock = Clock()
     rate = RateLimit(1, "Wait.", clock=clock)
     for number in range(5_000):
@@ -80,7 +80,7 @@ async def test_turns_are_counted_by_user(open_stage: Open) -> None:
     assert (await Talk(engine, user="bob").say("Hi")).finish_reason == "stop"
 
 
-async def test_an_answer_over_the_bound_is_kept_and_runs_later(open_stage: Open) -> None:
+async def test_a_decision_above_the_limit_is_stored_and_runs_later(open_stage: Open) -> None:
     counted = Counted()
     engine = await open_stage(scripted(PAY, [counted.tool()]), max_turns_per_minute=1)
     talk = Talk(engine)
@@ -91,7 +91,7 @@ async def test_an_answer_over_the_bound_is_kept_and_runs_later(open_stage: Open)
     assert (part["state"], counted.runs) == ("approval-responded", [])
 
 
-async def test_messages_are_counted_by_user_whatever_becomes_of_them(open_stage: Open) -> None:
+async def test_messages_are_counted_by_user_regardless_of_their_outcome(open_stage: Open) -> None:
     engine = await open_stage(scripted([says("Hello.")]), max_messages_per_minute=3)
     talk = Talk(engine)
     question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "Hi"}]}

@@ -41,7 +41,7 @@ ALONE, SHARED = {"is_exclusive": True}, {"is_exclusive": False}
     ],
     ids=["one process", "replicas with streams of their own", "replicas", "streams away"],
 )
-async def test_what_users_will_miss_is_noted(
+async def test_unavailable_features_are_reported(
     database: dict[str, bool], streams: Store, notes: list[str]
 ) -> None:
     found = await readiness(
@@ -51,7 +51,7 @@ async def test_what_users_will_miss_is_noted(
 
 
 @pytest.mark.parametrize("answer", [StoreUnavailable("away"), asyncio.Event], ids=["away", "hangs"])
-async def test_a_database_that_does_not_answer_is_told_in_time(answer: Any) -> None:
+async def test_an_unresponsive_database_is_reported_in_time(answer: Any) -> None:
     assert DEFAULT_TIMINGS.readiness < 5
     database = cast("Any", Store(answer, is_exclusive=False))
     with pytest.raises(Unavailable, match="The database does not answer") as told:

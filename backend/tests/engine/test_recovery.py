@@ -98,7 +98,7 @@ async def test_a_plain_tool_is_not_run_again_and_the_outcome_is_unknown(
 
 
 @pytest.mark.parametrize("find", ["find", "find_in_a_thread"])
-async def test_a_call_that_is_found_is_not_run_again(
+async def test_a_call_found_by_look_up_is_not_run_again(
     open_stage: Open, bank: Bank, prompts: Prompts, find: str
 ) -> None:
     tool = gated(bank.pay, find=getattr(bank, find))
@@ -114,7 +114,7 @@ async def test_a_call_that_is_found_is_not_run_again(
 
 
 @pytest.mark.parametrize("idempotent", [False, True])
-async def test_a_call_that_is_not_found_runs_again_only_if_it_may(
+async def test_a_call_not_found_by_look_up_runs_again_only_if_that_is_allowed(
     open_stage: Open, bank: Bank, idempotent: bool
 ) -> None:
     tool = gated(bank.pay, find=bank.find, idempotent=idempotent)
@@ -142,7 +142,7 @@ async def test_an_idempotent_tool_runs_again_with_the_same_key(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_a_call_that_runs_again_runs_as_it_was_changed(open_stage: Open, bank: Bank) -> None:
+async def test_a_call_runs_again_with_its_edited_arguments(open_stage: Open, bank: Bank) -> None:
     talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay, idempotent=True)])))
     await talk.say("pay")
     await die(talk, bank, paid=False, edits={"n": 5})
@@ -150,7 +150,7 @@ async def test_a_call_that_runs_again_runs_as_it_was_changed(open_stage: Open, b
     assert (output["paid"], output["edited_by_user"]["arguments"]) == (5, {"n": 5})
 
 
-async def test_a_result_that_is_found_says_how_the_call_was_changed(
+async def test_a_result_found_by_look_up_mentions_the_edited_arguments(
     open_stage: Open, bank: Bank
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay, find=bank.find)])))
@@ -160,7 +160,9 @@ async def test_a_result_that_is_found_says_how_the_call_was_changed(
     assert output["edited_by_user"]["arguments"] == {"n": 5}
 
 
-async def test_what_is_forbidden_by_now_is_not_run_again(open_stage: Open, bank: Bank) -> None:
+async def test_a_call_forbidden_in_the_meantime_is_not_run_again(
+    open_stage: Open, bank: Bank
+) -> None:
     allowed = True
 
     async def policy(call: Any, user: str) -> bool:
@@ -221,7 +223,7 @@ async def test_a_look_up_that_takes_too_long_leaves_the_outcome_unknown(
 
 
 @pytest.mark.parametrize("paid", [False, True])
-async def test_a_new_message_closes_a_lost_call_by_what_is_found(
+async def test_a_new_message_closes_an_interrupted_call_with_the_result_of_its_look_up(
     open_stage: Open, bank: Bank, prompts: Prompts, paid: bool
 ) -> None:
     tool = gated(bank.pay, find=bank.find, idempotent=True)
@@ -238,7 +240,7 @@ async def test_a_new_message_closes_a_lost_call_by_what_is_found(
     assert ("paid" in prompts.results["pay"]) == paid
 
 
-async def test_an_approval_whose_row_goes_before_its_claim_runs_nothing(
+async def test_an_approval_deleted_before_its_claim_runs_nothing(
     open_stage: Open, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay)])))
@@ -257,7 +259,7 @@ async def test_an_approval_whose_row_goes_before_its_claim_runs_nothing(
     assert bank.repeats == []
 
 
-async def test_an_approval_that_is_in_no_ledger_is_not_believed(
+async def test_an_approval_without_a_ledger_row_is_refused(
     open_stage: Open, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [gated(bank.pay)])))

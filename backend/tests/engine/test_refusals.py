@@ -106,7 +106,7 @@ async def test_an_adk_outside_the_tested_range_is_refused_with_the_range(install
         ),
     ],
 )
-async def test_a_refusal_is_one_sentence_that_names_the_tool_and_the_way_out(
+async def test_a_refusal_is_one_sentence_with_the_tool_and_the_remedy(
     root: BaseNode, words: list[str]
 ) -> None:
     (sentence,) = await refused(root)
@@ -123,7 +123,7 @@ async def test_a_refusal_is_one_sentence_that_names_the_tool_and_the_way_out(
         (page_tool(), {"dynamic_gates": ("pay",)}),
     ],
 )
-async def test_a_client_side_tool_that_asks_only_sometimes_is_refused(
+async def test_a_client_side_tool_with_conditional_approval_is_refused(
     tool: Any, settings: dict[str, Any]
 ) -> None:
     (sentence,) = await refused(agent("root", tool), **settings)
@@ -131,19 +131,19 @@ async def test_a_client_side_tool_that_asks_only_sometimes_is_refused(
     assert "client_tool(..., require_confirmation=True)" in sentence
 
 
-async def test_never_gates_lifts_a_refusal_of_what_only_looks_like_a_gate() -> None:
+async def test_never_gates_lifts_the_refusal_of_a_false_detection() -> None:
     root = agent("root", AgentTool(agent("inner", ask_in_the_code)))
     assert len(await refused(root)) == 1
     assert await refused(root, never_gates=("ask_in_the_code",)) == []
 
 
-async def test_never_gates_does_not_lift_the_refusal_of_a_declared_gate() -> None:
+async def test_never_gates_does_not_lift_the_refusal_of_a_declared_requirement() -> None:
     root = agent("root", AgentTool(agent("inner", gated())))
     (sentence,) = await refused(root, never_gates=("pay",))
     assert "'pay' of 'inner' asks for approval" in sentence
 
 
-async def test_every_reason_is_said_once() -> None:
+async def test_every_reason_is_reported_once() -> None:
     inner = agent("inner", gated(), adk_tool())
     sentences = await refused(agent("root", AgentTool(inner), sub_agents=[inner]))
     assert len(sentences) == len(set(sentences)) == 2

@@ -62,7 +62,7 @@ def paid(message: UIMessage) -> list[Part]:
     ("release", "major"),
     [("deferred", 6), ("deferred", 7), ("preview", 7), ("progressive", 6), ("progressive", 7)],
 )
-async def test_a_remembered_tool_does_not_ask_again(
+async def test_a_granted_tool_requests_no_further_approval(
     open_stage: Open, counted: Counted, release: ReleasePolicy, major: Major, style: str
 ) -> None:
     engine = await open_stage(scripted(TWICE, [counted.tool()]), approval_style=style)
@@ -88,7 +88,7 @@ async def test_a_remembered_tool_does_not_ask_again(
     assert "providerExecuted" not in second
 
 
-async def test_it_holds_for_the_chat_and_no_other(open_stage: Open, counted: Counted) -> None:
+async def test_a_grant_applies_to_its_chat_only(open_stage: Open, counted: Counted) -> None:
     engine = await open_stage(scripted(TWICE, [counted.tool()]))
     talk = Talk(engine)
     await talk.say("pay")
@@ -99,7 +99,7 @@ async def test_it_holds_for_the_chat_and_no_other(open_stage: Open, counted: Cou
         assert (await stranger.say("pay")).finish_reason == "tool-calls"
 
 
-async def test_it_survives_a_restart(open_engine: Any, counted: Counted) -> None:
+async def test_a_grant_survives_a_restart(open_engine: Any, counted: Counted) -> None:
     agent = scripted(TWICE, [counted.tool()])
     async with open_engine(agent) as engine:
         talk = Talk(engine)
@@ -110,7 +110,7 @@ async def test_it_survives_a_restart(open_engine: Any, counted: Counted) -> None
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_beside_a_call_that_asks_its_result_is_held(
+async def test_the_result_of_a_granted_call_beside_an_open_approval_is_buffered(
     open_stage: Open, counted: Counted, release: ReleasePolicy
 ) -> None:
     asking = Asking()
@@ -137,7 +137,7 @@ async def test_beside_a_call_that_asks_its_result_is_held(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_tool_that_asks_by_itself_is_remembered_too(
+async def test_a_tool_that_requests_its_own_approval_can_be_granted(
     open_stage: Open, prompts: Prompts, release: ReleasePolicy
 ) -> None:
     asking = Asking()
@@ -152,7 +152,7 @@ async def test_a_tool_that_asks_by_itself_is_remembered_too(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_a_tool_that_does_not_ask_this_time_is_no_remembered_call(
+async def test_a_call_that_requires_no_approval_uses_no_grant(
     open_stage: Open, counted: Counted
 ) -> None:
     def dear(n: int) -> bool:
@@ -170,7 +170,7 @@ async def test_a_tool_that_does_not_ask_this_time_is_no_remembered_call(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_remembered_call_that_fails_is_told_as_any_other(
+async def test_a_granted_call_that_fails_is_reported_like_any_other(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     async def pay(n: int) -> None:
@@ -197,7 +197,7 @@ async def test_a_remembered_call_that_fails_is_told_as_any_other(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_a_no_and_what_is_staged_for_others_remember_nothing(
+async def test_denials_and_staged_choices_for_other_approvals_add_no_grant(
     open_stage: Open, counted: Counted
 ) -> None:
     talk = Talk(await open_stage(scripted(TWICE, [counted.tool()])))
@@ -212,7 +212,7 @@ async def test_a_no_and_what_is_staged_for_others_remember_nothing(
     assert counted.runs == [2]
 
 
-async def test_a_late_yes_remembers_nothing(open_stage: Open, counted: Counted) -> None:
+async def test_a_late_approval_adds_no_grant(open_stage: Open, counted: Counted) -> None:
     ahead = 0.0
     engine = await open_stage(scripted(TWICE, [counted.tool()]), clock=lambda: ahead)
     talk = Talk(engine)
@@ -222,7 +222,7 @@ async def test_a_late_yes_remembers_nothing(open_stage: Open, counted: Counted) 
     assert (await grants(talk), counted.runs) == ([], [])
 
 
-async def test_the_yes_of_another_tab_that_did_not_win_remembers_nothing(
+async def test_an_approval_that_lost_the_race_adds_no_grant(
     open_stage: Open, counted: Counted
 ) -> None:
     talk = Talk(await open_stage(scripted(TWICE, [counted.tool()])))
@@ -238,7 +238,7 @@ async def test_the_yes_of_another_tab_that_did_not_win_remembers_nothing(
 
 
 @pytest.mark.parametrize("where", ["declared", "metadata"])
-async def test_a_tool_that_may_not_be_remembered_always_asks(
+async def test_a_tool_that_allows_no_grant_always_requests_approval(
     open_stage: Open, counted: Counted, where: str
 ) -> None:
     tool = counted.tool()
@@ -257,7 +257,7 @@ async def test_a_tool_that_may_not_be_remembered_always_asks(
     assert (counted.runs, len(talk.pending())) == ([1], 1)
 
 
-async def test_a_tool_that_may_be_remembered_no_more_asks_again(
+async def test_a_tool_that_no_longer_allows_grants_requests_approval_again(
     open_engine: Any, counted: Counted
 ) -> None:
     async with open_engine(scripted(TWICE, [counted.tool()])) as engine:
@@ -274,9 +274,7 @@ async def grants(talk: Talk) -> list[str]:
     return [grant["tool"] for grant in listed["grants"]]
 
 
-async def test_what_is_remembered_is_listed_and_can_be_taken_back(
-    open_stage: Open, counted: Counted
-) -> None:
+async def test_grants_are_listed_and_can_be_revoked(open_stage: Open, counted: Counted) -> None:
     talk = Talk(await open_stage(scripted(TWICE, [counted.tool()])))
     await talk.say("pay")
     [asked] = talk.asks()
@@ -292,7 +290,7 @@ async def test_what_is_remembered_is_listed_and_can_be_taken_back(
         await talk.engine.approvals.revoke(talk.chat_id, "pay", user=talk.user, via="test")
 
 
-async def test_nobody_sees_or_takes_back_what_others_remember(
+async def test_a_user_cannot_list_or_revoke_grants_of_other_users(
     open_stage: Open, counted: Counted
 ) -> None:
     talk = Talk(await open_stage(scripted(TWICE, [counted.tool()])))
@@ -305,7 +303,7 @@ async def test_nobody_sees_or_takes_back_what_others_remember(
     assert await grants(talk) == ["pay"]
 
 
-async def test_a_chat_that_is_deleted_remembers_nothing(open_stage: Open, counted: Counted) -> None:
+async def test_a_deleted_chat_has_no_grants(open_stage: Open, counted: Counted) -> None:
     talk = Talk(await open_stage(scripted(TWICE, [counted.tool()])))
     await talk.say("pay")
     await remember(talk)
@@ -314,9 +312,7 @@ async def test_a_chat_that_is_deleted_remembers_nothing(open_stage: Open, counte
     assert (await again.say("pay")).finish_reason == "tool-calls"
 
 
-async def test_remembered_calls_do_not_count_as_questions(
-    open_stage: Open, counted: Counted
-) -> None:
+async def test_granted_calls_do_not_count_as_requests(open_stage: Open, counted: Counted) -> None:
     engine = await open_stage(scripted(TWICE, [counted.tool()]), max_requests_per_exchange=1)
     talk = Talk(engine)
     await talk.say("pay")
@@ -324,7 +320,7 @@ async def test_remembered_calls_do_not_count_as_questions(
     assert counted.runs == [1, 2]
 
 
-async def test_a_reader_may_join_while_a_remembered_call_runs(open_stage: Open) -> None:
+async def test_a_reader_may_join_while_a_granted_call_runs(open_stage: Open) -> None:
     held, asking = HeldTool(), Asking()
     script = {
         "first": [calls(("hold", {"n": 1})), says("done")],
@@ -362,7 +358,7 @@ async def test_a_reader_may_join_while_a_remembered_call_runs(open_stage: Open) 
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_remembered_call_that_is_cut_has_an_unknown_outcome(
+async def test_a_cancelled_granted_call_has_an_unknown_outcome(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     held = HeldTool()
@@ -387,14 +383,16 @@ async def test_a_remembered_call_that_is_cut_has_an_unknown_outcome(
     assert held.ended == 1
 
 
-async def test_a_node_of_a_workflow_asks_each_time(open_stage: Open, counted: Counted) -> None:
+async def test_a_node_of_a_workflow_requests_approval_each_time(
+    open_stage: Open, counted: Counted
+) -> None:
     talk = Talk(await open_stage(flow("flow", counted.tool())))
     await talk.say('{"n": 1}')
     with pytest.raises(Malformed, match="cannot be remembered"):
         await remember(talk)
 
 
-async def test_history_says_that_nobody_was_asked(open_stage: Open, counted: Counted) -> None:
+async def test_history_marks_granted_calls(open_stage: Open, counted: Counted) -> None:
     talk = Talk(await open_stage(scripted(TWICE, [counted.tool()])))
     await talk.say("pay")
     await remember(talk)
@@ -405,9 +403,7 @@ async def test_history_says_that_nobody_was_asked(open_stage: Open, counted: Cou
     ]
 
 
-async def test_many_calls_at_once_are_remembered_one_by_one(
-    open_stage: Open, counted: Counted
-) -> None:
+async def test_many_parallel_calls_use_one_grant(open_stage: Open, counted: Counted) -> None:
     many = calls(*(("pay", {"n": n}) for n in range(2, 12)))
     talk = Talk(await open_stage(scripted([TWICE[0], many, says("done")], [counted.tool()])))
     await talk.say("pay")

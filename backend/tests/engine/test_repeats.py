@@ -52,7 +52,7 @@ def question(name: str, text: str) -> UIMessage:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_the_same_answer_while_it_runs_joins_the_turn(
+async def test_a_repeated_decision_during_its_turn_joins_the_turn(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     held = HeldTool()
@@ -72,7 +72,7 @@ async def test_the_same_answer_while_it_runs_joins_the_turn(
 
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("approved", [True, False])
-async def test_the_same_answer_later_brings_the_rest_of_the_message_and_runs_nothing(
+async def test_a_repeated_decision_later_returns_the_rest_of_the_message_and_runs_nothing(
     open_stage: Open, release: ReleasePolicy, approved: bool
 ) -> None:
     counted = Counted()
@@ -95,7 +95,7 @@ async def test_the_same_answer_later_brings_the_rest_of_the_message_and_runs_not
     assert len(counted.runs) == (2 if approved else 0)
 
 
-async def test_an_old_answer_from_a_page_that_has_moved_on_ends_in_an_error(
+async def test_an_old_decision_of_a_page_that_has_continued_ends_in_an_error(
     open_stage: Open,
 ) -> None:
     counted = Counted()
@@ -111,7 +111,7 @@ async def test_an_old_answer_from_a_page_that_has_moved_on_ends_in_an_error(
     assert counted.runs == [1]
 
 
-async def test_an_equal_repeat_beside_a_new_answer_is_ignored(talk: Talk) -> None:
+async def test_a_repeated_decision_beside_a_new_one_is_ignored(talk: Talk) -> None:
     await talk.say("story:two_in_one_step")
     decide(talk.pending()[0], approved=True)
     assert (await talk.post_last()).failed
@@ -121,7 +121,7 @@ async def test_an_equal_repeat_beside_a_new_answer_is_ignored(talk: Talk) -> Non
     assert states == ["output-available", "output-denied"]
 
 
-async def test_an_answer_that_was_noted_but_not_run_is_run_on_by_its_repeat(
+async def test_a_stored_decision_that_has_not_run_is_run_by_its_repetition(
     open_stage: Open,
 ) -> None:
     """The server was busy when the answer came: it is in the ledger, and nothing has run."""
@@ -148,7 +148,7 @@ async def test_an_answer_that_was_noted_but_not_run_is_run_on_by_its_repeat(
     assert counted.runs == [1]
 
 
-async def test_two_answers_at_once_run_one_turn(open_stage: Open) -> None:
+async def test_two_concurrent_decisions_run_one_turn(open_stage: Open) -> None:
     counted = Counted()
     talk = Talk(
         await open_stage(scripted([calls(("pay", {"n": 1})), says("done")], [counted.tool()]))
@@ -162,7 +162,7 @@ async def test_two_answers_at_once_run_one_turn(open_stage: Open) -> None:
     assert counted.runs == [1]
 
 
-async def test_the_same_question_while_it_is_answered_joins(open_stage: Open) -> None:
+async def test_a_repeated_message_during_its_turn_joins_the_turn(open_stage: Open) -> None:
     steps = Steps()
     talk = Talk(await open_stage(scripted([says("some words to say")], sleep=steps)))
     body = {"message": question("u1", "talk")}
@@ -176,7 +176,7 @@ async def test_the_same_question_while_it_is_answered_joins(open_stage: Open) ->
 
 
 @pytest.mark.parametrize("story", ["plain", "approval", "one_tool", "cut", "empty"])
-async def test_the_same_question_repeats_an_answer_that_is_over_or_waits(
+async def test_a_repeated_message_returns_a_finished_or_waiting_answer(
     talk: Talk, story: str
 ) -> None:
     await talk.say(f"story:{story}", message_id="u1")
@@ -189,14 +189,14 @@ async def test_the_same_question_repeats_an_answer_that_is_over_or_waits(
     assert await talk.engine.get_chat(talk.chat_id, user=talk.user) == chat
 
 
-async def test_a_card_still_takes_its_answer_after_the_question_came_twice(talk: Talk) -> None:
+async def test_an_approval_accepts_its_decision_after_the_message_was_repeated(talk: Talk) -> None:
     await talk.say("story:approval", message_id="u1")
     talk.messages.pop()
     await talk.post({"message": talk.messages[0]})
     assert (await talk.approve()).finish_reason == "stop"
 
 
-async def test_the_same_question_runs_a_failed_answer_again(open_stage: Open) -> None:
+async def test_a_repeated_message_runs_a_failed_answer_again(open_stage: Open) -> None:
     failing = [True]
 
     async def sometimes(n: int) -> dict[str, int]:
@@ -218,7 +218,7 @@ async def test_the_same_question_runs_a_failed_answer_again(open_stage: Open) ->
     assert [message["role"] for message in chat["messages"]] == ["user", "assistant"]
 
 
-async def test_the_same_question_runs_a_stopped_answer_again(open_stage: Open) -> None:
+async def test_a_repeated_message_runs_a_stopped_answer_again(open_stage: Open) -> None:
     counted = Counted()
     talk = Talk(
         await open_stage(scripted([calls(("pay", {"n": 1})), says("done")], [counted.tool()]))
@@ -231,7 +231,7 @@ async def test_the_same_question_runs_a_stopped_answer_again(open_stage: Open) -
     assert counted.runs == [1]
 
 
-async def test_a_late_copy_of_an_older_question_takes_nothing_back(open_stage: Open) -> None:
+async def test_a_late_copy_of_an_older_message_reverts_nothing(open_stage: Open) -> None:
     script = {
         "first": [says("never", error={"code": 503, "message": "no"})],
         "second": [says("two")],
@@ -244,7 +244,7 @@ async def test_a_late_copy_of_an_older_question_takes_nothing_back(open_stage: O
     assert await talk.engine.get_chat(talk.chat_id, user=talk.user) == chat
 
 
-async def test_an_answer_whose_exchange_is_closed_by_another_writer_meanwhile_runs_nothing(
+async def test_a_decision_whose_exchange_is_closed_concurrently_runs_nothing(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted, prompts = Counted(), Prompts()

@@ -95,7 +95,7 @@ async def test_any_replica_answers_any_request(open_replicas: Open, release: Any
     await both_tell(talk, one, two)
 
 
-async def test_cards_of_one_step_may_be_answered_at_two_replicas(open_replicas: Open) -> None:
+async def test_approvals_of_one_step_may_be_decided_on_two_replicas(open_replicas: Open) -> None:
     counted = Counted()
     script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("Done.")]
     one, two = await open_replicas(scripted(script, [counted.tool()]))
@@ -113,7 +113,7 @@ async def test_cards_of_one_step_may_be_answered_at_two_replicas(open_replicas: 
     assert await at(talk, one).history() == await at(talk, two).history()
 
 
-async def test_one_answer_at_two_replicas_at_once_runs_once(open_replicas: Open) -> None:
+async def test_concurrent_equal_decisions_on_two_replicas_run_once(open_replicas: Open) -> None:
     counted = Counted()
     script = [calls(("pay", {"n": 1})), says("Done.")]
     one, two = await open_replicas(scripted(script, [counted.tool()]))
@@ -130,7 +130,9 @@ async def test_one_answer_at_two_replicas_at_once_runs_once(open_replicas: Open)
             await both_tell(tab, one, two)
 
 
-async def test_the_last_two_answers_at_two_replicas_at_once_run_both(open_replicas: Open) -> None:
+async def test_the_last_two_decisions_on_two_replicas_concurrently_run_both_calls(
+    open_replicas: Open,
+) -> None:
     counted = Counted()
     script = [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("Done.")]
     one, two = await open_replicas(scripted(script, [counted.tool()]))
@@ -145,7 +147,7 @@ async def test_the_last_two_answers_at_two_replicas_at_once_run_both(open_replic
         assert any(turn.finish_reason == "stop" for turn in turns)
 
 
-async def test_of_two_opposite_answers_one_counts(open_replicas: Open) -> None:
+async def test_of_two_opposite_decisions_one_is_recorded(open_replicas: Open) -> None:
     counted = Counted()
     script = [calls(("pay", {"n": 1})), says("Done.")]
     one, two = await open_replicas(scripted(script, [counted.tool()]))
@@ -165,7 +167,9 @@ async def test_of_two_opposite_answers_one_counts(open_replicas: Open) -> None:
     assert counted.runs == ([1] if isinstance(no, AlreadyDecided) else [])
 
 
-async def test_one_question_at_two_replicas_at_once_is_asked_once(open_replicas: Open) -> None:
+async def test_a_message_sent_to_two_replicas_concurrently_is_answered_once(
+    open_replicas: Open,
+) -> None:
     counted = Counted()
     script = [calls(("pay", {"n": 1})), says("Hello there.")]
     one, two = await open_replicas(scripted(script, [counted.tool(gated=False)]))
@@ -184,7 +188,7 @@ async def test_one_question_at_two_replicas_at_once_is_asked_once(open_replicas:
 
 @is_shared
 @pytest.mark.parametrize("major", [6, 7])
-async def test_a_turn_of_one_replica_is_read_live_from_the_other(
+async def test_a_turn_of_one_replica_is_streamed_by_the_other(
     open_replicas: Open, major: Any
 ) -> None:
     steps = Steps()
@@ -205,7 +209,9 @@ async def test_a_turn_of_one_replica_is_read_live_from_the_other(
 
 
 @is_shared
-async def test_who_resumes_elsewhere_gets_the_whole_message(open_replicas: Open) -> None:
+async def test_a_stream_resumed_on_another_replica_contains_the_whole_message(
+    open_replicas: Open,
+) -> None:
     steps, counted = Steps(), Counted()
     script = [calls(("pay", {"n": 1}), text="I pay."), says("It is paid, all of it.")]
     one, two = await open_replicas(scripted(script, [counted.tool()], sleep=steps))
@@ -224,7 +230,7 @@ async def test_who_resumes_elsewhere_gets_the_whole_message(open_replicas: Open)
 
 
 @pytest.mark.parametrize("streams_url", ["streams of their own"], indirect=True)
-async def test_without_shared_streams_history_serves(open_replicas: Open) -> None:
+async def test_without_shared_streams_the_history_is_returned(open_replicas: Open) -> None:
     steps = Steps()
     one, two = await open_replicas(scripted([says("one two three")], sleep=steps))
     talk = Talk(one, "progressive")
@@ -238,7 +244,7 @@ async def test_without_shared_streams_history_serves(open_replicas: Open) -> Non
     assert words(await at(talk, two).history()) == "one two three"
 
 
-async def test_new_text_is_refused_while_another_replica_answers(
+async def test_new_text_is_refused_while_another_replica_runs_the_turn(
     open_replicas: Open, loop_time: LoopTime
 ) -> None:
     steps = Steps()
@@ -277,7 +283,7 @@ async def test_a_stop_reaches_the_replica_that_runs_the_turn(open_replicas: Open
     await both_tell(talk, one, two)
 
 
-async def test_a_stop_from_elsewhere_waits_for_the_claimed_call(open_replicas: Open) -> None:
+async def test_a_stop_on_another_replica_waits_for_the_claimed_call(open_replicas: Open) -> None:
     held = HeldTool()
     script = [calls(("hold", {"n": 1})), says("Done.")]
     one, two = await open_replicas(scripted(script, [held.tool(require_confirmation=True)]))
@@ -296,7 +302,7 @@ async def test_a_stop_from_elsewhere_waits_for_the_claimed_call(open_replicas: O
     await both_tell(talk, one, two)
 
 
-async def test_a_stop_from_elsewhere_closes_cards_that_wait(open_replicas: Open) -> None:
+async def test_a_stop_on_another_replica_supersedes_approvals(open_replicas: Open) -> None:
     counted = Counted()
     one, two = await open_replicas(scripted([calls(("pay", {"n": 1}))], [counted.tool()]))
     talk = Talk(one)
@@ -308,7 +314,7 @@ async def test_a_stop_from_elsewhere_closes_cards_that_wait(open_replicas: Open)
 
 
 @is_shared
-async def test_a_reader_elsewhere_keeps_a_turn_going(
+async def test_a_reader_on_another_replica_keeps_a_turn_running(
     open_replicas: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps, looks, has_outlived = Steps(), [], asyncio.Event()
@@ -339,7 +345,7 @@ async def test_a_reader_elsewhere_keeps_a_turn_going(
 
 
 @is_shared
-async def test_a_turn_whose_process_is_gone_ends_with_an_error(
+async def test_a_turn_whose_process_was_killed_ends_with_an_error(
     open_replicas: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steps = Steps()
@@ -382,7 +388,7 @@ async def test_a_replica_that_lost_its_lease_writes_nothing_more(open_replicas: 
     assert "lost this chat" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
 
 
-async def test_a_lease_that_ran_out_and_that_nobody_took_costs_no_words(
+async def test_an_expired_lease_without_a_new_owner_loses_no_text(
     open_replicas: Open,
 ) -> None:
     steps = Steps()
@@ -400,7 +406,7 @@ async def test_a_lease_that_ran_out_and_that_nobody_took_costs_no_words(
     await both_tell(talk, one, two)
 
 
-async def test_where_another_replica_has_gone_on_nothing_is_written_down(
+async def test_nothing_is_written_after_another_replica_has_taken_over(
     open_replicas: Open,
 ) -> None:
     steps = Steps()
@@ -420,7 +426,7 @@ async def test_where_another_replica_has_gone_on_nothing_is_written_down(
     assert (await one.get_chat(talk.chat_id, user="ann"))["messages"] == told
 
 
-async def test_chats_of_others_stay_unknown_everywhere(open_replicas: Open) -> None:
+async def test_chats_of_other_users_are_unknown_on_every_replica(open_replicas: Open) -> None:
     one, two = await open_replicas(scripted([says("Hello.")]))
     talk = Talk(one)
     await talk.say("hello")

@@ -44,7 +44,7 @@ async def test_a_result_keeps_references_and_no_bytes() -> None:
 
 
 @pytest.mark.parametrize("result", [None, "text", 7, {"a": 1}, [1, 2], {}])
-async def test_a_result_without_files_stays_as_it_is(result: object) -> None:
+async def test_a_result_without_files_is_not_changed(result: object) -> None:
     settled = await Server().results.store_result(result)
     assert not settled.is_changed
     assert settled.for_adk == (result if isinstance(result, dict) else {"result": result})
@@ -58,7 +58,7 @@ async def test_a_result_without_files_stays_as_it_is(result: object) -> None:
         ToolResult(["words", PICTURE, types.FileData(file_uri="gs://a/b", mime_type="a/b")]),
     ],
 )
-async def test_what_the_ledger_keeps_comes_back_as_it_was(result: object) -> None:
+async def test_a_result_in_the_ledger_is_restored_unchanged(result: object) -> None:
     settled = await Server().results.store_result(result)
     again = from_outcome(json.loads(json.dumps(settled.outcome)))
     assert again == settled.for_adk
@@ -100,7 +100,7 @@ PROBLEMS: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(
     ("file", "reason"), [row[1:] for row in PROBLEMS], ids=[row[0] for row in PROBLEMS]
 )
-async def test_a_file_that_cannot_be_kept_is_one_sentence_in_the_result(
+async def test_a_file_that_cannot_be_stored_is_one_sentence_in_the_result(
     file: Any, reason: str
 ) -> None:
     settled = await limited().results.store_result(ToolResult(["words", file, PICTURE]))
@@ -114,20 +114,20 @@ async def test_a_file_that_cannot_be_kept_is_one_sentence_in_the_result(
 
 
 @pytest.mark.parametrize(("size", "kept"), [(999, 1), (1_000, 1), (1_001, 0)])
-async def test_a_file_has_a_bound_on_its_size(size: int, kept: int) -> None:
+async def test_the_size_of_a_file_is_limited(size: int, kept: int) -> None:
     file = Attachment(data=bytes(size), media_type="audio/pcm")
     assert len((await limited().results.store_result(file)).files) == kept
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])
-async def test_a_result_has_a_bound_on_its_files(count: int) -> None:
+async def test_the_number_of_files_of_a_result_is_limited(count: int) -> None:
     files = [Attachment(data=bytes([n]), media_type="audio/pcm") for n in range(count)]
     settled = await limited().results.store_result(files)
     assert len(settled.files) == min(count, 3)
     assert ("note" in settled.response) == (count > 3)
 
 
-async def test_paths_are_read_from_the_folders_that_are_named(tmp_path: Path) -> None:
+async def test_paths_are_read_from_the_configured_folders(tmp_path: Path) -> None:
     shared, secret = tmp_path / "shared", tmp_path / "secret"
     shared.mkdir()
     secret.mkdir()
@@ -147,7 +147,7 @@ async def test_paths_are_read_from_the_folders_that_are_named(tmp_path: Path) ->
         assert len((await results.store_result(path)).files) == count, path
 
 
-async def test_a_store_that_fails_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failing_store_is_reported_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fails(_: object, **__: Any) -> int:
         raise OSError("disk-is-full")
 
@@ -187,7 +187,7 @@ async def test_a_long_result_becomes_a_file_with_a_preview(
 
 
 @pytest.mark.parametrize("over", [0, 1])
-async def test_a_result_may_be_as_long_as_the_bound(over: int) -> None:
+async def test_a_result_may_be_as_long_as_the_limit(over: int) -> None:
     text = "x" * (2_000 - len('{"result": ""}') + over)
     settled = await limited().results.store_result(text)
     assert ("preview" in settled.response) == bool(over)
@@ -209,12 +209,12 @@ NOT_NATIVE = [
 
 
 @pytest.mark.parametrize("result", NATIVE)
-def test_what_adk_takes_apart_itself_is_left_to_it(result: object) -> None:
+def test_results_extracted_by_adk_are_not_extracted_again(result: object) -> None:
     assert is_native(result)
 
 
 @pytest.mark.parametrize("result", NOT_NATIVE)
-def test_what_adk_would_not_take_apart_is_ours(result: object) -> None:
+def test_results_not_extracted_by_adk_are_extracted(result: object) -> None:
     assert not is_native(result)
 
 
@@ -222,7 +222,7 @@ def event(*parts: types.Part, **more: Any) -> Event:
     return Event(author="agent", content=types.Content(role="model", parts=list(parts)), **more)
 
 
-async def test_an_event_keeps_no_bytes_and_is_shown_the_same() -> None:
+async def test_an_event_contains_no_bytes_and_produces_the_same_chunks() -> None:
     server = Server()
     response = types.Part.from_function_response(
         name="draw",
@@ -244,7 +244,7 @@ async def test_an_event_keeps_no_bytes_and_is_shown_the_same() -> None:
     assert partial.content.parts == [PICTURE]
 
 
-async def test_what_a_part_says_besides_its_file_stays() -> None:
+async def test_other_fields_of_a_part_with_a_file_are_kept() -> None:
     part = PICTURE.model_copy(update={"thought_signature": b"s", "thought": True})
     told = event(part)
     await Server().results.replace_files(told)
@@ -253,7 +253,7 @@ async def test_what_a_part_says_besides_its_file_stays() -> None:
     assert (kept.thought, kept.thought_signature, kept.inline_data) == (True, b"s", None)
 
 
-async def test_what_a_callback_put_into_an_event_is_taken_apart_too() -> None:
+async def test_files_added_to_an_event_by_a_callback_are_extracted() -> None:
     answer = types.FunctionResponse(name="draw", response={"result": ToolResult(["w", PICTURE])})
     told = event(types.Part(function_response=answer))
     await Server().results.replace_files(told)
@@ -297,7 +297,7 @@ def junk(chance: random.Random, depth: int = 0) -> Any:
     return chance.choice([items, tuple(items), dict(zip(names, items, strict=True))])
 
 
-async def test_no_result_whatever_it_holds_makes_settling_fail() -> None:
+async def test_no_result_makes_the_extraction_fail() -> None:
     """About 200 KB of results of every kind."""
     chance, server, size = random.Random(6), Server(), 0
     while size < 200_000:

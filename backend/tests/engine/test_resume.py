@@ -42,7 +42,7 @@ async def approved(talk: Talk) -> asyncio.Task[list[BaseChunk]]:
 
 
 @pytest.mark.parametrize("release", ["deferred", "preview", "progressive"])
-async def test_a_reader_may_join_after_any_piece_of_a_later_turn(
+async def test_a_reader_may_join_after_any_chunk_of_a_later_turn(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     steps = Steps()
@@ -72,7 +72,7 @@ async def test_a_reader_may_join_after_any_piece_of_a_later_turn(
         assert comparable(seen, **how) == comparable(live, **how)  # type: ignore[arg-type]
 
 
-async def test_a_reader_that_leaves_changes_nothing(open_stage: Open) -> None:
+async def test_a_reader_that_disconnects_changes_nothing(open_stage: Open) -> None:
     steps = Steps()
     talk = Talk(await open_stage(scripted([THOUGHTS_AND_WORDS], sleep=steps)))
     question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "talk"}]}
@@ -91,7 +91,7 @@ async def test_a_reader_that_leaves_changes_nothing(open_stage: Open) -> None:
     ]
 
 
-async def test_nothing_is_resumed_where_nothing_runs(talk: Talk) -> None:
+async def test_without_a_running_turn_there_is_no_stream_to_resume(talk: Talk) -> None:
     assert await join(talk) is None
     await talk.say("story:approval")
     assert await join(talk) is None
@@ -99,7 +99,7 @@ async def test_nothing_is_resumed_where_nothing_runs(talk: Talk) -> None:
     assert await join(talk) is None
 
 
-async def test_a_running_chat_of_somebody_else_is_not_resumed(open_stage: Open) -> None:
+async def test_a_running_chat_of_another_user_is_not_resumed(open_stage: Open) -> None:
     steps = Steps()
     talk = Talk(await open_stage(scripted([THOUGHTS_AND_WORDS], sleep=steps)))
     question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "talk"}]}
@@ -110,7 +110,7 @@ async def test_a_running_chat_of_somebody_else_is_not_resumed(open_stage: Open) 
     assert kinds(await read(reader))[-1] == "finish"
 
 
-async def test_the_question_sent_again_during_a_later_turn_brings_the_message_from_its_beginning(
+async def test_a_message_repeated_during_a_later_turn_returns_the_answer_from_its_beginning(
     open_stage: Open,
 ) -> None:
     steps = Steps()
@@ -126,7 +126,7 @@ async def test_the_question_sent_again_during_a_later_turn_brings_the_message_fr
     assert comparable(seen) == comparable(live)
 
 
-async def test_a_6_client_that_asks_again_gets_a_previewed_turn_once_it_has_ended(
+async def test_a_6_client_that_repeats_a_request_gets_a_previewed_turn_after_its_end(
     open_stage: Open,
 ) -> None:
     steps = Steps()

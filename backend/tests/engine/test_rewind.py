@@ -63,7 +63,7 @@ async def talk(open_stage: Open, counted: Counted, prompts: Prompts) -> Talk:
     return Talk(await open_stage(scripted(SCRIPT, tools, before_model_callback=prompts)))
 
 
-async def test_another_answer_takes_the_place_of_the_first(talk: Talk, prompts: Prompts) -> None:
+async def test_a_regenerated_answer_replaces_the_first(talk: Talk, prompts: Prompts) -> None:
     first = await talk.say("hello")
     second = await regenerate(talk)
     assert second.message["id"] != first.message["id"]
@@ -71,7 +71,7 @@ async def test_another_answer_takes_the_place_of_the_first(talk: Talk, prompts: 
     assert prompts.texts == ["hello"]
 
 
-async def test_another_question_takes_the_place_of_the_first_and_of_all_after_it(
+async def test_an_edited_message_replaces_the_first_and_everything_after_it(
     talk: Talk, prompts: Prompts
 ) -> None:
     await talk.say("hello")
@@ -83,7 +83,7 @@ async def test_another_question_takes_the_place_of_the_first_and_of_all_after_it
     assert comparable(stored) == comparable(talk.messages[-1])
 
 
-async def test_another_answer_after_a_card_closes_the_card(talk: Talk, counted: Counted) -> None:
+async def test_a_regenerated_answer_supersedes_open_approvals(talk: Talk, counted: Counted) -> None:
     await talk.say("pay")
     old = talk.messages[-1]
     await regenerate(talk)
@@ -97,7 +97,7 @@ async def test_another_answer_after_a_card_closes_the_card(talk: Talk, counted: 
     assert chats["chats"][0]["pendingApprovals"] == 0
 
 
-async def test_a_denied_call_may_be_forgotten_and_is_asked_for_anew(
+async def test_a_denied_call_may_be_discarded_and_is_requested_again(
     talk: Talk, counted: Counted
 ) -> None:
     await talk.say("pay")
@@ -109,7 +109,7 @@ async def test_a_denied_call_may_be_forgotten_and_is_asked_for_anew(
 
 
 @pytest.mark.parametrize("text", ["pay", "fail"])
-async def test_an_answer_with_an_effect_is_never_forgotten(talk: Talk, text: str) -> None:
+async def test_an_answer_with_an_effect_is_never_discarded(talk: Talk, text: str) -> None:
     await talk.say("hello")
     await talk.say(text)
     await talk.approve()
@@ -124,7 +124,7 @@ async def test_an_answer_with_an_effect_is_never_forgotten(talk: Talk, text: str
     assert await talk.engine.get_chat(talk.chat_id, user=talk.user) == chat
 
 
-async def test_what_comes_after_an_effect_may_be_made_anew(talk: Talk, counted: Counted) -> None:
+async def test_an_answer_after_an_effect_may_be_regenerated(talk: Talk, counted: Counted) -> None:
     await talk.say("pay")
     await talk.approve()
     await talk.say("hello")
@@ -135,7 +135,7 @@ async def test_what_comes_after_an_effect_may_be_made_anew(talk: Talk, counted: 
     assert part_of(chat["messages"][1], "pay")["state"] == "output-available"
 
 
-async def test_an_answer_is_named_by_the_message_it_takes_the_place_of(talk: Talk) -> None:
+async def test_a_regeneration_refers_to_the_message_that_it_replaces(talk: Talk) -> None:
     await talk.say("hello")
     answer = talk.messages.pop()
     body = {
@@ -147,14 +147,14 @@ async def test_an_answer_is_named_by_the_message_it_takes_the_place_of(talk: Tal
     assert await roles_and_words(talk) == [("user", "hello"), ("assistant", "Hello.")]
 
 
-async def test_nothing_unknown_is_made_anew(talk: Talk) -> None:
+async def test_an_unknown_message_is_not_regenerated(talk: Talk) -> None:
     await talk.say("hello")
     stranger: Any = {"id": "nobody", "role": "user", "parts": [{"type": "text", "text": "hello"}]}
     with pytest.raises(Unknown):
         await talk.start({"message": stranger, "trigger": "regenerate-message"})
 
 
-async def test_a_chat_is_deleted_with_its_cards(talk: Talk, counted: Counted) -> None:
+async def test_a_chat_is_deleted_with_its_approvals(talk: Talk, counted: Counted) -> None:
     await talk.say("pay")
     old = talk.messages[-1]
     await talk.engine.delete_chat(talk.chat_id, user=talk.user)

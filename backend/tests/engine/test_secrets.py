@@ -106,7 +106,7 @@ SOURCES: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("source", SOURCES)
-async def test_the_words_of_an_exception_are_told_to_nobody(
+async def test_the_text_of_an_exception_is_disclosed_nowhere(
     open_stage: Open,
     folder: Path,
     caplog: pytest.LogCaptureFixture,
@@ -139,7 +139,7 @@ def stored_in(folder: Path) -> bytes:
 
 
 @pytest.mark.parametrize("source", ["a free tool", "a gated tool", "a model"])
-async def test_an_error_is_found_in_the_log_by_the_id_that_the_user_sees(
+async def test_an_error_is_logged_under_the_id_shown_to_the_user(
     open_stage: Open, caplog: pytest.LogCaptureFixture, source: str
 ) -> None:
     caplog.set_level(logging.INFO, logger="sluicegate")

@@ -36,7 +36,7 @@ async def test_a_secret_is_in_no_log_and_no_span(
 
 
 @pytest.mark.parametrize("story", ["tool_fails", "model_fails", "model_fails_later"])
-async def test_the_words_of_an_exception_are_in_no_chunk_and_no_session(
+async def test_the_text_of_an_exception_is_in_no_chunk_and_no_session(
     engine: ChatEngine, story: str
 ) -> None:
     talk = Talk(engine)

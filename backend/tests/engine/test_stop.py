@@ -63,9 +63,7 @@ async def stopped(talk: Talk, reader: TurnReader) -> Turn:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_what_was_said_before_a_stop_is_kept(
-    open_stage: Open, release: ReleasePolicy
-) -> None:
+async def test_text_before_a_stop_is_kept(open_stage: Open, release: ReleasePolicy) -> None:
     steps = Steps()
     script = {"go": [says("I said this much")], "and": [says("another answer")]}
     talk = Talk(await open_stage(scripted(script, [Counted().tool()], sleep=steps)), release)
@@ -79,7 +77,7 @@ async def test_what_was_said_before_a_stop_is_kept(
     assert words(talk.messages[-1]) == "another answer"
 
 
-async def test_a_stop_releases_what_was_held(open_stage: Open) -> None:
+async def test_a_stop_flushes_the_release_buffer(open_stage: Open) -> None:
     prompts = Prompts()
     script = [calls(("pay", {"n": 1}), text="First I pay. "), HANGS]
     counted = Counted()
@@ -96,7 +94,7 @@ async def test_a_stop_releases_what_was_held(open_stage: Open) -> None:
 
 
 @pytest.mark.parametrize("release", [*RELEASES, "preview"])
-async def test_a_stop_that_comes_with_the_question_closes_it_in_the_ledger_too(
+async def test_a_stop_concurrent_with_a_request_supersedes_it_in_the_ledger(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch, release: ReleasePolicy
 ) -> None:
     counted = Counted()
@@ -123,7 +121,7 @@ async def test_a_stop_that_comes_with_the_question_closes_it_in_the_ledger_too(
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_a_stop_waits_for_a_claimed_call_and_keeps_its_outcome(
+async def test_a_stop_waits_for_a_claimed_call_and_stores_its_outcome(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     held, prompts = HeldTool(), Prompts()
@@ -144,7 +142,7 @@ async def test_a_stop_waits_for_a_claimed_call_and_keeps_its_outcome(
     assert (held.ended, len(prompts.contents)) == (1, 1)
 
 
-async def test_a_stop_in_the_middle_of_a_claim_waits_for_its_call(
+async def test_a_stop_during_a_claim_waits_for_its_call(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted, claimed, may_go_on = Counted(), asyncio.Event(), asyncio.Event()
@@ -170,7 +168,7 @@ async def test_a_stop_in_the_middle_of_a_claim_waits_for_its_call(
     assert counted.runs == [1]
 
 
-async def test_a_free_call_that_runs_is_cut_by_a_stop(open_stage: Open) -> None:
+async def test_a_running_call_without_approval_is_cancelled_by_a_stop(open_stage: Open) -> None:
     held = HeldTool()
     talk = Talk(await open_stage(scripted([calls(("hold", {"n": 1})), says("no")], [held.tool()])))
     reader = await ask(talk)
@@ -181,7 +179,7 @@ async def test_a_free_call_that_runs_is_cut_by_a_stop(open_stage: Open) -> None:
     assert held.ended == 0
 
 
-async def test_a_call_that_outlives_its_time_ends_the_turn_and_is_never_run_again(
+async def test_a_call_that_exceeds_its_timeout_ends_the_turn_and_is_never_run_again(
     open_stage: Open,
 ) -> None:
     held = HeldTool()
@@ -207,7 +205,7 @@ async def test_a_call_that_outlives_its_time_ends_the_turn_and_is_never_run_agai
     assert not held.began.is_set()
 
 
-async def test_a_stop_while_cards_wait_closes_them(open_stage: Open) -> None:
+async def test_a_stop_supersedes_waiting_approvals(open_stage: Open) -> None:
     counted = Counted()
     talk = Talk(await open_stage(scripted([calls(("pay", {"n": 1}))], [counted.tool()])))
     await talk.say("pay")
@@ -222,7 +220,7 @@ async def test_a_stop_while_cards_wait_closes_them(open_stage: Open) -> None:
     assert counted.runs == []
 
 
-async def test_a_stop_that_a_crash_cut_closes_its_cards_all_the_same(
+async def test_a_stop_interrupted_by_a_crash_supersedes_its_approvals(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = Counted()
@@ -240,7 +238,7 @@ async def test_a_stop_that_a_crash_cut_closes_its_cards_all_the_same(
     assert words(message) == "I"
 
 
-async def test_a_stop_while_a_card_is_approved_and_another_waits_says_so(
+async def test_a_stop_with_one_approved_and_one_open_approval_reports_both(
     open_stage: Open,
 ) -> None:
     counted = Counted()
@@ -257,7 +255,7 @@ async def test_a_stop_while_a_card_is_approved_and_another_waits_says_so(
     assert counted.runs == []
 
 
-async def test_a_stop_where_nothing_runs_is_fine(talk: Talk) -> None:
+async def test_a_stop_without_a_running_turn_succeeds(talk: Talk) -> None:
     await stop(talk)
     await talk.say("story:plain")
     stored = await talk.history()
@@ -265,7 +263,7 @@ async def test_a_stop_where_nothing_runs_is_fine(talk: Talk) -> None:
     assert await talk.history() == stored
 
 
-async def test_a_stop_reaches_a_turn_that_is_being_prepared(open_stage: Open) -> None:
+async def test_a_stop_reaches_a_turn_during_its_preparation(open_stage: Open) -> None:
     talk = Talk(await open_stage(scripted([HANGS])))
     asking = asyncio.create_task(ask(talk))
     await asyncio.sleep(0)

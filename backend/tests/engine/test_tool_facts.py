@@ -68,14 +68,14 @@ async def test_the_kind_of_a_tool_is_read_from_its_declaration_class_and_code(
         (pay, {"dynamic": ("other",)}, "free", "never"),
     ],
 )
-async def test_the_settings_correct_what_detection_sees(
+async def test_the_settings_override_the_detection(
     tool: Any, settings: dict[str, tuple[str, ...]], kind: ToolKind, asks: str
 ) -> None:
     (judged,) = (await look(agent("root", tool), **settings)).tools["root"]
     assert (judged.kind, judged.requirement.when) == (kind, asks)
 
 
-async def test_title_metadata_and_what_may_be_done_come_from_custom_metadata() -> None:
+async def test_title_metadata_and_permissions_are_read_from_custom_metadata() -> None:
     tool = gated()
     tool.custom_metadata = {
         "title": "Pay money",
@@ -88,7 +88,7 @@ async def test_title_metadata_and_what_may_be_done_come_from_custom_metadata() -
     assert (facts.editable, facts.rememberable) == (False, False)
 
 
-async def test_a_tool_that_says_nothing_has_no_title_and_may_be_edited_and_remembered() -> None:
+async def test_by_default_a_tool_has_no_title_and_allows_edits_and_grants() -> None:
     facts = (await look(agent("root", gated()))).facts("root", "pay")
     assert (facts.title, facts.metadata, facts.editable, facts.rememberable) == (
         None,

@@ -12,7 +12,7 @@ from sluicegate.engine.files.result_files import as_storable
 
 
 @pytest.mark.parametrize("result", [None, {}, {"a": 1}, "text", [1, 2]])
-def test_plain_results_stay_as_they_are(result: object) -> None:
+def test_plain_results_are_not_changed(result: object) -> None:
     assert as_storable(result) is None
 
 
@@ -28,11 +28,11 @@ def test_plain_results_stay_as_they_are(result: object) -> None:
         ([{"rate": math.inf}], {"result": [{"rate": None}]}),
     ],
 )
-def test_what_is_not_json_becomes_a_note(result: object, stored: object) -> None:
+def test_a_result_that_is_not_json_becomes_a_note(result: object, stored: object) -> None:
     assert as_storable(result) == stored
 
 
-def test_a_result_that_holds_itself_can_be_stored() -> None:
+def test_a_result_with_a_reference_cycle_can_be_stored() -> None:
     loop: dict[str, Any] = {"name": "loop"}
     loop["again"] = loop
     assert json.dumps(as_storable(loop))

@@ -100,7 +100,7 @@ async def test_every_approved_tool_runs_once_and_every_agent_finishes(
 
 
 @pytest.mark.parametrize("topology", AT_ONCE)
-async def test_a_denial_in_one_branch_stops_no_other_whichever_is_answered_last(
+async def test_a_denial_in_one_branch_stops_no_other_in_any_order_of_decisions(
     start: Start, topology: str
 ) -> None:
     story = Story()
@@ -114,7 +114,7 @@ async def test_a_denial_in_one_branch_stops_no_other_whichever_is_answered_last(
 
 
 @pytest.mark.parametrize("topology", RESUMED)
-async def test_what_is_resumed_is_not_refused(topology: str) -> None:
+async def test_topologies_that_can_be_resumed_are_accepted(topology: str) -> None:
     root = RESUMED[topology](Story())
     found = await survey(root, dynamic_gates=(), never_gates=(), client_tools=())
     assert found.may_gate
@@ -122,7 +122,7 @@ async def test_what_is_resumed_is_not_refused(topology: str) -> None:
 
 
 @pytest.mark.parametrize("topology", LOST)
-async def test_what_would_be_lost_is_refused_with_the_way_out(topology: str) -> None:
+async def test_topologies_that_cannot_be_resumed_are_refused_with_the_remedy(topology: str) -> None:
     build, way_out = LOST[topology]
     root = build(Story())
     found = await survey(root, dynamic_gates=(), never_gates=(), client_tools=())
@@ -134,7 +134,7 @@ async def test_what_would_be_lost_is_refused_with_the_way_out(topology: str) -> 
 
 @pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated")  # AgentTool's own
 @pytest.mark.parametrize("topology", LOST)
-async def test_what_is_refused_is_still_lost_in_adk(start: Start, topology: str) -> None:
+async def test_refused_topologies_still_lose_calls_in_adk(start: Start, topology: str) -> None:
     story = Story()
     conversation = start(LOST[topology][0](story))
     approved: list[str] = []
@@ -155,7 +155,7 @@ async def test_what_is_refused_is_still_lost_in_adk(start: Start, topology: str)
     assert not went_well
 
 
-async def test_answers_of_two_branches_in_one_message_are_lost_for_all_but_the_first(
+async def test_decisions_of_two_branches_in_one_message_are_lost_for_all_but_the_first(
     start: Start,
 ) -> None:
     story = Story()
@@ -195,7 +195,7 @@ CLIENTS: dict[str, Callable[[Story], BaseNode]] = {
 
 
 @pytest.mark.parametrize("topology", CLIENTS)
-async def test_outputs_of_the_page_come_before_the_approvals_of_their_branch(
+async def test_outputs_of_the_page_precede_the_approvals_of_their_branch(
     start: Start, topology: str
 ) -> None:
     story = Story()
@@ -244,7 +244,7 @@ async def test_a_function_node_without_output_runs_again_when_its_workflow_is_re
     assert runs == ["loud", "silent", "silent"]
 
 
-async def test_a_parents_own_gate_asks_only_after_its_single_turn_agent_was_answered(
+async def test_the_approval_of_a_parent_is_requested_only_after_that_of_its_single_turn_agent(
     start: Start,
 ) -> None:
     story = Story()

@@ -63,7 +63,7 @@ async def rests(talk: Talk, turn: Turn) -> None:
     ("release", "style"), [("deferred", "call"), ("progressive", "confirmation")]
 )
 @pytest.mark.parametrize("name", ANSWERABLE)
-async def test_every_gate_of_a_tree_is_asked_once_and_runs_once(
+async def test_every_gated_tool_of_a_tree_is_requested_once_and_runs_once(
     open_stage: Open, effects: Path, name: str, release: ReleasePolicy, style: str
 ) -> None:
     engine = await open_stage(TOPOLOGIES[name](), approval_style=style)
@@ -87,7 +87,7 @@ async def test_every_gate_of_a_tree_is_asked_once_and_runs_once(
 @pytest.mark.parametrize(
     "name", ["transfer", "sequential_around_parallel", "two_single_turn", "workflow_node"]
 )
-async def test_a_no_is_heard_wherever_the_gate_stands(
+async def test_a_denial_reaches_the_model_anywhere_in_the_tree(
     open_stage: Open, effects: Path, name: str
 ) -> None:
     talk = Talk(await open_stage(TOPOLOGIES[name]()))
@@ -104,7 +104,7 @@ async def test_a_no_is_heard_wherever_the_gate_stands(
     ("name", "backwards"),
     [("parallel", True), ("two_single_turn", True), ("workflow_fan_out", False)],
 )
-async def test_gates_of_several_branches_may_be_answered_one_by_one(
+async def test_approvals_of_several_branches_may_be_decided_separately(
     open_stage: Open, effects: Path, name: str, backwards: bool
 ) -> None:
     talk = Talk(await open_stage(TOPOLOGIES[name]()))
@@ -121,7 +121,7 @@ async def test_gates_of_several_branches_may_be_answered_one_by_one(
 
 
 @pytest.mark.parametrize("name", ["parallel", "workflow_node"])
-async def test_a_new_question_closes_the_gates_of_a_tree(
+async def test_a_new_message_supersedes_the_approvals_of_a_tree(
     open_stage: Open, effects: Path, name: str
 ) -> None:
     talk = Talk(await open_stage(TOPOLOGIES[name]()))
@@ -137,7 +137,7 @@ async def test_a_new_question_closes_the_gates_of_a_tree(
     await rests(talk, last)
 
 
-async def test_a_gate_that_cannot_be_answered_is_refused(open_stage: Open) -> None:
+async def test_an_approval_that_cannot_be_resumed_is_refused(open_stage: Open) -> None:
     with pytest.raises(ConfigurationError, match="pay"):
         await open_stage(TOPOLOGIES["agent_tool"]())
 
@@ -187,7 +187,7 @@ class AtOnce:
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
 @pytest.mark.parametrize("seed", range(3))
-async def test_agents_that_speak_at_once_are_told_one_after_the_other(
+async def test_the_output_of_concurrent_agents_is_serialized(
     open_stage: Open, seed: int, release: ReleasePolicy
 ) -> None:
     """However their pieces interleave: each block is whole, history has the same order."""
@@ -208,7 +208,7 @@ async def test_agents_that_speak_at_once_are_told_one_after_the_other(
 
 @pytest.mark.parametrize("release", ["deferred", "progressive"])
 @pytest.mark.parametrize("pieces", [1, 3])
-async def test_agents_that_speak_at_once_may_be_stopped_in_the_middle(
+async def test_concurrent_agents_may_be_stopped_in_the_middle(
     open_stage: Open, pieces: int, release: ReleasePolicy
 ) -> None:
     at_once = AtOnce(pieces)
@@ -233,7 +233,7 @@ def answered(talk: Talk) -> dict[str, Any]:
     return {"message": last, "messageId": last["id"]}
 
 
-async def test_a_question_names_the_agent_that_asks(open_stage: Open) -> None:
+async def test_an_approval_request_names_its_agent(open_stage: Open) -> None:
     talk = Talk(await open_stage(TOPOLOGIES["parallel"]()))
     turn = await talk.say("pay what is due")
     for message in (turn.message, await talk.history()):

@@ -30,7 +30,7 @@ async def opened(head: list[StartChunk] | None = None) -> tuple[StreamWriter, Tu
     return writer, TurnReader(head or [], found.read(), major=7)
 
 
-async def test_the_first_chunk_after_a_silence_is_given_at_once(
+async def test_the_first_chunk_after_a_pause_is_delivered_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     loop, silence = asyncio.get_running_loop(), 0.0
@@ -48,7 +48,7 @@ async def test_the_first_chunk_after_a_silence_is_given_at_once(
     assert coming.done()
 
 
-async def test_what_comes_within_a_millisecond_comes_together() -> None:
+async def test_chunks_within_a_millisecond_are_delivered_together() -> None:
     writer, reader = await opened()
     texts = reader.texts()
     await writer.publish(START)
@@ -60,7 +60,7 @@ async def test_what_comes_within_a_millisecond_comes_together() -> None:
     assert await coming == [to_json(delta(text)) for text in "abc"]
 
 
-async def test_a_client_of_six_is_given_what_it_knows() -> None:
+async def test_a_6_client_receives_only_chunks_of_its_version() -> None:
     store = MemoryStreamStore()
     writer, found = await store.open(KEY), await store.find(KEY.chat)
     assert writer is not None
@@ -72,7 +72,7 @@ async def test_a_client_of_six_is_given_what_it_knows() -> None:
     assert [chunk async for chunk in reader] == [START, FINISH]
 
 
-async def test_the_start_is_said_once() -> None:
+async def test_the_start_chunk_is_sent_once() -> None:
     writer, reader = await opened([START])
     for chunk in (START, delta("a"), FINISH):
         await writer.publish(chunk)
@@ -80,7 +80,7 @@ async def test_the_start_is_said_once() -> None:
     assert [chunk async for chunk in reader] == [START, delta("a"), FINISH]
 
 
-async def test_a_turn_without_its_last_chunk_is_no_success() -> None:
+async def test_a_turn_without_its_last_chunk_is_not_successful() -> None:
     writer, reader = await opened()
     await writer.publish(START)
     await writer.close()

@@ -66,7 +66,7 @@ async def is_there(engine: ChatEngine, talk: Talk, name: str) -> bool:
     return True
 
 
-async def test_a_file_that_no_message_names_goes_with_a_later_upload(
+async def test_an_unsent_file_is_deleted_with_a_later_upload(
     engine: ChatEngine, clock: Clock
 ) -> None:
     talk, other = Talk(engine), Talk(engine, user="bob")
@@ -79,7 +79,7 @@ async def test_a_file_that_no_message_names_goes_with_a_later_upload(
     assert not await is_there(engine, talk, name)
 
 
-async def test_a_file_that_was_sent_stays(engine: ChatEngine, clock: Clock) -> None:
+async def test_a_file_that_was_sent_is_kept(engine: ChatEngine, clock: Clock) -> None:
     talk = Talk(engine)
     name = await upload(engine, talk)
     unsent = await upload(engine, talk, samples.JPEG)
@@ -99,7 +99,7 @@ async def test_a_file_that_was_sent_stays(engine: ChatEngine, clock: Clock) -> N
     assert not await is_there(engine, talk, unsent)
 
 
-async def test_a_file_that_a_tool_returned_too_stays(engine: ChatEngine, clock: Clock) -> None:
+async def test_a_file_also_returned_by_a_tool_is_kept(engine: ChatEngine, clock: Clock) -> None:
     talk = Talk(engine)
     name = await upload(engine, talk)
     await talk.say("draw")
@@ -108,7 +108,7 @@ async def test_a_file_that_a_tool_returned_too_stays(engine: ChatEngine, clock: 
     assert await is_there(engine, talk, name)
 
 
-async def test_a_start_looks_after_what_was_left(open_stage: Open, clock: Clock) -> None:
+async def test_unsent_files_are_deleted_at_startup(open_stage: Open, clock: Clock) -> None:
     engine = await open_stage(scripted([says("Nice.")]), clock=clock, upload_ttl=TTL)
     talk = Talk(engine)
     name = await upload(engine, talk)
@@ -118,7 +118,7 @@ async def test_a_start_looks_after_what_was_left(open_stage: Open, clock: Clock)
     assert not await is_there(engine, talk, name)
 
 
-async def test_a_chat_that_is_held_is_left_for_later(engine: ChatEngine, clock: Clock) -> None:
+async def test_a_chat_with_a_lease_is_skipped(engine: ChatEngine, clock: Clock) -> None:
     talk, other = Talk(engine), Talk(engine)
     name = await upload(engine, talk)
     clock.ahead += TTL + 1
@@ -129,7 +129,7 @@ async def test_a_chat_that_is_held_is_left_for_later(engine: ChatEngine, clock: 
     assert not await is_there(engine, talk, name)
 
 
-async def test_a_chat_that_cannot_be_read_is_left_and_holds_up_nothing(
+async def test_an_unreadable_chat_is_skipped_and_delays_nothing(
     engine: ChatEngine,
     clock: Clock,
     monkeypatch: pytest.MonkeyPatch,
@@ -152,7 +152,7 @@ async def test_a_chat_that_cannot_be_read_is_left_and_holds_up_nothing(
     assert not await is_there(engine, talk, name)
 
 
-async def test_a_store_that_fails_fails_no_upload(
+async def test_a_failing_store_fails_no_upload(
     engine: ChatEngine, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_args: Any, **_more: Any) -> None:

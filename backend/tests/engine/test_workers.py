@@ -88,7 +88,7 @@ async def line_in(effects: Path, wanted: str) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_remote_tool_asks_and_runs_after_a_yes(
+async def test_a_remote_tool_requests_approval_and_runs_after_it(
     open_stage: Open, worker: WorkerProcess, shared_effects: Path
 ) -> None:
     prompts = Prompts()
@@ -105,7 +105,7 @@ async def test_a_remote_tool_asks_and_runs_after_a_yes(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_a_no_keeps_a_remote_tool_from_running(
+async def test_a_denied_remote_tool_does_not_run(
     open_stage: Open, worker: WorkerProcess, shared_effects: Path
 ) -> None:
     script = [calls(("shop_pay", {"n": 42})), says("as you like")]
@@ -158,7 +158,7 @@ async def test_parallel_calls_of_one_tool_keep_their_order_and_ids(
     assert said == [{"result": f"number {n}"} for n in (1, 2, 3)]
 
 
-async def test_a_call_brings_the_user_the_key_and_who_approved(
+async def test_a_call_contains_the_user_the_key_and_the_approver(
     open_stage: Open, worker: WorkerProcess
 ) -> None:
     script = [calls(("shop_whoami", {}), ("shop_whoami", {})), says("done")]
@@ -187,7 +187,7 @@ async def test_files_of_a_worker_are_stored_and_shown_as_files(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-async def test_what_a_generator_says_on_its_way_is_preliminary(
+async def test_intermediate_outputs_of_a_generator_are_preliminary(
     open_stage: Open, worker: WorkerProcess
 ) -> None:
     script = [calls(("shop_counting", {"n": 3})), says("done")]
@@ -224,7 +224,7 @@ async def test_a_killed_worker_ends_its_call_and_no_other(
     assert words(turn.message) == "so be it"
 
 
-async def test_a_tool_that_went_while_its_approval_was_open_is_not_run(
+async def test_a_tool_that_disappeared_during_its_approval_is_not_run(
     open_stage: Open, start: Start, effects: Path
 ) -> None:
     worker = await start()
@@ -241,7 +241,7 @@ async def test_a_tool_that_went_while_its_approval_was_open_is_not_run(
     assert (lines(effects), turn.failed) == ([], False)
 
 
-async def test_without_a_stand_in_adk_ends_the_run_when_a_tool_has_gone(
+async def test_without_a_placeholder_adk_ends_the_run_when_a_tool_has_disappeared(
     open_stage: Open, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = await start()
@@ -253,7 +253,7 @@ async def test_without_a_stand_in_adk_ends_the_run_when_a_tool_has_gone(
     assert (await talk.approve()).failed
 
 
-async def test_a_tool_that_came_back_before_the_yes_runs(
+async def test_a_tool_that_returned_before_the_approval_runs(
     open_stage: Open, start: Start, effects: Path
 ) -> None:
     worker = await start()
@@ -266,7 +266,7 @@ async def test_a_tool_that_came_back_before_the_yes_runs(
     assert lines(effects) == ["pay 1"]
 
 
-async def test_arguments_that_a_new_version_does_not_take_are_not_run(
+async def test_arguments_that_a_new_version_does_not_accept_are_not_run(
     open_stage: Open, start: Start, effects: Path, tmp_path: Path
 ) -> None:
     worker = await start()
@@ -298,7 +298,7 @@ async def test_a_call_that_takes_too_long_is_cancelled_at_the_worker(
     await line_in(effects, "cancelled 1")
 
 
-async def test_a_stop_is_passed_on_to_the_worker(
+async def test_a_stop_is_forwarded_to_the_worker(
     open_stage: Open, worker: WorkerProcess, shared_effects: Path
 ) -> None:
     talk = await talk_with(open_stage, worker.url, [calls(("shop_slow", {"n": 2})), says("oh")])
@@ -310,7 +310,7 @@ async def test_a_stop_is_passed_on_to_the_worker(
     await line_in(shared_effects, "cancelled 2")
 
 
-async def test_a_worker_that_is_down_at_the_start_comes_later(
+async def test_a_worker_unavailable_at_startup_is_added_later(
     open_stage: Open, start: Start, effects: Path
 ) -> None:
     gone = await start()
@@ -330,7 +330,7 @@ async def test_a_worker_that_is_down_at_the_start_comes_later(
     ("tokens", "offered"),
     [(f"shop {TOKEN}\n", True), ("shop another-token-of-some-length\n", False), (None, False)],
 )
-async def test_a_worker_is_asked_with_its_own_credential(
+async def test_requests_to_a_worker_use_its_own_credential(
     open_stage: Open, start: Start, tmp_path: Path, tokens: str | None, offered: bool
 ) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n")
@@ -344,7 +344,7 @@ async def test_a_worker_is_asked_with_its_own_credential(
     assert bool(talk.engine.resources.workers.tools()) is offered
 
 
-async def test_only_tools_that_the_server_names_are_offered(
+async def test_only_tools_configured_on_the_server_are_offered(
     open_stage: Open, worker: WorkerProcess
 ) -> None:
     talk = await talk_with(open_stage, worker.url, [says("hi")], worker_tools=("shop_pay",))
@@ -352,7 +352,7 @@ async def test_only_tools_that_the_server_names_are_offered(
     assert [tool.name for tool in talk.engine.resources.workers.tools()] == ["shop_pay"]
 
 
-async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_agent(
+async def test_a_worker_cannot_use_the_name_of_a_tool_of_the_agent(
     open_stage: Open, worker: WorkerProcess
 ) -> None:
     def shop_pay(n: int) -> str:
@@ -367,7 +367,7 @@ async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_agent(
     assert engine.resources.workers.tools() == []
 
 
-async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_page(
+async def test_a_worker_cannot_use_the_name_of_a_tool_of_the_page(
     open_stage: Open, worker: WorkerProcess
 ) -> None:
     engine = await open_stage(
@@ -377,7 +377,7 @@ async def test_a_worker_cannot_take_the_name_of_a_tool_of_the_page(
     assert engine.resources.workers.tools() == []
 
 
-async def test_a_worker_goes_on_with_the_trace_of_its_call(
+async def test_a_worker_continues_the_trace_of_its_call(
     open_stage: Open, worker: WorkerProcess, spans: InMemorySpanExporter
 ) -> None:
     script = [calls(("shop_traced", {})), says("done")]
@@ -388,7 +388,7 @@ async def test_a_worker_goes_on_with_the_trace_of_its_call(
     assert int(told, 16) in made
 
 
-async def test_without_the_package_a_sentence_says_what_to_install(
+async def test_without_the_package_an_error_names_the_package_to_install(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_protocol, "find_spec", lambda name: None)
@@ -396,13 +396,13 @@ async def test_without_the_package_a_sentence_says_what_to_install(
         await open_stage(scripted([says("hi")]), workers=("http://a/mcp",))
 
 
-async def test_two_workers_of_one_name_are_refused_at_the_start(open_stage: Open) -> None:
+async def test_two_workers_of_the_same_name_are_refused_at_startup(open_stage: Open) -> None:
     with pytest.raises(ConfigurationError, match="Two workers are named 'worker'"):
         await open_stage(scripted([says("hi")]), workers=("http://a/mcp", "http://b/mcp"))
 
 
 @pytest.mark.parametrize("streams_url", ["streams of their own"], indirect=True)
-async def test_a_worker_that_registers_with_one_server_is_asked_and_run_by_another(
+async def test_a_worker_registered_with_one_server_is_called_by_another(
     open_replicas: OpenReplicas, nursery: WorkerForkServer, effects: Path, tmp_path: Path
 ) -> None:
     files = {name: tmp_path / name for name in ("token", "tokens.txt", "workers.txt")}

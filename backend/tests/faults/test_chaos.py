@@ -40,7 +40,7 @@ async def test_bytes_pass_the_proxy(chaos: Chaos) -> None:
     writer.close()
 
 
-async def test_every_byte_may_come_alone(chaos: Chaos) -> None:
+async def test_every_byte_may_arrive_alone(chaos: Chaos) -> None:
     chaos.weather.size = 1
     chaos.weather.delay = 0.001
     reader, writer = await connect(chaos)
@@ -51,7 +51,7 @@ async def test_every_byte_may_come_alone(chaos: Chaos) -> None:
     writer.close()
 
 
-async def test_a_cut_is_an_end_and_a_reset_an_error(chaos: Chaos) -> None:
+async def test_a_cut_ends_the_connection_and_a_reset_is_an_error(chaos: Chaos) -> None:
     reader, writer = await connect(chaos)
     writer.write(b"x")
     await reader.readexactly(1)

@@ -47,7 +47,7 @@ class Stage:
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
-async def test_f6_in_any_order_with_a_restart_between_each_runs_once(
+async def test_f6_decisions_in_any_order_with_restarts_run_each_call_once(
     tmp_path: Path, order: tuple[int, ...]
 ) -> None:
     stage = Stage(tmp_path)
@@ -66,7 +66,9 @@ async def test_f6_in_any_order_with_a_restart_between_each_runs_once(
 
 
 @pytest.mark.parametrize("tabs", [1, 6])
-async def test_f7_all_at_once_from_one_tab_or_six_runs_once(tmp_path: Path, tabs: int) -> None:
+async def test_f7_concurrent_decisions_of_one_or_six_tabs_run_each_call_once(
+    tmp_path: Path, tabs: int
+) -> None:
     stage = Stage(tmp_path)
     async with stage.served() as engine:
         talk = Talk(engine)

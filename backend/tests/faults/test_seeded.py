@@ -24,9 +24,9 @@ with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
 """Objects of a killed server fail when they are collected, so it runs in another process."""
 
 
-async def test_a_seed_shows_the_same_again() -> None:
+async def test_a_seed_reproduces_the_same_run() -> None:
     assert await run("-c", SAME_AGAIN) == (0, "")
 
 
-async def test_whatever_happens_when_every_promise_holds(tmp_path: Path) -> None:
+async def test_every_invariant_holds_in_any_order_of_actions(tmp_path: Path) -> None:
     assert await soaked(tmp_path, SEEDS, "seeded", "--first-seed", FIRST) == SEEDS

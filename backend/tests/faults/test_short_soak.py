@@ -12,22 +12,26 @@ from tests.faults.soak.stores import KINDS
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_f1_a_server_that_is_killed_never_pays_twice_and_forgets_nothing(
+async def test_f1_a_killed_server_never_pays_twice_and_loses_nothing(
     tmp_path: Path, point: str
 ) -> None:
     assert await soaked(tmp_path, 2, "kill", point) == 2 * len(KINDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_f3_two_processes_that_take_the_same_yes_pay_once(tmp_path: Path, kind: str) -> None:
+async def test_f3_two_processes_with_the_same_approval_pay_once(tmp_path: Path, kind: str) -> None:
     assert await soaked(tmp_path, 7, "two approvals", kind) == 7 * 4
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_f4_of_a_yes_and_a_no_at_once_one_counts(tmp_path: Path, kind: str) -> None:
+async def test_f4_of_a_concurrent_approval_and_denial_one_is_recorded(
+    tmp_path: Path, kind: str
+) -> None:
     assert await soaked(tmp_path, 12, "approve and deny", kind) == 12
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_f5_a_yes_and_new_text_at_once_never_both(tmp_path: Path, kind: str) -> None:
+async def test_f5_a_concurrent_approval_and_new_text_never_both_take_effect(
+    tmp_path: Path, kind: str
+) -> None:
     assert await soaked(tmp_path, 6, "approve and new text", kind) == 6 * 2

@@ -41,7 +41,7 @@ def test_a_failure_is_counted_by_its_kind(error: Exception, counted: tuple[int, 
     assert len(tally.row()) == len(head())
 
 
-def test_a_case_without_runs_does_not_hold() -> None:
+def test_a_case_without_runs_fails() -> None:
     assert not Tally("case").holds
 
 
@@ -82,6 +82,6 @@ async def test_a_case_is_run_by_its_name() -> None:
     assert row.split()[:-1] == ["kill", "P1,", "sqlite", "2", "0", "0", "0"]
 
 
-async def test_no_case_of_a_name_is_a_failure() -> None:
+async def test_an_unknown_case_name_is_a_failure() -> None:
     code, _ = await run(*SOAK, "nothing")
     assert code == 1

@@ -171,7 +171,7 @@ async def test_a_message_may_consist_of_files(
     assert words(bare.message).startswith("In all I see a green chart")
 
 
-async def test_model_and_user_learn_of_a_file_that_is_left_out(
+async def test_model_and_user_are_informed_of_a_file_that_is_left_out(
     families: dict[str, Family], open_with: Open
 ) -> None:
     async with open_with(families["claude"].make()) as engine:

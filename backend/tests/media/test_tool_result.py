@@ -82,7 +82,7 @@ def test_mappings_are_merged_and_later_keys_win() -> None:
     assert "structured_result" not in response(ToolResult(["text", {}]))
 
 
-def test_numbers_that_json_does_not_know_become_null() -> None:
+def test_numbers_that_json_cannot_represent_become_null() -> None:
     assert response(ToolResult([{"a": float("nan")}]))["structured_result"] == {"a": None}
 
 

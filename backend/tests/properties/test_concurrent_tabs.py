@@ -145,7 +145,7 @@ class Tabs:
     style=st.sampled_from(["call", "confirmation"]),
     tab_actions=TAB_ACTIONS,
 )
-async def test_tabs_that_act_concurrently_never_break_a_chat(
+async def test_concurrent_tabs_never_corrupt_a_chat(
     engines: dict[str, ChatEngine],
     said: Script,
     release: Literal["deferred", "progressive"],

@@ -54,7 +54,7 @@ async def engines(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dic
 
 @every_golden
 @pytest.mark.asyncio(loop_scope="module")
-async def test_the_lane_tells_what_was_recorded_without_it(
+async def test_the_fast_lane_produces_what_was_recorded_without_it(
     name: str, engines: dict[str, ChatEngine]
 ) -> None:
     chat = name.replace("/", "-").removesuffix(".jsonl")
@@ -65,7 +65,7 @@ async def test_the_lane_tells_what_was_recorded_without_it(
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_plain_text_takes_the_lane_here(
+async def test_plain_text_uses_the_fast_lane(
     engines: dict[str, ChatEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces = 0

@@ -54,7 +54,7 @@ async def test_each_request_is_answered_as_it_was(tmp_path: Path) -> None:
     assert (chat["status"], chat["title"]) == ("ready", "story:two_in_sequence")
 
 
-async def test_every_chat_begins_at_the_beginning(tmp_path: Path) -> None:
+async def test_every_chat_starts_with_the_first_turn(tmp_path: Path) -> None:
     recording = await recorded(tmp_path)
     engine = cast("ChatEngine", RecordedEngine(recording))
     first, second = Talk(engine), Talk(engine, user="bob")
@@ -76,7 +76,9 @@ async def test_every_chat_begins_at_the_beginning(tmp_path: Path) -> None:
         await engine.get_chat(first.chat_id, user="bob")
 
 
-async def test_the_first_difference_is_named_and_the_right_words_go_on(tmp_path: Path) -> None:
+async def test_the_first_difference_is_named_and_the_recorded_answer_continues(
+    tmp_path: Path,
+) -> None:
     recording = await recorded(tmp_path)
     talk = listener(recording)
     wrong = await talk.say("story:plain")
@@ -99,7 +101,7 @@ async def test_the_first_difference_is_named_and_the_right_words_go_on(tmp_path:
     assert '"never" and was "not now"' in error(wrong)
 
 
-async def test_after_the_last_turn_it_says_so(tmp_path: Path) -> None:
+async def test_after_the_last_turn_the_end_is_reported(tmp_path: Path) -> None:
     recording = await recorded(tmp_path)
     short = Recording(recording.header, [e for e in recording.entries if e.turn == 1])
     talk = listener(short)
@@ -128,7 +130,7 @@ async def _contradict(talk: Talk) -> None:
         await talk.post_last()
 
 
-async def test_what_was_redacted_may_be_anything(tmp_path: Path) -> None:
+async def test_redacted_values_match_any_value(tmp_path: Path) -> None:
     recording = await recorded(tmp_path, redact=("text", "reason"))
     talk = listener(recording)
     await talk.say("whatever")
@@ -137,7 +139,9 @@ async def test_what_was_redacted_may_be_anything(tmp_path: Path) -> None:
     assert not turn.failed
 
 
-async def test_a_6_client_gets_what_it_can_read_of_a_recording_for_7(tmp_path: Path) -> None:
+async def test_a_6_client_receives_the_supported_chunks_of_a_recording_for_7(
+    tmp_path: Path,
+) -> None:
     recording = await recorded(tmp_path, major=7)
     talk = listener(recording, major=6)
     turn = await talk.say("story:two_in_sequence")
@@ -187,7 +191,7 @@ async def test_a_resume_is_played_where_one_was_recorded(tmp_path: Path) -> None
     assert not (await again.say("story:plain")).failed
 
 
-async def test_what_was_not_recorded_cannot_be_had(tmp_path: Path) -> None:
+async def test_what_was_not_recorded_is_refused(tmp_path: Path) -> None:
     engine = cast("ChatEngine", RecordedEngine(await recorded(tmp_path)))
     with pytest.raises(Unknown, match="only what was recorded"):
         await engine.get_file("c1", "a.png", user="ann")

@@ -69,9 +69,7 @@ def said(text: str = "Hi", *, author: str = "helper", **more: Any) -> Event:
     return Event(author=author, content=content, id="e1", timestamp=1.0, **more)
 
 
-def test_a_header_comes_first_and_then_what_happens_in_order(
-    recorder: FileRecorder, clock: Clock
-) -> None:
+def test_a_header_precedes_the_records_in_order(recorder: FileRecorder, clock: Clock) -> None:
     assert recorder.request(CHAT, SEND) == 1
     clock.now += 0.25
     recorder.chunk(CHAT, 1, START)
@@ -106,7 +104,7 @@ def test_a_header_comes_first_and_then_what_happens_in_order(
     assert entries[3]["body"] == {"audio": "AQI="}
 
 
-def test_a_chunk_stands_in_its_line_to_the_letter(recorder: FileRecorder) -> None:
+def test_a_chunk_is_recorded_verbatim(recorder: FileRecorder) -> None:
     text = '{"type":"data-x","data":{"é":1.0,"big":12345678901234567890,"n":null}}'
     recorder.chunk(CHAT, 1, text)
     recorder.flush(CHAT)
@@ -127,7 +125,7 @@ def test_a_chunk_stands_in_its_line_to_the_letter(recorder: FileRecorder) -> Non
         ("superseded", "server"),
     ],
 )
-def test_a_decision_comes_from_who_made_it_and_does_not_name_them(
+def test_a_decision_is_recorded_without_the_name_of_its_approver(
     recorder: FileRecorder, state: ApprovalState, by: str
 ) -> None:
     recorder.approvals(CHAT, [row(state)])
@@ -146,7 +144,7 @@ def test_a_decision_comes_from_who_made_it_and_does_not_name_them(
     assert (told.key, told.state, told.deadline) == (row().key, state, 9.5)
 
 
-def test_only_a_change_of_a_decision_is_told(recorder: FileRecorder) -> None:
+def test_only_a_changed_decision_is_reported(recorder: FileRecorder) -> None:
     for state in ("requested", "requested", "approved", "approved"):
         recorder.approvals(CHAT, [row(state)])
     _, *entries = lines(recorder)
@@ -180,7 +178,7 @@ def test_only_the_owner_may_read_a_recording(recorder: FileRecorder, tmp_path: P
     assert stat.S_IMODE((tmp_path / "recordings").stat().st_mode) == 0o700
 
 
-def test_people_who_choose_the_same_chat_have_files_of_their_own(recorder: FileRecorder) -> None:
+def test_users_with_the_same_chat_id_have_separate_files(recorder: FileRecorder) -> None:
     other = CHAT._replace(user="bob")
     recorder.request(CHAT, SEND)
     assert recorder.request(other, SEND) == 1
@@ -189,7 +187,7 @@ def test_people_who_choose_the_same_chat_have_files_of_their_own(recorder: FileR
     assert "ann" not in recorder.path(CHAT).read_text()
 
 
-def test_after_a_restart_the_recording_goes_on(tmp_path: Path, clock: Clock) -> None:
+def test_after_a_restart_the_recording_continues(tmp_path: Path, clock: Clock) -> None:
     first = made(tmp_path, clock)
     first.request(CHAT, SEND)
     first.approvals(CHAT, [row()])
@@ -204,7 +202,7 @@ def test_after_a_restart_the_recording_goes_on(tmp_path: Path, clock: Clock) -> 
     assert [entry.kind for entry in recording.entries] == ["request", "decision", "request"]
 
 
-def test_two_processes_that_share_a_folder_take_turns_in_one_file(
+def test_two_processes_with_a_shared_folder_append_to_one_file(
     tmp_path: Path, clock: Clock
 ) -> None:
     first, second = made(tmp_path, clock), made(tmp_path, clock)
@@ -216,7 +214,7 @@ def test_two_processes_that_share_a_folder_take_turns_in_one_file(
     assert [turn.number for turn in recording.turns] == [1, 2, 3, 4, 5]
 
 
-def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path, clock: Clock) -> None:
+def test_a_file_that_is_not_a_recording_is_not_changed(tmp_path: Path, clock: Clock) -> None:
     first = made(tmp_path, clock)
     first.path(CHAT).write_text("mine\n")
     first.request(CHAT, SEND)
@@ -235,13 +233,13 @@ def test_a_stop_begins_no_recording(recorder: FileRecorder) -> None:
     assert recorder.request(CHAT, {"type": "stop"}) == 2
 
 
-def test_a_long_answer_is_written_while_it_goes_on(recorder: FileRecorder) -> None:
+def test_a_long_answer_is_written_while_it_is_streamed(recorder: FileRecorder) -> None:
     recorder.request(CHAT, SEND)
     recorder.chunk(CHAT, 1, '{"type":"error","errorText":"' + "x" * 70_000 + '"}')
     assert len(load_recording(recorder.path(CHAT)).entries) == 2
 
 
-def test_chats_that_are_forgotten_are_found_again(
+def test_forgotten_chats_are_loaded_again(
     recorder: FileRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_REMEMBERED", 2)
@@ -251,7 +249,7 @@ def test_chats_that_are_forgotten_are_found_again(
     assert len(lines(recorder, chats[0])) == 4
 
 
-def test_when_nothing_can_be_written_the_chat_goes_on_without(
+def test_when_nothing_can_be_written_the_chat_continues_unrecorded(
     recorder: FileRecorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(*_: object) -> int:
@@ -277,9 +275,7 @@ def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(tmp_path: Path) -
         FileRecorder(tmp_path / "file" / "deep")
 
 
-def test_what_is_redacted_stands_in_the_header_and_nowhere_else(
-    tmp_path: Path, clock: Clock
-) -> None:
+def test_redacted_values_are_described_in_the_header_only(tmp_path: Path, clock: Clock) -> None:
     recorder = made(tmp_path, clock, redact=["iban"])
     recorder.request(CHAT, {**SEND, "message": {"parts": [{"input": {"iban": "4711"}}]}})
     recorder.chunk(CHAT, 1, '{"type":"tool-input-available","input":{"iban":"4711"}}')

@@ -49,7 +49,7 @@ async def test_a_conversation_is_recorded_turn_by_turn(tmp_path: Path) -> None:
     assert len(stored) == len(set(stored))
 
 
-async def test_nothing_of_who_is_calling_is_recorded(tmp_path: Path) -> None:
+async def test_no_identity_of_the_caller_is_recorded(tmp_path: Path) -> None:
     async with taping(tmp_path) as taped:
         talk = taped.talk(user="ann@example.org")
         await talk.say("story:approval")
@@ -84,7 +84,7 @@ def transfer(iban: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_what_is_redacted_stands_nowhere_in_the_file(tmp_path: Path, stream: bool) -> None:
+async def test_redacted_values_are_nowhere_in_the_file(tmp_path: Path, stream: bool) -> None:
     call = {"name": "transfer", "args": {"iban": IBAN}, "stream": stream}
     script = {
         "match": "",
@@ -126,7 +126,7 @@ async def test_a_refusal_stands_in_place_of_a_response(tmp_path: Path) -> None:
     assert last.chunks == []
 
 
-async def test_resuming_and_stopping_are_recorded_where_there_is_something(tmp_path: Path) -> None:
+async def test_resuming_and_stopping_are_recorded_when_they_have_an_effect(tmp_path: Path) -> None:
     async with taping(tmp_path) as taped:
         talk: Talk = taped.talk()
         await taped.engine.stop("nobody", user=talk.user)
