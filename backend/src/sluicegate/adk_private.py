@@ -56,7 +56,7 @@ def invocation_of(context: ReadonlyContext) -> InvocationContext:
     """Return ``_invocation_context`` of a callback's or tool's context.
 
     The public ``get_invocation_context`` returns a copy, which shares neither later changes nor
-    identity. Without it a callback cannot tell which agent and run it belongs to.
+    identity. Without it a callback does not know its agent and run.
     """
     return context._invocation_context
 
@@ -64,7 +64,8 @@ def invocation_of(context: ReadonlyContext) -> InvocationContext:
 def takes_events(run: InvocationContext) -> bool:
     """Whether a run has an event queue (``_event_queue``), so that `append_event` may be called.
 
-    ADK offers no other way to tell. Without it progress of remote tools fails outside a Runner.
+    ADK offers no public way to detect this. Without it progress of remote tools fails outside a
+    Runner.
     """
     return run._event_queue is not None
 
@@ -148,7 +149,7 @@ class DeclaredTool(BaseTool):
     """
 
     def declaration(self) -> types.FunctionDeclaration:
-        """Return what a model is told of the tool."""
+        """Return the declaration of the tool for a model."""
         raise NotImplementedError
 
     def _get_declaration(self) -> types.FunctionDeclaration:
@@ -171,7 +172,7 @@ class DeclaredFunctionTool(FunctionTool):
         return frozenset(self._ignore_params)
 
     def declaration(self) -> types.FunctionDeclaration:
-        """Return what a model is told of the tool."""
+        """Return the declaration of the tool for a model."""
         raise NotImplementedError
 
     def read_arguments(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -189,7 +190,7 @@ def confirmation_setting(owner: object) -> Condition | None:
     """Return the ``require_confirmation`` that a tool or toolset was made with, None without one.
 
     ADK keeps it in ``_require_confirmation``; only toolsets have a public property. Without it the
-    survey cannot tell which tools require an approval.
+    survey does not know which tools require approval.
     """
     setting: Condition | None = getattr(owner, "_require_confirmation", None)
     return getattr(owner, "require_confirmation", None) if setting is None else setting
@@ -248,8 +249,8 @@ def function_of(node: BaseNode) -> Callable[..., Any] | None:
 def uses_vertex(model: BaseLlm) -> bool:
     """Whether a Gemini model sends its requests to Vertex AI, by ``_api_backend``.
 
-    Nothing public tells. Without it files are sent to Vertex AI in a form that it refuses. False
-    where there are no credentials yet.
+    There is no public alternative. Without it files are sent to Vertex AI in a form it refuses.
+    False if there are no credentials yet.
     """
     try:
         backend = getattr(model, "_api_backend", None)
@@ -270,7 +271,7 @@ def is_gemini_3_live(model: str) -> bool:
 def continues_after_result(connection: BaseLlmConnection) -> bool:
     """Whether a live model goes on with its turn at a result, by ``_is_gemini_3_x_live``.
 
-    Nothing public tells. Without it the end of a live exchange is recognised too early.
+    There is no public alternative. Without it the end of a live exchange is recognised too early.
     """
     return bool(getattr(connection, "_is_gemini_3_x_live", False))
 
@@ -319,7 +320,7 @@ def prompt_of(summarizer: LlmEventSummarizer) -> str:
 def revision_of(session: Session) -> str | None:
     """Return the stored revision that a session was read at, from ``_storage_update_marker``.
 
-    Nothing public tells a changed session from an unchanged one. Without it every turn reads the
+    There is no public way to detect a changed session. Without it every turn reads the
     whole session.
     """
     return session._storage_update_marker

@@ -211,10 +211,10 @@ def test_check_lists_the_tools_of_workers_and_unreachable_workers(
     options = ["--worker", f"shop={worker.url}", "--worker", late, "--worker-tokens", tokens]
     assert main(["check", str(tmp_path / "agent.py"), *options]) == 0
     said = capsys.readouterr().out
-    assert "gates: those of workers alone\n" in said
+    assert "gates: only those of workers\n" in said
     assert f"  shop at {worker.url}: " in said
-    assert "    shop_pay: asks\n" in said
-    assert "    shop_slow: asks nobody, as ungated_worker_tools says\n" in said
+    assert "    shop_pay: requires approval\n" in said
+    assert "    shop_slow: runs without approval (ungated_worker_tools)\n" in said
     assert "  late at http://127.0.0.1:1/mcp: offers nothing now\n" in said
     assert "    The worker late cannot be reached; nothing ran. Try again later.\n" in said
     assert "note: ungated_worker_tools names shop_typo, but no worker offers it now\n" in said

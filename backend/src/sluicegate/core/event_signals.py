@@ -1,6 +1,6 @@
 """Signals of ADK events beside model responses: requests, answers, outcomes, progress and sources.
 
-Rule: reading never raises, whatever a plugin or a custom agent put into the event.
+Rule: reading never raises, for any content that a plugin or a custom agent put into the event.
 """
 
 from __future__ import annotations

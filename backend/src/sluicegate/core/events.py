@@ -1,6 +1,6 @@
 """Reads ADK events by attribute: their contents, calls, responses, files and notes.
 
-Rule: reading never raises, whatever a plugin or a custom agent put into the event.
+Rule: reading never raises, for any content that a plugin or a custom agent put into the event.
 """
 
 from __future__ import annotations

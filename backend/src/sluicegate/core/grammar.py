@@ -204,7 +204,7 @@ class Grammar:
         self._calls = CallGrammar(known or {}, reannounced)
 
     def feed(self, chunk: BaseChunk) -> None:
-        """Take the next chunk.
+        """Check the next chunk.
 
         Raises:
             ChunkOrderError: It may not follow the chunks before it.

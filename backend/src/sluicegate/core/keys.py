@@ -39,6 +39,6 @@ class CallKey(NamedTuple):
 
 def idempotency_key(key: CallKey) -> str:
     """The call's idempotency key for other systems: 64 opaque hexadecimal digits (A9)."""
-    # Lengths separate the parts, whatever characters they contain.
+    # Lengths separate the parts, which may contain any character.
     text = "".join(f"{len(part)}:{part}" for part in key)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

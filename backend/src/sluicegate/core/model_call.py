@@ -78,7 +78,7 @@ class ModelCall:
         """The id of the call that the last fragment of a call belonged to."""
 
     def stream(self, parts: Sequence[Any]) -> list[Item]:
-        """Take the parts of a partial event; return the items to emit."""
+        """Process the parts of a partial event; return the items to emit."""
         items: list[Item] = []
         for part in parts:
             piece = getattr(part, "text", None)
@@ -95,7 +95,7 @@ class ModelCall:
         return items
 
     def append_text(self, piece: str, *, thought: bool) -> TextContent:
-        """Take more text; return the item to emit."""
+        """Append text; return the item to emit."""
         block = self.blocks[-1] if self.blocks else None
         kind: BlockKind = "thought" if thought else "text"
         if block is not None and block.kind == kind:
@@ -107,7 +107,7 @@ class ModelCall:
     def complete(
         self, contents: Sequence[Content], sources: Sequence[Item] = (), order: object = None
     ) -> list[Item]:
-        """Take the aggregate; return what was not streamed, its sources, then its complete calls.
+        """Process the aggregate; return unstreamed items, its sources, then its complete calls.
 
         ``order`` is the log's note of the emitted order; it counts if nothing was streamed.
         """
@@ -173,7 +173,7 @@ class ModelCall:
         )
 
     def _stream_call(self, call: object) -> Iterator[Item]:
-        """Take a fragment of a call: find its call, then write the pieces of its arguments."""
+        """Process a fragment of a call: find its call, then write the pieces of its arguments."""
         pieces, more = attribute(call, "partial_args"), attribute(call, "will_continue")
         is_whole = attribute(call, "args") or self._current_call is None
         if not pieces and more is None and is_whole:

@@ -210,7 +210,7 @@ class SignalBuilder:
             self._signals.append(StepFinished(self._speaker.label))
 
     def feed(self, item: Item) -> None:
-        """Take the next item of the segment."""
+        """Process the next item of the segment."""
         if type(item) is TextContent:
             self._text(item)
             return

@@ -5,7 +5,7 @@ one after the other (T2): a `Segment` is emitted without interruption, and the f
 holds back all that began later. `EmissionOrder` notes on stored events the order in which a run
 emitted them, where the log alone does not determine it.
 
-Reading never raises, whatever a plugin or a custom agent put into an event.
+Reading never raises, for any content that a plugin or a custom agent put into an event.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class Translator:
         """Error codes by the path of the node, or of the agent, that failed."""
 
     def feed(self, event: Event | Fragment) -> list[Signal]:
-        """Take the next event, live or from the log; return its signals."""
+        """Process the next event, live or from the log; return its signals."""
         self.note = {}
         notices: list[Signal] = [
             ImmediateSignal(notice_chunk(sentence)) for sentence in notices_in(event)
@@ -191,7 +191,7 @@ class Translator:
         return [*notices, *self._builder.drain(), *failures]
 
     def append_text(self, speaker: Speaker, piece: str, *, thought: bool) -> list[Signal] | None:
-        """Take more text of a speaker's current model call, as a partial event would bring it.
+        """Append text to a speaker's current model call, as a partial event would bring it.
 
         None where the speaker has no model call; then only an event says what the text belongs to.
         """
@@ -355,7 +355,7 @@ class EmissionOrder:
         self._texts: list[str] = []
 
     def note(self, event: Event | Fragment) -> dict[str, JsonValue]:
-        """Take the next event of the run, partial ones too.
+        """Process the next event of the run, including partial events.
 
         Returns what belongs under ``Event.custom_metadata["sluicegate"]`` before the event is
         stored, an empty dictionary for almost every event: ``blocks``
@@ -374,7 +374,7 @@ class EmissionOrder:
         return self._translator.note
 
     def append_text(self, event_id: str, piece: str, *, thought: bool) -> bool:
-        """Take more text of the pending fragment; False if the text does not continue it."""
+        """Append text to the pending fragment; False if the text does not continue it."""
         pending = self._pending
         if pending is None or pending.id != event_id:
             return False

@@ -100,7 +100,7 @@ class ContinueTurn:
         chat = log.chat
         log, plan = await self._decide(log, plan, options.client)
         if location.remote is None and not self.turns.is_local(chat):
-            # The lease tells whether another owner has written since the log was read.
+            # The lease shows whether another owner has written since the log was read.
             with contextlib.suppress(HeldElsewhere):
                 return await self._run_or_wait(log, plan, location, options)
         while True:

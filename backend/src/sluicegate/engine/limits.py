@@ -82,7 +82,7 @@ class TokenBucket:
         self._filled_at = now
 
     def take(self, now: float, tokens: float = 1) -> bool:
-        """Take tokens; False, and nothing is taken, when there are not as many left."""
+        """Consume tokens; False, and none is consumed, if fewer are left."""
         self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._per_second)
         self._filled_at = now
         if self._tokens < tokens:

@@ -64,10 +64,10 @@ class OpenChat(Protocol):
         """Return a message from its beginning, or None if there is nothing to resume."""
 
     def receive_audio(self, pcm: bytes) -> None:
-        """Take PCM16 at 16 kHz."""
+        """Pass PCM16 at 16 kHz to the model."""
 
     def receive_frame(self, frame: LiveClientFrame) -> None:
-        """Take an image, a mark of activity or an interruption.
+        """Process an image, an activity mark or an interruption.
 
         Raises:
             RequestError: the frame is refused.
@@ -187,7 +187,7 @@ class LiveChat:
             self._session.run.send_audio(pcm)
 
     def receive_frame(self, frame: LiveClientFrame) -> None:
-        """Take an image, a mark of activity or an interruption.
+        """Process an image, an activity mark or an interruption.
 
         Raises:
             Malformed: the model detects activity itself.

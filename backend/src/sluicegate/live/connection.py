@@ -103,7 +103,7 @@ async def open_connection(
     async with AsyncExitStack() as stack:
         try:
             inner = await stack.enter_async_context(connect(request))
-        except Exception as error:  # noqa: BLE001 - whatever a provider raises has words
+        except Exception as error:  # noqa: BLE001 - any exception of a provider has words
             raise _redacted(error, owner) from None
         connection = LiveConnection(inner, owner, shape)
         owner.connected(connection)

@@ -117,7 +117,7 @@ class LiveLease:
         await context.resources.leases.release(context.chat, context.owner, context.fence)
 
     async def take_again(self) -> bool:
-        """Take the released lease again; False if another owner has it, which ends the chat."""
+        """Reacquire the released lease; False if another owner has it, which ends the chat."""
         context = self._context
         try:
             context.fence = await context.resources.leases.acquire(context.chat, context.owner)

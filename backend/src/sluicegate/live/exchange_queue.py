@@ -231,7 +231,7 @@ class ExchangeQueue:
         return signals
 
     def turn_ended(self, turn: RunningTurn) -> None:
-        """Take the next turn: the last one has ended."""
+        """Start the next turn after the last one has ended."""
         if self._stop_watch is not None:
             self._stop_watch.cancel()
         if self._published is None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
 
 CUT_SHORT: Final = "[The user has stopped this answer here.]"
-"""The text that tells a model that its answer was interrupted on purpose."""
+"""The text that informs a model that its answer was interrupted on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class LiveRun:
             self._input.send_activity_end()
 
     def interrupt_model(self) -> None:
-        """End the model's output, and tell the model."""
+        """End the model's output, and inform the model."""
         if self._connection is None:
             return
         self._connection.interrupt()

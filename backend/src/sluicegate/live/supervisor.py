@@ -413,7 +413,7 @@ class LiveRunSupervisor:
             await self._restart()
 
     async def _restart(self) -> None:
-        """Take the lease again and start the next run."""
+        """Reacquire the lease and start the next run."""
         if not self._is_closing and await self._lease.take_again():
             self.current = self._new_session()
             await self.start()

@@ -117,7 +117,7 @@ class TurnTaking:
         return True
 
     def assume_answered(self) -> LiveExchange | None:
-        """Take the first unanswered exchange for answered, and return it."""
+        """Consider the first unanswered exchange answered, and return it."""
         self.is_uncertain = False
         return self._unanswered.pop(0) if self._unanswered else None
 

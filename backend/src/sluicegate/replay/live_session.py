@@ -239,13 +239,13 @@ class ScriptedLiveSession:
     async def send_client_content(
         self, *, turns: Sequence[types.Content], turn_complete: bool
     ) -> None:
-        """Take the history; a user's content at its end is answered."""
+        """Receive the history; a user content at its end is answered."""
         self._state.restore(self._script.own_contents(turns), self._script.count_responses)
         if turn_complete and not self._options.continues_turn:
             self._queue(_Turn(self._state.text, self._state.answered))
 
     async def send(self, *, input: types.LiveClientContent) -> None:
-        """Take typed contents, which interrupt; the last one of a turn is answered."""
+        """Receive typed contents, which interrupt; the last one of a turn is answered."""
         self._interrupt()
         self._typed += [text for content in input.turns or () if (text := user_text(content))]
         if input.turn_complete:
@@ -253,7 +253,7 @@ class ScriptedLiveSession:
             self._typed = []
 
     async def send_realtime_input(self, **given: Unpack[_RealtimeInput]) -> None:
-        """Take audio, images, typed text, and the client's marks of activity."""
+        """Receive audio, images, typed text, and the client's activity marks."""
         blob = given.get("media") or given.get("audio") or given.get("video")
         if blob is not None:
             self._receive_media(blob)
@@ -269,7 +269,7 @@ class ScriptedLiveSession:
     async def send_tool_response(
         self, *, function_responses: Sequence[types.FunctionResponse]
     ) -> None:
-        """Take results; when all calls of a response have one, the next response is played."""
+        """Receive results; when all calls of a response have one, the next response is played."""
         for result in function_responses:
             if self._state.find_calls(result) is None:
                 self._report_unknown_call(result.name)

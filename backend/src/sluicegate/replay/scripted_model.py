@@ -124,7 +124,7 @@ class ScriptedModel(BaseLlm):
         """Open a live conversation.
 
         The next response is played when all calls of a response have their results, and it answers
-        the text of these calls, whatever else was said in between.
+        the text of these calls, regardless of what was said in between.
 
         Raises:
             google.genai.errors.ClientError: ``session_resumption`` has no handle of a script.

@@ -147,7 +147,7 @@ def _report_lines(target: Target, report: _Report, settings: Settings) -> Iterat
     if surveyed.gated_tools:
         yield "gates:"
     elif report.workers:
-        yield "gates: those of workers alone"
+        yield "gates: only those of workers"
     else:
         yield "gates: none; everything streams in its natural order"
     for gate in surveyed.gated_tools:
@@ -192,10 +192,17 @@ def _worker_lines(registry: WorkerRegistry, settings: Settings) -> Iterator[str]
         if worker.error:
             yield f"    {worker.error}"
         for name in sorted(worker.tools):
-            gate = "asks nobody, as ungated_worker_tools says" if name in ungated else "asks"
+            gate = (
+                "runs without approval (ungated_worker_tools)"
+                if name in ungated
+                else "requires approval"
+            )
             yield f"    {name}: {gate}"
     if settings.worker_registrations is not None:
-        yield "  others may register; their tools ask unless ungated_worker_tools names them"
+        yield (
+            "  other workers may register; their tools require approval unless "
+            "ungated_worker_tools names them"
+        )
     offered = {tool.name for tool in registry.tools()}
     for setting in ("worker_tools", "ungated_worker_tools"):
         for name in sorted(set(getattr(settings, setting)) - offered):

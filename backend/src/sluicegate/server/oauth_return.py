@@ -65,7 +65,7 @@ def oauth_operations(settings: Settings) -> list[Operation]:
         Operation(
             "GET",
             "/oauth/return",
-            "Come back from the consent of a provider; the page that asked is told the address.",
+            "Redirect address for OAuth providers; the requesting page receives it.",
             (Success(200, "A page that closes itself.", "text/html", str),),
             open_endpoint=redirected,
             outside=True,

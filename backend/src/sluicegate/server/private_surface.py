@@ -51,7 +51,7 @@ USES: Final = (
         _HTTP,
         ("on_response_complete", "transport", "loop"),
         "Close a connection whose body is sent on after the response.",
-        "A client can hold a connection with a body that nobody reads.",
+        "A client can hold a connection with an unread body.",
         optional="httptools",
     ),
     PrivateUse(

@@ -1,7 +1,7 @@
 """HTTP and WebSocket protocols with the limits that uvicorn's own do not have.
 
 The application judges whole requests and whole messages. These classes judge what never becomes
-one: a head that does not end, a body that nobody reads, control frames, and fragments. They rely
+one: a head that does not end, an unread body, control frames, and fragments. They rely
 on private parts of uvicorn, which `sluicegate.server.private_surface` lists.
 """
 

@@ -1,6 +1,6 @@
 """The registry of remote workers: their names, leases and tools.
 
-Workers come from the server's configuration or register themselves; a shared store tells several
+Workers come from the server's configuration or register themselves; a shared store informs several
 servers of each other's registrations.
 """
 

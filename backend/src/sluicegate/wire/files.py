@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_TYPE: Final = "application/octet-stream"
 ACTIVE_TYPES: Final = frozenset({"image/svg+xml", "text/html", "application/xhtml+xml"})
-"""Types in which a browser runs scripts; they are refused whatever the settings accept."""
+"""Types in which a browser runs scripts; they are refused regardless of the settings."""
 
 _SCHEME: Final = "sluicegate:"
 _NAME: Final = re.compile(r"[0-9a-f]{32}\.[a-z0-9]{1,8}")

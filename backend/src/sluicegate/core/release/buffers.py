@@ -131,7 +131,7 @@ class ReleaseBuffer(ABC):
         return [chunk for signal in signals for chunk in self.feed(signal)]
 
     def feed(self, signal: Signal) -> list[BaseChunk]:
-        """Take one signal; return the chunks that may be shown now."""
+        """Process one signal; return the chunks that may be emitted now."""
         match signal:
             case TextSignal(chunk=chunk):
                 return self._text(chunk)

@@ -321,7 +321,7 @@ class ApprovalGuard:
         return any(row.answer and row.tool == call.tool.name for row in self.rows.values())
 
     async def _approve_by_grant(self, call: ToolCall) -> ApprovalRow | None:
-        """Approve a call by a grant of the chat, so that nobody is asked (A8)."""
+        """Approve a call by a grant of the chat, without a request (A8)."""
         if not self._may_have_grant(call):
             return None
         context = call.context

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.guard.guard import ApprovalGuard
 
 _TICK: Final = 2e-6
-"""Seconds that stores can tell apart: they keep whole microseconds."""
+"""The smallest difference in seconds that stores keep: they store whole microseconds."""
 
 PUBLIC_FAILURE: Final = "The agent could not finish its answer."
 

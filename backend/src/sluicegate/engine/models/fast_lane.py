@@ -58,7 +58,7 @@ class ReaderBackpressure:
         self._responses = 0
 
     def add_reader(self, reader: StreamReader) -> None:
-        """Take a reader's backlog into account."""
+        """Add the backlog of a reader."""
         self._readers.add(reader)
 
     def remove_reader(self, reader: StreamReader) -> None:

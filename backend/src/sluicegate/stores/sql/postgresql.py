@@ -37,7 +37,7 @@ STATEMENT_CONNECTIONS: Final = 5
 """Connections of a process: of ADK's sessions, our transactions and our single statements."""
 
 _DURABLE: Final = {"synchronous_commit": "on"}
-"""Our commits must survive a power cut, whatever the server's default is."""
+"""Our commits must survive a power failure, regardless of the server's default."""
 
 _OPTIONS_OF_SQLALCHEMY: Final = frozenset(
     {"async_creator_fn", "prepared_statement_cache_size", "prepared_statement_name_func"}

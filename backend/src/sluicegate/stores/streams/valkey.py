@@ -182,7 +182,7 @@ class _Mirror:
 class ValkeyFollower:
     """Copies the turns that are read here and written elsewhere into memory.
 
-    One task with one connection follows all of them, whatever the number of readers.
+    One task with one connection follows all of them, for any number of readers.
 
     Args:
         client: A client for short commands.
