@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.core.release.buffers import ProgressiveBuffer
+from sluicegate.core.release.buffer import ProgressiveBuffer
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import TextSignal
 from sluicegate.wire.chunks import TextDeltaChunk, TextEndChunk, TextStartChunk
@@ -26,7 +26,7 @@ from tests.core.signal_factory import (
 )
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.buffers import ReleaseBuffer
+    from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.core.signals import Signal
 
 TEXT_T = ["text-start t", "text-delta t", "text-end t"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sluicegate.core.grammar import Grammar
 from sluicegate.core.json_values import json_safe
-from sluicegate.core.release.buffers import ProgressiveBuffer
+from sluicegate.core.release.buffer import ProgressiveBuffer
 from sluicegate.core.signals import (
     ApprovalRequested,
     ImmediateSignal,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sluicegate.engine.agents.code_names import find_name
+from sluicegate.engine.agents.code_inspection import find_name
 
 NAME = "request_confirmation"
 

@@ -26,7 +26,7 @@ from google.genai import types
 
 from sluicegate.core.release.policy import ReleasePolicy
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.models.fast_lane import MAX_IN_RUNNER, FastLaneCall, is_plain_text
+from sluicegate.engine.models.model_copy import MAX_IN_RUNNER, FastLaneCall, is_plain_text
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.wire.chunks import TextDeltaChunk
 from sluicegate.wire.encoding import to_json

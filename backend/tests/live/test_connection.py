@@ -14,7 +14,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import errors, types
 from websockets.exceptions import ConnectionClosedError
 
-from sluicegate.engine.models.redact_errors import ModelFailed
+from sluicegate.engine.models.model_copy import ModelFailed
 from sluicegate.live.connection import ASKED, LISTENING, LiveConnection, open_connection
 
 

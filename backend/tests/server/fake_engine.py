@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from starlette.applications import Starlette
 
-from sluicegate.engine.engine import Engine
+from sluicegate.engine.interface import Engine
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError, Unknown
 from sluicegate.server.app import Application, build

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
-from sluicegate.engine.engine import Engine
+from sluicegate.engine.interface import Engine
 from sluicegate.errors import (
     ConfigurationError,
     RequestError,

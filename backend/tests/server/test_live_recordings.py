@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sluicegate.engine.engine import Engine
+from sluicegate.engine.interface import Engine
 from sluicegate.replay import ScriptedModel, load_recording
 from sluicegate.replay.player import RecordedEngine
 from sluicegate.server.app import Application, build, engine_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sluicegate import create_app
-from sluicegate.engine.engine import Engine
+from sluicegate.engine.interface import Engine
 from sluicegate.errors import ConfigurationError, RecordingError
 from sluicegate.replay import load_recording
 from sluicegate.replay.player import RecordedEngine

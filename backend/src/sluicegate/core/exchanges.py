@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
-    from sluicegate.core.release.buffers import ApprovalStyle
+    from sluicegate.core.release.buffer import ApprovalStyle
     from sluicegate.core.release.policy import ReleasePolicy
 
 ASIDE: Final = "aside"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.release.buffers import ReleaseBuffer
+    from sluicegate.core.release.buffer import ReleaseBuffer
 
 FinishReason = Literal["stop", "length", "content-filter", "other"]
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.calls import CallState
     from sluicegate.core.ledger_overlay import Rows
-    from sluicegate.core.release.buffers import ReleaseBuffer
+    from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.core.signals import Media
     from sluicegate.wire.messages import Part, UIMessage
 

@@ -20,7 +20,7 @@ from sluicegate.core.signals import (
 
 if TYPE_CHECKING:
     from sluicegate.core.calls import CallState
-    from sluicegate.core.release.buffers import ReleaseBuffer
+    from sluicegate.core.release.buffer import ReleaseBuffer
 
 Rows = Mapping[str, ApprovalRow]
 """Ledger rows by approval id."""

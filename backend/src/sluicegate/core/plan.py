@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sluicegate.core.approvals import EFFECTFUL, ApprovalRow, Decision, NewApproval
 from sluicegate.core.calls import shown_hint
-from sluicegate.core.edits import checked_edits
+from sluicegate.core.edited_arguments import checked_edits
 from sluicegate.core.function_responses import check_output
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.core.keys import CallKey, ChatKey

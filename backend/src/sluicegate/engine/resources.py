@@ -18,8 +18,8 @@ from sluicegate.engine.chat_logs import ChatLogs
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.files.chat_files import ChatFiles, FileCache
 from sluicegate.engine.guard.plugin import ApprovalPlugin
+from sluicegate.engine.models.model_copy import redact_errors
 from sluicegate.engine.models.model_files import ModelFiles
-from sluicegate.engine.models.redact_errors import redact_errors
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.recorder import RecordedSessions
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.engine.guard.guard import Connecting
     from sluicegate.live.context import LiveContext
+    from sluicegate.live.event_router import EventRouter
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.exchange_queue import ExchangeQueue
-    from sluicegate.live.router import EventRouter
     from sluicegate.live.run import LiveRun
     from sluicegate.wire.live_frames import FinalApprovalState
 

@@ -23,7 +23,7 @@ from sluicegate.adk_private import (
     send_content,
     tool_threads,
 )
-from sluicegate.engine.models.redact_errors import ModelFailed
+from sluicegate.engine.models.model_copy import ModelFailed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -14,7 +14,7 @@ from sluicegate.engine.continue_turn import continued_setup, next_stamp, output_
 from sluicegate.engine.start_turn import closing_stamp
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.session_log import replies_content
-from sluicegate.live.router import SILENT
+from sluicegate.live.event_router import SILENT
 from sluicegate.wire.decisions import PostedAssistantMessage
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.approvals import PendingApprovals
     from sluicegate.live.context import LiveContext
+    from sluicegate.live.event_router import EventRouter
     from sluicegate.live.exchange import LiveExchange
     from sluicegate.live.exchange_queue import ExchangeQueue
-    from sluicegate.live.router import EventRouter
     from sluicegate.live.run import LiveRun
     from sluicegate.wire.chunks import BaseChunk
 

@@ -21,10 +21,10 @@ from sluicegate.errors import RequestError, StoreError, Unavailable, new_error_i
 from sluicegate.live.approvals import LiveApprovalGuard, PendingApprovals
 from sluicegate.live.context import LiveLease
 from sluicegate.live.continuation import LiveContinuation
+from sluicegate.live.event_router import EventPublisher, EventRouter
 from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.live.exchange_queue import ExchangeQueue
 from sluicegate.live.outbox import MODEL_ENDED, RUN_FAILED, ChatEnded
-from sluicegate.live.router import EventPublisher, EventRouter
 from sluicegate.live.run import CallRecords, ConnectionCallbacks, LiveRun
 from sluicegate.wire.decisions import PostedAssistantMessage
 from sluicegate.wire.live_frames import GoAwayFrame, ReadyFrame, TurnFrame

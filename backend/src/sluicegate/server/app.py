@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.settings import Settings
     from sluicegate.tools.gated import Policy

@@ -26,7 +26,7 @@ from sluicegate.wire.decisions import is_call_id
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
     from sluicegate.transports.http_requests import BodyLimits
 
 VIA: Final = "http"

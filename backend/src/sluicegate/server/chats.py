@@ -21,7 +21,7 @@ from sluicegate.transports.http_requests import chat_id, read_json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
     from sluicegate.transports.http_requests import BodyLimits
 
 MAX_PAGE: Final = 100

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
     from sluicegate.replay.player import RecordedEngine
     from sluicegate.server.app import Application, Target
     from sluicegate.tools.worker_registry import WorkerRegistry

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
     from sluicegate.transports.http_requests import BodyLimits
 
 _RANGE: Final = re.compile(r"bytes\s*=\s*([0-9]{0,18})-([0-9]{0,18})", re.ASCII)

@@ -24,7 +24,7 @@ from sluicegate.server.schemas import schema_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
 
 Endpoint: TypeAlias = Callable[[Request, "Engine", str], Awaitable[Response]]
 """Answers a request of an authenticated user."""

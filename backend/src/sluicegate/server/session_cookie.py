@@ -20,7 +20,7 @@ from sluicegate.server.operations import Operation, Success
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
     from sluicegate.server.authentication import Authenticate
 
 COOKIE: Final = "sluicegate-session"

@@ -26,7 +26,7 @@ from sluicegate.wire.live_frames import (
 )
 
 if TYPE_CHECKING:
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.chat import OpenChat
     from sluicegate.transports.audio_in import AudioMeter

@@ -16,7 +16,7 @@ from sluicegate.wire.requests import is_valid_id
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
     from sluicegate.transports.socket import Caller, SocketLimits
     from sluicegate.wire.requests import RequestLimits
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import Receive, Scope, Send
 
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.transports.backpressure import WriteLimits
     from sluicegate.transports.http_requests import BodyLimits

@@ -13,7 +13,7 @@ from sluicegate.wire.frames import parse_frame
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
-    from sluicegate.engine.engine import Engine
+    from sluicegate.engine.interface import Engine
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.transports.socket import Caller, SocketLimits
     from sluicegate.wire.frames import ResumeFrame

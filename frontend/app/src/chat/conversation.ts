@@ -12,8 +12,8 @@ import {
 import {
   createRecordedFetch,
   createRecordedSocket,
-  createRecordedTransports,
-} from "../inspector/recorded-transports.ts";
+  createRecordingTransports,
+} from "../inspector/recording-transports.ts";
 import { WireLog, WireRecorder } from "../inspector/wire-log.ts";
 import { onPageVisible } from "../page-visibility.ts";
 import type { Preferences } from "../preferences.ts";
@@ -49,7 +49,7 @@ export interface Conversation {
 }
 
 /** The recorded transports of one chat, and the stores that they update; created once. */
-function useRecordedTransports() {
+function useRecordingTransports() {
   const [transports] = useState(() => {
     const log = new WireLog();
     const progressStore = new ToolProgressStore();
@@ -58,7 +58,7 @@ function useRecordedTransports() {
       log,
       progressStore,
       recorder,
-      ai: createRecordedTransports(recorder),
+      ai: createRecordingTransports(recorder),
       fetch: createRecordedFetch(recorder),
       webSocket: createRecordedSocket(recorder),
     };
@@ -88,7 +88,7 @@ interface ConversationOptions {
 /** The open chat: `useSluiceChat`, with the state and the actions that the page adds. */
 export function useConversation(options: ConversationOptions): Conversation {
   const { id, messages, preferences, onChanged } = options;
-  const { ai, fetch, log, progressStore, recorder, webSocket } = useRecordedTransports();
+  const { ai, fetch, log, progressStore, recorder, webSocket } = useRecordingTransports();
   const [unsent, setUnsent] = useState(new Set<string>());
   const [problem, setProblem] = useState<string>();
   const [transcript, setTranscript] = useState<LiveTranscript>();

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from sluicegate.core.calls import progress_chunk
-from sluicegate.core.release.buffers import ApprovalStyle, ReleaseBuffer
+from sluicegate.core.release.buffer import ApprovalStyle, ReleaseBuffer
 from sluicegate.core.signals import Outcome
 from sluicegate.wire.chunks import BaseChunk, DataChunk, ResetStepChunk, TextDeltaChunk
 from sluicegate.wire.encoding import to_json

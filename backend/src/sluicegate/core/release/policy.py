@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from sluicegate.core.release.buffers import ProgressiveBuffer
+from sluicegate.core.release.buffer import ProgressiveBuffer
 from sluicegate.core.release.deferred import DeferredBuffer
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.buffers import ApprovalStyle, ReleaseBuffer
+    from sluicegate.core.release.buffer import ApprovalStyle, ReleaseBuffer
 
 ReleasePolicy = Literal["deferred", "preview", "progressive"]
 

@@ -16,7 +16,7 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.adk_private import overrides_run
-from sluicegate.engine.agents.code_names import find_name
+from sluicegate.engine.agents.code_inspection import find_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

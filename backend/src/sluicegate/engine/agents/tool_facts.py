@@ -13,7 +13,7 @@ from google.genai import types
 
 from sluicegate.adk_private import confirmation_setting, declaration_of
 from sluicegate.core.signals import ToolFacts
-from sluicegate.engine.agents.code_names import find_name
+from sluicegate.engine.agents.code_inspection import find_name
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
 from sluicegate.tools.functions import TypedTool
 from sluicegate.tools.gated import terms_of

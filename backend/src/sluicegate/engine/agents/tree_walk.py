@@ -16,7 +16,7 @@ from google.adk.workflow import START, BaseNode, FunctionNode, Workflow
 
 from sluicegate.adk_private import function_of, is_delegation_tool
 from sluicegate.core.signals import ToolFacts
-from sluicegate.engine.agents.code_names import names_in, reachable_functions, values_in
+from sluicegate.engine.agents.code_inspection import names_in, reachable_functions, values_in
 from sluicegate.engine.agents.resumable_positions import Edge, ResumablePosition, child_position
 from sluicegate.engine.agents.tool_facts import (
     ApprovalRequirement,

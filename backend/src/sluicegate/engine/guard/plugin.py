@@ -12,9 +12,8 @@ from sluicegate.adk_private import invocation_of
 from sluicegate.core.events import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
 from sluicegate.engine.guard.outcomes import STOPPED
-from sluicegate.engine.models.fast_lane import UNOBSERVED
+from sluicegate.engine.models.model_copy import UNOBSERVED, make_storable
 from sluicegate.engine.models.model_files import is_wrapped
-from sluicegate.engine.models.redact_errors import make_storable
 from sluicegate.engine.turn_context import CURRENT_TURN
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from sluicegate.engine.failures import describe
 from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.guard.claims import RunningClaims
 from sluicegate.engine.guard.guard import ApprovalGuard, ApprovalLimits
-from sluicegate.engine.models.fast_lane import ReaderBackpressure
+from sluicegate.engine.models.model_copy import ReaderBackpressure
 from sluicegate.engine.turn.owner import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.errors import new_error_id

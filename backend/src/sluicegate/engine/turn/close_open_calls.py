@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sluicegate.core.calls import CallState
     from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.keys import ChatKey
-    from sluicegate.core.release.buffers import ReleaseBuffer
+    from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import ApprovalTerms

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from sluicegate.core.release.policy import ReleasePolicy
-    from sluicegate.engine.models.fast_lane import ReaderBackpressure
+    from sluicegate.engine.models.model_copy import ReaderBackpressure
     from sluicegate.stores.streams.base import StreamReader
     from sluicegate.tools.client_tools import ClientTool
 

@@ -25,7 +25,7 @@ from sluicegate.core.plan import new_approval
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled, Signal
 from sluicegate.engine.failures import describe
-from sluicegate.engine.models.fast_lane import CURRENT_FAST_LANE, FastLane
+from sluicegate.engine.models.model_copy import CURRENT_FAST_LANE, FastLane
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError, new_error_id
 from sluicegate.stores.streams.base import StreamFull
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from sluicegate.core.grammar import Grammar
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.keys import ChatKey, TurnKey
-    from sluicegate.core.release.buffers import ReleaseBuffer
+    from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.core.translator import Translator
     from sluicegate.engine.guard.guard import ApprovalGuard
-    from sluicegate.engine.models.fast_lane import FastLaneCall, ReaderBackpressure
+    from sluicegate.engine.models.model_copy import FastLaneCall, ReaderBackpressure
     from sluicegate.engine.recorder import Recorder
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.streams.base import StreamWriter

@@ -66,7 +66,7 @@ function recordResume(
 }
 
 /** The AI SDK's transports, whose requests and chunks are recorded. */
-export function createRecordedTransports(recorder: WireRecorder): Transports<UIMessage> {
+export function createRecordingTransports(recorder: WireRecorder): Transports<UIMessage> {
   class RecordedSseTransport extends DefaultChatTransport<UIMessage> {
     override async sendMessages(options: SendOptions) {
       return recordChunks(await super.sendMessages(options), recorder);

@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
-import { createRecordedTransports } from "./recorded-transports.ts";
+import { createRecordingTransports } from "./recording-transports.ts";
 import { WireLog, WireRecorder } from "./wire-log.ts";
 
 afterEach(() => {
@@ -10,7 +10,7 @@ afterEach(() => {
 /** The chunks of a buffered response, read by a recorded transport. */
 async function readChunks(deltas: readonly UIMessageChunk[]): Promise<ReadableStream> {
   const body = [...deltas.map((delta) => JSON.stringify(delta)), "[DONE]"];
-  const { DefaultChatTransport } = createRecordedTransports(
+  const { DefaultChatTransport } = createRecordingTransports(
     new WireRecorder(new WireLog(), () => {}),
   );
   if (DefaultChatTransport === undefined) throw new Error("no transport");
