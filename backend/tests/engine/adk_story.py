@@ -34,7 +34,7 @@ def call(name: str, **args: Any) -> types.Part:
 
 
 class ScriptedLlm(BaseLlm):
-    """Says its turns one after the other, and fails when it is asked once more."""
+    """Plays its turns in order and fails on a further request."""
 
     model: str = "scripted"
     turns: list[list[types.Part]]
@@ -55,7 +55,7 @@ class ScriptedLlm(BaseLlm):
 
 
 class Story:
-    """Builds agents, and remembers what their tools did and what their models said."""
+    """Builds agents and records the effects of their tools and the responses of their models."""
 
     def __init__(self) -> None:
         self.effects: list[str] = []
@@ -63,7 +63,7 @@ class Story:
 
     @property
     def is_told(self) -> bool:
-        """Whether every model said everything it was to say."""
+        """Whether every model has played all its turns."""
         return all(model.is_finished for model in self.models)
 
     def model(self, *turns: types.Part | str | Sequence[types.Part]) -> ScriptedLlm:
@@ -95,7 +95,7 @@ class Story:
         )
 
     def talker(self, name: str, *calls: types.Part, **settings: Any) -> LlmAgent:
-        """An agent that makes some calls in one turn, then says that it is done."""
+        """An agent that makes some calls in one turn and completes in the next."""
         turns = ([*calls], f"{name} done") if calls else (f"{name} done",)
         settings.setdefault("description", f"Does {name}.")
         return LlmAgent(name=name, model=self.model(*turns), **settings)
@@ -117,7 +117,7 @@ def location(name: str = "get_location") -> ClientTool:
 
 
 def step(name: str, output: Any = None) -> FunctionNode:
-    """A node of a Workflow that puts something out, by default what it was given."""
+    """A node of a Workflow with an output, by default its input."""
 
     def run(node_input: Any) -> Any:
         return {"from": node_input} if output is None else output
@@ -129,7 +129,7 @@ def step(name: str, output: Any = None) -> FunctionNode:
 
 @dataclass(frozen=True)
 class Open:
-    """Something that waits for an answer, as the event that asked for it says."""
+    """An open request, read from its event."""
 
     id: str
     name: str
@@ -167,7 +167,7 @@ class Conversation:
         return [event async for event in stream]
 
     async def append(self, waiting: Sequence[Open], parts: list[types.Part]) -> None:
-        """One user event with the branch and invocation of what it answers."""
+        """One user event with the branch and invocation of the request that it answers."""
         first = waiting[0]
         event = Event(
             author="user",
@@ -184,7 +184,7 @@ class Conversation:
         return found
 
     async def waiting(self, client_tools: Sequence[str] = ()) -> list[Open]:
-        """What waits, in the order it asked; interrupt ids of Workflows may come again."""
+        """Open requests in order; interrupt ids of Workflows may repeat."""
         found: dict[str, Open] = {}
         for event in (await self.session()).events:
             for asked in event.get_function_calls():

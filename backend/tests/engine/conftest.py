@@ -38,7 +38,7 @@ _EXPORTER = InMemorySpanExporter()
 
 @pytest.fixture
 def spans() -> Iterator[InMemorySpanExporter]:
-    """What tracing would export of a test."""
+    """The spans that a test exports."""
     provider = trace.get_tracer_provider()
     if not isinstance(provider, TracerProvider):
         provider = TracerProvider()
@@ -59,7 +59,7 @@ async def loop_time() -> AsyncIterator[LoopTime]:
 
 @pytest.fixture
 def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that counts what tools really did."""
+    """The file that counts the effects of tools."""
     path = tmp_path / "effects"
     path.touch()
     monkeypatch.setenv("SLUICEGATE_EFFECTS", str(path))

@@ -1,4 +1,4 @@
-"""Agent trees in which ADK loses an answer or goes on without it; the way out of each is known."""
+"""Agent trees in which ADK loses a decision or continues without it, with the remedy for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents for one story each, and handles on what they do: prompts, steps, held tools."""
+"""Agents for one story each, and test controls: prompts, steps, held tools."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def calls(*named: tuple[str, dict[str, Any]], text: str = "", **more: Any) -> di
 
 @dataclass
 class Steps:
-    """Holds a model before each piece it says, until it may go on; it is awaited as a sleep."""
+    """Blocks a model before each delta until it is released; it is awaited as a sleep."""
 
     allowed: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
     asked: int = 0
@@ -54,20 +54,20 @@ class Steps:
         await self.allowed.acquire()
 
     async def reached(self, asked: int) -> None:
-        """Wait until the model has asked so often."""
+        """Wait until the model has reached this number of steps."""
         while self.asked < asked:
             self._asked_again.clear()
             await self._asked_again.wait()
 
     def go(self, pieces: int = 1_000) -> None:
-        """Let the model say so many more pieces."""
+        """Release this number of deltas."""
         for _ in range(pieces):
             self.allowed.release()
 
 
 @dataclass
 class Prompts:
-    """What the model was given, call by call; used as a callback."""
+    """The requests of the model; used as a callback."""
 
     contents: list[list[types.Content]] = field(default_factory=list)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -90,7 +90,7 @@ class Prompts:
 
 @dataclass
 class HeldTool:
-    """A tool that begins, waits, and counts how often it came to its end."""
+    """A tool that begins, waits, and counts its completions."""
 
     began: asyncio.Event = field(default_factory=asyncio.Event)
     may_end: asyncio.Event = field(default_factory=asyncio.Event)
@@ -168,7 +168,7 @@ async def read(reader: Any) -> list[BaseChunk]:
     return chunks
 
 
-async def nothing_happens_to(task: asyncio.Task[Any]) -> bool:
-    """Whether a task still waits after a moment; the one place where a test waits in vain."""
+async def stays_pending(task: asyncio.Task[Any]) -> bool:
+    """Whether a task is still pending after a short time; the only fixed wait of the tests."""
     await asyncio.wait([task], timeout=0.1)
     return not task.done()

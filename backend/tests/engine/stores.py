@@ -1,4 +1,4 @@
-"""Stories that are told over every store, by the parameter of one fixture."""
+"""Stories that run on every store, by the parameter of one fixture."""
 
 from __future__ import annotations
 

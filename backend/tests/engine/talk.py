@@ -1,4 +1,4 @@
-"""A person at a client, against the engine itself: asks, answers, and looks at the message."""
+"""A client of the engine: it sends messages and decisions and reduces the response."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Turn:
-    """One request and what came back."""
+    """One request and its response."""
 
     chunks: list[BaseChunk]
     message: UIMessage
@@ -95,7 +95,7 @@ class Talk:
         tools: Collection[str] | None = None,
         **staged: Any,
     ) -> Turn:
-        """Answer what waits, or of it the calls of some tools."""
+        """Decide the open approvals, or only those of some tools."""
         for part in self.pending():
             if tools is None or tool_name(part) in tools:
                 decide(part, approved=approved, reason=reason)
@@ -139,7 +139,7 @@ class Talk:
         return turn
 
     def pending(self) -> list[dict[str, Any]]:
-        """Tool parts of the last message that wait for an answer."""
+        """Tool parts of the last message with an open approval."""
         return [
             part
             for part in self.messages[-1]["parts"]
@@ -147,7 +147,7 @@ class Talk:
         ]
 
     def asks(self) -> list[str]:
-        """The ids of the approvals that wait."""
+        """The ids of the open approvals."""
         return [part["approval"]["id"] for part in self.pending()]
 
     async def history(self) -> UIMessage:
@@ -158,7 +158,7 @@ class Talk:
 
 
 def decide(part: dict[str, Any], *, approved: bool, reason: str | None = None) -> None:
-    """What ``addToolApprovalResponse`` does to a part."""
+    """Change a part as ``addToolApprovalResponse`` does."""
     part["state"] = "approval-responded"
     part["approval"] = {**part["approval"], "approved": approved}
     if reason is not None:

@@ -21,11 +21,11 @@ from tests.engine.tool_samples import (
     Tools,
     agent,
     ask,
-    ask_in_the_code,
     gated,
     is_large,
     look,
     pay,
+    request_in_the_code,
 )
 
 
@@ -61,7 +61,7 @@ def _run_by_a_function(runnable: Any) -> Workflow:
         (agent("root", AgentTool(agent("inner", gated()))), "inner", "gated"),
         (agent("root", sub_agents=[agent("inner", gated(), mode="task")]), "inner", "gated"),
         (
-            SequentialAgent(name="root", sub_agents=[agent("inner", ask_in_the_code)]),
+            SequentialAgent(name="root", sub_agents=[agent("inner", request_in_the_code)]),
             "inner",
             "conditional",
         ),

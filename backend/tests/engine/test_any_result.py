@@ -1,4 +1,4 @@
-"""200 KB of whatever a tool may return: it becomes JSON and files, and never raises."""
+"""200 KB of generated tool results become JSON and files without an error."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_200_kb_of_generated_results_become_json_and_files() -> None:
 
 
 def _as_result(details: list[Any]) -> object:
-    """A `ToolResult`, where its author is not told that it cannot be one."""
+    """A `ToolResult`, without the error for invalid content."""
     try:
         return ToolResult(details)
     except SluicegateError as error:

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-class Chatty(LlmAgent):
+class AgentWithCallback(LlmAgent):
     """An agent whose callback is its own method."""
 
     seen: list[str] = []  # noqa: RUF012 - a pydantic field
@@ -77,8 +77,8 @@ def film() -> Director:
     return Director(name="root", star=star, extras=[agent("extra")], sub_agents=[star])
 
 
-def chatterbox() -> Chatty:
-    made = Chatty(name="root", model="none")
+def agent_with_callback() -> AgentWithCallback:
+    made = AgentWithCallback(name="root", model="none")
     made.before_agent_callback = [made.note]
     return made
 
@@ -87,7 +87,7 @@ def with_flow_as_tool() -> LlmAgent:
     return agent("root", Workflow(name="flow", input_schema=str, edges=[("START", agent("deep"))]))
 
 
-TREES = [coordinator, pipeline, graph, film, chatterbox, with_flow_as_tool]
+TREES = [coordinator, pipeline, graph, film, agent_with_callback, with_flow_as_tool]
 
 
 def nodes_of(root: BaseNode) -> list[BaseNode]:
@@ -206,8 +206,8 @@ def test_an_agent_in_a_field_of_its_own_class_is_the_same_copy_as_the_sub_agent(
 
 
 def test_a_callback_that_is_a_method_of_its_agent_acts_on_the_copy() -> None:
-    fresh = build_app(chatterbox(), [], model=None).root_agent
-    assert isinstance(fresh, Chatty)
+    fresh = build_app(agent_with_callback(), [], model=None).root_agent
+    assert isinstance(fresh, AgentWithCallback)
     (callback,) = fresh.canonical_before_agent_callbacks
     assert getattr(callback, "__self__", None) is fresh
 

@@ -25,11 +25,11 @@ from tests.engine.stage import (
     Steps,
     calls,
     kinds,
-    nothing_happens_to,
     part_of,
     read,
     says,
     scripted,
+    stays_pending,
 )
 from tests.engine.talk import Talk
 from tests.engine.topologies import flow
@@ -56,7 +56,7 @@ async def listed(talk: Talk, user: str | None = None) -> list[dict[str, Any]]:
 
 
 async def decide(talk: Talk, said: dict[str, Any], user: str | None = None) -> dict[str, Any]:
-    """Answer the only card of the last message."""
+    """Decide the only approval of the last message."""
     [asked] = [p["approval"]["id"] for p in talk.messages[-1]["parts"] if "approval" in p]
     return await talk.engine.approvals.decide(asked, said, user=user or talk.user, via="test")
 
@@ -255,7 +255,7 @@ async def test_a_turn_continued_without_readers_is_not_stopped(open_stage: Open)
     await decide(talk, YES)
     await steps.reached(2)
     settling = asyncio.create_task(settled(talk))
-    assert await nothing_happens_to(settling)
+    assert await stays_pending(settling)
     steps.go()
     assert (await settling)["parts"][-1]["text"] == "one two three"
 

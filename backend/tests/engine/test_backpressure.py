@@ -28,7 +28,7 @@ def joined(backpressure: ReaderBackpressure, *behind: int) -> list[Reader]:
     return readers
 
 
-async def is_held_up(task: asyncio.Task[Any]) -> bool:
+async def is_blocked(task: asyncio.Task[Any]) -> bool:
     """Whether it still runs once everything that can run has run."""
     for _ in range(2 * YIELD_INTERVAL):
         await asyncio.sleep(0)
@@ -57,7 +57,7 @@ async def test_a_model_waits_when_every_reader_has_a_large_backlog(
     backpressure = ReaderBackpressure(WINDOW, PATIENCE)
     joined(backpressure, *behind)
     saying = asyncio.create_task(say(backpressure))
-    assert await is_held_up(saying) is waits
+    assert await is_blocked(saying) is waits
     saying.cancel()
     await asyncio.wait([saying])
 
@@ -68,7 +68,7 @@ async def test_the_model_continues_when_one_reader_has_caught_up() -> None:
     saying = asyncio.create_task(say(backpressure))
     reader.backlog = WINDOW + 1
     backpressure.reader_advanced()
-    assert await is_held_up(saying)
+    assert await is_blocked(saying)
     reader.backlog = WINDOW
     backpressure.reader_advanced()
     await saying
@@ -78,7 +78,7 @@ async def test_the_model_continues_when_the_last_reader_has_disconnected() -> No
     backpressure = ReaderBackpressure(WINDOW, PATIENCE)
     [reader] = joined(backpressure, 2 * WINDOW)
     saying = asyncio.create_task(say(backpressure))
-    assert await is_held_up(saying)
+    assert await is_blocked(saying)
     backpressure.remove_reader(cast("StreamReader", reader))
     await saying
 

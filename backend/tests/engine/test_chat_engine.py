@@ -26,7 +26,7 @@ def count(effects: Path) -> int:
     return len(effects.read_text().splitlines())
 
 
-async def rests(talk: Talk) -> None:
+async def check_history(talk: Talk) -> None:
     """The client's message and the stored one are the same."""
     stored = await talk.history()
     assert stored["id"] == talk.messages[-1]["id"]
@@ -41,7 +41,7 @@ async def test_a_plain_answer_is_one_message(engine: ChatEngine, release: Releas
     assert [part["text"] for part in turn.message["parts"] if part["type"] == "text"] == [
         "Here is a plain answer."
     ]
-    await rests(talk)
+    await check_history(talk)
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -54,11 +54,11 @@ async def test_a_gated_tool_runs_once_after_an_approval_and_never_after_a_denial
     assert first.finish_reason == "tool-calls"
     assert len(talk.pending()) == 1
     assert count(effects) == 0
-    await rests(talk)
+    await check_history(talk)
     second = await talk.answer(approved=approved, reason="because")
     assert second.finish_reason == "stop"
     assert count(effects) == int(approved)
-    await rests(talk)
+    await check_history(talk)
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -70,7 +70,7 @@ async def test_gated_calls_in_sequence_take_one_request_each(
     turn = await talk.say(f"story:{story}")
     while turn.finish_reason == "tool-calls":
         turn = await talk.approve()
-        await rests(talk)
+        await check_history(talk)
     gates = 2 if story == "two_in_sequence" else 5
     assert len(talk.turns) == gates + 1
     assert count(effects) == gates
@@ -87,7 +87,7 @@ async def test_one_of_two_decisions_is_stored_and_the_turn_lists_the_open_approv
     decide(talk.pending()[0], approved=True)
     assert (await talk.post_last()).finish_reason == "stop"
     assert count(effects) == 2
-    await rests(talk)
+    await check_history(talk)
 
 
 async def test_a_contradicting_decision_is_refused_and_changes_nothing(
@@ -116,12 +116,12 @@ async def test_a_pending_approval_survives_a_restart(open_engine: object, effect
     async with open_engine() as first:
         talk = Talk(first)
         await talk.say("story:reload")
-        await rests(talk)
+        await check_history(talk)
     async with open_engine() as second:
         talk.engine = second
         talk.messages = (await second.get_chat(talk.chat_id, user=talk.user))["messages"]
         assert (await talk.approve()).finish_reason == "stop"
-        await rests(talk)
+        await check_history(talk)
     assert count(effects) == 1
 
 
@@ -130,11 +130,11 @@ async def test_new_text_supersedes_open_approvals(talk: Talk, effects: Path) -> 
     turn = await talk.say("story:after")
     assert turn.finish_reason == "stop"
     assert "data-approval" in turn.types
-    await rests(talk)
+    await check_history(talk)
     chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
     [part] = [p for m in chat["messages"] for p in m["parts"] if "toolCallId" in p]
     [notice] = [chunk for chunk in turn.chunks if chunk.type == "data-approval"]  # type: ignore[attr-defined]
-    # What a page says of the closed card is what it says after a reload.
+    # The client shows the closed approval as it does after a reload.
     assert notice.data["reason"] == part["approval"]["reason"]  # type: ignore[attr-defined]
     assert part["state"] == "output-denied"
     assert count(effects) == 0
@@ -145,7 +145,7 @@ async def test_a_failing_model_ends_in_one_error_and_its_text_is_kept(talk: Talk
     assert turn.failed
     assert turn.types.count("error") == 1
     assert "secret" not in str(turn.chunks)
-    await rests(talk)
+    await check_history(talk)
 
 
 async def test_a_second_message_during_a_turn_is_refused(talk: Talk) -> None:
@@ -157,4 +157,4 @@ async def test_a_second_message_during_a_turn_is_refused(talk: Talk) -> None:
     await talk.engine.stop(talk.chat_id, user=talk.user)
     turn = await talk.read(reader)
     assert turn.finish_reason == "other"
-    await rests(talk)
+    await check_history(talk)

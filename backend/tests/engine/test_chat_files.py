@@ -77,7 +77,7 @@ async def test_names_of_files_of_other_chats_are_unknown(service_url: str, name:
 
 
 async def test_a_symbolic_link_out_of_the_store_is_not_followed(tmp_path: Path) -> None:
-    """Whoever can write into the folder can still not make the server read another one."""
+    """Write access to the folder does not give read access to other folders."""
     stored = ChatFiles(open_artifacts(f"file:{tmp_path}/artifacts"), ACCEPTED, 1_000)
     file = await stored.attach(CHAT, samples.TEXT, "text/plain", None)
     secret = tmp_path / "secret"

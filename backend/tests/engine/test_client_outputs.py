@@ -25,7 +25,7 @@ HERE_GATED = client_tool("here_gated", "Where it is.", ANYTHING, require_confirm
 
 
 def give(talk: Talk, tool: str, output: Any = None, *, error: str | None = None) -> None:
-    """What ``addToolOutput`` does to a part."""
+    """Change a part as ``addToolOutput`` does."""
     part = part_of(talk.messages[-1], tool)
     if error is not None:
         part["state"], part["errorText"] = "output-error", error

@@ -75,7 +75,7 @@ def wrapping(function: Callable[..., Any]) -> Callable[..., Any]:
 
 class Bank:
     def __init__(self) -> None:
-        self.desk = Desk(self)
+        self.desk = Requester(self)
 
     def pay(self, context: Any) -> None:
         self._ask(context)
@@ -90,7 +90,7 @@ class Bank:
         context.request_confirmation(hint="?")
 
 
-class Desk:
+class Requester:
     def __init__(self, bank: Bank) -> None:
         self.bank = bank
 
@@ -103,7 +103,7 @@ class Callable_:
         directly(context)
 
 
-def only_said(context: Any) -> None:
+def only_mentioned(context: Any) -> None:
     """Never calls request_confirmation."""
     # context.request_confirmation() is not called here.
     print("request_confirmation is a method")  # noqa: T201 - a longer string is no name
@@ -158,7 +158,7 @@ def test_a_name_is_found_wherever_the_code_uses_it(root: object) -> None:
 @pytest.mark.parametrize(
     "root",
     [
-        only_said,
+        only_mentioned,
         unrelated,
         closing_over(unrelated),
         wrapping(unrelated),

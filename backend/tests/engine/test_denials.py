@@ -1,4 +1,4 @@
-"""What a no means, and how often may be asked (A6, S2-R26, S2-R43)."""
+"""Denials and the limits of approval requests (A6, S2-R26, S2-R43)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 
 
 @dataclass
-class Asking:
-    """A tool that asks in the middle of its run."""
+class RequestingTool:
+    """A tool that requests approval while it runs."""
 
     asked: list[int] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
@@ -105,7 +105,7 @@ async def test_the_same_call_is_requested_again_after_an_approval_and_in_another
 async def test_a_tool_that_requests_its_own_approval_is_not_requested_again_after_a_denial(
     open_stage: Open, prompts: Prompts
 ) -> None:
-    asking = Asking()
+    asking = RequestingTool()
     script = [calls(("ask", {"n": 1})), calls(("ask", {"n": 1})), says("done")]
     talk = Talk(await open_stage(scripted(script, [asking.ask], before_model_callback=prompts)))
     await talk.say("ask")
@@ -151,7 +151,7 @@ async def test_the_number_of_approval_requests_is_limited(
 async def test_a_tool_that_requests_its_own_approval_is_limited_by_the_settings(
     open_stage: Open,
 ) -> None:
-    asking = Asking()
+    asking = RequestingTool()
     script = [calls(("ask", {"n": 1}), ("ask", {"n": 2})), says("done")]
     talk = Talk(await open_stage(scripted(script, [asking.ask]), max_requests_per_turn=1))
     await talk.say("ask")

@@ -1,4 +1,4 @@
-"""A yes to changed arguments: checked, recorded, run as changed, and told to the model (A7)."""
+"""Approvals with edited arguments: validated, recorded, executed and reported to the model (A7)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sluicegate.tools import client_tool, gated
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
 from tests.engine.talk import Talk, decide
-from tests.engine.test_denials import Asking
+from tests.engine.test_denials import RequestingTool
 from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ async def test_the_model_is_informed_of_the_edit_when_the_edited_call_fails(
 
 
 class Receipt(BaseModel):
-    """What a tool of models returns."""
+    """The result of a tool with pydantic models."""
 
     paid: int
 
@@ -167,7 +167,7 @@ async def test_the_note_is_added_to_any_result(open_stage: Open, result: Any, sh
 async def test_a_tool_that_requests_its_own_approval_runs_with_the_edited_arguments(
     open_stage: Open,
 ) -> None:
-    asking = Asking()
+    asking = RequestingTool()
     script = [calls(("ask", {"n": 1})), says("done")]
     talk = Talk(await open_stage(scripted(script, [asking.ask])))
     await talk.say("ask")
@@ -185,8 +185,8 @@ async def test_a_node_of_a_workflow_runs_with_the_edited_arguments(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
-def told_apart(kind: str, counted: Counted) -> BaseTool:
-    """Tools whose arguments nobody may change."""
+def uneditable_tool(kind: str, counted: Counted) -> BaseTool:
+    """Tools whose arguments must not be edited."""
     if kind == "declared":
         return gated(counted.tool(), editable=False)
     if kind == "metadata":
@@ -199,7 +199,7 @@ def told_apart(kind: str, counted: Counted) -> BaseTool:
 
 @pytest.mark.parametrize("kind", ["declared", "metadata", "browser"])
 async def test_a_tool_may_forbid_edits(open_stage: Open, counted: Counted, kind: str) -> None:
-    talk = Talk(await open_stage(scripted(PAY, [told_apart(kind, counted)])))
+    talk = Talk(await open_stage(scripted(PAY, [uneditable_tool(kind, counted)])))
     turn = await talk.say("pay")
     [request] = [chunk for chunk in turn.chunks if hasattr(chunk, "approval_descriptor")]
     assert request.approval_descriptor["editable"] is False
@@ -246,14 +246,14 @@ async def test_arguments_that_do_not_match_the_schema_are_refused_and_the_approv
     assert len(refused.value.message) < 300
     assert refused.value.message.isprintable()
     assert (await row_of(talk)).state == "requested"
-    turn = await talk.post_last(edits=dict.fromkeys(asked_in(talk), GOOD))
+    turn = await talk.post_last(edits=dict.fromkeys(approval_ids(talk), GOOD))
     assert part_of(turn.message, "order")["output"]["ordered"] == "item='pen' count=3"
 
 
 GOOD = {"order": {"item": "pen", "count": 3}, "gift": True}
 
 
-def asked_in(talk: Talk) -> list[str]:
+def approval_ids(talk: Talk) -> list[str]:
     parts = talk.messages[-1]["parts"]
     return [part["approval"]["id"] for part in parts if "approval" in part]
 

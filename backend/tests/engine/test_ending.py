@@ -1,4 +1,4 @@
-"""A process that ends: claimed calls come to their end, other turns do at once."""
+"""Drain: claimed calls complete, other turns end at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOLD = [calls(("hold", {"n": 1})), says("done")]
 
 
 async def answered(talk: Talk) -> asyncio.Task[Turn]:
-    """A yes whose call runs by now."""
+    """An approval whose call is running."""
     await talk.say("hold")
     decide(talk.pending()[0], approved=True)
     return asyncio.create_task(talk.post_last())

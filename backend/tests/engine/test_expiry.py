@@ -1,4 +1,4 @@
-"""Approvals that nobody gave in time (A5, S2-R36); the clock is the database's, handed in."""
+"""Expired approvals (A5, S2-R36); the clock of the database is injected."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 class Named:
-    """Names what is made up by its place among all of its kind, so that runs can be compared."""
+    """Replace generated ids by their order of appearance, so that runs can be compared."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -85,7 +85,7 @@ class Named:
 
 
 def answer_all(talk: Talk, answered: int) -> int:
-    """Answer what waits in the last message, no to every third; how many were answered so far."""
+    """Decide the open approvals, denying every third; returns the number of decisions so far."""
     for part in filter(is_tool_part, talk.messages[-1]["parts"]):
         if part["state"] == "approval-requested":
             answered += 1
@@ -123,12 +123,12 @@ async def test_an_agent_tree_produces_the_same_chunks(open_engine: OpenEngine, t
         async with open_engine(TOPOLOGIES[tree](), fast_lane=fast_lane) as engine:
             both.append([await told(engine, "go", release) for release in RELEASES])
     if tree in AT_ONCE:
-        both = [[sorted(map(lasting, turns)) for turns in said] for said in both]
+        both = [[sorted(map(message_chunks, turns)) for turns in said] for said in both]
     assert both[0] == both[1]
 
 
-def lasting(turn: list[str]) -> list[str]:
-    """What of a turn stays in the message, in any order and without names."""
+def message_chunks(turn: list[str]) -> list[str]:
+    """The chunks of a turn that are kept in the message, sorted and without ids."""
     without_names = (re.sub(r"#\d+|text-\d+", "", chunk) for chunk in turn)
     return sorted(chunk for chunk in without_names if '"transient"' not in chunk)
 
@@ -177,7 +177,7 @@ async def test_a_stop_in_the_middle_leaves_the_same_text(
                 chunks.append(chunk)
                 if isinstance(chunk, TextDeltaChunk):
                     if sum(isinstance(each, TextDeltaChunk) for each in chunks) < 10:
-                        # One at a time, so that each is told before the next.
+                        # One at a time, so that each is emitted before the next.
                         steps.go(1)
                     else:
                         await engine.stop(talk.chat_id, user=talk.user)
@@ -206,7 +206,7 @@ async def test_only_the_first_partial_events_pass_through_the_runner(
     talk = Talk(await open_stage(scripted([LONG], sleep=steps)))
     reading = asyncio.create_task(talk.say("go"))
     for pieces in range(1, 30):
-        # The model waits before each piece, so the one before has been told.
+        # The model waits before each delta, so the previous one has been emitted.
         await steps.reached(pieces)
         steps.go(1)
     assert words((await reading).message) == "A long answer, in many pieces."
@@ -262,7 +262,7 @@ async def test_a_failure_while_a_partial_event_is_emitted_ends_the_turn_and_not_
 
 
 class Burst(BaseLlm):
-    """A model that never waits; ``seen`` is asked how much has been told, piece by piece."""
+    """A model that never yields; ``seen`` returns the number of emitted deltas."""
 
     pieces: int = 0
     seen: Callable[[], int]

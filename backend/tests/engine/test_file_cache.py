@@ -15,7 +15,7 @@ CHAT, OTHER = ChatKey("app", "ann", "c1"), ChatKey("app", "bob", "c1")
 
 
 class Store:
-    """Counts how often it is read; each read waits until it may go on."""
+    """Counts its reads; each read waits until it is released."""
 
     def __init__(self, data: bytes = samples.PNG) -> None:
         self.reads = 0

@@ -1,4 +1,4 @@
-"""Gates that only the run can tell: predicates, tools that ask by themselves, and surprises."""
+"""Approvals known only at run time: predicates and tools that request their own approval."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 
 
 @dataclass
-class Asking:
-    """A tool that asks in the middle of its run, by a name that hides it from detection."""
+class RequestingTool:
+    """A tool that requests approval while it runs, hidden from detection by its name."""
 
     runs: list[Any] = field(default_factory=list)
 
@@ -93,7 +93,7 @@ async def test_a_predicate_that_raises_fails_its_call_and_the_turn_continues(
 async def test_hint_and_payload_of_a_tool_reach_the_approval_request(
     open_stage: Open, style: str
 ) -> None:
-    asking = Asking()
+    asking = RequestingTool()
     agent = scripted([calls(("surprise", {"n": 3})), says("done")], [asking.surprise])
     options = {"dynamic_gates": ("surprise",), "approval_style": style}
     talk = Talk(await open_stage(agent, **options))
@@ -111,7 +111,7 @@ async def test_hint_and_payload_of_a_tool_reach_the_approval_request(
 async def test_an_undetected_approval_requirement_still_stops_its_call(
     open_stage: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asking = Asking()
+    asking = RequestingTool()
     script = [calls(("surprise", {"n": 3}), text="Look: "), says("done")]
     talk = Talk(await open_stage(scripted(script, [asking.surprise])))
     assert not talk.engine.survey.may_gate
@@ -129,7 +129,7 @@ async def test_an_undetected_approval_requirement_still_stops_its_call(
 async def test_an_approval_requirement_denied_by_settings_still_stops_its_call(
     open_stage: Open,
 ) -> None:
-    """ADK asks whatever the setting says: the setting only changes what is expected."""
+    """ADK requests approval in any case: the setting only changes the detection."""
     counted = Counted()
     script = [calls(("pay", {"n": 1})), says("done")]
     talk = Talk(await open_stage(scripted(script, [counted.tool()]), never_gates=("pay",)))

@@ -1,4 +1,4 @@
-"""What ADK itself asks the user for: input of a workflow, consent at a provider (section 4)."""
+"""Requests of ADK to the user: input of a workflow, consent at a provider (section 4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.engine.talk import Talk
 if TYPE_CHECKING:
     from tests.engine.stage import Open
 
-# ADK announces its experiments to whoever uses them.
+# ADK warns about experimental features.
 pytestmark = pytest.mark.filterwarnings(r"ignore:\[EXPERIMENTAL\]:UserWarning")
 
 SECRET = "client-secret-4711"

@@ -1,4 +1,4 @@
-"""What becomes of a turn when its last reader leaves (section 7 and ``abort``)."""
+"""Turns whose last reader disconnects (section 7 and ``abort``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.loop_time import within_limit
-from tests.engine.stage import nothing_happens_to
+from tests.engine.stage import stays_pending
 from tests.engine.talk import Talk
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def test_a_reader_that_returns_in_time_keeps_the_turn_running(
         assert again is not None
         running = talk.running
         loop_time.advance(SHORT)
-        assert await nothing_happens_to(asyncio.ensure_future(running.done.wait()))
+        assert await stays_pending(asyncio.ensure_future(running.done.wait()))
         await again.aclose(aborted=True)
         loop_time.advance(SHORT)
         await within_limit(running.done)

@@ -1,4 +1,4 @@
-"""Bounds of a turn, of a process, of a user, and what happens past them (section 10)."""
+"""Limits of a turn, a process and a user (section 10)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.engine.stage import (
     HeldTool,
     Steps,
     calls,
-    nothing_happens_to,
     part_of,
     read,
     says,
     scripted,
+    stays_pending,
     words,
 )
 from tests.engine.talk import Talk, Turn, check, decide
@@ -42,7 +42,7 @@ async def ask(talk: Talk, text: str = "go") -> TurnReader:
     return await talk.start({"message": question})
 
 
-async def rests(talk: Talk, turn: Turn) -> None:
+async def check_history(talk: Talk, turn: Turn) -> None:
     stored = await talk.history()
     assert comparable(stored) == comparable(turn.message)
 
@@ -90,7 +90,7 @@ async def test_a_turn_that_takes_too_long_ends_with_an_error(
     assert turn.failed
     assert "too long" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
     assert words(turn.message) == "I said t"
-    await rests(talk, turn)
+    await check_history(talk, turn)
 
 
 async def test_a_turn_times_out_only_after_its_claimed_call(open_stage: Open) -> None:
@@ -106,12 +106,12 @@ async def test_a_turn_times_out_only_after_its_claimed_call(open_stage: Open) ->
     )
     await held.began.wait()
     talk.running.fail(TOOK_TOO_LONG)
-    assert await nothing_happens_to(reading)
+    assert await stays_pending(reading)
     held.may_end.set()
     turn = talk.take(await reading)
     assert turn.failed
     assert part_of(turn.message, "hold")["output"] == {"held": 1}
-    await rests(talk, turn)
+    await check_history(talk, turn)
 
 
 async def test_a_turn_without_readers_is_stopped_after_the_grace_period(
@@ -142,7 +142,7 @@ async def test_a_claimed_call_continues_without_readers(
     turn = talk.running
     await reader.aclose()
     loop_time.advance(30.0)
-    assert await nothing_happens_to(asyncio.ensure_future(turn.done.wait()))
+    assert await stays_pending(asyncio.ensure_future(turn.done.wait()))
     held.may_end.set()
     await within_limit(turn.done)
     assert part_of(await talk.history(), "hold")["output"] == {"held": 1}
@@ -160,7 +160,7 @@ async def test_a_reader_that_returns_keeps_the_turn_alive(
     assert again is not None
     reading = asyncio.create_task(read(again))
     loop_time.advance(60.0)
-    assert await nothing_happens_to(reading)
+    assert await stays_pending(reading)
     steps.go()
     assert talk.take(await reading).finish_reason == "stop"
 
@@ -177,7 +177,7 @@ async def test_the_release_buffer_is_bounded_and_nothing_is_lost(
     assert turn.failed
     assert "held more" in turn.chunks[-1].error_text  # type: ignore[attr-defined]
     assert not talk.pending()
-    await rests(talk, turn)
+    await check_history(talk, turn)
     assert words(turn.message) in long
     assert counted.runs == []
 
@@ -210,7 +210,7 @@ async def test_a_stream_that_exceeds_its_limit_ends_in_one_error(
     assert turn.failed or bound > 12
     assert len(turn.chunks) <= 2 * bound
     check(turn.chunks)
-    await rests(talk, turn)
+    await check_history(talk, turn)
 
 
 async def test_an_answer_of_5000_deltas_arrives_completely(open_stage: Open) -> None:
@@ -220,7 +220,7 @@ async def test_an_answer_of_5000_deltas_arrives_completely(open_stage: Open) -> 
     assert not turn.failed
     assert sum(chunk.type == "text-delta" for chunk in turn.chunks) == 5_000  # type: ignore[attr-defined]
     assert words(turn.message) == text
-    await rests(talk, turn)
+    await check_history(talk, turn)
 
 
 @pytest.mark.parametrize(("deltas", "fits"), [(50, True), (100, False)])
@@ -234,7 +234,7 @@ async def test_the_size_of_a_turn_is_limited_by_the_setting(
     assert turn.failed is not fits
     said = [to_json(chunk) for chunk in turn.chunks if chunk.type == "text-delta"]  # type: ignore[attr-defined]
     assert sum(map(len, said)) <= 4_000
-    await rests(talk, turn)
+    await check_history(talk, turn)
 
 
 async def test_a_store_that_fails_at_the_claim_prevents_the_effect(
@@ -252,7 +252,7 @@ async def test_a_store_that_fails_at_the_claim_prevents_the_effect(
     assert counted.runs == []
     part = part_of(turn.message, "pay")
     assert (part["state"], part["approval"]["approved"]) == ("output-error", True)
-    await rests(talk, turn)
+    await check_history(talk, turn)
 
 
 async def test_a_store_that_fails_after_the_effect_leaves_the_outcome_unknown(
@@ -268,7 +268,7 @@ async def test_a_store_that_fails_after_the_effect_leaves_the_outcome_unknown(
     assert turn.failed
     assert counted.runs == [1]
     assert "unknown" in part_of(turn.message, "pay")["errorText"]
-    await rests(talk, turn)
+    await check_history(talk, turn)
     await talk.post_last()
     assert counted.runs == [1]
 
@@ -283,7 +283,7 @@ async def test_a_store_that_fails_at_the_request_leaves_no_approval(
         turn = await talk.say("pay")
     assert turn.failed
     assert not talk.pending()
-    await rests(talk, turn)
+    await check_history(talk, turn)
     chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
     assert chat["status"] == "ready"
 

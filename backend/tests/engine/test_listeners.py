@@ -1,4 +1,4 @@
-"""Whose partial text nobody sees on its way through ADK."""
+"""Agents whose partial text is not observed by user code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sluicegate.engine.agents.partial_listeners import unobserved_agents
 
 
 class Orchestrator(BaseAgent):
-    """Runs its sub-agents by itself, and may look at what they say."""
+    """Runs its sub-agents itself and may observe their events."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         for agent in self.sub_agents:
@@ -35,12 +35,12 @@ class Orchestrator(BaseAgent):
 
 
 class Painted(LlmAgent):
-    """Has a field more and does what any agent does."""
+    """An agent with one additional field."""
 
     color: str = "red"
 
     def paint(self) -> str:
-        """Nobody of ADK calls it."""
+        """ADK does not call it."""
         return self.color
 
 
@@ -53,27 +53,27 @@ class Overridden(LlmAgent):
 
 
 class Planner(BuiltInPlanner):
-    """Thinks as the model does, and rewrites what comes of it."""
+    """A planner that rewrites the response of the model."""
 
     def process_planning_response(self, callback_context: Any, response_parts: Any) -> Any:
         return response_parts
 
 
-class SeesEvents(BasePlugin):
+class EventObserver(BasePlugin):
     """Sees every event."""
 
     async def on_event_callback(self, *, invocation_context: Any, event: Event) -> None:
         """Look at it."""
 
 
-class SeesResponses(BasePlugin):
+class ResponseObserver(BasePlugin):
     """Sees every response."""
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: Any) -> None:
         """Look at it."""
 
 
-class SeesTools(BasePlugin):
+class ToolObserver(BasePlugin):
     """Sees tools alone."""
 
     async def before_tool_callback(self, **_: Any) -> None:
@@ -148,7 +148,7 @@ def test_an_agent_is_unobserved_when_no_user_code_receives_its_partial_text(tree
 
 @pytest.mark.parametrize(
     ("plugin", "expected"),
-    [(SeesEvents, set()), (SeesResponses, set()), (SeesTools, {"a"})],
+    [(EventObserver, set()), (ResponseObserver, set()), (ToolObserver, {"a"})],
 )
 def test_a_plugin_that_receives_events_or_responses_observes_every_agent(
     plugin: type[BasePlugin], expected: set[str]

@@ -1,4 +1,4 @@
-"""Files reach whoever is called: models of every class, wherever they come from."""
+"""Files reach models of every class and origin."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PICTURE = types.Part(inline_data=types.Blob(data=samples.PNG, mime_type="image/p
 
 
 class Watching(BaseLlm):
-    """Calls a tool once, and keeps what it was sent."""
+    """Calls a tool once and records its requests."""
 
     model: str = "gemini-2.5-house"
     tool: str = "make"

@@ -1,4 +1,4 @@
-"""What stands beside the gate: plugins and callbacks, other users, the event loop."""
+"""Approvals together with plugins, callbacks, other users and blocking tools."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ NAMES = ("scroll", "shine")
 SCRIPT = [calls(("scroll", {"to_Place": "top"}), text="Going up. "), says("There.")]
 
 
-class Watched(ScriptedModel):
-    """A script that keeps what the model itself is sent, behind everything around it."""
+class RecordingModel(ScriptedModel):
+    """A scripted model that records its requests."""
 
     seen: list[LlmRequest] = Field(default_factory=list, exclude=True, repr=False)
 
@@ -55,15 +55,15 @@ def _declared(request: LlmRequest) -> list[types.FunctionDeclaration]:
     return [declared for tool in tools for declared in tool.function_declarations or []]
 
 
-def agent(model: Watched, *tools: Any) -> Any:
+def agent(model: RecordingModel, *tools: Any) -> Any:
     made = scripted([says("x")], list(tools))
     made.model = model
     return made
 
 
-def watched(*script: Any) -> Watched:
+def watched(*script: Any) -> RecordingModel:
     plays = parse_scenarios({"scenarios": [{"match": "", "responses": [*script]}]})
-    return Watched(scenarios=plays)
+    return RecordingModel(scenarios=plays)
 
 
 @dataclass

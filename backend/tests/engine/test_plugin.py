@@ -1,4 +1,4 @@
-"""The plugin's own callbacks; what becomes of gated calls stands in test_approvals and others."""
+"""The plugin's own callbacks; gated calls are tested in test_approvals and others."""
 
 from __future__ import annotations
 

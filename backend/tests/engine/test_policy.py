@@ -1,4 +1,4 @@
-"""Who may forbid a call, and what a tool knows of its approval (A9)."""
+"""Policies that forbid calls, and the approval in a tool's context (A9)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sluicegate.tools import Approval, GatedCall, approval_of, gated
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
 from tests.engine.talk import Talk
-from tests.engine.test_denials import Asking
+from tests.engine.test_denials import RequestingTool
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
@@ -26,12 +26,12 @@ PAY = [calls(("pay", {"n": 1})), says("done")]
 
 @dataclass
 class Rules:
-    """A policy that notes what it is asked, and says what it is told to."""
+    """A policy that records its calls and returns configured answers."""
 
     before: Any = True
-    """What it says before a person is asked; an exception is raised."""
+    """The answer before the approval request; an exception is raised."""
     at_last: Any = True
-    """What it says right before the call begins."""
+    """The answer right before the call."""
     asked: list[tuple[GatedCall, str]] = field(default_factory=list)
 
     async def __call__(self, call: GatedCall, user: str) -> Any:
@@ -126,7 +126,7 @@ async def test_a_call_forbidden_since_its_request_does_not_run_after_the_approva
 async def test_the_policy_is_called_when_a_tool_requests_its_own_approval(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
-    asking, rules = Asking(), Rules(before="no more.")
+    asking, rules = RequestingTool(), Rules(before="no more.")
     script = [calls(("ask", {"n": 1})), says("done")]
     talk = Talk(await open_stage(scripted(script, [asking.ask]), policy=rules), release)
     turn = await talk.say("ask")
@@ -176,8 +176,8 @@ async def test_the_policy_is_not_called_for_tools_without_approval(
 
 
 @dataclass
-class Knowing:
-    """A tool that notes what it knows of its approval."""
+class ApprovalRecordingTool:
+    """A tool that records its approval."""
 
     seen: list[Approval | None] = field(default_factory=list)
 
@@ -196,7 +196,7 @@ class Knowing:
 async def test_a_tool_receives_its_approver_and_its_idempotency_key(
     open_stage: Open, name: str
 ) -> None:
-    knowing = Knowing()
+    knowing = ApprovalRecordingTool()
     script = [calls((name, {"n": 1}), (name, {"n": 2})), says("done")]
     talk = Talk(await open_stage(scripted(script, [gated(getattr(knowing, name))])))
     await talk.say("pay")
@@ -213,7 +213,7 @@ async def test_a_tool_receives_its_approver_and_its_idempotency_key(
 
 
 async def test_a_granted_call_is_marked_in_its_context(open_stage: Open) -> None:
-    knowing = Knowing()
+    knowing = ApprovalRecordingTool()
     script = [calls(("pay", {"n": 1})), calls(("pay", {"n": 2})), says("done")]
     talk = Talk(await open_stage(scripted(script, [gated(knowing.pay)])))
     await talk.say("pay")
@@ -222,7 +222,7 @@ async def test_a_granted_call_is_marked_in_its_context(open_stage: Open) -> None
 
 
 async def test_a_call_without_a_request_has_no_approval_context(open_stage: Open) -> None:
-    knowing = Knowing()
+    knowing = ApprovalRecordingTool()
     talk = Talk(await open_stage(scripted(PAY, [knowing.pay])))
     await talk.say("pay")
     assert knowing.seen == [None]

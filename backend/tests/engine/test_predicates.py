@@ -22,7 +22,7 @@ from tests.engine.talk import Talk
 
 
 @dataclass
-class Asked:
+class RecordedPredicates:
     """Predicates of the three kinds that ADK knows; each call is recorded."""
 
     requires: bool
@@ -72,7 +72,7 @@ pay_in_context.__name__ = "pay"
 class Pay(BaseTool):
     """A tool whose class decides per call."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RecordedPredicates) -> None:
         super().__init__(name="pay", description="Pay.")
         self._predicate = asked.synchronous()
 
@@ -88,7 +88,7 @@ class Pay(BaseTool):
         return await pay(**args)
 
 
-TOOLS: dict[str, Callable[[Asked], BaseTool]] = {
+TOOLS: dict[str, Callable[[RecordedPredicates], BaseTool]] = {
     "synchronous": lambda asked: FunctionTool(pay, require_confirmation=asked.synchronous()),
     "asynchronous": lambda asked: FunctionTool(pay, require_confirmation=asked.asynchronous()),
     "with a context": lambda asked: FunctionTool(
@@ -105,7 +105,7 @@ def agent(tool: BaseTool) -> LlmAgent:
 
 
 async def by_adk(tool: BaseTool, *, approves: bool) -> None:
-    """Ask and approve with a bare Runner."""
+    """Request and approve with a bare Runner."""
     async with InMemoryRunner(agent(tool), app_name="app") as runner:
         await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
 
@@ -135,7 +135,7 @@ async def by_adk(tool: BaseTool, *, approves: bool) -> None:
 async def test_a_predicate_is_called_as_often_as_under_adk(
     open_stage: Open, kind: str, requires: bool
 ) -> None:
-    expected, actual = Asked(requires), Asked(requires)
+    expected, actual = RecordedPredicates(requires), RecordedPredicates(requires)
     await by_adk(TOOLS[kind](expected), approves=requires)
 
     talk = Talk(await open_stage(agent(TOOLS[kind](actual))))
@@ -153,7 +153,7 @@ async def test_a_predicate_is_called_as_often_as_under_adk(
 async def test_a_call_above_the_limits_is_refused_without_another_call_of_its_predicate(
     open_stage: Open, kind: str
 ) -> None:
-    asked = Asked(requires=True)
+    asked = RecordedPredicates(requires=True)
     two = scripted(
         [calls(("pay", {"n": 1}), ("pay", {"n": 2})), says("Done.")], [TOOLS[kind](asked)]
     )
@@ -171,7 +171,7 @@ async def test_the_model_continues_after_a_call_that_is_refused_by_the_policy(
     async def never(call: Any, user: str) -> str:
         return "payments are closed"
 
-    asked = Asked(requires=True)
+    asked = RecordedPredicates(requires=True)
     tool = FunctionTool(pay, require_confirmation=asked.synchronous())
     talk = Talk(await open_stage(agent(tool), policy=never))
 

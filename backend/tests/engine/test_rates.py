@@ -1,4 +1,4 @@
-"""How often a user may ask and answer."""
+"""Rate limits of messages and decisions per user."""
 
 from __future__ import annotations
 

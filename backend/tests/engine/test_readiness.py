@@ -1,4 +1,4 @@
-"""What the probe of readiness says of the stores."""
+"""The readiness probe and the state of the stores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.engine.loop_time import EVENT_TIMEOUT
 
 
 class Store:
-    """A database or a stream store that answers as it is told to."""
+    """A database or a stream store with a configured answer."""
 
     def __init__(self, answer: Any = None, **facts: bool) -> None:
         self.answer = answer

@@ -34,7 +34,7 @@ PAY = {"pay": [calls(("pay", {"n": 1})), says("done")], "else": [says("Something
 
 @dataclass
 class Bank:
-    """What pays, and remembers what it has paid by key."""
+    """Makes payments and records them by key."""
 
     paid: dict[str, dict[str, int]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ async def rows(talk: Talk) -> list[ApprovalRow]:
 
 
 async def die(talk: Talk, bank: Bank, *, paid: bool, edits: Any = None) -> None:
-    """Leave what a process leaves that dies after its claim, before or after the effect."""
+    """Leave the state of a process that died after its claim, before or after the effect."""
     ledger = talk.engine.resources.ledger
     [row] = await rows(talk)
     new = NewApproval(row.key, row.approval_id, row.tool, row.args_hash, 60.0)

@@ -19,11 +19,11 @@ from tests.engine.tool_samples import (
     Plain,
     Tools,
     agent,
-    ask_in_the_code,
     gated,
     is_large,
     page_tool,
     pay,
+    request_in_the_code,
 )
 
 DECIDING = FunctionTool(pay, require_confirmation=is_large)
@@ -41,7 +41,7 @@ def adk_tool() -> BaseTool:
 @pytest.mark.parametrize(
     "root",
     [
-        agent("root", pay, gated(ask_in_the_code)),
+        agent("root", pay, gated(request_in_the_code)),
         agent("root", page_tool(require_confirmation=True), Hanging()),
         agent("root", request_input),
         agent("root", AgentTool(agent("inner", pay))),
@@ -119,7 +119,7 @@ async def test_a_refusal_is_one_sentence_with_the_tool_and_the_remedy(
     ("tool", "settings"),
     [
         (DECIDING, {"client_tools": ("pay",)}),
-        (ask_in_the_code, {"client_tools": ("ask_in_the_code",)}),
+        (request_in_the_code, {"client_tools": ("ask_in_the_code",)}),
         (page_tool(), {"dynamic_gates": ("pay",)}),
     ],
 )
@@ -132,7 +132,7 @@ async def test_a_client_side_tool_with_conditional_approval_is_refused(
 
 
 async def test_never_gates_lifts_the_refusal_of_a_false_detection() -> None:
-    root = agent("root", AgentTool(agent("inner", ask_in_the_code)))
+    root = agent("root", AgentTool(agent("inner", request_in_the_code)))
     assert len(await refused(root)) == 1
     assert await refused(root, never_gates=("ask_in_the_code",)) == []
 

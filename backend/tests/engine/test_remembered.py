@@ -1,4 +1,4 @@
-"""A yes that holds for the rest of a chat: later calls of the tool run without asking (A8)."""
+"""Grants: later calls of the tool in the same chat run without a request (A8)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.engine.stage import (
     scripted,
 )
 from tests.engine.talk import Talk, check
-from tests.engine.test_denials import Asking
+from tests.engine.test_denials import RequestingTool
 from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ async def test_a_grant_survives_a_restart(open_engine: Any, counted: Counted) ->
 async def test_the_result_of_a_granted_call_beside_an_open_approval_is_buffered(
     open_stage: Open, counted: Counted, release: ReleasePolicy
 ) -> None:
-    asking = Asking()
+    asking = RequestingTool()
     script = {
         "first": [calls(("pay", {"n": 1})), says("done")],
         "both": [calls(("ask", {"n": 1}), ("pay", {"n": 2})), says("done")],
@@ -140,7 +140,7 @@ async def test_the_result_of_a_granted_call_beside_an_open_approval_is_buffered(
 async def test_a_tool_that_requests_its_own_approval_can_be_granted(
     open_stage: Open, prompts: Prompts, release: ReleasePolicy
 ) -> None:
-    asking = Asking()
+    asking = RequestingTool()
     script = [calls(("ask", {"n": 1})), calls(("ask", {"n": 2})), says("done")]
     agent = scripted(script, [asking.ask], before_model_callback=prompts)
     talk = Talk(await open_stage(agent), release)
@@ -206,7 +206,7 @@ async def test_denials_and_staged_choices_for_other_approvals_add_no_grant(
     await talk.answer(approved=False, remember=staged)
     assert len(talk.pending()) == 1
     assert await grants(talk) == []
-    # The client sends what it has staged with every request.
+    # The client sends its staged choices with every request.
     await talk.answer(approved=True, remember=staged)
     assert await grants(talk) == []
     assert counted.runs == [2]
@@ -321,7 +321,7 @@ async def test_granted_calls_do_not_count_as_requests(open_stage: Open, counted:
 
 
 async def test_a_reader_may_join_while_a_granted_call_runs(open_stage: Open) -> None:
-    held, asking = HeldTool(), Asking()
+    held, asking = HeldTool(), RequestingTool()
     script = {
         "first": [calls(("hold", {"n": 1})), says("done")],
         "both": [calls(("ask", {"n": 1})), calls(("hold", {"n": 2})), says("done")],

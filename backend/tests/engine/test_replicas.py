@@ -24,11 +24,11 @@ from tests.engine.stage import (
     HeldTool,
     Steps,
     calls,
-    nothing_happens_to,
     part_of,
     read,
     says,
     scripted,
+    stays_pending,
     words,
 )
 from tests.engine.talk import Talk, decide
@@ -46,8 +46,8 @@ is_shared = pytest.mark.parametrize("streams_url", ["shared streams"], indirect=
 
 
 @dataclass
-class Anywhere(Talk):
-    """A person whose requests come to the one replica and the other in turn."""
+class AlternatingClient(Talk):
+    """A client whose requests alternate between two replicas."""
 
     other: ChatEngine | None = None
 
@@ -68,8 +68,8 @@ async def end_leases(database: Database) -> None:
     await database.write(lambda connection: connection.execute(update(LEASES).values(until=0.0)))
 
 
-async def both_tell(talk: Talk, *engines: ChatEngine) -> None:
-    """Every replica tells the message that the page holds."""
+async def check_histories(talk: Talk, *engines: ChatEngine) -> None:
+    """Check that every replica returns the message of the client."""
     for engine in engines:
         assert comparable(await at(talk, engine).history()) == comparable(talk.messages[-1])
 
@@ -83,7 +83,7 @@ async def test_any_replica_answers_any_request(open_replicas: Open, release: Any
         says("All is paid."),
     ]
     one, two = await open_replicas(scripted(script, [counted.tool()]))
-    talk = Anywhere(one, release, other=two)
+    talk = AlternatingClient(one, release, other=two)
     turn = await talk.say("pay")
     while talk.pending():
         for part in talk.pending():
@@ -92,7 +92,7 @@ async def test_any_replica_answers_any_request(open_replicas: Open, release: Any
     assert turn.finish_reason == "stop"
     assert sorted(counted.runs) == [1, 2, 3]
     assert words(talk.messages[-1]) == "All is paid."
-    await both_tell(talk, one, two)
+    await check_histories(talk, one, two)
 
 
 async def test_approvals_of_one_step_may_be_decided_on_two_replicas(open_replicas: Open) -> None:
@@ -127,7 +127,7 @@ async def test_concurrent_equal_decisions_on_two_replicas_run_once(open_replicas
         assert any(turn.finish_reason == "stop" for turn in turns)
         for tab, turn in zip(tabs, turns, strict=True):
             assert not turn.failed
-            await both_tell(tab, one, two)
+            await check_histories(tab, one, two)
 
 
 async def test_the_last_two_decisions_on_two_replicas_concurrently_run_both_calls(
@@ -253,7 +253,7 @@ async def test_new_text_is_refused_while_another_replica_runs_the_turn(
     reader = await talk.start(_question("count"))
     await steps.reached(1)
     refused = asyncio.create_task(at(talk, two).start(_question("something else")))
-    assert await nothing_happens_to(refused)
+    assert await stays_pending(refused)
     loop_time.advance(DEFAULT_TIMINGS.lease)
     with pytest.raises(HeldElsewhere):
         await refused
@@ -280,7 +280,7 @@ async def test_a_stop_reaches_the_replica_that_runs_the_turn(open_replicas: Open
     assert chunks[-1].finish_reason == "other"  # type: ignore[attr-defined]
     assert (await two.get_chat(talk.chat_id, user="ann"))["status"] == "ready"
     talk.take(chunks)
-    await both_tell(talk, one, two)
+    await check_histories(talk, one, two)
 
 
 async def test_a_stop_on_another_replica_waits_for_the_claimed_call(open_replicas: Open) -> None:
@@ -293,13 +293,13 @@ async def test_a_stop_on_another_replica_waits_for_the_claimed_call(open_replica
     reading = asyncio.create_task(talk.post_last())
     await held.began.wait()
     stopping = asyncio.create_task(two.stop(talk.chat_id, user="ann"))
-    assert await nothing_happens_to(stopping)
+    assert await stays_pending(stopping)
     held.may_end.set()
     await stopping
     turn = await reading
     assert held.ended == 1
     assert part_of(turn.message, "hold")["state"] == "output-available"
-    await both_tell(talk, one, two)
+    await check_histories(talk, one, two)
 
 
 async def test_a_stop_on_another_replica_supersedes_approvals(open_replicas: Open) -> None:
@@ -335,7 +335,7 @@ async def test_a_reader_on_another_replica_keeps_a_turn_running(
             has_outlived.set()
         return found
 
-    # The turn outlives its last reader here as often as it looks for one elsewhere.
+    # The turn checks for readers on other replicas when its last local reader has left.
     monkeypatch.setattr(DatabaseLeases, "state", looked)
     await reader.aclose()
     await within_limit(has_outlived)
@@ -403,7 +403,7 @@ async def test_an_expired_lease_without_a_new_owner_loses_no_text(
     async with asyncio.timeout(EVENT_TIMEOUT):
         talk.take(await read(reader))
     assert words(talk.messages[-1]).startswith("one")
-    await both_tell(talk, one, two)
+    await check_histories(talk, one, two)
 
 
 async def test_nothing_is_written_after_another_replica_has_taken_over(

@@ -30,13 +30,13 @@ async def breaks() -> None:
 
 
 async def regenerate(talk: Talk) -> Turn:
-    """What ``regenerate()`` of the client does: it cuts its list, then posts."""
+    """Truncate the messages, then post, as ``regenerate()`` of the client does."""
     talk.messages.pop()
     return await talk.post({"message": talk.messages[-1], "trigger": "regenerate-message"})
 
 
 async def edit(talk: Talk, index: int, text: str) -> Turn:
-    """What ``sendMessage({messageId})`` does."""
+    """Replace a message as ``sendMessage({messageId})`` does."""
     question: Any = {**talk.messages[index], "parts": [{"type": "text", "text": text}]}
     talk.messages[index:] = [question]
     return await talk.post({"message": question, "messageId": question["id"]})

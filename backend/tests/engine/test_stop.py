@@ -16,11 +16,11 @@ from tests.engine.stage import (
     Prompts,
     Steps,
     calls,
-    nothing_happens_to,
     part_of,
     read,
     says,
     scripted,
+    stays_pending,
     words,
 )
 from tests.engine.talk import Talk, Turn, decide
@@ -106,7 +106,7 @@ async def test_a_stop_concurrent_with_a_request_supersedes_it_in_the_ledger(
         await request(ledger, new)
         turn = talk.running
         stops.append(asyncio.create_task(stop(talk)))
-        # ADK goes on with the run, and ends its calls itself, before the question is told.
+        # ADK continues the run and ends its calls itself before the request is emitted.
         await turn.abort.wait()
 
     monkeypatch.setattr(Ledger, "request", request_and_stop)
@@ -132,7 +132,7 @@ async def test_a_stop_waits_for_a_claimed_call_and_stores_its_outcome(
     reading = asyncio.create_task(read(await answer(talk)))
     await held.began.wait()
     stopping = asyncio.create_task(stop(talk))
-    assert await nothing_happens_to(stopping)
+    assert await stays_pending(stopping)
     held.may_end.set()
     await stopping
     turn = talk.take(await reading)
@@ -160,7 +160,7 @@ async def test_a_stop_during_a_claim_waits_for_its_call(
     reading = asyncio.create_task(read(await answer(talk)))
     await claimed.wait()
     stopping = asyncio.create_task(stop(talk))
-    assert await nothing_happens_to(stopping)
+    assert await stays_pending(stopping)
     may_go_on.set()
     await stopping
     turn = talk.take(await reading)

@@ -11,17 +11,17 @@ from google.genai import types
 
 from sluicegate.core.signals import ToolKind
 from tests.engine.tool_samples import (
-    Asking,
     BySchema,
     Checking,
     Plain,
+    RequestingTool,
     agent,
-    ask_in_the_code,
     gated,
     is_large,
     look,
     page_tool,
     pay,
+    request_in_the_code,
 )
 
 
@@ -34,10 +34,10 @@ from tests.engine.tool_samples import (
         (Plain(name="pay", description="d"), "free", None),
         (gated(), "gated", "declares require_confirmation=True"),
         (FunctionTool(pay, require_confirmation=is_large), "conditional", "by is_large"),
-        (ask_in_the_code, "conditional", "request_confirmation in ask"),
-        (FunctionTool(ask_in_the_code), "conditional", "request_confirmation in ask"),
+        (request_in_the_code, "conditional", "request_confirmation in ask"),
+        (FunctionTool(request_in_the_code), "conditional", "request_confirmation in ask"),
         (Checking(name="pay", description="d"), "conditional", "Checking overrides"),
-        (Asking(name="pay", description="d"), "conditional", "in Asking._answer"),
+        (RequestingTool(name="pay", description="d"), "conditional", "in Asking._answer"),
         (ExecuteBashTool(), "conditional", "in ExecuteBashTool.run_async"),
         (page_tool(), "client", None),
         (page_tool(require_confirmation=True), "gated-client", "declares require_confirmation"),
@@ -60,7 +60,7 @@ async def test_the_kind_of_a_tool_is_read_from_its_declaration_class_and_code(
     [
         (pay, {"dynamic": ("pay",)}, "conditional", "sometimes"),
         (gated(), {"dynamic": ("pay",)}, "gated", "always"),
-        (ask_in_the_code, {"never": ("ask_in_the_code",)}, "free", "sometimes"),
+        (request_in_the_code, {"never": ("ask_in_the_code",)}, "free", "sometimes"),
         (gated(), {"never": ("pay",)}, "free", "always"),
         (pay, {"dynamic": ("pay",), "never": ("pay",)}, "free", "sometimes"),
         (pay, {"client": ("pay",)}, "client", "never"),

@@ -1,4 +1,4 @@
-"""What of a tool's result is stored as it is, and what becomes a note."""
+"""Tool results that are stored unchanged, and those that are replaced by a note."""
 
 from __future__ import annotations
 

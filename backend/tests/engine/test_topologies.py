@@ -37,7 +37,7 @@ AT_ONCE = [
     "tool: a Workflow that fans out",
     "tool: two function nodes",
 ]
-"""Where several branches wait at once, or one tool asks again and again."""
+"""Trees with several open branches, or with repeated requests of one tool."""
 
 
 @pytest.fixture

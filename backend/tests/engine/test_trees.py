@@ -53,7 +53,7 @@ def give_input(talk: Talk) -> None:
             part["state"], part["output"] = "output-available", {"result": "blue"}
 
 
-async def rests(talk: Talk, turn: Turn) -> None:
+async def check_history(talk: Talk, turn: Turn) -> None:
     stored = await talk.history()
     assert stored["id"] == turn.message["id"]
     assert comparable(stored) == comparable(turn.message)
@@ -71,14 +71,14 @@ async def test_every_gated_tool_of_a_tree_is_requested_once_and_runs_once(
     first = await talk.say("pay what is due")
     assert first.finish_reason == "tool-calls"
     assert paid(effects) == []
-    await rests(talk, first)
+    await check_history(talk, first)
     give_input(talk)
     gates = len(talk.pending())
     last = await talk.approve()
     assert last.finish_reason == "stop"
     assert paid(effects) == [1.0, 2.0][:gates]
     assert Counter(words(last.message)) == Counter(WORDS[name])
-    await rests(talk, last)
+    await check_history(talk, last)
     chat = await engine.get_chat(talk.chat_id, user=talk.user)
     assert [message["role"] for message in chat["messages"]] == ["user", "assistant"]
     assert chat["status"] == "ready"
@@ -97,7 +97,7 @@ async def test_a_denial_reaches_the_model_anywhere_in_the_tree(
     assert paid(effects) == []
     states = {p["state"] for p in last.message["parts"] if p["type"] == "tool-pay"}
     assert states == {"output-denied"}
-    await rests(talk, last)
+    await check_history(talk, last)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ async def test_approvals_of_several_branches_may_be_decided_separately(
     last = await talk.post_last()
     assert last.finish_reason == "stop"
     assert paid(effects) == [cards[0]["input"]["amount"]]
-    await rests(talk, last)
+    await check_history(talk, last)
 
 
 @pytest.mark.parametrize("name", ["parallel", "workflow_node"])
@@ -134,7 +134,7 @@ async def test_a_new_message_supersedes_the_approvals_of_a_tree(
     chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
     old = chat["messages"][1]["parts"]
     assert {p["state"] for p in old if p["type"] == "tool-pay"} == {"output-denied"}
-    await rests(talk, last)
+    await check_history(talk, last)
 
 
 async def test_an_approval_that_cannot_be_resumed_is_refused(open_stage: Open) -> None:
@@ -149,14 +149,14 @@ class AtOnce:
     seed: int
     counted: Counted = field(default_factory=Counted)
     pieces: int = 0
-    """Set to a number of pieces, after which ``said`` is set."""
+    """The number of partial events after which ``said`` is set."""
     said: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self._chance = random.Random(self.seed)
 
     async def sleep(self, seconds: float) -> None:
-        """What the model does between pieces."""
+        """The wait of the model between two partial events."""
         self.pieces -= 1
         if self.pieces == 0:
             self.said.set()
@@ -193,13 +193,13 @@ async def test_the_output_of_concurrent_agents_is_serialized(
     """However their pieces interleave: each block is whole, history has the same order."""
     at_once = AtOnce(seed)
     talk = Talk(await open_stage(at_once.tree()), release)
-    await rests(talk, await talk.say("go"))
+    await check_history(talk, await talk.say("go"))
     reader = await talk.start(answered(talk))
     other = await talk.engine.resume(talk.chat_id, user=talk.user, client=Client(7))
     assert other is not None
     joined = asyncio.create_task(read(other))
     turn = await talk.read(reader)
-    await rests(talk, turn)
+    await check_history(talk, turn)
     assert comparable(reduce_chunks(await joined)) == comparable(turn.message)
     assert sorted(at_once.counted.runs) == [1, 2]
     for sentence in ("one begins. ", "one ends. ", "two ends. ", "three begins. ", "That is all."):
@@ -220,10 +220,10 @@ async def test_concurrent_agents_may_be_stopped_in_the_middle(
     await talk.engine.stop(talk.chat_id, user=talk.user)
     turn = talk.take(await reading)
     assert turn.finish_reason == "other"
-    await rests(talk, turn)
+    await check_history(talk, turn)
     after = await talk.say("go on")
     assert after.finish_reason == "tool-calls"
-    await rests(talk, after)
+    await check_history(talk, after)
 
 
 def answered(talk: Talk) -> dict[str, Any]:

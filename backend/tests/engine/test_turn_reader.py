@@ -1,4 +1,4 @@
-"""What a transport is given of a response, and when."""
+"""Delivery of the chunks of a response to a transport."""
 
 from __future__ import annotations
 

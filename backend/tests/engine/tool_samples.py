@@ -30,7 +30,7 @@ def ask(context: Any) -> None:
     context.request_confirmation(hint="?")
 
 
-def ask_in_the_code(amount: float, tool_context: Any) -> None:
+def request_in_the_code(amount: float, tool_context: Any) -> None:
     ask(tool_context)
 
 
@@ -43,7 +43,7 @@ class Checking(BaseTool):
         return bool(args)
 
 
-class Asking(BaseTool):
+class RequestingTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
         return self._answer(tool_context)
 
@@ -65,7 +65,7 @@ class BySchema(BaseTool):
 
 
 class Tools(BaseToolset):
-    """Lists what it is given."""
+    """A toolset of the given tools."""
 
     def __init__(self, *tools: BaseTool, prefix: str | None = None, **attributes: Any) -> None:
         super().__init__(tool_name_prefix=prefix)

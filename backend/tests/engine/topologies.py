@@ -1,4 +1,4 @@
-"""Agent trees with gates in several branches: those ADK resumes, and those it does not."""
+"""Agent trees with gated tools in several branches: those that ADK resumes and those it loses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Build = Callable[[Story], BaseNode]
 
 
 class Request(BaseModel):
-    """What a Workflow in tools is called with."""
+    """The input of a Workflow that is used as a tool."""
 
     request: str
 
@@ -43,7 +43,7 @@ def delegate(*names: str) -> list[Any]:
 
 
 def _twice(story: Story, name: str, **settings: Any) -> LlmAgent:
-    """An agent that asks for one tool, then for another."""
+    """An agent that calls one gated tool, then another."""
     tools = [f"pay_{name}1", f"pay_{name}2"]
     model = story.model(*(call(tool) for tool in tools), f"{name} done")
     gated: list[Any] = [story.gated(tool) for tool in tools]

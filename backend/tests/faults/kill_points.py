@@ -23,7 +23,7 @@ from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sessions import ChatSessions
 
 
-class Telling:
+class ModelDelay:
     """The wait of an agent's model between two pieces of its answer."""
 
     async def __call__(self, seconds: float) -> None:
@@ -73,7 +73,7 @@ POINTS: Final[dict[str, Callable[[], None]]] = {
     "P3": lambda: before(Ledger, "store_outcome"),
     "P4": lambda: after(Ledger, "store_outcome"),
     "P5": lambda: before(FastLane, "start_call"),
-    "P6": lambda: before(Telling, "__call__"),
+    "P6": lambda: before(ModelDelay, "__call__"),
     "P7": lambda: before(RunningTurn, "finish"),
     "P8": lambda: _stored(confirmation=False),
     "P9": lambda: _stored(confirmation=True),

@@ -1,4 +1,4 @@
-"""Agents whose tool can say after a crash what it did, or may run again (A9).
+"""Agents whose tool supports look-up after a crash, or may run again (A9).
 
 The effect of a call is a line with its key in the file that ``SLUICEGATE_EFFECTS`` names.
 """

@@ -46,7 +46,7 @@ async def over(page: Page) -> list[UIMessage]:
             chat = (await page.http.get(f"/api/chats/{page.chat_id}")).json()
             if chat["status"] != "running":
                 return cast("list[UIMessage]", chat["messages"])
-            # The turn ends in another process, which announces it to nobody.
+            # The turn ends in another process, without a notification.
             await asyncio.sleep(0.02)
 
 
@@ -92,7 +92,7 @@ async def test_f8_a_client_cut_off_after_any_chunk_resumes_the_whole_message(
 
 
 def fault(chaos: Chaos, way: str, silent: asyncio.Event) -> Callable[[], None]:
-    """What happens to the connections; ``silent`` is set when no byte passes any more."""
+    """The fault of the connections; ``silent`` is set when no more bytes pass."""
 
     def silence() -> None:
         chaos.weather.silent = {"up", "down"}

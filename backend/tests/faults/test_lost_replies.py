@@ -81,7 +81,7 @@ _NAMED = re.compile(rb"P.{4}(__asyncpg_stmt_\w+__)\x00(.*?)\x00", re.DOTALL)
 _USED = re.compile(rb"B.{4}\x00(__asyncpg_stmt_\w+__)\x00", re.DOTALL)
 
 
-async def insist(talk: Talk, chaos: Chaos) -> Part:
+async def decide_until_done(talk: Talk, chaos: Chaos) -> Part:
     """Decide again, from the stored messages, until the call has ended."""
     for _ in range(8):
         with contextlib.suppress(RequestError, StoreError):
@@ -128,7 +128,7 @@ async def test_f11_nothing_runs_twice_when_any_commit_is_lost(
                 moves.lose(number, "down" if "reply" in fault else "up")
             else:
                 chaos.weather = broken(fault, number)
-            card = await insist(talk, chaos)
+            card = await decide_until_done(talk, chaos)
             assert "move" not in fault or moves.seen >= number
             runs = list(counted.runs)
             # An interrupted answer may stay without its end, but the chat continues.

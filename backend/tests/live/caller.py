@@ -44,7 +44,7 @@ def tone(hertz: int, seconds: float = 0.2) -> bytes:
 
 @dataclass
 class Caller(Talk):
-    """One live chat of one user; its own requests go to it, ``elsewhere`` they do not."""
+    """One live chat of one user; requests use it, except for those sent ``elsewhere``."""
 
     live: LiveChat | None = None
     frames: list[Any] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Caller(Talk):
         return [f for f in self.frames if isinstance(f, kind)][count - 1]
 
     async def spoken_turn(self, count: int = 1) -> Turn:
-        """Do with a ``turn`` frame what the client does: insert the question, resume."""
+        """Process a ``turn`` frame as the client does: insert the message, resume."""
         frame = await self.frame(TurnFrame, count)
         said = self.said(frame.user_message_id)
         if said and not any(m["id"] == frame.user_message_id for m in self.messages):
@@ -114,7 +114,7 @@ class Caller(Talk):
         return await self.resumed(frame.message_id)
 
     async def resumed(self, message_id: str) -> Turn:
-        """Resume a message; it takes the place of what is there of it."""
+        """Resume a message; it replaces the partial one."""
         self.messages = [m for m in self.messages if m["id"] != message_id]
         frame = ResumeFrame("r", {}, self.chat_id, message_id)
         reader = await self.chat.resume(frame, user=self.user, client=self.client)
@@ -132,7 +132,7 @@ class Caller(Talk):
         return texts[-1] if texts else ""
 
     async def listen(self) -> None:
-        """Take what comes, for as long as this runs."""
+        """Receive frames until the context ends."""
         async for piece in self.chat.outbox.read():
             if isinstance(piece, bytes):
                 self.audio.extend(piece)
@@ -179,8 +179,8 @@ async def calling(
         listening.cancel()
 
 
-def speaks(text: str, *, hertz: int = 300, **more: Any) -> dict[str, Any]:
-    """A response that is spoken: a tone, and what it says."""
+def spoken_response(text: str, *, hertz: int = 300, **more: Any) -> dict[str, Any]:
+    """A response of a tone and its transcript."""
     spoken = {"role": "model", "text": text}
     parts = [{"audio": {"tone_hz": hertz, "seconds": 0.1}}, {"transcript": spoken}]
     return {"parts": parts, **more}

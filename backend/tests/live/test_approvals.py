@@ -22,7 +22,7 @@ from sluicegate.wire.live_frames import ApprovalFrame, TurnCompleteFrame, TurnFr
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
-from tests.live.caller import Caller, agree, calling, speaks
+from tests.live.caller import Caller, agree, calling, spoken_response
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
@@ -102,8 +102,10 @@ async def test_a_spoken_message_leads_to_an_approval_request(
     open_stage: Open, release: ReleasePolicy
 ) -> None:
     pay = Payments()
-    script = [{**SCRIPT[0], "parts": [*speaks("I will.")["parts"], *SCRIPT[0]["parts"][1:]]}]
-    script.append(speaks("It is paid."))
+    script = [
+        {**SCRIPT[0], "parts": [*spoken_response("I will.")["parts"], *SCRIPT[0]["parts"][1:]]}
+    ]
+    script.append(spoken_response("It is paid."))
     engine = await open_stage(scripted(script, [pay.static()]))
     async with calling(Caller(engine, release)) as caller:
         caller.speak()
@@ -210,7 +212,7 @@ async def test_an_approval_without_a_decision_expires_and_the_model_continues(
     open_stage: Open,
 ) -> None:
     pay, ahead = Payments(), [0.0]
-    script = [calls(("pay", {"n": 3})), speaks("Then not.")]
+    script = [calls(("pay", {"n": 3})), spoken_response("Then not.")]
     engine = await open_stage(scripted(script, [pay.static()]), clock=lambda: ahead[0])
     async with calling(Caller(engine)) as caller:
         await caller.say("pay")
@@ -231,7 +233,9 @@ async def test_an_approval_without_a_decision_expires_and_the_model_continues(
 
 async def test_a_decision_over_another_transport_continues_at_once(open_stage: Open) -> None:
     pay = Payments()
-    engine = await open_stage(scripted([calls(("pay", {"n": 3})), speaks("Paid.")], [pay.static()]))
+    engine = await open_stage(
+        scripted([calls(("pay", {"n": 3})), spoken_response("Paid.")], [pay.static()])
+    )
     async with calling(Caller(engine)) as caller:
         await caller.say("pay")
         page = Talk(engine, chat_id=caller.chat_id, messages=(await caller.chats())["messages"])

@@ -33,7 +33,7 @@ from sluicegate.wire.live_frames import (
 )
 from tests.engine.stage import Counted, Steps, calls, says, scripted, words
 from tests.engine.talk import Talk
-from tests.live.caller import Caller, agree, calling, speaks, tone
+from tests.live.caller import Caller, agree, calling, spoken_response, tone
 from tests.live.model_input import record_input
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ async def test_text_is_streamed_when_no_tool_requires_approval(open_stage: Open)
 async def test_a_spoken_message_is_transcribed_answered_with_audio_and_stored(
     open_stage: Open, model: str
 ) -> None:
-    engine = await open_stage(scripted([speaks("I heard.")], model=model))
+    engine = await open_stage(scripted([spoken_response("I heard.")], model=model))
     async with calling(Caller(engine)) as caller:
         assert await caller.frame(ReadyFrame) == ReadyFrame(16_000, 24_000)
         caller.speak(440)
@@ -104,7 +104,7 @@ async def test_a_spoken_message_is_transcribed_answered_with_audio_and_stored(
 async def test_transcripts_arrive_in_deltas_and_the_question_comes_first(
     open_stage: Open,
 ) -> None:
-    engine = await open_stage(scripted([speaks("One two three.", delta_chars=4)]))
+    engine = await open_stage(scripted([spoken_response("One two three.", delta_chars=4)]))
     async with calling(Caller(engine)) as caller:
         caller.speak()
         await caller.frame(TurnCompleteFrame)
@@ -123,7 +123,7 @@ async def test_transcripts_arrive_in_deltas_and_the_question_comes_first(
 
 
 async def test_without_audio_the_spoken_answer_is_text(open_stage: Open) -> None:
-    engine = await open_stage(scripted([speaks("I say so.")]))
+    engine = await open_stage(scripted([spoken_response("I say so.")]))
     async with calling(Caller(engine), audio=False) as caller:
         turn = await caller.say("hi")
         assert words(turn.message) == "I say so."
@@ -132,7 +132,7 @@ async def test_without_audio_the_spoken_answer_is_text(open_stage: Open) -> None
 
 
 async def test_the_client_may_mark_where_speech_begins_and_ends(open_stage: Open) -> None:
-    engine = await open_stage(scripted([speaks("Yes?")]))
+    engine = await open_stage(scripted([spoken_response("Yes?")]))
     async with calling(Caller(engine), by_client=True) as caller:
         caller.chat.receive_frame(ActivityFrame(begins=True))
         caller.chat.receive_audio(tone(330))
@@ -142,7 +142,7 @@ async def test_the_client_may_mark_where_speech_begins_and_ends(open_stage: Open
 
 
 async def test_marks_are_refused_where_the_model_detects_speech(open_stage: Open) -> None:
-    engine = await open_stage(scripted([speaks("Yes?")]))
+    engine = await open_stage(scripted([spoken_response("Yes?")]))
     async with calling(Caller(engine)) as caller:
         with pytest.raises(Malformed, match="activity=client"):
             caller.chat.receive_frame(ActivityFrame(begins=True))
@@ -209,7 +209,7 @@ async def test_an_agent_transfers_to_another(open_stage: Open) -> None:
 
 def slow_agent(steps: Steps, **more: Any) -> LlmAgent:
     """An agent that speaks one piece of its answer per step."""
-    script = [speaks("One two three four.", delta_chars=4, **more), says("Next.")]
+    script = [spoken_response("One two three four.", delta_chars=4, **more), says("Next.")]
     return scripted(script, sleep=steps)
 
 
@@ -331,7 +331,7 @@ async def test_a_chat_is_open_on_one_socket_only(open_stage: Open) -> None:
 
 
 async def test_a_chat_goes_from_text_to_voice_and_back(open_stage: Open) -> None:
-    script = {"hi": [says("Hello.")], "tone": [speaks("I heard.")]}
+    script = {"hi": [says("Hello.")], "tone": [spoken_response("I heard.")]}
     engine = await open_stage(scripted(script))
     caller = Caller(engine)
     reader = await caller.start_elsewhere({"message": question("hi", "user-1")})
@@ -352,7 +352,7 @@ async def test_a_chat_goes_from_text_to_voice_and_back(open_stage: Open) -> None
 
 
 async def test_live_exchanges_cannot_be_regenerated(open_stage: Open) -> None:
-    engine = await open_stage(scripted([speaks("I heard.")]))
+    engine = await open_stage(scripted([spoken_response("I heard.")]))
     async with calling(Caller(engine)) as caller:
         caller.speak()
         turn = await caller.spoken_turn()

@@ -19,7 +19,7 @@ from sluicegate.live.connection import ASKED, LISTENING, LiveConnection, open_co
 
 
 class Model(BaseLlmConnection):
-    """Says what a test puts in; notes what it is sent."""
+    """Returns configured responses and records its requests."""
 
     def __init__(self) -> None:
         self.says: asyncio.Queue[Any] = asyncio.Queue()
@@ -201,7 +201,7 @@ async def test_call_ids_are_the_chats_inside_and_the_models_outside(pair: Pair) 
     await connection.send_content(answer)
     [(sent, _)] = model.sent
     assert sent.parts[0].function_response.id == "call_0"
-    # What is stored keeps the id of the chat.
+    # The stored event keeps the id of the chat.
     assert result.id == "own-call_0"
 
 

@@ -1,4 +1,4 @@
-"""Exchanges that wait for a decision: speech meanwhile, disconnects, decisions from elsewhere."""
+"""Exchanges with open approvals: speech, disconnects, decisions over other transports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sluicegate.wire.live_frames import ApprovalFrame, TranscriptFrame, TurnComp
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
-from tests.live.caller import Caller, agree, calling, speaks
+from tests.live.caller import Caller, agree, calling, spoken_response
 
 if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 SCRIPT = {
     "pay": [calls(("pay", {"n": 3}), text="Let me pay."), says("It is paid.")],
-    "220": [speaks("The time is ten.")],
-    "330": [calls(("pay", {"n": 4})), speaks("Paid too.")],
+    "220": [spoken_response("The time is ten.")],
+    "330": [calls(("pay", {"n": 4})), spoken_response("Paid too.")],
     ".": [says("Hello.")],
 }
 
@@ -41,7 +41,7 @@ async def test_speech_during_an_approval_becomes_a_message_of_its_own(
         await caller.say("pay")
         caller.speak(220)
         await caller.frame(TurnCompleteFrame, 2)
-        # It is heard and answered aloud at once, and nothing of it is told yet.
+        # It is transcribed and answered with audio at once, and no chunk of it is published yet.
         assert caller.audio
         assert not [f for f in caller.frames if isinstance(f, TranscriptFrame | TurnFrame)]
         assert len((await caller.chats())["messages"]) == 2
@@ -154,7 +154,7 @@ async def test_after_a_disconnect_the_decision_comes_over_another_transport(
     page.messages = (await caller.chats())["messages"]
     turn = await page.approve()
     assert pay.runs == [3]
-    # The model is told of its own call and of its result.
+    # The model receives its own call and the result.
     assert prompts.results["pay"] == {"paid": 3}
     assert words(turn.message) == "Let me pay.It is paid."
     assert comparable(await page.history()) == comparable(turn.message)
@@ -209,7 +209,7 @@ async def test_an_earlier_approval_is_decided_in_a_new_live_chat(
         assert pay.runs == [3]
         assert words(turn.message) == "Let me pay.It is paid."
         await agree(caller)
-        # What was said before is told now, and the live run goes on.
+        # The earlier output is published now, and the live run continues.
         spoken = await caller.spoken_turn()
         assert words(spoken.message) == "The time is ten."
         caller.speak(220)

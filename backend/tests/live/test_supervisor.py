@@ -19,7 +19,7 @@ from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Steps, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, Turn, decide
 from tests.live import caller as callers
-from tests.live.caller import LIMIT, Caller, agree, speaks
+from tests.live.caller import LIMIT, Caller, agree, spoken_response
 from tests.live.model_input import record_input
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 RELEASES: list[ReleasePolicy] = ["deferred", "progressive"]
 SCRIPT = {
     "pay": [calls(("pay", {"n": 3}), text="Let me pay."), says("It is paid.")],
-    "220": [speaks("The time is ten.")],
+    "220": [spoken_response("The time is ten.")],
     "330": [calls(("pay", {"n": 4})), says("Paid too.")],
     ".": [says("Hello.")],
 }
@@ -39,7 +39,7 @@ QUICK = LiveTimings(approval_poll=0.02)
 calling = functools.partial(callers.calling, timings=QUICK)
 
 
-async def asked_on_a_page(engine: ChatEngine, release: ReleasePolicy = "deferred") -> Talk:
+async def page_with_request(engine: ChatEngine, release: ReleasePolicy = "deferred") -> Talk:
     page = Talk(engine, release)
     await page.say("pay")
     return page
@@ -56,8 +56,8 @@ async def texts(caller: Caller) -> list[str]:
     return [words(message) for message in (await caller.chats())["messages"]]
 
 
-async def go_on(caller: Caller, message: str) -> Turn:
-    """What the client does with the frame that tells of the answer."""
+async def continue_answer(caller: Caller, message: str) -> Turn:
+    """Resume the answer as the client does when it receives its ``turn`` frame."""
     await caller.until(lambda frames: any(f.message_id == message for f in turns(frames)))
     return await caller.resumed(message)
 
@@ -73,7 +73,7 @@ async def test_a_decision_about_an_earlier_exchange_waits_for_the_models_answer(
     pay, steps = Counted(), Steps()
     steps.go(8)
     engine = await open_stage(scripted(SCRIPT, [pay.tool()], sleep=steps))
-    page = await asked_on_a_page(engine, release)
+    page = await page_with_request(engine, release)
     asked = steps.asked
     async with calling(live(page)) as caller:
         while not steps.allowed.locked():
@@ -106,7 +106,7 @@ async def test_a_model_that_does_not_finish_is_interrupted(
     agent = scripted(script, [pay.tool()])
     model_input = record_input(agent)
     engine = await open_stage(agent)
-    page = await asked_on_a_page(engine)
+    page = await page_with_request(engine)
     timings = replace(QUICK, speech_grace=0.05)
     async with calling(live(page), timings=timings) as caller:
         caller.speak(220)
@@ -124,7 +124,7 @@ async def test_a_request_behind_an_earlier_exchange_follows_it(
 ) -> None:
     pay = Counted()
     engine = await open_stage(scripted(SCRIPT, [pay.tool()]))
-    page = await asked_on_a_page(engine, release)
+    page = await page_with_request(engine, release)
     async with calling(live(page)) as caller:
         caller.speak(330)
         await caller.call_held()
@@ -150,7 +150,7 @@ async def test_a_decision_on_another_replica_reaches_the_live_run(
 ) -> None:
     pay = Counted()
     one, two = await open_replicas(scripted(SCRIPT, [pay.tool()]))
-    page = Talk(two) if asks_live else await asked_on_a_page(two)
+    page = Talk(two) if asks_live else await page_with_request(two)
     async with calling(live(page, one)) as caller:
         if asks_live:
             await caller.say("pay")
@@ -167,7 +167,7 @@ async def test_a_decision_on_another_replica_reaches_the_live_run(
                 turn = await page.post_last()
                 assert not turn.failed
                 assert words(turn.message).endswith("It is paid.")
-        told = await go_on(caller, message)
+        told = await continue_answer(caller, message)
         assert words(told.message) == "Let me pay.It is paid."
         assert pay.runs == ([3] if approved else [])
         state = "output-available" if approved else "output-denied"
@@ -187,7 +187,7 @@ async def test_a_stop_on_another_replica_supersedes_live_approvals(
 ) -> None:
     pay = Counted()
     one, two = await open_replicas(scripted(SCRIPT, [pay.tool()]))
-    page = Talk(two) if asks_live else await asked_on_a_page(two)
+    page = Talk(two) if asks_live else await page_with_request(two)
     async with calling(live(page, one)) as caller:
         if asks_live:
             await caller.say("pay")
@@ -238,10 +238,10 @@ async def test_an_earlier_approval_expires_and_its_answer_is_announced(open_engi
     pay, late = Counted(), 0.0
     script = scripted(SCRIPT, [pay.tool()])
     async with open_engine(script, clock=lambda: late, approval_ttl=60.0) as engine:
-        page = await asked_on_a_page(engine)
+        page = await page_with_request(engine)
         async with calling(live(page)) as caller:
             late = 100.0
-            turn = await go_on(caller, page.messages[-1]["id"])
+            turn = await continue_answer(caller, page.messages[-1]["id"])
             assert words(turn.message) == "Let me pay.It is paid."
             assert part_of(turn.message, "pay")["approval"]["reason"] == "This approval expired."
             await agree(caller)
@@ -264,6 +264,6 @@ async def test_the_lease_is_renewed_with_the_configured_duration(
 
     monkeypatch.setattr(ProcessLeases, "renew", renew)
     async with calling(Caller(engine)) as caller, asyncio.timeout(LIMIT):
-        # A lease that is lost is told at once.
+        # A lost lease is reported at once.
         assert (await caller.frame(ChatEnded)).close_code == 4409
     assert [kept.get_nowait() for _ in range(3)] == [0.09] * 3

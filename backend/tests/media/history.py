@@ -27,7 +27,7 @@ LIMITS = ResultLimits(files=10, file_bytes=20 * 2**20, text_bytes=100 * 1024)
 
 @dataclass
 class Server:
-    """What one process has: its stores, its cache and the shape it gives to requests."""
+    """The stores, the cache and the request shaping of one process."""
 
     service: BaseArtifactService = field(default_factory=InMemoryArtifactService)
     cache: FileCache = field(default_factory=lambda: FileCache(2**26))
@@ -48,7 +48,7 @@ class Server:
 
     @property
     def turn(self) -> ApprovalGuard:
-        """What of a turn concerns files."""
+        """The file chunks of a turn."""
         return cast("ApprovalGuard", SimpleNamespace(chat=CHAT, notices=self.notices))
 
     def restarted(self) -> Server:
@@ -56,7 +56,7 @@ class Server:
         return Server(self.service, turns=self.turns, untrusted=self.untrusted)
 
     async def ask(self, model: BaseLlm, contents: list[types.Content]) -> str:
-        """Ask a model to go on; its words."""
+        """Continue with a model and return its text."""
         token = CURRENT_TURN.set(self.turn)
         request = LlmRequest(model=model.model, contents=contents)
         words = ""

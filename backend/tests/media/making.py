@@ -83,7 +83,7 @@ KINDS: Final = (*FILES, *LINKS, *OTHERS, *COLOURS)
 
 
 def made(kind: str) -> Any:
-    """What the tool returns for a kind."""
+    """The result of the tool for a kind."""
     if kind in FILES:
         data, media_type = FILES[kind]
         return types.Part(inline_data=types.Blob(data=data, mime_type=media_type))

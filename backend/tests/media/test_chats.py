@@ -39,7 +39,7 @@ async def say(engine: ChatEngine, chat: str, text: str) -> str:
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_refused(families: dict[str, Family]) -> Any:
+def no_refusals(families: dict[str, Family]) -> Any:
     """No provider has had to answer 400."""
     for family in families.values():
         family.endpoint.refused.clear()

@@ -186,7 +186,7 @@ def test_an_invalid_file_is_one_sentence_and_the_rest_is_unchanged() -> None:
     assert taken.problems == ["A file was left out: a blob has no data."]
 
 
-class Angry(Mapping[str, Any]):
+class UnreadableMapping(Mapping[str, Any]):
     """A mapping that cannot be read."""
 
     def __getitem__(self, key: str) -> Any:
@@ -200,7 +200,7 @@ class Angry(Mapping[str, Any]):
 
 
 def test_unreadable_containers_are_unchanged() -> None:
-    angry = Angry()
+    angry = UnreadableMapping()
     loop: list[Any] = [1]
     loop.append(loop)
     assert extract_files(angry).response is angry

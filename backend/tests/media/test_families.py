@@ -34,7 +34,7 @@ READ_BY: Mapping[str, tuple[str, ...]] = {
     "web": ("openai", *VERTEX),
     "bucket": VERTEX,
 }
-"""Who is sent the file itself; everybody else has words in its place."""
+"""The families that receive the file itself; the others receive a label."""
 
 WORDS: Mapping[str, str] = {
     "gif": "this model does not read files of the type image/gif",
@@ -58,7 +58,7 @@ WORDS: Mapping[str, str] = {
 
 
 def expected(kind: str, name: str) -> str:
-    """What a family says it sees of a kind, or what its words hold."""
+    """The description of a kind by a family, or the label in its place."""
     if kind in COLOURS:
         return f"a {kind} chart"
     if kind == "several":

@@ -28,7 +28,7 @@ MIB = 2**20
 
 
 class Gemini(BaseLlm):
-    """A model that is never asked; its class and name say how files are given to it."""
+    """A model that is never called; its class and name select the form of its files."""
 
     async def generate_content_async(
         self,

@@ -263,7 +263,7 @@ def test_any_details_become_one_response_and_the_files_after_it(details: list[An
 
 
 def test_a_function_may_be_annotated_with_a_result(caplog: pytest.LogCaptureFixture) -> None:
-    """ADK: it makes a schema of what a function returns, and logs a traceback where it cannot."""
+    """ADK derives a schema from the return annotation and logs a traceback if it cannot."""
 
     def draw() -> ToolResult:
         """Draw."""

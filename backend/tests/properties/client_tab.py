@@ -78,12 +78,12 @@ class Tab:
             # A browser's output is no answer that is known by its id.
             assert any(is_tool_part(p) and tool_name(p) in CLIENT for p in before["parts"])
         else:
-            same(self.message, reduce_chunks(chunks, before))
+            check_same(self.message, reduce_chunks(chunks, before))
 
     def check_response(
         self, chunks: list[BaseChunk], before: UIMessage | None, *, is_repeat: bool = False
     ) -> None:
-        """What any response keeps to.
+        """Check the rules of any response.
 
         A 6 client that reads a message anew gets no decided approval, but its denial.
         """
@@ -116,7 +116,7 @@ class Tab:
         # Until everything is answered the server keeps decisions, but no outputs (A3).
         keeps_no_output = turn.failed or (waits(turn.chunks) and "start-step" not in turn.types)
         how = {"major": self.major, "resumed": is_repeat and self.major == 6}
-        same(stored, turn.message, loosely=keeps_no_output, **how)
+        check_same(stored, turn.message, loosely=keeps_no_output, **how)
 
     def _check_resumed(self, chunks: list[BaseChunk], turn: Turn) -> None:
         check_order(chunks, None, CLIENT, is_told_of_questions=self.other_major == 7)
@@ -124,10 +124,10 @@ class Tab:
         seen = reduce_chunks(chunks)
         assert seen["id"] == turn.message["id"]
         least = min(self.major, self.other_major)
-        same(turn.message, seen, major=least, resumed=self.other_major == 6)
+        check_same(turn.message, seen, major=least, resumed=self.other_major == 6)
 
 
-def same(stored: UIMessage, seen: UIMessage, *, loosely: bool = False, **how: Any) -> None:
+def check_same(stored: UIMessage, seen: UIMessage, *, loosely: bool = False, **how: Any) -> None:
     """Two views hold the same message.
 
     A gated client-side call is not compared between its approval and its output. ``loosely``: nor

@@ -25,10 +25,10 @@ from sluicegate.tools import client_tool
 PIXEL = "aW1hZ2U="
 SECRET = "words-of-an-exception"
 BIG = 1000
-"""From this number on `maybe` asks."""
+"""From this number on `maybe` requires approval."""
 
 SCRIPTS: dict[str, list[ScriptedResponse]] = {}
-"""What the model says, by the user's text."""
+"""The responses of the model, by the user's text."""
 
 HANGING: dict[tuple[str, int], asyncio.Event] = {}
 """Responses that never end, by text and number; the event is set once all of it is said."""
@@ -91,23 +91,23 @@ async def draw(n: int, tool_context: ToolContext) -> dict[str, Any]:
 
 
 async def pay(n: int, tool_context: ToolContext) -> dict[str, int]:
-    """Run once a user says yes."""
+    """Run after an approval."""
     return _effect("pay", n, tool_context)
 
 
 def pay_slowly(n: int, tool_context: ToolContext) -> dict[str, int]:
-    """Run in a thread once a user says yes."""
+    """Run in a thread after an approval."""
     return _effect("pay_slowly", n, tool_context)
 
 
 async def breaks(n: int, tool_context: ToolContext) -> None:
-    """Raise once a user says yes."""
+    """Raise after an approval."""
     _effect("breaks", n, tool_context)
     raise RuntimeError(SECRET)
 
 
 async def maybe(n: int, tool_context: ToolContext) -> dict[str, int]:
-    """Ask only when the number is big."""
+    """Require approval only for large numbers."""
     return _effect("maybe", n, tool_context)
 
 
@@ -116,7 +116,7 @@ def _is_big(n: int, tool_context: ToolContext) -> bool:
 
 
 async def asks(n: int, tool_context: ToolContext) -> dict[str, Any] | None:
-    """Ask in the middle of the run."""
+    """Request approval while the call runs."""
     if tool_context.tool_confirmation is None:
         tool_context.request_confirmation(hint=f"Shall {n} be?", payload={"n": n})
         return None

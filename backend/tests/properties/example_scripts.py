@@ -28,7 +28,7 @@ _numbers = itertools.count()
 
 
 def prepared(said: Script, *, may_hang: bool = True) -> str:
-    """Let the model play a script; returns the text that asks for it."""
+    """Let the model play a script; returns the text that selects it."""
     text = f"script {next(_numbers)}"
     script(text, [response.as_data() for response in said])
     script("another", [{"parts": [{"text": "another answer"}]}])

@@ -87,7 +87,7 @@ def check_last_step(message: UIMessage, client_tools: Collection[str]) -> None:
             assert part["type"][5:] in client_tools
 
 
-def standing(chunks: Sequence[BaseChunk]) -> list[BaseChunk]:
+def remaining_chunks(chunks: Sequence[BaseChunk]) -> list[BaseChunk]:
     """The chunks still in force after every ``reset-step``."""
     kept: list[BaseChunk] = []
     for chunk in chunks:
@@ -103,9 +103,9 @@ def check_held(chunks: Sequence[BaseChunk], *, is_preview: bool) -> None:
     """Nothing is released before its time (D1), and texts come before results (D3)."""
     if not is_preview:
         assert "reset-step" not in map(kind, chunks)
-    kinds = [kind(chunk) for chunk in standing(chunks)]
+    kinds = [kind(chunk) for chunk in remaining_chunks(chunks)]
     if waits(chunks):
-        early = [each for each in kinds if not _may_come_early(each)]
+        early = [each for each in kinds if not _may_precede_release(each)]
         assert not early
     elif "text-end" in kinds:
         last_text = len(kinds) - kinds[::-1].index("text-end")
@@ -113,5 +113,5 @@ def check_held(chunks: Sequence[BaseChunk], *, is_preview: bool) -> None:
         assert not results
 
 
-def _may_come_early(each: str) -> bool:
+def _may_precede_release(each: str) -> bool:
     return each in (*_BEFORE_RELEASE, *_STEPS) or each.startswith(_PREFIXES_BEFORE_RELEASE)

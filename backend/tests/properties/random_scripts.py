@@ -16,7 +16,7 @@ Ending = Literal["whole", "cut", "error", "hang"]
 
 
 @dataclass(frozen=True)
-class Said:
+class ScriptPart:
     """One part of a response; of a call, ``n`` is its argument."""
 
     kind: Kind
@@ -39,11 +39,11 @@ class Said:
 class Response:
     """One model call."""
 
-    parts: tuple[Said, ...]
+    parts: tuple[ScriptPart, ...]
     ending: Ending = "whole"
 
     @property
-    def calls(self) -> list[Said]:
+    def calls(self) -> list[ScriptPart]:
         return [part for part in self.parts if part.kind == "call"]
 
     @property
@@ -65,10 +65,10 @@ class Response:
 Script = tuple[Response, ...]
 
 UNFINISHED = -1
-"""Stands for the argument of a call that was cut while it was written."""
+"""Represents the argument of a call whose arguments were cut off."""
 
 
-def _data(part: Said) -> dict[str, Any]:
+def _data(part: ScriptPart) -> dict[str, Any]:
     match part.kind:
         case "text" | "thought":
             return {part.kind: part.text}
@@ -84,15 +84,15 @@ def _data(part: Said) -> dict[str, Any]:
 
 
 _WORDS = st.builds(
-    Said,
+    ScriptPart,
     kind=st.sampled_from(["text", "text", "text", "thought", "image", "source", "code"]),
     text=st.sampled_from(["a", "some words", "quite a number of words, one after the other"]),
 )
 
 
-def _calls(*, stream: bool) -> st.SearchStrategy[Said]:
+def _calls(*, stream: bool) -> st.SearchStrategy[ScriptPart]:
     return st.builds(
-        Said,
+        ScriptPart,
         kind=st.just("call"),
         tool=st.sampled_from([*TOOLS, *GATED]),
         n=st.sampled_from([0, 0, 0, 1, 2, BIG, BIG]),
@@ -130,13 +130,13 @@ def _numbered(responses: Sequence[Response], *, has_ids: bool) -> Script:
     ``has_ids``: the model names its calls itself, and begins with the same names in each response.
     """
     count = 0
-    earlier: list[Said] = []
+    earlier: list[ScriptPart] = []
     numbered: list[Response] = []
     for response in responses:
-        parts: list[Said] = []
+        parts: list[ScriptPart] = []
         for part in response.parts:
             count += 1
-            said = Said(part.kind, f"{part.text}-{count} ", part.tool, count, part.stream)
+            said = ScriptPart(part.kind, f"{part.text}-{count} ", part.tool, count, part.stream)
             if part.kind == "call":
                 said = _with_number(part, count, earlier)
                 if has_ids:
@@ -153,17 +153,17 @@ def _numbered(responses: Sequence[Response], *, has_ids: bool) -> Script:
     return tuple(numbered)
 
 
-def _with_number(part: Said, count: int, earlier: Sequence[Said]) -> Said:
+def _with_number(part: ScriptPart, count: int, earlier: Sequence[ScriptPart]) -> ScriptPart:
     if part.n in (1, 2) and len(earlier) >= part.n:
         again = earlier[-part.n]
-        return Said("call", "", again.tool, again.n, part.stream)
+        return ScriptPart("call", "", again.tool, again.n, part.stream)
     n = count + BIG if part.tool == "maybe" and part.n >= BIG else count
-    return Said("call", "", part.tool, n, part.stream)
+    return ScriptPart("call", "", part.tool, n, part.stream)
 
 
 @dataclass
 class Answers:
-    """What a user said, by tool and number, in the order of the questions."""
+    """The decisions of a user, by tool and number, in the order of the requests."""
 
     said: defaultdict[tuple[str, int], list[bool]]
     outputs: dict[tuple[str, int], Any]
@@ -180,8 +180,8 @@ class Ended:
 
 
 @dataclass
-class Upshot:
-    """What a script has come to: texts and thoughts in order, calls, effects."""
+class ExpectedOutcome:
+    """The expected result of a script: texts and thoughts in order, calls, effects."""
 
     denied: str
     texts: list[str]
@@ -191,16 +191,18 @@ class Upshot:
     files: int
     sources: int
     is_over: bool = True
-    """Whether the model said all it wanted to."""
+    """Whether the model has played its whole script."""
 
 
-def upshot(script: Script, answers: Answers, *, closed: bool, denied: str) -> Upshot:
+def expected_outcome(
+    script: Script, answers: Answers, *, closed: bool, denied: str
+) -> ExpectedOutcome:
     """Play a script by hand.
 
     ``closed``: the user left while something was open, so what was open did not run. ``denied``
     is the state of the part of a call that the user denied.
     """
-    found = Upshot(denied, [], [], Counter(), Counter(), 0, 0)
+    found = ExpectedOutcome(denied, [], [], Counter(), Counter(), 0, 0)
     said = {call: deque(yes) for call, yes in answers.said.items()}
     refused: set[tuple[str, int]] = set()
     for response in script:
@@ -213,7 +215,7 @@ def upshot(script: Script, answers: Answers, *, closed: bool, denied: str) -> Up
             return found
         if not response.calls and not response.ends_in_code:
             return found
-        decisions = [(part, _verdict(part, said, refused)) for part in response.calls]
+        decisions = [(part, _decision(part, said, refused)) for part in response.calls]
         stays = closed and any(_is_open(part, yes, answers) for part, yes in decisions)
         refused.update(part.call for part, yes in decisions if part.asks and yes is False)
         for part, yes in decisions:
@@ -225,15 +227,15 @@ def upshot(script: Script, answers: Answers, *, closed: bool, denied: str) -> Up
     return found
 
 
-def _say(found: Upshot, response: Response) -> None:
+def _say(found: ExpectedOutcome, response: Response) -> None:
     found.texts.extend(part.text for part in response.parts if part.kind == "text")
     found.thoughts.extend(part.text for part in response.parts if part.kind == "thought")
     found.files += sum(part.kind == "image" for part in response.parts)
     found.sources += sum(part.kind == "source" for part in response.parts)
 
 
-def _verdict(
-    part: Said,
+def _decision(
+    part: ScriptPart,
     said: Mapping[tuple[str, int], deque[bool]],
     denied: Iterable[tuple[str, int]],
 ) -> bool | Literal["refused"] | None:
@@ -245,14 +247,14 @@ def _verdict(
     return yes.popleft() if yes else None
 
 
-def _is_open(part: Said, yes: bool | Literal["refused"] | None, answers: Answers) -> bool:
+def _is_open(part: ScriptPart, yes: bool | Literal["refused"] | None, answers: Answers) -> bool:
     is_clients = part.tool in CLIENT and yes is True
     return yes is None or (is_clients and part.call not in answers.outputs)
 
 
 def _end(
-    found: Upshot,
-    part: Said,
+    found: ExpectedOutcome,
+    part: ScriptPart,
     yes: bool | Literal["refused"] | None,
     answers: Answers,
     *,
@@ -278,4 +280,14 @@ def _end(
         found.calls[Ended(tool, n, "output-available", str({tool: n}))] += 1
 
 
-__all__ = ["FREE", "Answers", "Ended", "Response", "Said", "Script", "Upshot", "scripts", "upshot"]
+__all__ = [
+    "FREE",
+    "Answers",
+    "Ended",
+    "ExpectedOutcome",
+    "Response",
+    "Script",
+    "ScriptPart",
+    "expected_outcome",
+    "scripts",
+]

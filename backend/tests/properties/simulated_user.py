@@ -1,4 +1,4 @@
-"""A user at a client: answers cards in some order, and reloads, stops or asks in between."""
+"""A simulated user: decides approvals in some order, reloads, stops, sends text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.errors import AlreadyDecided, WouldForgetEffect
 from sluicegate.wire.messages import Part, UIMessage, is_tool_part, tool_name
 from tests.engine.talk import decide
-from tests.properties.client_tab import Tab, same
+from tests.properties.client_tab import Tab, check_same
 from tests.properties.example_agent import CLIENT, EFFECTS, HANGING
 from tests.properties.random_scripts import Answers
 from tests.properties.send_rules import RULES
@@ -83,10 +83,10 @@ class SimulatedUser:
         return self.tab.talk.chat_id
 
     async def converse(self) -> None:
-        """Ask, and go on until nothing waits or the user has turned away."""
+        """Send a text and continue until nothing is open or the user has left."""
         self.tab.talk.messages.append(_question("question", self.text))
         await self.tab.respond({"message": self.message})
-        await self._go_on()
+        await self._continue()
 
     async def ask_again(self, *, is_over: bool) -> None:
         """Send the question again: an answer that is over is repeated, a cut one made anew."""
@@ -97,11 +97,11 @@ class SimulatedUser:
             return
         await self.tab.respond({"message": self.message}, is_repeat=True)
         assert self.message["id"] == answer["id"]
-        same(answer, self.message, major=self.habits.major, resumed=self.habits.major == 6)
+        check_same(answer, self.message, major=self.habits.major, resumed=self.habits.major == 6)
         assert EFFECTS[self.chat] == effects
 
     async def regenerate(self) -> None:
-        """Ask for another answer."""
+        """Regenerate the answer."""
         answer = self.tab.talk.messages.pop()
         await self._begin_again({"message": self.message, "trigger": "regenerate-message"}, answer)
 
@@ -125,9 +125,9 @@ class SimulatedUser:
         assert self.message["id"] != answer["id"]
         self.answers = Answers(defaultdict(list), {})
         self.closed, self.automatic, self.cards = "no", 0, set()
-        await self._go_on()
+        await self._continue()
 
-    async def _go_on(self) -> None:
+    async def _continue(self) -> None:
         while self._open() and self.closed == "no":
             await self._do(next(self._actions, "answer"))
 
@@ -159,7 +159,7 @@ class SimulatedUser:
         return found[::-1] if self.habits.backwards else found
 
     def _is_browsers(self, part: Part) -> bool:
-        """A call the browser may run; a gated one once the server knows of a yes."""
+        """A call the browser may run; a gated one only after its approval reached the server."""
         if tool_name(part) not in CLIENT or part.get("providerExecuted"):
             return False
         approval = part.get("approval", {})
@@ -167,7 +167,7 @@ class SimulatedUser:
         return part["state"] == "input-available" or (is_approved and approval["id"] in self._told)
 
     async def _answer(self, parts: list[Part], then: Action = "answer") -> None:
-        """Act on cards and calls one by one; send when the client's rule says so, or at the end."""
+        """Act on approvals and calls in turn; send when the client's rule applies or at the end."""
         names = [part["toolCallId"] for part in parts]
         unsent = False
         for name in names:
@@ -218,7 +218,7 @@ class SimulatedUser:
             if approval is None or "approved" not in approval or approval["id"] in self._told:
                 continue
             self._told.add(approval["id"])
-            self.answers.said[_asked(part)].append(approval["approved"])
+            self.answers.said[_requested_call(part)].append(approval["approved"])
 
     async def _contradict(self) -> None:
         decided = [p for p in self.message["parts"] if "approved" in p.get("approval", {})]
@@ -249,8 +249,8 @@ def _question(name: str, text: str) -> UIMessage:
     return {"id": name, "role": "user", "parts": [{"type": "text", "text": text}]}
 
 
-def _asked(part: Part) -> tuple[str, int]:
-    """Tool and number of the call that a card is about."""
+def _requested_call(part: Part) -> tuple[str, int]:
+    """Tool and number of the call of an approval request."""
     if tool_name(part) == "adk_request_confirmation":
         original = part["input"]["originalFunctionCall"]
         return original["name"], int(original["args"]["n"])

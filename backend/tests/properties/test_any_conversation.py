@@ -14,7 +14,7 @@ from sluicegate.wire.encoding import to_json
 from sluicegate.wire.messages import is_tool_part, tool_name
 from tests.properties.example_agent import EFFECTS, TOOLS
 from tests.properties.example_scripts import prepared, profile
-from tests.properties.random_scripts import UNFINISHED, Ended, Script, scripts, upshot
+from tests.properties.random_scripts import UNFINISHED, Ended, Script, expected_outcome, scripts
 from tests.properties.simulated_user import ACTIONS, Habits, SimulatedUser
 
 IDS = re.compile(r"(?:msg|turn|chat)-[0-9a-f]{12,}|adk-[0-9a-f-]{36}|(?<=error )[0-9a-f]{8}")
@@ -74,14 +74,14 @@ def normalised(text: str) -> str:
 
 
 async def check(said: Script, user: SimulatedUser, style: str) -> bool:
-    """The stored answer is what the script comes to; whether that is all the model had to say."""
+    """Check the stored answer against the script; returns whether it was played completely."""
     assert user.automatic <= len(user.cards) + 1
     chat = await user.engine.get_chat(user.chat, user=user.tab.talk.user)
     assert chat["status"] == "ready"
     answers = [message for message in chat["messages"] if message["role"] == "assistant"]
     assert len(answers) == 1 + (user.closed == "text")
     denied = "output-error" if style == "confirmation" else "output-denied"
-    expected = upshot(said, user.answers, closed=user.closed != "no", denied=denied)
+    expected = expected_outcome(said, user.answers, closed=user.closed != "no", denied=denied)
     parts = answers[0]["parts"]
     assert Counter(EFFECTS[user.chat]) == expected.effects
     assert words(parts, "text") == "".join(expected.texts)

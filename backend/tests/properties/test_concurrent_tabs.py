@@ -40,7 +40,7 @@ names = itertools.count()
 
 @dataclass(frozen=True)
 class TabAction:
-    """What one tab does, after it has waited for a while."""
+    """The action of one tab after a delay."""
 
     act: Act
     after: int

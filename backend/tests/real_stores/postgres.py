@@ -60,7 +60,7 @@ class Postgres:
         """Create the cluster."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if _account():
-            _let_the_account_in(self.folder)
+            _grant_access(self.folder)
             shutil.chown(self.folder, _USER, _USER)
         options = ("--auth=trust", "--encoding=utf8", "--no-sync", "-U", "postgres")
         initdb = str(_INSTALLED / "bin" / "initdb")
@@ -141,7 +141,7 @@ def _account() -> dict[str, Any]:
     return {"user": _USER, "group": _USER, "extra_groups": []}
 
 
-def _let_the_account_in(folder: Path) -> None:
+def _grant_access(folder: Path) -> None:
     """Give the account access to the programs and the folder."""
     try:
         pwd.getpwnam(_USER)

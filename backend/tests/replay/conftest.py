@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def effects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that counts what tools really did."""
+    """The file that counts the effects of tools."""
     path = tmp_path / "effects"
     path.touch()
     monkeypatch.setenv("SLUICEGATE_EFFECTS", str(path))

@@ -11,10 +11,10 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+Z-]+")
 
 
 class Pairs:
-    """Which id of this run stands where which name stands in the kept one."""
+    """Pairs of a name in the recorded run and the id of this run in its place."""
 
     def __init__(self, given: Mapping[str, str]) -> None:
-        """Start with what is known from the beginning, name of the kept run to id of this one."""
+        """Start with known pairs, from the name in the recorded run to the id of this one."""
         self._here = dict(given)
         self._kept = {here: kept for kept, here in given.items()}
 

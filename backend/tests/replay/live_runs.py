@@ -34,7 +34,7 @@ def silence(seconds: float, rate: int = RATE) -> bytes:
 
 
 class Talk:
-    """One live run: what is said goes into the queue, ``until`` reads what comes out."""
+    """One live run: input goes into the queue, ``until`` reads the events."""
 
     def __init__(self, events: AsyncGenerator[Event, None], queue: LiveRequestQueue) -> None:
         self._events = events
@@ -77,7 +77,7 @@ async def talk(
     *,
     sessions: BaseSessionService | None = None,
 ) -> AsyncIterator[Talk]:
-    """Open a live run of an agent; without ``config`` it speaks aloud and tells transcripts."""
+    """Open a live run of an agent; without ``config`` it sends audio and transcripts."""
     runner = Runner(
         app_name=APP,
         agent=root,
@@ -95,8 +95,8 @@ async def talk(
         await events.aclose()
 
 
-def told(events: list[Event]) -> list[str]:
-    """Each event in one short word, in the order they came.
+def summary_of(events: list[Event]) -> list[str]:
+    """Each event as one short text, in order.
 
     Texts end in "…" while they are partial; audio counts its milliseconds.
     """

@@ -13,7 +13,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from sluicegate.replay import ScriptedModel
-from tests.replay.live_runs import silence, told
+from tests.replay.live_runs import silence, summary_of
 
 TEXT = RunConfig(response_modalities=[types.Modality.TEXT])
 PAUSE = silence(0.5)
@@ -46,7 +46,7 @@ def price(item: str) -> dict[str, int]:
 
 
 class Counter:
-    """A tool that waits in the background until ``open`` lets it go on."""
+    """A tool that waits in the background until ``open`` releases it."""
 
     def __init__(self) -> None:
         self.open: dict[str, asyncio.Event] = {}
@@ -68,10 +68,10 @@ def agent(model: ScriptedModel, *tools: Callable[..., object] | BaseTool) -> Llm
 
 
 def sentences(events: list[Event]) -> list[str]:
-    return [word for word in told(events) if word[0].isupper() and not word.endswith("…")]
+    return [word for word in summary_of(events) if word[0].isupper() and not word.endswith("…")]
 
 
-class Breath:
+class Pause:
     """The pause of a model between two deltas, which lasts until it is ``over``."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk
 
 
-class Taped:
+class RecordedEngineSetup:
     """The engine, its recorder, and the recordings."""
 
     def __init__(self, engine: RecordingEngine, recorder: FileRecorder) -> None:
@@ -36,9 +36,9 @@ class Taped:
 
 
 @asynccontextmanager
-async def taping(
+async def open_recording_engine(
     folder: Path, target: Any = root_agent, *, redact: Iterable[str] = (), **options: Any
-) -> AsyncIterator[Taped]:
+) -> AsyncIterator[RecordedEngineSetup]:
     """Open an engine whose database and recordings lie in ``folder``, which is made if need be."""
     await asyncio.to_thread(folder.mkdir, exist_ok=True, parents=True)
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
@@ -46,6 +46,6 @@ async def taping(
     recorder = FileRecorder(folder / "recordings", redact=redact)
     engine = await RecordingEngine.open(target, made, recorder=recorder)
     try:
-        yield Taped(engine, recorder)
+        yield RecordedEngineSetup(engine, recorder)
     finally:
         await engine.close()

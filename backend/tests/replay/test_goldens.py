@@ -29,7 +29,7 @@ from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.encoding import encode_chunk, to_json
 from sluicegate.wire.requests import RequestLimits, parse_chat_request
 from tests.agents.conformance_agent import NAME, root_agent
-from tests.replay.recorded_engine import Taped, taping
+from tests.replay.recorded_engine import RecordedEngineSetup, open_recording_engine
 
 FOLDER = Path(__file__).parents[3] / "e2e" / "goldens"
 GOLDENS = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.jsonl"))
@@ -37,7 +37,7 @@ CHAT = ChatKey(NAME, "ann", "chat")
 STYLES = ("call", "confirmation")
 
 ANNOUNCED_ASIDE = "confirmation/client-tool-gated"
-"""Between its approval and its output such a call stands in a turn that is in no log."""
+"""Between its approval and its output such a call is part of a turn that is not in the log."""
 
 every_golden = pytest.mark.parametrize("name", GOLDENS)
 
@@ -53,12 +53,16 @@ def tools() -> AgentSurvey:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def engines(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, Taped]]:
+async def engines(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[dict[str, RecordedEngineSetup]]:
     """An engine for each style that all goldens are played on."""
     folders = {style: tmp_path_factory.mktemp(style) for style in STYLES}
     async with (
-        taping(folders["call"], approval_style="call") as call,
-        taping(folders["confirmation"], approval_style="confirmation") as confirmation,
+        open_recording_engine(folders["call"], approval_style="call") as call,
+        open_recording_engine(
+            folders["confirmation"], approval_style="confirmation"
+        ) as confirmation,
     ):
         yield {"call": call, "confirmation": confirmation}
 
@@ -66,7 +70,7 @@ async def engines(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dic
 @every_golden
 @pytest.mark.asyncio(loop_scope="module")
 async def test_the_same_requests_make_the_same_recording_to_the_byte(
-    name: str, engines: dict[str, Taped]
+    name: str, engines: dict[str, RecordedEngineSetup]
 ) -> None:
     kept = golden(name)
     taped = engines[Path(name).parts[1]]
@@ -80,8 +84,8 @@ async def test_the_same_requests_make_the_same_recording_to_the_byte(
     assert again.text() == kept.text()
 
 
-async def _send(taped: Taped, key: ChatKey, turn: RecordedTurn) -> None:
-    """Post what the client posted, with the ids that this engine has given."""
+async def _send(taped: RecordedEngineSetup, key: ChatKey, turn: RecordedTurn) -> None:
+    """Post the recorded request with the ids of this engine."""
     path = taped.recorder.path(key)
     asked = {name: value for name, value in turn.request.items() if name not in ("type", "headers")}
     if turn.number > 1:
@@ -106,14 +110,14 @@ async def _send(taped: Taped, key: ChatKey, turn: RecordedTurn) -> None:
 @pytest.mark.parametrize("name", [name for name in GOLDENS if ANNOUNCED_ASIDE not in name])
 def test_the_stored_events_make_the_chunks_of_each_turn(name: str, tools: AgentSurvey) -> None:
     kept = golden(name)
-    told = [_lasting(turn.chunks) for turn in kept.turns]
+    told = [_message_chunks(turn.chunks) for turn in kept.turns]
     major = int(kept.turns[0].request["headers"]["x-ai-sdk"])
     rebuilt = [
-        _lasting(_chunks(turn.chunks, major))
+        _message_chunks(_chunks(turn.chunks, major))
         for exchange in _rebuilt(kept, tools)
         for turn in exchange.turns
     ]
-    # Of a turn that only says what is missing, or what may be run now, the log knows nothing.
+    # A turn that only lists open approvals or client-side calls is not in the log.
     known = [turn for turn in told if {"type": "start-step"} in turn or _holds_output(turn)]
     assert [turn for turn in rebuilt if turn] == known
 
@@ -159,7 +163,7 @@ def test_the_stored_events_make_the_history(name: str, tools: AgentSurvey) -> No
         messages.append(user_message(exchange.exchange, files_url="/api/chats/chat/files/"))
         messages.append(assistant_message(exchange, rows))
     stored = FOLDER / name.replace(".jsonl", ".messages.json")
-    assert _without_people(messages) == _without_people(json.loads(stored.read_text("utf-8")))
+    assert _without_approvers(messages) == _without_approvers(json.loads(stored.read_text("utf-8")))
 
 
 def _holds_output(turn: Sequence[dict[str, Any]]) -> bool:
@@ -186,14 +190,14 @@ def _chunks(chunks: Sequence[BaseChunk], major: int) -> list[dict[str, Any]]:
     return [json.loads(text) for text in texts if text is not None]
 
 
-def _lasting(chunks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _message_chunks(chunks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The chunks of a turn that make its message, text in one piece."""
     found: list[dict[str, Any]] = []
     for chunk in chunks:
         if chunk["type"] in ("start", "finish", "error") or chunk.get("transient"):
             continue
         if chunk["type"] == "reset-step":
-            # What was shown of the step is taken back.
+            # The chunks of the step are discarded.
             while found.pop()["type"] != "start-step":
                 pass
             found.append({"type": "start-step"})
@@ -207,8 +211,8 @@ def _lasting(chunks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _without_people(messages: Any) -> Any:
-    """Who decided is not in a recording."""
+def _without_approvers(messages: Any) -> Any:
+    """Remove the approvers, which are not in a recording."""
     told = json.loads(json.dumps(messages))
     for message in told:
         for trace in message.get("metadata", {}).get("approvals", {}).values():

@@ -1,4 +1,4 @@
-"""The fast lane tells every kept conversation in the chunks that were recorded without it.
+"""The fast lane produces every golden conversation in the chunks that were recorded without it.
 
 A tape wants every event, so goldens are recorded without the lane; here nothing is taped.
 """
@@ -60,7 +60,7 @@ async def test_the_fast_lane_produces_what_was_recorded_without_it(
     chat = name.replace("/", "-").removesuffix(".jsonl")
     pairs = Pairs({"chat": chat})
     for turn in golden(name).turns:
-        told = await _told(engines[Path(name).parts[1]], chat, turn, pairs)
+        told = await _replay_turn(engines[Path(name).parts[1]], chat, turn, pairs)
         pairs.match(turn.chunks, told)
 
 
@@ -78,14 +78,14 @@ async def test_plain_text_uses_the_fast_lane(
 
     monkeypatch.setattr(FastLaneCall, "emit", counting)
     turn = golden(PLAIN).turns[0]
-    await _told(engines["call"], "counted", turn, Pairs({"chat": "counted"}))
+    await _replay_turn(engines["call"], "counted", turn, Pairs({"chat": "counted"}))
     assert pieces > 0
 
 
-async def _told(
+async def _replay_turn(
     engine: ChatEngine, chat: str, turn: RecordedTurn, pairs: Pairs
 ) -> list[dict[str, Any]]:
-    """Post what the client posted and return the chunks, none for a refusal."""
+    """Post the recorded request and return the chunks, none for a refusal."""
     asked = {key: value for key, value in turn.request.items() if key not in ("type", "headers")}
     headers = turn.request["headers"]
     request = parse_chat_request({**pairs.here(asked), "id": chat}, RequestLimits())

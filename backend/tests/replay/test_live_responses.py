@@ -1,4 +1,4 @@
-"""What a live response looks like, event by event, as ADK makes it of the provider's messages."""
+"""The events of a live response, as ADK builds them from the provider's messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.events.event import Event
 from google.genai import types
 
-from tests.replay.live_runs import Talk, talk, told
+from tests.replay.live_runs import Talk, summary_of, talk
 from tests.replay.single_responses import scripted
 
 AUDIO, TEXT = types.Modality.AUDIO, types.Modality.TEXT
@@ -36,13 +36,13 @@ END = ["usage", "complete"]
 
 async def test_text_arrives_in_deltas_and_then_complete() -> None:
     events = await written({"text": "Hello "}, {"text": "there"}, delta_chars=4)
-    assert told(events) == ["Hell…", "o …", "ther…", "e…", "usage", "Hello there", "complete"]
+    assert summary_of(events) == ["Hell…", "o …", "ther…", "e…", "usage", "Hello there", "complete"]
     assert len({event.id for event in events}) == len(events)
 
 
 async def test_a_thought_is_complete_before_the_text_begins() -> None:
     events = await written({"thought": "Hmm."}, {"text": "Yes."})
-    assert told(events) == ["(Hmm.)…", "(Hmm.)", "Yes.…", "usage", "Yes.", "complete"]
+    assert summary_of(events) == ["(Hmm.)…", "(Hmm.)", "Yes.…", "usage", "Yes.", "complete"]
 
 
 async def test_audio_arrives_in_chunks_of_pcm_with_its_transcript() -> None:
@@ -51,7 +51,7 @@ async def test_audio_arrives_in_chunks_of_pcm_with_its_transcript() -> None:
         {"transcript": {"role": "model", "text": "Hello you"}},
     )
     expected = ["audio 40", "audio 40", "audio 20", "me: Hello yo…", "me: u…", "me: Hello you"]
-    assert told(events) == expected + END
+    assert summary_of(events) == expected + END
     blobs = [
         part.inline_data
         for event in events
@@ -63,7 +63,7 @@ async def test_audio_arrives_in_chunks_of_pcm_with_its_transcript() -> None:
 async def test_a_text_connection_gets_transcripts_as_text_and_no_audio() -> None:
     audio = {"audio": {"tone_hz": 500, "seconds": 0.1}}
     events = await written(audio, {"transcript": {"role": "model", "text": "Hello"}})
-    assert told(events) == ["Hello…", "usage", "Hello", "complete"]
+    assert summary_of(events) == ["Hello…", "usage", "Hello", "complete"]
 
 
 async def test_transcripts_are_sent_on_request_only() -> None:
@@ -73,7 +73,7 @@ async def test_transcripts_are_sent_on_request_only() -> None:
     words: list[Mapping[str, object]] = [
         {"transcript": {"role": role, "text": "Hello"}} for role in ("user", "model")
     ]
-    assert told(await _turn({"parts": words}, config)) == END
+    assert summary_of(await _turn({"parts": words}, config)) == END
 
 
 async def test_calls_arrive_at_the_end_of_their_turn_in_one_event() -> None:
@@ -83,7 +83,7 @@ async def test_calls_arrive_at_the_end_of_their_turn_in_one_event() -> None:
     async with talk(agent, RunConfig(response_modalities=[TEXT])) as chat:
         chat.say("go")
         events = await chat.until(lambda event: event.get_function_calls())
-    assert told(events) == ["So.…", "So.", "usage", "call adk_none", "call adk_none"]
+    assert summary_of(events) == ["So.…", "So.", "usage", "call adk_none", "call adk_none"]
     first, second = events[-1].get_function_calls()
     assert (first.id, first.args, second.args) == ("one", {"n": 1}, {"n": 2})
     assert (second.id or "").startswith("call-")
@@ -95,7 +95,15 @@ async def test_images_code_and_sources_arrive_as_the_provider_sends_them() -> No
         {"code": {"code": "1 + 1", "result": "2"}},
         {"source": {"uri": "https://example.org", "title": "Example"}},
     )
-    assert told(events) == ["image/png", "code", "code", "sources", "usage", "sources", "complete"]
+    assert summary_of(events) == [
+        "image/png",
+        "code",
+        "code",
+        "sources",
+        "usage",
+        "sources",
+        "complete",
+    ]
 
 
 async def test_usage_and_the_finish_reason_are_reported() -> None:
@@ -113,12 +121,12 @@ async def test_usage_and_the_finish_reason_are_reported() -> None:
 
 async def test_a_scripted_interruption_ends_the_turn_and_keeps_the_text() -> None:
     events = await written({"text": "Well, so"}, interrupted=True)
-    assert told(events) == ["Well, so…", "Well, so!", "usage", "complete"]
+    assert summary_of(events) == ["Well, so…", "Well, so!", "usage", "complete"]
 
 
 async def test_an_interruption_of_audio_is_an_event_of_its_own() -> None:
     audio = {"audio": {"tone_hz": 500, "seconds": 0.02}}
-    assert told(await spoken(audio, interrupted=True)) == ["audio 20", "interrupted", *END]
+    assert summary_of(await spoken(audio, interrupted=True)) == ["audio 20", "interrupted", *END]
 
 
 @pytest.mark.parametrize("name", ["scripted", "gemini-3.1-flash-live-preview"])
@@ -126,9 +134,9 @@ async def test_an_empty_response_is_a_turn(name: str) -> None:
     model = scripted({}).model_copy(update={"model": name})
     async with talk(LlmAgent(name="helper", model=model)) as chat:
         chat.say("go")
-        assert told([e for e in await chat.turn() if e.usage_metadata or e.turn_complete])[0] == (
-            "usage"
-        )
+        assert summary_of([e for e in await chat.turn() if e.usage_metadata or e.turn_complete])[
+            0
+        ] == ("usage")
 
 
 async def test_the_delays_precede_the_first_and_each_further_message() -> None:

@@ -16,16 +16,16 @@ from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import errors, types
 
 from sluicegate.replay.script_position import read_position
-from tests.replay.live_runs import APP, Talk, silence, talk, told, tone
+from tests.replay.live_runs import APP, Talk, silence, summary_of, talk, tone
 from tests.replay.live_scripts import (
     BEGUN,
     GEMINI_3,
     PAUSE,
     STORY,
     TEXT,
-    Breath,
     Counter,
     Part,
+    Pause,
     agent,
     call,
     price,
@@ -62,7 +62,11 @@ async def test_the_pitch_of_the_audio_selects_the_response() -> None:
     async with talk(agent(model), TEXT) as chat:
         chat.speak(tone(440) + PAUSE)
         events = await chat.turn()
-        assert told(events)[:3] == ["you: a tone o…", "you: f 440 Hz…", "you: a tone of 440 Hz"]
+        assert summary_of(events)[:3] == [
+            "you: a tone o…",
+            "you: f 440 Hz…",
+            "you: a tone of 440 Hz",
+        ]
         assert {event.author for event in events if event.input_transcription} == {"user"}
         assert sentences(events) == ["An A."]
         chat.speak(tone(523) + PAUSE)
@@ -78,11 +82,11 @@ async def test_the_script_can_set_the_transcript() -> None:
     )
     async with talk(agent(model, price), TEXT) as chat:
         chat.speak(tone(440) + PAUSE)
-        assert "you: Pay the invoice" in told(await chat.turn())
+        assert "you: Pay the invoice" in summary_of(await chat.turn())
         assert sentences(await chat.turn()) == ["Paid."]
         chat.speak(tone(880) + PAUSE)
         events = await chat.turn()
-        assert "you: Stop it" in told(events)
+        assert "you: Stop it" in summary_of(events)
         assert sentences(events) == ["Stopped."]
         chat.say("the invoice")
         await chat.turn()
@@ -130,48 +134,48 @@ async def test_after_a_transfer_the_sub_agent_answers_the_users_text() -> None:
     child = LlmAgent(name="child", model=model, description="Pays.")
     async with talk(LlmAgent(name="boss", model=model, sub_agents=[child]), TEXT) as chat:
         chat.say("pay")
-        events = await chat.until(lambda event: "Paid." in told([event]))
+        events = await chat.until(lambda event: "Paid." in summary_of([event]))
     assert sentences(events) == ["One moment.", "Paid."]
 
 
-def speak_into(chat: Talk) -> None:
+def send_speech(chat: Talk) -> None:
     chat.speak(tone(440, seconds=0.1))
 
 
-def type_into(chat: Talk) -> None:
+def send_text(chat: Talk) -> None:
     chat.say("stop")
 
 
-def mark_into(chat: Talk) -> None:
+def send_mark(chat: Talk) -> None:
     chat.queue.send_activity_start()
 
 
-@pytest.mark.parametrize("interrupt", [speak_into, type_into, mark_into])
+@pytest.mark.parametrize("interrupt", [send_speech, send_text, send_mark])
 @pytest.mark.parametrize(
     "story", [STORY, scenario("story", [text("Once upo")], hang=True)], ids=["pausing", "hanging"]
 )
 async def test_the_user_interrupts_the_model(
     interrupt: Callable[[Talk], None], story: Part
 ) -> None:
-    model = Breath().model(story, scenario("stop|440", [text("Stopped.")]))
+    model = Pause().model(story, scenario("stop|440", [text("Stopped.")]))
     async with talk(agent(model), TEXT) as chat:
         chat.say("a story")
-        await chat.until(lambda event: BEGUN in told([event]))
+        await chat.until(lambda event: BEGUN in summary_of([event]))
         interrupt(chat)
-        assert told(await chat.turn()) == ["Once upo!", "usage", "complete"]
-        if interrupt is not type_into:
+        assert summary_of(await chat.turn()) == ["Once upo!", "usage", "complete"]
+        if interrupt is not send_text:
             chat.say("stop")
-        assert "Stopped." in told(await chat.turn())
+        assert "Stopped." in summary_of(await chat.turn())
 
 
 async def test_without_barge_in_speech_does_not_interrupt_the_model() -> None:
     realtime = types.RealtimeInputConfig(activity_handling=types.ActivityHandling.NO_INTERRUPTION)
     config = RunConfig(response_modalities=[types.Modality.TEXT], realtime_input_config=realtime)
-    breath = Breath()
+    breath = Pause()
     model = breath.model(STORY, scenario("440", [text("An A.")]))
     async with talk(agent(model), config) as chat:
         chat.say("a story")
-        await chat.until(lambda event: BEGUN in told([event]))
+        await chat.until(lambda event: BEGUN in summary_of([event]))
         chat.speak(tone(440) + PAUSE)
         breath.over.set()
         assert sentences(await chat.turn()) == ["Once upon a time there was"]
@@ -247,7 +251,7 @@ async def test_a_run_without_audio_continues_after_a_live_run(name: str) -> None
 
 
 async def prompt_of(helper: LlmAgent, events: list[Event]) -> LlmRequest:
-    """What ADK makes of events for a request that is not live."""
+    """The contents that ADK builds from events for a request that is not live."""
     config = types.GenerateContentConfig(labels={"adk_agent_name": helper.name})
     return LlmRequest(contents=_get_contents(None, events, helper.name), config=config)
 
@@ -263,7 +267,9 @@ async def test_a_connection_that_goes_away_is_resumed_without_its_history() -> N
         chat.say("fetch it")
         await chat.until(lambda event: event.live_session_resumption_update)
         counter.open["a"].set()
-        assert "Fetched." in told(await chat.until(lambda event: "Fetched." in told([event])))
+        assert "Fetched." in summary_of(
+            await chat.until(lambda event: "Fetched." in summary_of([event]))
+        )
 
 
 async def test_an_invalid_resumption_handle_is_refused() -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from google.genai import types
 
-from tests.replay.live_runs import talk, told
+from tests.replay.live_runs import summary_of, talk
 from tests.replay.live_scripts import (
     BEGUN,
     GEMINI_3,
     STORY,
     TEXT,
-    Breath,
     Counter,
+    Pause,
     agent,
     call,
     price,
@@ -34,7 +34,7 @@ async def test_the_result_of_a_tool_is_answered_by_the_next_response(name: str) 
     )
     async with talk(agent(script(scenario("", *steps), name=name), price), TEXT) as chat:
         chat.say("go")
-        seen = told(await chat.until(lambda event: "Both." in told([event])))
+        seen = summary_of(await chat.until(lambda event: "Both." in summary_of([event])))
     kept = [word for word in seen if word in TOOL_STORY]
     one = ["One.", "call price", "result price"]
     again = ["call price", "result price"]
@@ -67,7 +67,7 @@ async def test_the_next_response_is_played_after_all_results() -> None:
         first = await chat.until(lambda event: event.get_function_responses())
         assert sentences(first) == []
         counter.open["a"].set()
-        assert told(await chat.turn())[0] == "result fetch"
+        assert summary_of(await chat.turn())[0] == "result fetch"
         assert sentences(chat.events) == ["Both."]
 
 
@@ -89,20 +89,20 @@ async def test_a_silent_result_is_not_answered() -> None:
 
 @pytest.mark.parametrize("scheduling", ["INTERRUPT", "WHEN_IDLE"])
 async def test_a_result_waits_for_silence_or_interrupts_as_it_is_scheduled(scheduling: str) -> None:
-    counter, breath = Counter(), Breath()
+    counter, breath = Counter(), Pause()
     model = breath.model(scenario("fetch", [call("fetch", item="a")], [text("Fetched.")]), STORY)
     tool = counter.tool(types.FunctionResponseScheduling(scheduling))
     async with talk(agent(model, tool), TEXT) as chat:
         chat.say("fetch it")
         await chat.turn()
         chat.say("a story")
-        await chat.until(lambda event: BEGUN in told([event]))
+        await chat.until(lambda event: BEGUN in summary_of([event]))
         counter.open["a"].set()
         await chat.until(lambda event: event.get_function_responses())
         if scheduling == "WHEN_IDLE":
             breath.over.set()
         whole, cut = "Once upon a time there was", "Once upo!"
-        assert (whole if scheduling == "WHEN_IDLE" else cut) in told(await chat.turn())
+        assert (whole if scheduling == "WHEN_IDLE" else cut) in summary_of(await chat.turn())
         assert sentences(await chat.turn()) == ["Fetched."]
 
 

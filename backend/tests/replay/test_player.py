@@ -15,12 +15,12 @@ from sluicegate.replay.player import RecordedEngine
 from sluicegate.replay.recording import Recording
 from sluicegate.wire.encoding import to_json
 from tests.engine.talk import Talk, Turn, decide
-from tests.replay.recorded_engine import taping
+from tests.replay.recorded_engine import open_recording_engine
 
 
 async def recorded(folder: Path, *, redact: tuple[str, ...] = (), **more: Any) -> Recording:
-    """A yes, then a no with a reason, then another message."""
-    async with taping(folder, redact=redact) as taped:
+    """An approval, then a denial with a reason, then another message."""
+    async with open_recording_engine(folder, redact=redact) as taped:
         talk = taped.talk(**more)
         await talk.say("story:two_in_sequence")
         await talk.approve()
@@ -33,12 +33,12 @@ def listener(recording: Recording, **more: Any) -> Talk:
     return Talk(cast("ChatEngine", RecordedEngine(recording)), **more)
 
 
-def told(turn: Turn) -> list[dict[str, Any]]:
+def chunks_of(turn: Turn) -> list[dict[str, Any]]:
     return [json.loads(to_json(chunk)) for chunk in turn.chunks]
 
 
 def error(turn: Turn) -> str:
-    return str(told(turn)[-1]["errorText"])
+    return str(chunks_of(turn)[-1]["errorText"])
 
 
 async def test_each_request_is_answered_as_it_was(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ async def test_each_request_is_answered_as_it_was(tmp_path: Path) -> None:
     await talk.approve()
     await talk.answer(approved=False, reason="not now")
     await talk.say("story:plain")
-    assert [told(turn) for turn in talk.turns] == [turn.chunks for turn in recording.turns]
+    assert [chunks_of(turn) for turn in talk.turns] == [turn.chunks for turn in recording.turns]
     chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
     assert chat["messages"] == talk.messages
     assert (chat["status"], chat["title"]) == ("ready", "story:two_in_sequence")
@@ -60,7 +60,7 @@ async def test_every_chat_starts_with_the_first_turn(tmp_path: Path) -> None:
     first, second = Talk(engine), Talk(engine, user="bob")
     for talk in (first, second):
         turn = await talk.say("story:two_in_sequence")
-        assert told(turn) == recording.turns[0].chunks
+        assert chunks_of(turn) == recording.turns[0].chunks
     chat = await engine.get_chat(first.chat_id, user=first.user)
     assert chat["status"] == "waiting"
     listed = await engine.list_chats(user="bob", limit=5, after=None, query=None)
@@ -112,7 +112,7 @@ async def test_after_the_last_turn_the_end_is_reported(tmp_path: Path) -> None:
 
 
 async def test_a_recorded_refusal_is_made_again(tmp_path: Path) -> None:
-    async with taping(tmp_path) as taped:
+    async with open_recording_engine(tmp_path) as taped:
         talk = taped.talk()
         await _contradict(talk)
         recording = taped.recording(talk)
@@ -145,7 +145,7 @@ async def test_a_6_client_receives_the_supported_chunks_of_a_recording_for_7(
     recording = await recorded(tmp_path, major=7)
     talk = listener(recording, major=6)
     turn = await talk.say("story:two_in_sequence")
-    kept = [chunk for chunk in told(turn) if chunk["type"] == "tool-approval-request"]
+    kept = [chunk for chunk in chunks_of(turn) if chunk["type"] == "tool-approval-request"]
     assert [sorted(chunk) for chunk in kept] == [["approvalId", "toolCallId", "type"]]
 
 
@@ -167,7 +167,7 @@ async def test_pauses_are_left_out_or_kept_but_for_long_ones(tmp_path: Path) -> 
 
 
 async def test_a_resume_is_played_where_one_was_recorded(tmp_path: Path) -> None:
-    async with taping(tmp_path) as taped:
+    async with open_recording_engine(tmp_path) as taped:
         talk = taped.talk()
         question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "story:stop"}]}
         reader = await talk.start({"message": question})

@@ -23,7 +23,7 @@ def answered(**approval: Any) -> dict[str, Any]:
     return {"message": {"id": "m", "role": "assistant", "parts": [part]}}
 
 
-def brought(output: Any, **more: Any) -> dict[str, Any]:
+def output_request(output: Any, **more: Any) -> dict[str, Any]:
     part = {"type": "dynamic-tool", "toolName": "locate", "toolCallId": "t2", "output": output}
     part |= {"state": "output-available", **more}
     return {"message": {"id": "m", "role": "assistant", "parts": [{"type": "step-start"}, part]}}
@@ -34,8 +34,8 @@ SAME = [
     (user("Hi", "image/png"), user("Hi", "image/png")),
     (answered(approved=True), answered(approved=True)),
     (answered(approved=False, reason="[redacted]"), answered(approved=False, reason="why")),
-    (brought({"lat": "[redacted]", "at": [1]}), brought({"lat": 4, "at": [1]})),
-    (brought("x", providerExecuted=True), brought("y", providerExecuted=True)),
+    (output_request({"lat": "[redacted]", "at": [1]}), output_request({"lat": 4, "at": [1]})),
+    (output_request("x", providerExecuted=True), output_request("y", providerExecuted=True)),
 ]
 
 
@@ -65,9 +65,21 @@ DIFFERENT = [
         answered(approved=True, reason="b"),
         'the reason given to pay (a1) is "b" and was "a"',
     ),
-    (brought({"n": 1}), brought({"n": True}), 'the output of locate (t2) is {"n": true} and was'),
-    (brought([1, 2]), brought([1]), "the output of locate (t2) is [1] and was [1, 2]"),
-    (brought({"a": 1}), brought({"b": 1}), 'the output of locate (t2) is {"b": 1} and was'),
+    (
+        output_request({"n": 1}),
+        output_request({"n": True}),
+        'the output of locate (t2) is {"n": true} and was',
+    ),
+    (
+        output_request([1, 2]),
+        output_request([1]),
+        "the output of locate (t2) is [1] and was [1, 2]",
+    ),
+    (
+        output_request({"a": 1}),
+        output_request({"b": 1}),
+        'the output of locate (t2) is {"b": 1} and was',
+    ),
     (
         {**answered(approved=True), "edits": {"a1": {"n": 1}}},
         {**answered(approved=True), "edits": {"a1": {"n": 2}}},

@@ -1,4 +1,4 @@
-"""A model that says again what a recorded one said, under the real engine."""
+"""A model that replays recorded responses, under the real engine."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sluicegate.replay import FileRecorder, ScriptedModel, load_recording
 from sluicegate.replay.normalized import normalized
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import Talk
-from tests.replay.live_runs import silence, talk, told, tone
-from tests.replay.recorded_engine import taping
+from tests.replay.live_runs import silence, summary_of, talk, tone
+from tests.replay.recorded_engine import open_recording_engine
 
 
 async def yes(talk: Talk) -> object:
@@ -58,7 +58,7 @@ CHATS: dict[str, Steps] = {
 
 async def played(folder: Path, steps: Steps, model: ScriptedModel | None = None) -> Path:
     agent = root_agent if model is None else root_agent.clone(update={"model": model})
-    async with taping(folder, agent) as taped:
+    async with open_recording_engine(folder, agent) as taped:
         talk = taped.talk(chat_id="c1")
         for step in steps:
             await step(talk)
@@ -70,8 +70,8 @@ async def test_the_same_decisions_produce_the_same_recording(chat: str, tmp_path
     first = await played(tmp_path / "first", CHATS[chat])
     model = ScriptedModel.from_recording(first)
     second = await played(tmp_path / "second", CHATS[chat], model)
-    told, again = (normalized(load_recording(each)).text() for each in (first, second))
-    assert again == told
+    summary_of, again = (normalized(load_recording(each)).text() for each in (first, second))
+    assert again == summary_of
     assert first.read_text() != second.read_text()
 
 
@@ -118,7 +118,7 @@ async def spoken(model: ScriptedModel, recorder: FileRecorder) -> list[str]:
         for event in await chat.turn():
             recorder.event(key, event)
     recorder.flush(key)
-    return [word for word in told(chat.events) if not word.endswith("…")]
+    return [word for word in summary_of(chat.events) if not word.endswith("…")]
 
 
 async def test_a_live_recording_is_repeated_live(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ async def test_a_live_recording_is_repeated_live(tmp_path: Path) -> None:
 
 async def test_another_message_has_no_recorded_response(tmp_path: Path) -> None:
     model = ScriptedModel.from_recording(await played(tmp_path / "first", [says("story:plain")]))
-    async with taping(tmp_path, LlmAgent(name="conformance", model=model)) as taped:
+    async with open_recording_engine(tmp_path, LlmAgent(name="conformance", model=model)) as taped:
         talk = taped.talk()
         for text in ("something else", "story:plain", "story:plain"):
             await talk.say(text)

@@ -1,4 +1,4 @@
-"""What the engine tells a tape, in whole conversations."""
+"""Recordings of whole conversations by the engine."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sluicegate.errors import AlreadyDecided
 from sluicegate.replay import ScriptedModel
 from sluicegate.wire.encoding import to_json
 from tests.engine.talk import Talk, decide
-from tests.replay.recorded_engine import taping
+from tests.replay.recorded_engine import open_recording_engine
 
 
 async def test_a_conversation_is_recorded_turn_by_turn(tmp_path: Path) -> None:
-    async with taping(tmp_path) as taped:
+    async with open_recording_engine(tmp_path) as taped:
         talk = taped.talk(release="progressive")
         await talk.say("story:two_in_sequence")
         await talk.approve()
@@ -50,7 +50,7 @@ async def test_a_conversation_is_recorded_turn_by_turn(tmp_path: Path) -> None:
 
 
 async def test_no_identity_of_the_caller_is_recorded(tmp_path: Path) -> None:
-    async with taping(tmp_path) as taped:
+    async with open_recording_engine(tmp_path) as taped:
         talk = taped.talk(user="ann@example.org")
         await talk.say("story:approval")
         await talk.approve()
@@ -60,7 +60,7 @@ async def test_no_identity_of_the_caller_is_recorded(tmp_path: Path) -> None:
 
 
 async def test_a_redacted_field_is_in_no_line(tmp_path: Path) -> None:
-    async with taping(tmp_path, redact=["amount", "paid"]) as taped:
+    async with open_recording_engine(tmp_path, redact=["amount", "paid"]) as taped:
         talk = taped.talk()
         await talk.say("story:approval")
         await talk.approve()
@@ -97,7 +97,9 @@ async def test_redacted_values_are_nowhere_in_the_file(tmp_path: Path, stream: b
     )
     texts = {}
     for names in ((), ("iban",)):
-        async with taping(tmp_path / "-".join(["to", *names]), agent, redact=names) as taped:
+        async with open_recording_engine(
+            tmp_path / "-".join(["to", *names]), agent, redact=names
+        ) as taped:
             talk = taped.talk()
             await talk.say("pay")
             await talk.approve()
@@ -110,7 +112,7 @@ async def test_redacted_values_are_nowhere_in_the_file(tmp_path: Path, stream: b
 
 
 async def test_a_refusal_stands_in_place_of_a_response(tmp_path: Path) -> None:
-    async with taping(tmp_path) as taped:
+    async with open_recording_engine(tmp_path) as taped:
         talk = taped.talk()
         await talk.say("story:approval")
         pending = talk.pending()
@@ -127,7 +129,7 @@ async def test_a_refusal_stands_in_place_of_a_response(tmp_path: Path) -> None:
 
 
 async def test_resuming_and_stopping_are_recorded_when_they_have_an_effect(tmp_path: Path) -> None:
-    async with taping(tmp_path) as taped:
+    async with open_recording_engine(tmp_path) as taped:
         talk: Talk = taped.talk()
         await taped.engine.stop("nobody", user=talk.user)
         assert await taped.engine.resume("nobody", user=talk.user, client=Client(7)) is None

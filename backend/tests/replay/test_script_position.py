@@ -37,12 +37,12 @@ def request(*contents: types.Content) -> LlmRequest:
 
 
 def static_reference() -> types.Content:
-    """What ADK makes of a picture in a static instruction."""
+    """The content that ADK builds from a picture in a static instruction."""
     return LlmRequest().append_instructions(types.Content(parts=[IMAGE]))[0]
 
 
 def filler(*contents: types.Content) -> types.Content:
-    """What ADK appends for a model that wants the user to have the last word."""
+    """The content that ADK appends for a model that requires a final user message."""
     model_request = LlmRequest(contents=list(contents))
     model = ScriptedModel.from_data({"scenarios": [{"match": "", "responses": [{}]}]})
     model._maybe_append_user_content(model_request)

@@ -17,7 +17,7 @@ from sluicegate.replay import ScriptedModel
 from tests.agents.conversation import Conversation, calls, parts, results
 
 
-class Till:
+class Shop:
     """A gated and a free tool; ``paid`` and ``asked_for`` count their effects."""
 
     def __init__(self) -> None:
@@ -67,12 +67,12 @@ def script(*scenarios: Part) -> ScriptedModel:
     return ScriptedModel.from_data({"scenarios": [*scenarios]})
 
 
-def agent(model: ScriptedModel, till: Till, name: str = "helper", **more: object) -> LlmAgent:
+def agent(model: ScriptedModel, till: Shop, name: str = "helper", **more: object) -> LlmAgent:
     return LlmAgent.model_validate({"name": name, "model": model, "tools": till.tools, **more})
 
 
 async def test_partial_events_and_their_aggregate_share_an_id_and_a_tool_runs_once() -> None:
-    till = Till()
+    till = Shop()
     model = script(scenario([text("Let me see."), price("tea")], [text("Three.")]))
     chat = Conversation(agent(model, till))
     await chat.say("how much is tea?")
@@ -90,7 +90,7 @@ async def test_partial_events_and_their_aggregate_share_an_id_and_a_tool_runs_on
 
 
 async def test_without_streaming_the_same_conversation_has_no_partial_events() -> None:
-    till = Till()
+    till = Shop()
     model = script(scenario([text("Let me see."), price("tea")], [text("Three.")]))
     chat = Conversation(agent(model, till), streaming=False)
     await chat.say("how much is tea?")
@@ -100,7 +100,7 @@ async def test_without_streaming_the_same_conversation_has_no_partial_events() -
 
 @pytest.mark.parametrize("yes", [True, False])
 async def test_a_gated_call_waits_and_the_script_continues_after_the_decision(yes: bool) -> None:
-    till = Till()
+    till = Shop()
     chat = Conversation(agent(script(scenario([pay(5)], [text("Done.")])), till))
     await chat.say("pay")
     assert (list(chat.asked.values()), till.paid, results(chat.events)) == (["pay"], [], [])
@@ -112,7 +112,7 @@ async def test_a_gated_call_waits_and_the_script_continues_after_the_decision(ye
 
 
 async def test_two_gated_calls_in_sequence_request_approval_in_sequence() -> None:
-    till = Till()
+    till = Shop()
     steps = ([text("First. "), pay(1)], [text("Second. "), pay(2)], [text("Both.")])
     chat = Conversation(agent(script(scenario(*steps)), till))
     await chat.say("pay twice")
@@ -124,7 +124,7 @@ async def test_two_gated_calls_in_sequence_request_approval_in_sequence() -> Non
 
 
 async def test_parallel_calls_are_one_step_of_the_script() -> None:
-    till = Till()
+    till = Shop()
     chat = Conversation(
         agent(script(scenario([pay(1), price("tea"), pay(2)], [text("Done.")])), till)
     )
@@ -140,7 +140,7 @@ async def test_each_message_has_its_own_count_of_responses() -> None:
         scenario([price("tea")], [text("Three.")], match="tea"),
         scenario([text("Bye.")], match="bye"),
     )
-    chat = Conversation(agent(model, Till()))
+    chat = Conversation(agent(model, Shop()))
     answers = []
     for message in ("tea?", "bye", "tea again"):
         await chat.say(message)
@@ -149,7 +149,7 @@ async def test_each_message_has_its_own_count_of_responses() -> None:
 
 
 async def test_streamed_arguments_reach_the_tool_complete() -> None:
-    till = Till()
+    till = Shop()
     streamed = {"call": {"name": "price", "args": {"item": "green tea"}, "stream": True}}
     chat = Conversation(agent(script(scenario([streamed], [text("Nine.")])), till))
     await chat.say("how much is green tea?")
@@ -163,7 +163,7 @@ async def test_a_restart_between_request_and_decision_changes_nothing(tmp_path: 
     words: list[str] = []
     paid: list[int] = []
     for _ in range(3):
-        till = Till()
+        till = Shop()
         sessions = DatabaseSessionService(url)
         chat = Conversation(agent(script(scenario(*steps)), till), sessions=sessions)
         await (chat.decide(yes=waiting) if waiting else chat.say("pay twice"))
@@ -178,7 +178,7 @@ async def test_a_restart_between_request_and_decision_changes_nothing(tmp_path: 
 async def test_a_scripted_error_is_raised_and_no_content_is_stored() -> None:
     failing = {"parts": [text("Well")], "error": {"code": 503, "message": "No room."}}
     model = ScriptedModel.from_data({"scenarios": [{"match": "", "responses": [failing]}]})
-    chat = Conversation(agent(model, Till()))
+    chat = Conversation(agent(model, Shop()))
     with pytest.raises(errors.ServerError):
         await chat.say("go")
     assert [event.error_code for event in chat.events if not event.partial] == ["UNAVAILABLE"]
@@ -188,19 +188,19 @@ async def test_a_scripted_error_is_raised_and_no_content_is_stored() -> None:
 async def test_a_hanging_model_ends_when_the_run_is_aborted() -> None:
     hanging = {"parts": [text("Well")], "hang": True}
     model = ScriptedModel.from_data({"scenarios": [{"match": "", "responses": [hanging]}]})
-    chat = Conversation(agent(model, Till()))
+    chat = Conversation(agent(model, Shop()))
     spoken, sealed = await chat.say("go", stop_after=1)
     assert parts(spoken)[0].text == "Well"
     assert sealed.error_code == "INVOCATION_ABORTED"
 
 
-def boss_and_child(model: ScriptedModel, till: Till, **more: object) -> LlmAgent:
+def boss_and_child(model: ScriptedModel, till: Shop, **more: object) -> LlmAgent:
     child = agent(model, till, "child", description="Pays.", **more)
     return LlmAgent(name="boss", model=model, sub_agents=[child])
 
 
 async def test_after_a_transfer_the_sub_agent_answers_the_users_text() -> None:
-    till = Till()
+    till = Shop()
     transfer = call("transfer_to_agent", agent_name="child")
     model = script(
         scenario([text("One moment. "), transfer], match="pay"),
@@ -218,7 +218,7 @@ async def test_after_a_transfer_the_sub_agent_answers_the_users_text() -> None:
 
 async def test_a_delegated_agent_answers_its_task_and_after_an_approval_the_users_text() -> None:
     """ADK: its prompt loses the task when it resumes, so one ``match`` has to fit both."""
-    till = Till()
+    till = Shop()
     delegate = call("child", request="settle the bill")
     model = script(
         scenario([delegate], [text("Settled.")], match="^please$"),
@@ -234,7 +234,7 @@ async def test_a_delegated_agent_answers_its_task_and_after_an_approval_the_user
 
 @pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated:DeprecationWarning")
 async def test_an_agent_used_as_a_tool_has_scenarios_of_its_own_name() -> None:
-    till = Till()
+    till = Shop()
     ask = call("child", request="tea")
     model = script(
         scenario([ask], [text("It is three.")], match="how much"),
@@ -251,7 +251,7 @@ async def test_an_agent_used_as_a_tool_has_scenarios_of_its_own_name() -> None:
 async def test_sequential_and_parallel_agents_have_their_own_counts(
     kind: type[SequentialAgent] | type[ParallelAgent],
 ) -> None:
-    till = Till()
+    till = Shop()
     model = script(
         scenario([price("tea")], [text("Tea.")], agent="first"),
         scenario([price("milk")], [price("cream")], [text("Milk.")], agent="second"),
@@ -278,7 +278,7 @@ async def test_a_workflow_node_answers_the_output_of_the_previous_node() -> None
 
 
 async def test_missing_scenarios_and_responses_are_reported_in_the_conversation() -> None:
-    chat = Conversation(agent(script(scenario([price("tea")], match="tea")), Till()))
+    chat = Conversation(agent(script(scenario([price("tea")], match="tea")), Shop()))
     answers: Mapping[str, str] = {
         "milk": "The script has no scenario in which helper answers this message.",
         "tea": "The script has no response 2 of helper to this message.",

@@ -18,14 +18,14 @@ from sluicegate.wire.messages import UIMessage
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.talk import decide
-from tests.live.caller import SILENCE, speaks, tone
+from tests.live.caller import SILENCE, spoken_response, tone
 from tests.server.exchange import serving, user_message
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks as framed
 
 SCRIPT = {
     "pay": [calls(("pay", {"n": 3})), says("It is paid.")],
-    "220": [speaks("The time is ten.")],
+    "220": [spoken_response("The time is ten.")],
     "fail": [says("I was about to", error={"code": 503, "message": "Too busy."})],
 }
 SPOKEN = tone(220) + SILENCE

@@ -23,7 +23,7 @@ from sluicegate.server.authentication import LOCAL_USER
 from sluicegate.server.settings import Settings
 from sluicegate.wire.live_frames import SUBPROTOCOL
 from tests.engine.stage import Counted, calls, says, scripted
-from tests.live.caller import SILENCE, speaks, tone
+from tests.live.caller import SILENCE, spoken_response, tone
 from tests.server.exchange import PATIENCE, chunks, over_socket, serving, user_message
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks as framed
@@ -31,9 +31,9 @@ from tests.transports.socket_client import opened, resume_frame, send_frame
 
 Address = tuple[str, int]
 SCRIPT = {
-    "pay": [calls(("pay", {"n": 3})), speaks("It is paid.")],
-    "440": [speaks("I heard.")],
-    "long": [speaks("Listen.", wait_ms=100_000)],
+    "pay": [calls(("pay", {"n": 3})), spoken_response("It is paid.")],
+    "440": [spoken_response("I heard.")],
+    "long": [spoken_response("Listen.", wait_ms=100_000)],
     ".": [says("Hello.")],
 }
 PAY = Counted()

@@ -77,13 +77,13 @@ def kill(databases: Databases, point: str, count: int) -> Tally:
 def _round(databases: Databases, runs: list[Run]) -> list[tuple[str, str]]:
     failures = []
     for begin in range(0, len(runs), AT_ONCE):
-        for child in [Child(_die, run) for run in runs[begin : begin + AT_ONCE]]:
+        for child in [Child(_kill_during_turn, run) for run in runs[begin : begin + AT_ONCE]]:
             try:
                 child.wait_for_death(PATIENCE)
             except ChildError as error:
                 failures.append(failure(error, runs[0].point))
     try:
-        failures += Child(_go_on, runs, databases.is_alone).result(PATIENCE)
+        failures += Child(_continue, runs, databases.is_alone).result(PATIENCE)
     except ChildError as error:
         failures.append(failure(error, runs[0].point))
     return failures
@@ -93,7 +93,7 @@ def _effects(folder: Path) -> Effects:
     return Effects(folder / "effects")
 
 
-async def _die(run: Run) -> None:
+async def _kill_during_turn(run: Run) -> None:
     plant = POINTS[run.point]
     async with opened(run.url, payer(_effects(run.folder)), run.folder) as engine:
         talk = run.talk(engine)
@@ -106,7 +106,7 @@ async def _die(run: Run) -> None:
         await talk.post_last()
 
 
-async def _go_on(runs: list[Run], is_alone: bool) -> list[tuple[str, str]]:
+async def _continue(runs: list[Run], is_alone: bool) -> list[tuple[str, str]]:
     if not is_alone:
         async with opened(runs[0].url, payer(_effects(runs[0].folder)), runs[0].folder) as engine:
             tried = await asyncio.gather(*(_try(engine, run) for run in runs))
@@ -120,13 +120,15 @@ async def _go_on(runs: list[Run], is_alone: bool) -> list[tuple[str, str]]:
 
 async def _try(engine: ChatEngine, run: Run) -> list[tuple[str, str]]:
     try:
-        await (_answered(engine, run) if run.point in ENDINGS else _asked(engine, run))
+        await (
+            _check_decided(engine, run) if run.point in ENDINGS else _check_undecided(engine, run)
+        )
     except Exception as error:  # noqa: BLE001 - whatever it is, it is counted
         return [failure(error, f"{run.point} in {run.chat}")]
     return []
 
 
-async def _answered(engine: ChatEngine, run: Run) -> None:
+async def _check_decided(engine: ChatEngine, run: Run) -> None:
     """The client sends its decision again."""
     effects, talk = _effects(run.folder), run.talk(engine)
     expected, state, ledger = ENDINGS[run.point]
@@ -140,10 +142,10 @@ async def _answered(engine: ChatEngine, run: Run) -> None:
     if count < expected or row.state != ledger or card is None or card["state"] != state:
         raise LostDecision(f"{count} effects, the row is {row.state}, the card {card}")
     assert not turn.failed, "the answer ends in an error"
-    await _still_the_same(engine, talk, effects)
+    await _check_history(engine, talk, effects)
 
 
-async def _asked(engine: ChatEngine, run: Run) -> None:
+async def _check_undecided(engine: ChatEngine, run: Run) -> None:
     """The client has no approval yet; it loads the chat and decides what is pending."""
     effects, talk = _effects(run.folder), run.talk(engine)
     talk.messages = await stored(engine, talk)
@@ -157,13 +159,13 @@ async def _asked(engine: ChatEngine, run: Run) -> None:
         raise DoubleEffect(f"{count} effects of a call that nobody approved")
     if count < bool(pending):
         raise LostDecision("a card was answered and nothing ran")
-    await _still_the_same(engine, talk, effects)
+    await _check_history(engine, talk, effects)
 
 
-async def _still_the_same(engine: ChatEngine, talk: Talk, effects: Effects) -> None:
+async def _check_history(engine: ChatEngine, talk: Talk, effects: Effects) -> None:
     """The chat continues, and its earlier messages are unchanged."""
     count, was_answered = effects.counts()[talk.chat_id], bool(talk.turns)
-    assert not (await _said(talk, "go on")).failed, "the chat does not go on"
+    assert not (await _say_when_released(talk, "go on")).failed, "the chat does not go on"
     messages = await stored(engine, talk)
     assert len(messages) == 4, f"{len(messages)} messages"
     if was_answered:
@@ -176,7 +178,7 @@ async def _still_the_same(engine: ChatEngine, talk: Talk, effects: Effects) -> N
         raise DoubleEffect("an effect after the end")
 
 
-async def _said(talk: Talk, text: str) -> Turn:
+async def _say_when_released(talk: Talk, text: str) -> Turn:
     """Send a message once the dead process has lost the chat."""
     deadline = asyncio.get_running_loop().time() + LEASE + 5
     while True:

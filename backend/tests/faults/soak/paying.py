@@ -19,7 +19,7 @@ from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.wire.messages import Part, UIMessage
 from tests.engine.stage import calls, says, scripted
 from tests.engine.talk import Talk
-from tests.faults.kill_points import Telling
+from tests.faults.kill_points import ModelDelay
 
 _SCRIPT = {
     "pay": [calls(("pay", {"amount": 5})), says("All of it is paid.", delta_chars=4)],
@@ -55,7 +55,7 @@ def payer(effects: Effects, *, seconds: float = 0.0) -> LlmAgent:
         return {"paid": amount}
 
     tool = FunctionTool(pay, require_confirmation=True)
-    return scripted(_SCRIPT, [tool], sleep=Telling())
+    return scripted(_SCRIPT, [tool], sleep=ModelDelay())
 
 
 def card_of(message: UIMessage) -> Part | None:

@@ -33,7 +33,7 @@ AT_ONCE: Final = 6
 TOOL_SECONDS: Final = 0.3
 
 Rival = Literal["approve", "deny", "new text"]
-"""What the second process does while the first one approves."""
+"""The action of the second process while the first one approves."""
 
 TITLES: Final[dict[Rival, str]] = {
     "approve": "two approvals",
@@ -144,7 +144,7 @@ async def _try(
         at = asyncio.get_running_loop().time() + 0.02
         theirs = other.ask(talk, plan.rival, at + plan.delay)
         mine = await _answer(replace(talk, messages=deepcopy(talk.messages)), "approve", at)
-        await _judge(talk, plan.rival, mine, await theirs, effects)
+        await _check_race(talk, plan.rival, mine, await theirs, effects)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is counted
         return [failure(error, name)]
     return []
@@ -190,7 +190,9 @@ async def _told(doing: Coroutine[Any, Any, Any]) -> Answer:
     return Answer(failed=turn.failed, message=turn.message)
 
 
-async def _judge(talk: Talk, rival: Rival, mine: Answer, theirs: Answer, effects: Effects) -> None:
+async def _check_race(
+    talk: Talk, rival: Rival, mine: Answer, theirs: Answer, effects: Effects
+) -> None:
     """Check for at most one effect, one decision, and a history that both sides agree with."""
     count = effects.counts()[talk.chat_id]
     row, messages = await row_of(talk), await stored(talk.engine, talk)

@@ -18,7 +18,7 @@ PORTION: Final = 200
 """Seeds that one process runs."""
 
 
-def lived(folder: Path, seed: int) -> World:
+def run_seed(folder: Path, seed: int) -> World:
     """Run one chat from a seed: concurrent users, perhaps a kill, then the final checks."""
     world = World(folder / f"{seed}.db", seed)
     seeded_world.EFFECTS.clear()
@@ -54,7 +54,7 @@ def _play(folder: Path, seeds: range) -> list[tuple[str, str]]:
     for seed in seeds:
         with tempfile.TemporaryDirectory(dir=folder) as place:
             try:
-                lived(Path(place), seed)
+                run_seed(Path(place), seed)
             except BaseException as error:  # noqa: BLE001 - whatever it is, it is counted
                 failures.append(failure(error, f"seed {seed}"))
     return failures

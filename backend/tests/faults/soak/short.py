@@ -12,7 +12,7 @@ BACKEND: Final = Path(__file__).resolve().parents[3]
 
 
 async def run(*args: str) -> tuple[int | None, str]:
-    """Run Python; returns its exit code and what it printed."""
+    """Run Python; returns its exit code and its output."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, *args, cwd=BACKEND, stdout=asyncio.subprocess.PIPE
     )

@@ -30,7 +30,7 @@ class Tally:
         return self.runs > 0 and not (self.double_effects or self.lost_decisions or self.broken)
 
     def add(self, failures: Sequence[tuple[str, str]], *, runs: int) -> None:
-        """Count runs and what failed in them: pairs of a kind and what happened."""
+        """Count runs and their failures: pairs of a kind and a description."""
         self.runs += runs
         for kind, note in failures:
             if kind == DoubleEffect.__name__:

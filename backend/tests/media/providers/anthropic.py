@@ -8,7 +8,7 @@ import re
 from typing import Any, Final
 
 from tests.media.providers.conversation import TOOL, Reply, Result, Turn, arguments
-from tests.media.providers.seeing import Refused, Seen, decoded
+from tests.media.providers.seeing import ReceivedFile, Refused, decoded
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
@@ -84,7 +84,7 @@ class FakeAnthropic:
         files = [self._file(inner) for inner in content if inner["type"] != "text"]
         return Result(block["tool_use_id"], words, files)
 
-    def _file(self, block: dict[str, Any]) -> Seen:
+    def _file(self, block: dict[str, Any]) -> ReceivedFile:
         allowed = {"image": _PICTURES, "document": ("application/pdf",)}.get(block["type"])
         source = block["source"]
         if allowed is None or source["type"] != "base64" or source["media_type"] not in allowed:

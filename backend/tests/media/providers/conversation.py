@@ -1,4 +1,4 @@
-"""What a model makes of a conversation, the same for every provider: calls, then what it saw.
+"""The answer of a model to a conversation, equal for every provider: calls, then a description.
 
 The last words of the user say what to do: ``make png and green`` calls the tool twice at once,
 ``make png then green`` twice in a row, and ``look`` says everything there is to see.
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tests.media.providers.seeing import Refused, Seen
+from tests.media.providers.seeing import ReceivedFile, Refused
 
 TOOL: Final = "make"
 _LABEL: Final = re.compile(
@@ -20,38 +20,38 @@ _LABEL: Final = re.compile(
 
 @dataclass
 class Result:
-    """What one call gave: its words, and the files that came with it."""
+    """The result of one call: its text and its files."""
 
     call: str
     words: str
-    files: list[Seen] = field(default_factory=list)
+    files: list[ReceivedFile] = field(default_factory=list)
 
 
 @dataclass
 class Turn:
-    """What one side said: words and files, calls, or results."""
+    """One message: text and files, calls, or results."""
 
     role: str
     words: list[str] = field(default_factory=list)
-    files: list[Seen] = field(default_factory=list)
+    files: list[ReceivedFile] = field(default_factory=list)
     calls: list[tuple[str, str]] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was said."""
+        """Whether the message is empty."""
         return not (self.words or self.files or self.calls or self.results)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model says: a text, or calls of the tool by what it is to make."""
+    """The answer of the model: a text, or calls of the tool by the kinds it is to make."""
 
     text: str = ""
     calls: tuple[str, ...] = ()
 
 
-def give(turns: list[Turn], label: str, seen: Seen) -> None:
+def give(turns: list[Turn], label: str, seen: ReceivedFile) -> None:
     """Give a file in a message of its own to the result that its label speaks of."""
     named = _LABEL.match(label)
     if named is None:
@@ -65,7 +65,7 @@ def give(turns: list[Turn], label: str, seen: Seen) -> None:
 
 
 def reply(turns: list[Turn]) -> Reply:
-    """Go on where the conversation is."""
+    """Continue the conversation."""
     wishes = [
         (index, words)
         for index, turn in enumerate(turns)
@@ -84,11 +84,11 @@ def reply(turns: list[Turn]) -> Reply:
     done = [turn for turn in turns[last:] if turn.results]
     if len(done) < len(steps):
         return Reply(calls=tuple(steps[len(done)]))
-    found = [_told(result) for turn in done for result in turn.results]
+    found = [_describe(result) for turn in done for result in turn.results]
     return Reply(f"I see {'; '.join(found)}.")
 
 
-def _told(result: Result) -> str:
+def _describe(result: Result) -> str:
     if result.files:
         return " and ".join(seen.words for seen in result.files)
     return f"words: {result.words}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.media.providers.conversation import TOOL, Reply, Result, Turn, arguments, give
-from tests.media.providers.seeing import Refused, Seen, decoded
+from tests.media.providers.seeing import ReceivedFile, Refused, decoded
 from tests.media.providers.server import events
 
 _MODEL: Final = re.compile(r"/models/([^:/]+):")
@@ -33,7 +33,7 @@ _MAX_REQUEST: Final = 20 * 1024 * 1024
 
 @dataclass(frozen=True)
 class _Rules:
-    """What one model on one backend takes."""
+    """The files that one model on one backend accepts."""
 
     is_new: bool
     is_vertex: bool
@@ -150,7 +150,7 @@ class FakeGemini:
             result.files.append(seen)
         return result
 
-    def _file(self, part: dict[str, Any], rules: _Rules) -> Seen:
+    def _file(self, part: dict[str, Any], rules: _Rules) -> ReceivedFile:
         data = part.get("inlineData") or part["fileData"]
         if "displayName" in data:
             raise Refused("display_name parameter is not supported in Gemini API.")
@@ -160,7 +160,7 @@ class FakeGemini:
         if "fileUri" in data:
             if not data["fileUri"].startswith(_VERTEX_FETCHES if rules.is_vertex else _FETCHES):
                 raise Refused(f"Unsupported file URI type: {data['fileUri']}")
-            return Seen(media_type + " by its address", b"")
+            return ReceivedFile(media_type + " by its address", b"")
         return decoded(data["data"], media_type)
 
     def write(self, path: str, body: dict[str, Any], said: Reply) -> tuple[str, str]:
@@ -186,7 +186,7 @@ class FakeGemini:
 
 
 def in_camel_case(value: Any) -> Any:
-    """Google takes its fields in either case; what a tool was given and gave stays as it is."""
+    """Google accepts its fields in either case; arguments and results of tools are unchanged."""
     if isinstance(value, list):
         return [in_camel_case(item) for item in value]
     if not isinstance(value, dict):

@@ -7,7 +7,7 @@ import json
 from typing import Any, Final
 
 from tests.media.providers.conversation import TOOL, Reply, Result, Turn, arguments, give
-from tests.media.providers.seeing import Refused, Seen, decoded
+from tests.media.providers.seeing import ReceivedFile, Refused, decoded
 from tests.media.providers.server import events
 
 _PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -90,7 +90,7 @@ class FakeOpenAI:
             else:
                 turn.files.append(seen)
 
-    def _played(self, block: dict[str, Any]) -> Seen | None:
+    def _played(self, block: dict[str, Any]) -> ReceivedFile | None:
         match block["type"]:
             case "input_audio":
                 sound = block["input_audio"]
@@ -100,13 +100,13 @@ class FakeOpenAI:
                 return decoded(data, media_type)
         return None
 
-    def _file(self, block: dict[str, Any]) -> Seen:
+    def _file(self, block: dict[str, Any]) -> ReceivedFile:
         allowed: tuple[str, ...]
         match block["type"]:
             case "image_url":
                 url = block["image_url"]["url"]
                 if url.startswith("https://"):
-                    return Seen("image/png by its address", b"")
+                    return ReceivedFile("image/png by its address", b"")
                 allowed = _PICTURES
             case "file":
                 url = block["file"]["file_data"]

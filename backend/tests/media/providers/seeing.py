@@ -1,4 +1,4 @@
-"""Eyes: what a picture shows, told from its bytes alone."""
+"""Detection of the content of a picture from its bytes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _COLOURS: Final = {
 
 
 class Refused(Exception):
-    """What a provider answers with 400."""
+    """An error that a provider answers with 400."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReceivedFile:
     """A file as a provider got it."""
 
     media_type: str
@@ -33,14 +33,14 @@ class Seen:
 
     @property
     def words(self) -> str:
-        """What can be said of it."""
+        """A description of the file."""
         if self.media_type == "image/png":
             return f"a {colour_of(self.data)} chart"
         return self.media_type
 
 
-def decoded(text: str, media_type: str) -> Seen:
-    """Decode base64 as a provider does, and look whether it is what it says it is."""
+def decoded(text: str, media_type: str) -> ReceivedFile:
+    """Decode base64 as a provider does and compare the bytes with the declared type."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -57,7 +57,7 @@ def decoded(text: str, media_type: str) -> Seen:
     }
     if not data.startswith(starts.get(media_type, b"")):
         raise Refused(f"Unable to process input file: it is no {media_type}.")
-    return Seen(media_type, data)
+    return ReceivedFile(media_type, data)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A local endpoint in a thread of its own: it keeps what it was sent and answers as a provider."""
+"""A local endpoint in its own thread: it records requests and answers as a provider."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Provider(Protocol):
 
 @dataclass
 class Endpoint:
-    """Where a provider listens, and what it has heard."""
+    """The address of a provider and the requests that it received."""
 
     provider: Provider
     url: str = ""
