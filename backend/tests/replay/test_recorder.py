@@ -13,7 +13,6 @@ from google.genai import types
 from sluicegate.core.approvals import ApprovalRow, ApprovalState
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.errors import RecordingError
-from sluicegate.replay import recorder as module
 from sluicegate.replay.recorder import FileRecorder
 from sluicegate.replay.recording import load_recording, row_of
 
@@ -239,10 +238,8 @@ def test_a_long_answer_is_written_while_it_is_streamed(recorder: FileRecorder) -
     assert len(load_recording(recorder.path(CHAT)).entries) == 2
 
 
-def test_forgotten_chats_are_loaded_again(
-    recorder: FileRecorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_REMEMBERED", 2)
+def test_forgotten_chats_are_loaded_again(tmp_path: Path, clock: Clock) -> None:
+    recorder = made(tmp_path, clock, max_open=2)
     chats = [CHAT._replace(chat=f"c{number}") for number in range(4)]
     for turn in (1, 2, 3):
         assert [recorder.request(chat, SEND) for chat in chats] == [turn] * 4

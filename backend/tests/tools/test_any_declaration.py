@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcp import types as mcp
 
-from sluicegate.engine.page_tools import offered
+from sluicegate.engine.page_tools import convert_page_tools
 from sluicegate.errors import SluicegateError
 from sluicegate.tools import (
     FunctionCall,
@@ -119,7 +119,7 @@ def test_any_schema_is_accepted_or_refused(schema: Any, name: str) -> None:
 @given(schema=SCHEMAS, name=st.just("a") | st.text(max_size=3))
 def test_any_schema_of_a_page_or_a_worker_is_accepted_or_refused(schema: Any, name: str) -> None:
     lower = json.loads(json.dumps(schema, default=str).replace("OBJECT", "object"))
-    or_refused(lambda: offered([PageTool(name, "b", lower)]))
+    or_refused(lambda: convert_page_tools([PageTool(name, "b", lower)]))
     tool = mcp.Tool(name="a", description="b", inputSchema=lower)
     for made in (
         or_refused(lambda: make_remote_tools(CLIENT, [tool], RemoteToolSettings(), frozenset()))

@@ -13,7 +13,7 @@ from sluicegate.engine.approvals import ChatApprovals
 from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
 from sluicegate.engine.files.uploads import PendingUploads, file_ui_part
 from sluicegate.engine.limits import TOO_MANY_MESSAGES, RateLimit
-from sluicegate.engine.page_tools import offered
+from sluicegate.engine.page_tools import convert_page_tools
 from sluicegate.engine.resources import (
     DEFAULT_TIMINGS,
     EngineResources,
@@ -155,7 +155,9 @@ class ChatEngine:
         """
         chat = self._key(user, request.chat_id)
         options = ContinueOptions(
-            self.release_for(client), replace(client, tools=offered(request.tools)), origin
+            self.release_for(client),
+            replace(client, tools=convert_page_tools(request.tools)),
+            origin,
         )
         self._rate.take(user)
         async with self.lock(chat):

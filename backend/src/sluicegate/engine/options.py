@@ -1,4 +1,4 @@
-"""The settings that change how turns are run, each one a field."""
+"""The settings of the engine, one field each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sluicegate.engine.files.result_files import ResultLimits
 from sluicegate.wire.requests import RequestLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-"""A span of time that ends."""
+"""A positive, finite duration."""
 
 Count: TypeAlias = Annotated[int, Field(ge=1)]
-"""A bound that lets at least one through."""
+"""A limit of at least 1."""
 
 _PREFIX: Final = r"^(/[A-Za-z0-9._~-]+)*$"
 _FILE_TYPE: Final = r"^[a-z0-9]+/(\*|[a-z0-9][a-z0-9!#$&^_.+-]*)$"
@@ -23,15 +23,15 @@ _PUBLIC_URL: Final = r"^https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~-]+)*$"
 
 
 class EngineOptions(BaseModel):
-    """What the engine is told at its start; nothing of it changes while it runs."""
+    """The settings of an engine; they do not change while it runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     release: Literal["deferred", "preview", "progressive"] = "deferred"
-    """When text and results go out for a client that does not say (header ``x-release``)."""
+    """Release policy of clients that choose none with the header ``x-release``."""
 
     release_fixed: bool = False
-    """Whether a client that wishes for another release is refused with 400."""
+    """Whether a client that requests another release policy is refused with 400."""
 
     approval_style: Literal["call", "confirmation"] = "call"
     """Which part carries an approval: the gated call's own, or one of ADK's confirmation call."""
@@ -40,22 +40,22 @@ class EngineOptions(BaseModel):
     """Seconds from the request of an approval to its expiry (A5)."""
 
     approval_ttls: dict[str, Seconds] = {}
-    """The same by tool name, where a tool wants another span."""
+    """The same by tool name, for tools with a duration of their own."""
 
     live_approval_ttl: Seconds = 120.0
-    """The same in a live chat, where somebody is there and the model waits."""
+    """The same in a live chat, where the user is present and the model waits."""
 
     dynamic_gates: tuple[str, ...] = ()
-    """Tools that ask although nothing in their declaration or code shows it."""
+    """Tools that may require approval although neither declaration nor code shows it."""
 
     never_gates: tuple[str, ...] = ()
-    """Tools that look as if they might ask and never do."""
+    """Tools that seem to require approval and never do."""
 
     client_tools: tuple[str, ...] = ()
-    """Long-running tools whose output the page brings."""
+    """Long-running tools whose output the page sends."""
 
     page_tools: tuple[str, ...] = ()
-    """Tools that a page may bring along in its requests; none of them is the server's."""
+    """Tools that a page may declare in its requests; none of them is a tool of the server."""
 
     workers: tuple[Annotated[str, Field(pattern=_WORKER)], ...] = ()
     """Remote tool workers: ``NAME=URL`` each, or the URL alone for one named ``worker``."""
@@ -64,25 +64,25 @@ class EngineOptions(BaseModel):
     """A file with the credentials for these workers: a line each, ``NAME TOKEN``."""
 
     worker_registrations: str | None = None
-    """A file with those who may register as a worker: a line each, ``sha256:HEX NAME``."""
+    """A file with the workers that may register: a line each, ``sha256:HEX NAME``."""
 
     worker_lease: Seconds = 30.0
-    """Seconds after which a registered worker is forgotten unless it registers again."""
+    """Seconds after which a registration expires unless the worker registers again."""
 
     worker_timeout: Seconds = 30.0
-    """Seconds in which a worker must have run a call."""
+    """Seconds within which a worker must have run a call."""
 
     worker_tools: tuple[str, ...] = ()
-    """The tools of workers that may be used, ``<worker>_<tool>`` each; without any, all of them."""
+    """The tools of workers that may be used, ``<worker>_<tool>`` each; all of them if empty."""
 
     ungated_worker_tools: tuple[str, ...] = ()
-    """Tools of workers that ask nobody, ``<worker>_<tool>`` each."""
+    """Tools of workers that require no approval, ``<worker>_<tool>`` each."""
 
     linger: Seconds = 60.0
-    """Seconds an ungated turn outlives its last reader."""
+    """Seconds that an ungated turn continues without a reader."""
 
     abort_grace: Seconds = 3.0
-    """The same, where the last reader said over a socket that it reads no more."""
+    """The same after the last reader has aborted its response over a socket."""
 
     prefix: Annotated[str, Field(pattern=_PREFIX)] = "/api"
     """The path before every endpoint: empty, or a slash first and none at the end."""
@@ -91,34 +91,34 @@ class EngineOptions(BaseModel):
     """The address of the application's root as browsers see it, without a slash at the end."""
 
     fast_lane: Literal["auto", "off"] = "auto"
-    """Whether partial text goes past ADK's Runner where nobody listens to it there."""
+    """Whether partial text bypasses ADK's Runner where no plugin or callback observes it."""
 
     sessions: str = "sqlite+aiosqlite:///.sluicegate/sluicegate.db"
     """SQLAlchemy URL of the database with sessions and ledger: SQLite, or PostgreSQL to share."""
 
     streams: str = "memory"
-    """Where the chunks of running turns lie: ``memory``, or the URL of a Valkey or Redis server."""
+    """Store of the streams of running turns: ``memory``, or the URL of a Valkey or Redis server."""
 
     artifacts: str = "file:.sluicegate/artifacts"
-    """Where files lie: ``file:PATH``, or another URL of ADK's artifact services."""
+    """Store of files: ``file:PATH``, or another URL of ADK's artifact services."""
 
     model: str | None = None
     """A model id in place of every model of the agent."""
 
     model_table: str | None = None
-    """A file that says which files other models read, or these ones otherwise."""
+    """A file that extends or overrides the table of media types that models read."""
 
     model_script: str | None = None
-    """A scenario file whose scripted model takes the place of every model of the agent."""
+    """A scenario file whose scripted model replaces every model of the agent."""
 
     max_requests_per_turn: Count = 10
-    """Approvals that one turn may ask for (A6)."""
+    """Approvals that one turn may request (A6)."""
 
     max_requests_per_exchange: Count = 20
     """Approvals from a user's message to its final answer (A6)."""
 
     max_pending_per_chat: Count = 50
-    """Approvals that wait at once in one chat (A6)."""
+    """Approvals that may be open at once in one chat (A6)."""
 
     max_model_calls: Count = 25
     """Model calls in one turn."""
@@ -130,16 +130,16 @@ class EngineOptions(BaseModel):
     """Seconds a gated tool may run."""
 
     max_turn_chunks: Count = 50_000
-    """Chunks in one turn, about one for each piece that the model sends."""
+    """Chunks in one turn, about one for each partial response of the model."""
 
     max_turn_bytes: Count = 8 * 1024 * 1024
     """Bytes of the chunks of one turn; in memory each takes about 200 more."""
 
     session_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
-    """Bytes of chats kept in memory, so that a long one is not loaded for each turn; 0: none."""
+    """Bytes of chats that are cached in memory, so that turns need not load them; 0 caches none."""
 
     lease_ttl: Seconds = 15.0
-    """Seconds after which a process that does not answer loses the chats that it runs (A2)."""
+    """Seconds after which an unresponsive process loses the leases of its chats (A2)."""
 
     held_bytes: Count = 4 * 1024 * 1024
     """Bytes of text and results that may be held for one exchange (D5)."""
@@ -151,16 +151,16 @@ class EngineOptions(BaseModel):
     """Turns of one user that run at once; one more is answered 429."""
 
     max_turns_per_minute: Count = 60
-    """Turns that one user may begin in any minute; one more is answered 429."""
+    """Turns that one user may start in any minute; one more is answered 429."""
 
     max_messages_per_minute: Count = 100
-    """Messages and answers that one user may send in any minute; one more is answered 429."""
+    """Messages and decisions that one user may send in any minute; one more is answered 429."""
 
     reader_backlog: Count = 256 * 1024
-    """Bytes that a model may be ahead of every reader, and that a stuck reader may be behind."""
+    """Backlog in bytes past which a model waits for its fastest reader, or a reader is stuck."""
 
     reader_patience: Seconds = 5.0
-    """Seconds that such a reader may let one write wait; then its connection is broken."""
+    """Seconds that a stuck reader may block a write before its connection is closed."""
 
     max_live_chats: Count = 200
     """Chats that are open live at once in this process; one more is answered 503."""
@@ -175,7 +175,7 @@ class EngineOptions(BaseModel):
     """Characters of the reason beside a decision."""
 
     max_parts: Count = 100
-    """Parts of a user's message, and answers in one request."""
+    """Parts of a user's message, and decisions in one request."""
 
     max_files: Count = 10
     """Files in a user's message, and in a tool's result."""
@@ -184,7 +184,7 @@ class EngineOptions(BaseModel):
     """Decoded bytes of one file."""
 
     upload_ttl: Seconds = 86400.0
-    """Seconds after which a file is deleted that was uploaded and that no message names."""
+    """Seconds after which an uploaded file that no message references is deleted."""
 
     file_types: tuple[Annotated[str, Field(pattern=_FILE_TYPE)], ...] = (
         "image/png",
@@ -199,32 +199,32 @@ class EngineOptions(BaseModel):
         "audio/*",
         "video/*",
     )
-    """Media types that users may attach; what runs scripts in a browser never is."""
+    """Media types that users may attach; types that run scripts in a browser never are."""
 
     max_output_values: Count = 10_000
-    """Values in one output of a client-side tool: arrays, objects and what they hold."""
+    """Values in one output of a client-side tool: arrays, objects and their items."""
 
     max_string_characters: Count = 1024 * 1024
     """Characters of one string in such an output."""
 
     max_page_tool_bytes: Count = 16 * 1024
-    """Bytes of the description and the JSON schema of a tool that a page brings."""
+    """Bytes of the description and the JSON schema of a tool that a page declares."""
 
     max_result_bytes: Count = 100 * 1024
-    """Bytes of JSON in a tool's result; what is longer becomes a file with a preview."""
+    """Bytes of JSON in a tool's result; a longer result becomes a file with a preview."""
 
     file_turns: Count = 10
-    """Messages of the user for which a model is shown a file again; then it is only named."""
+    """User messages for which a model gets a file again; later it only gets the name."""
 
     file_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
-    """Bytes of files that are kept in memory for the next call of a model."""
+    """Bytes of files that are cached in memory for the next model call."""
 
     file_folders: tuple[str, ...] = ()
     """Folders from which tools may return files by their path."""
 
     @property
     def result_limits(self) -> ResultLimits:
-        """How much a tool's result may hold."""
+        """The limits of a tool's result."""
         return ResultLimits(
             files=self.max_files,
             file_bytes=self.max_file_bytes,
@@ -234,7 +234,7 @@ class EngineOptions(BaseModel):
 
     @property
     def request_limits(self) -> RequestLimits:
-        """How much is read of one request."""
+        """The limits of one request."""
         return RequestLimits(
             user_text=self.max_text_characters,
             reason=self.max_reason_characters,
@@ -258,5 +258,5 @@ class EngineOptions(BaseModel):
 
     @property
     def longest_turn(self) -> float:
-        """Seconds after which a turn is over, in whichever process it runs."""
+        """Seconds after which a turn has ended, in any process."""
         return self.turn_timeout + self.tool_timeout + self.lease_ttl

@@ -1,8 +1,8 @@
-"""Tools that the page sends along: for the turn that its request begins, and by allow-list alone.
+"""Tools that a page declares in a request: valid for its turn, and only if allow-listed.
 
-Rule 1: the setting ``page_tools`` names what a page may bring; none of these names is a tool of the
-server, and no such tool asks for approval. Rule 2: what the page says of a tool lives as long as
-the turn; that its calls run in the browser follows from the name, so history needs no page.
+Rule 1: the setting ``page_tools`` lists the names that a page may declare; none of them is a tool
+of the server, and no such tool requires approval. Rule 2: a declaration lasts as long as the turn;
+that the calls run in the browser follows from the name, so history needs no page.
 """
 
 from __future__ import annotations
@@ -30,72 +30,72 @@ if TYPE_CHECKING:
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.wire.requests import PageTool
 
-_RUNS_IN_THE_BROWSER: Final = ToolFacts("client", editable=False, rememberable=False)
-_ADKS: Final = frozenset({"transfer_to_agent", "set_model_response"})
+_CLIENT_SIDE: Final = ToolFacts("client", editable=False, rememberable=False)
+_ADK_TOOLS: Final = frozenset({"transfer_to_agent", "set_model_response"})
 """Names that ADK itself gives to tools."""
 
 
 class PageToolset(UncachedToolset):
-    """What the page of the running turn brought."""
+    """The tools that the request of the running turn declares."""
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """The tools of the turn's request."""
+        """Return the page's tools of the current turn, none outside turns."""
         turn = CURRENT_TURN.get()
         return [] if turn is None else [*turn.page_tools]
 
 
-def attach_page_tools(app: App, names: tuple[str, ...], found: AgentSurvey) -> AgentSurvey:
-    """Let the root agent of the engine's copy call what the page brings.
+def attach_page_tools(app: App, names: tuple[str, ...], survey: AgentSurvey) -> AgentSurvey:
+    """Let the root agent of the engine's copy call the page's tools.
 
     Returns:
-        The survey, which now knows these names.
+        The survey with the facts of these names.
     """
     root = app.root_agent
     if isinstance(root, LlmAgent):
         # ADK: of two tools of the same name the later one runs; the agent's own must win.
         root.tools = [PageToolset(), *root.tools]
-    late = found.late
+    late = survey.late
 
     def facts(name: str) -> ToolFacts | None:
         if name in names:
-            return _RUNS_IN_THE_BROWSER
+            return _CLIENT_SIDE
         return None if late is None else late(name)
 
-    return replace(found, late=facts)
+    return replace(survey, late=facts)
 
 
-def refuse_page_tools(names: Sequence[str], found: AgentSurvey, root: BaseNode) -> None:
-    """Refuse names that no page may take, and a root agent that could not call them.
+def refuse_page_tools(names: Sequence[str], survey: AgentSurvey, root: BaseNode) -> None:
+    """Refuse names that no page may use, and a root agent that cannot call tools.
 
     Raises:
-        ConfigurationError: One is a tool of the agent or of ADK, or no name of a tool; or the root
-            is no agent with a model.
+        ConfigurationError: A name is that of a tool of the agent or of ADK, or not valid; or the
+            root is not an agent with a model.
     """
     if names and not isinstance(root, LlmAgent):
         raise ConfigurationError(
             f"The setting page_tools needs a root agent with a model; {root.name!r} has none."
         )
-    taken = {tool.name for tools in found.tools.values() for tool in tools} | _ADKS
+    reserved = {tool.name for tools in survey.tools.values() for tool in tools} | _ADK_TOOLS
     for name in names:
         client_tool(name, "", {"type": "object"})
-        if name in taken:
+        if name in reserved:
             raise ConfigurationError(
                 f"The setting page_tools names {name!r}, which is a tool of the server; "
                 "give the page's tool another name."
             )
 
 
-def offered(tools: Iterable[PageTool]) -> tuple[ClientTool, ...]:
-    """The page's tools as ADK takes them.
+def convert_page_tools(tools: Iterable[PageTool]) -> tuple[ClientTool, ...]:
+    """Convert the page's tools into tools of ADK.
 
     Raises:
-        Malformed: One has parameters that are no JSON schema.
+        Malformed: The parameters of a tool are not a JSON schema.
     """
-    return tuple(_offered(tool) for tool in tools)
+    return tuple(_convert(tool) for tool in tools)
 
 
-def _offered(tool: PageTool) -> ClientTool:
-    # Its validator is large, and most servers never need it.
+def _convert(tool: PageTool) -> ClientTool:
+    # Imported late: the validator is large, and most servers never need it.
     if not importlib.import_module("sluicegate.core.argument_schema").is_schema(tool.schema):
         raise Malformed(
             f"The parameters of the tool {tool.name} of the page are no JSON schema; send one."

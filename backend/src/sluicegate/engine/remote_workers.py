@@ -1,4 +1,4 @@
-"""Remote tool workers of an engine: opened by its options, put before the root agent's model."""
+"""Remote tool workers of an engine: opened from its options, attached to the root agent."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _WHY: Final = "Tools of remote workers ask unless the setting ungated_worker_too
 
 
 class TokenFile:
-    """The credentials for workers, ``NAME TOKEN`` on a line each; read again for each session."""
+    """The file of credentials for workers, ``NAME TOKEN`` per line; read again for each session."""
 
     def __init__(self, path: str | None) -> None:
-        """Take the file's name; without one no worker wants a credential.
+        """``path`` is None if no worker requires a credential.
 
         Raises:
             ConfigurationError: The file cannot be read.
@@ -40,7 +40,7 @@ class TokenFile:
         self.token(_UNNAMED)
 
     def token(self, name: str) -> str | None:
-        """The credential for a worker; None where it wants none."""
+        """Return the credential for a worker, None if it requires none."""
         if self._path is None:
             return None
         try:
@@ -50,35 +50,35 @@ class TokenFile:
             raise ConfigurationError(
                 f"The file {self._path} of worker_tokens cannot be read: {reason}."
             ) from None
-        words = (line.partition("#")[0].split() for line in lines)
-        return next((found[1] for found in words if len(found) == 2 and found[0] == name), None)
+        fields = (line.partition("#")[0].split() for line in lines)
+        return next((entry[1] for entry in fields if len(entry) == 2 and entry[0] == name), None)
 
 
-def open_workers(options: EngineOptions, found: AgentSurvey) -> WorkerRegistry | None:
-    """The registry that the options ask for; None where there can be no worker.
+def open_workers(options: EngineOptions, survey: AgentSurvey) -> WorkerRegistry | None:
+    """Open the registry of the workers in the options; None if no worker is configured.
 
     Raises:
-        ConfigurationError: A worker or a file cannot be used, or the package mcp is missing.
+        ConfigurationError: A worker or a file is not valid, or the package mcp is missing.
     """
     if not options.workers and options.worker_registrations is None:
         return None
     require_mcp()
-    room: Any = importlib.import_module("sluicegate.tools.worker_registry")
-    terms = importlib.import_module("sluicegate.tools.remote_tools").RemoteToolSettings(
+    registries: Any = importlib.import_module("sluicegate.tools.worker_registry")
+    settings = importlib.import_module("sluicegate.tools.remote_tools").RemoteToolSettings(
         allowed=frozenset(options.worker_tools) or None,
         ungated=frozenset(options.ungated_worker_tools),
         seconds=options.worker_timeout,
     )
-    taken = {tool.name for tools in found.tools.values() for tool in tools}
-    taken |= set(options.page_tools)
-    registry: WorkerRegistry = room.WorkerRegistry(
-        terms, lease=options.worker_lease, reserved_names=taken
+    reserved = {tool.name for tools in survey.tools.values() for tool in tools}
+    reserved |= set(options.page_tools)
+    registry: WorkerRegistry = registries.WorkerRegistry(
+        settings, lease=options.worker_lease, reserved_names=reserved
     )
     tokens = TokenFile(options.worker_tokens)
     for entry in options.workers:
-        head, equals, rest = entry.partition("=")
-        is_named = bool(equals) and "://" not in head
-        name, url = (head, rest) if is_named else (_UNNAMED, entry)
+        prefix, equals, address = entry.partition("=")
+        is_named = bool(equals) and "://" not in prefix
+        name, url = (prefix, address) if is_named else (_UNNAMED, entry)
         registry.add(name, url, lambda name=name: tokens.token(name))  # type: ignore[misc]
     return registry
 
@@ -86,22 +86,22 @@ def open_workers(options: EngineOptions, found: AgentSurvey) -> WorkerRegistry |
 def share_workers(
     registry: WorkerRegistry, store: WorkerRegistrations, options: EngineOptions
 ) -> None:
-    """Let a registry know what registers with other servers of the same database.
+    """Share the registrations of a registry with other servers of the same database.
 
     Raises:
         ConfigurationError: The file of the credentials cannot be read.
     """
     if options.worker_registrations is None:
         return
-    sharing = importlib.import_module("sluicegate.tools.worker_registry")
-    registry.share(sharing.WorkerSharing(store, TokenFile(options.worker_tokens).token))
+    registries = importlib.import_module("sluicegate.tools.worker_registry")
+    registry.share(registries.WorkerSharing(store, TokenFile(options.worker_tokens).token))
 
 
 def agent_of_workers(root: object) -> LlmAgent:
-    """The agent that may call the tools of workers.
+    """Return the agent that may call the tools of workers.
 
     Raises:
-        ConfigurationError: The root is no agent with a model.
+        ConfigurationError: The root is not an agent with a model.
     """
     if not isinstance(root, LlmAgent):
         raise ConfigurationError(
@@ -112,15 +112,15 @@ def agent_of_workers(root: object) -> LlmAgent:
 
 
 def attach(
-    app: App, registry: WorkerRegistry, found: AgentSurvey, options: EngineOptions
+    app: App, registry: WorkerRegistry, survey: AgentSurvey, options: EngineOptions
 ) -> AgentSurvey:
     """Let the root agent of the engine's copy call the tools of workers.
 
     Returns:
-        The survey, which now knows of them: they come and go, so the agent may gate.
+        The survey with these tools: they come and go, so any may require approval.
 
     Raises:
-        ConfigurationError: The root is no agent with a model.
+        ConfigurationError: The root is not an agent with a model.
     """
     root = agent_of_workers(app.root_agent)
     toolset = importlib.import_module("sluicegate.tools.worker_registry").WorkerToolset(registry)
@@ -132,9 +132,13 @@ def attach(
         tool = registry.find(name)
         return None if tool is None else facts_of(tool, requirement_of(tool, names).kind)
 
-    unlisted = {**found.unlisted}
+    unlisted = {**survey.unlisted}
     unlisted[root.name] = (*unlisted.get(root.name, ()), type(toolset).__name__)
-    gate = GatedTool(root.name, type(toolset).__name__, _WHY)
+    gated = GatedTool(root.name, type(toolset).__name__, _WHY)
     return replace(
-        found, may_gate=True, gated_tools=[*found.gated_tools, gate], unlisted=unlisted, late=late
+        survey,
+        may_gate=True,
+        gated_tools=[*survey.gated_tools, gated],
+        unlisted=unlisted,
+        late=late,
     )

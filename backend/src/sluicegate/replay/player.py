@@ -1,4 +1,4 @@
-"""What a client says in a request, and where it differs from what was recorded."""
+"""Plays a recorded chat: compares requests with the recorded ones and sends their responses."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ _OUTPUTS: Final = frozenset({"output-available", "output-error"})
 _SHOWN: Final = 60
 
 
-def difference(asked: Mapping[str, Any], posted: Mapping[str, Any]) -> str | None:
-    """The first thing that a posted request says otherwise than the recorded one, as a sentence.
+def difference(request: Mapping[str, Any], posted: Mapping[str, Any]) -> str | None:
+    """Return the first difference of a posted request from the recorded one, as a sentence.
 
-    Compared is what a server reads: the words and files of the user's message, or the answers to
-    approvals and the outputs of the browser's tools. Ids that the client chooses are not, and what
-    was redacted is anything.
+    Compared are the fields that a server reads: text and files of the user's message, or decisions
+    and outputs of client-side tools. Ids that the client chooses are not compared, and a redacted
+    value equals any other.
     """
-    recorded, given = dict(_said(asked)), dict(_said(posted))
+    recorded, given = dict(_compared_fields(request)), dict(_compared_fields(posted))
     for what, words in recorded.items():
         if what not in given:
-            return f"{what} is missing, which was {_shown(words)}"
-        if not _same(words, given[what]):
-            return f"{what} is {_shown(given[what])} and was {_shown(words)}"
+            return f"{what} is missing, which was {_shortened(words)}"
+        if not _is_equal(words, given[what]):
+            return f"{what} is {_shortened(given[what])} and was {_shortened(words)}"
     for what, words in given.items():
         if what not in recorded:
-            return f"{what} is {_shown(words)} and was not there"
+            return f"{what} is {_shortened(words)} and was not there"
     return None
 
 
-def _said(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _compared_fields(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     message = body.get("message") or {}
     role = message.get("role")
     yield "the message's role", role
@@ -69,13 +69,13 @@ def _said(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"file {number}", part.get("mediaType")
         return
     for part in parts:
-        yield from _answers(part)
+        yield from _decisions_and_outputs(part)
     for what in ("edits", "remember"):
         if body.get(what):
             yield f"what it says under {what}", body[what]
 
 
-def _answers(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _decisions_and_outputs(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     tool = part.get("toolName") or str(part.get("type")).removeprefix("tool-")
     approval = part.get("approval")
     if isinstance(approval, dict) and "approved" in approval:
@@ -88,26 +88,26 @@ def _answers(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield f"the output of {which}", part.get("output", part.get("errorText"))
 
 
-def _same(recorded: Any, given: Any) -> bool:
+def _is_equal(recorded: Any, given: Any) -> bool:
     if recorded == REDACTED:
         return True
     if isinstance(recorded, dict) and isinstance(given, dict):
         return recorded.keys() == given.keys() and all(
-            _same(value, given[key]) for key, value in recorded.items()
+            _is_equal(value, given[key]) for key, value in recorded.items()
         )
     if isinstance(recorded, list) and isinstance(given, list):
-        return len(recorded) == len(given) and all(map(_same, recorded, given))
+        return len(recorded) == len(given) and all(map(_is_equal, recorded, given))
     return type(recorded) is type(given) and bool(recorded == given)
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 @dataclass(slots=True)
 class PlaybackPosition:
-    """How far one chat has been played, and the messages that its client holds.
+    """The position of one chat in the recording, and the messages that its client has.
 
     ``played`` is the number of the last turn. A live chat has received ``audio_received`` bytes of
     audio and ``frames_received`` other frames.
@@ -121,7 +121,7 @@ class PlaybackPosition:
     questions: dict[str, str] = field(default_factory=dict)
     """Ids of user messages by the ids of their answers."""
     transcripts: dict[str, str] = field(default_factory=dict)
-    """The words of spoken user messages by their ids."""
+    """Transcripts of spoken user messages by their ids."""
 
     @property
     def waiting(self) -> int:
@@ -153,17 +153,17 @@ class PlaybackPosition:
 
 logger = logging.getLogger("sluicegate")
 
-_MOST_PAUSED: Final = 3.0
-"""Seconds: nobody wants to wait as long as a person once thought."""
+_MAX_PAUSE: Final = 3.0
+"""Upper bound of a pause in seconds: recorded pauses include the time for decisions."""
 
-_NOT_HERE: Final = "A recording is played here; only what was recorded can be had."
+_NOT_RECORDED: Final = "A recording is played here; only what was recorded can be had."
 
 
 class RecordedEngine:
-    """An `Engine` that plays one recorded chat to every chat that begins.
+    """An `Engine` that plays one recorded chat in every new chat.
 
-    Requests are taken in the recorded order. One that says something else than the recorded one
-    gets an error chunk that names the first difference, and may be sent again in the right words.
+    Requests are answered in the recorded order. A request that differs from the recorded one gets
+    an error chunk with the first difference, and may be corrected and sent again.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class RecordedEngine:
         paced: bool = False,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Take a recording; ``paced`` leaves its pauses between chunks, up to 3 s each."""
+        """``paced`` keeps the pauses between chunks, up to 3 s each."""
         self._turns = recording.turns
         self._cues = cues_of(recording)
         self._created = recording.header.created
@@ -187,7 +187,7 @@ class RecordedEngine:
         """Play a file.
 
         Raises:
-            RecordingError: It cannot be read, or no request stands in it.
+            RecordingError: The file cannot be read, or contains no request.
         """
         recording = load_recording(path)
         if not (any(turn.kind == "send" for turn in recording.turns) or cues_of(recording)):
@@ -196,8 +196,8 @@ class RecordedEngine:
 
     @property
     def suggestions(self) -> list[str]:
-        """What a page may offer to say first: the recorded texts, in order."""
-        texts = (words_of(turn) for turn in self._turns)
+        """First messages that a page may suggest: the recorded texts, in order."""
+        texts = (user_text(turn) for turn in self._turns)
         return list(dict.fromkeys(text for text in texts if text))
 
     async def ready(self) -> list[str]:
@@ -205,24 +205,24 @@ class RecordedEngine:
         return []
 
     async def drain(self, *, within: float, hurried: asyncio.Event) -> None:
-        """No turn runs that could be waited for."""
+        """Return at once: no turn runs."""
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """No effect: no resource is open."""
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
         """Answer the next request as recorded.
 
         Raises:
-            RequestError: The recorded one was refused; the same refusal.
+            RequestError: The recorded request was refused with this error.
         """
         position = self._positions.setdefault((user, request.chat_id), PlaybackPosition())
         turn = self._next(position, "send")
-        wrong = _beyond(position.played) if turn is None else _compared(turn, request, client)
-        if turn is None or wrong is not None:
-            logger.warning("%s", wrong)
+        mismatch = _end_of_recording(position.played) if turn is None else _mismatch(turn, request)
+        if turn is None or mismatch is not None:
+            logger.warning("%s", mismatch)
             message_id = request.message_id or f"msg-{secrets.token_hex(12)}"
-            return refusal(message_id, wrong or "", major=client.major)
+            return refusal(message_id, mismatch or "", major=client.major)
         position.played = turn.number
         if turn.refusal is not None:
             raise error_from_code(str(turn.refusal.get("code")), str(turn.refusal.get("errorText")))
@@ -231,7 +231,7 @@ class RecordedEngine:
         return _PlayedReader(texts, turn.pauses, self._sleep)
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
-        """Resume where that was recorded next, else nothing runs."""
+        """Resume if a resumption was recorded next; None if not."""
         position = self._positions.get((user, chat_id))
         turn = self._next(position, "resume") if position is not None else None
         if position is None or turn is None:
@@ -250,17 +250,17 @@ class RecordedEngine:
         with_audio: bool,
         marked_by_client: bool,
     ) -> RecordedLive:
-        """Open a chat in which the recorded frames and audio are sent again."""
+        """Open a live chat that sends the recorded frames and audio."""
         position = self._positions.setdefault((user, chat_id), PlaybackPosition())
         return RecordedLive(self, position, self._cues, Outbox(with_audio=with_audio))
 
     async def stop(self, chat_id: str, *, user: str) -> None:
-        """Nothing runs that could be stopped; a recorded stop is passed over."""
+        """No effect: no turn runs; a recorded stop is skipped."""
 
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None
     ) -> dict[str, Any]:
-        """The chats that have begun, newest first."""
+        """Return the chats that were started, newest first."""
         chats = [
             {
                 "id": chat,
@@ -274,10 +274,10 @@ class RecordedEngine:
         return {"chats": chats[:limit], "next": None}
 
     async def get_chat(self, chat_id: str, *, user: str) -> dict[str, Any]:
-        """The chat as its client holds it.
+        """Return the chat as its client has it.
 
         Raises:
-            Unknown: It has not begun.
+            Unknown: The chat was not started.
         """
         position = self._positions.get((user, chat_id))
         if position is None:
@@ -292,28 +292,28 @@ class RecordedEngine:
 
     async def rename_chat(self, chat_id: str, title: str, *, user: str) -> None:
         """Not recorded; raises Unknown."""
-        raise Unknown(_NOT_HERE)
+        raise Unknown(_NOT_RECORDED)
 
     async def delete_chat(self, chat_id: str, *, user: str) -> None:
         """Not recorded; raises Unknown."""
-        raise Unknown(_NOT_HERE)
+        raise Unknown(_NOT_RECORDED)
 
     async def save_file(
         self, chat_id: str, data: bytes, media_type: str, *, title: str | None, user: str
     ) -> dict[str, Any]:
         """Not recorded; raises Unknown."""
-        raise Unknown(_NOT_HERE)
+        raise Unknown(_NOT_RECORDED)
 
     async def get_file(self, chat_id: str, name: str, *, user: str) -> tuple[bytes, str]:
         """Not recorded; raises Unknown."""
-        raise Unknown(_NOT_HERE)
+        raise Unknown(_NOT_RECORDED)
 
     async def worker_registry(self) -> WorkerRegistry:
         """Not recorded; raises Unknown."""
-        raise Unknown(_NOT_HERE)
+        raise Unknown(_NOT_RECORDED)
 
     def _next(self, position: PlaybackPosition, kind: str) -> RecordedTurn | None:
-        """The next turn of that kind; between two that are sent, others may be left out."""
+        """Return the next turn of a kind; others are skipped up to the next send."""
         for turn in self._turns[position.played :]:
             if turn.kind == kind:
                 return turn
@@ -326,25 +326,25 @@ class _NoApprovals:
     """The approvals of a recording: none can be listed or decided outside the chat."""
 
     async def waiting(self, *, user: str, limit: int, after: str | None) -> dict[str, Any]:
-        raise Unknown(_NOT_HERE)
+        raise Unknown(_NOT_RECORDED)
 
     async def get(self, approval_id: str, *, user: str) -> dict[str, Any]:
-        raise Unknown(_NOT_HERE)
+        raise Unknown(_NOT_RECORDED)
 
     async def decide(
         self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
     ) -> dict[str, Any]:
-        raise Unknown(_NOT_HERE)
+        raise Unknown(_NOT_RECORDED)
 
     async def grants(self, chat_id: str, *, user: str) -> dict[str, Any]:
-        raise Unknown(_NOT_HERE)
+        raise Unknown(_NOT_RECORDED)
 
     async def revoke(self, chat_id: str, tool: str, *, user: str, via: str) -> None:
-        raise Unknown(_NOT_HERE)
+        raise Unknown(_NOT_RECORDED)
 
 
 class _PlayedReader(TurnReader):
-    """Reads what was sent once, to the letter."""
+    """Reads recorded chunks unchanged."""
 
     def __init__(
         self,
@@ -365,7 +365,7 @@ class _PlayedReader(TurnReader):
             yield self._texts
             return
         for text, pause in zip(self._texts, self._pauses, strict=False):
-            await self._sleep(min(pause / 1000, _MOST_PAUSED))
+            await self._sleep(min(pause / 1000, _MAX_PAUSE))
             yield [text]
 
     async def aclose(self, *, aborted: bool = False) -> None:
@@ -384,17 +384,19 @@ def _texts(turn: RecordedTurn, major: Major) -> Iterator[str]:
             yield text
 
 
-def _compared(turn: RecordedTurn, request: ChatRequest, client: Client) -> str | None:
-    wrong = difference(turn.request, request.posted_body)
-    return None if wrong is None else f"Turn {turn.number} differs from the recording: {wrong}."
+def _mismatch(turn: RecordedTurn, request: ChatRequest) -> str | None:
+    mismatch = difference(turn.request, request.posted_body)
+    return (
+        None if mismatch is None else f"Turn {turn.number} differs from the recording: {mismatch}."
+    )
 
 
-def _beyond(played: int) -> str:
+def _end_of_recording(played: int) -> str:
     return f"The recording ends after turn {played}; start a new chat to play it again."
 
 
-def words_of(turn: RecordedTurn) -> str | None:
-    """The first text of the user's message of a turn, None where it has none."""
+def user_text(turn: RecordedTurn) -> str | None:
+    """Return the first text of the user's message of a turn, None if it has none."""
     message = turn.request.get("message") or {}
     if message.get("role") != "user":
         return None

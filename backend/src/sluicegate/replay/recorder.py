@@ -1,4 +1,4 @@
-"""Writes what happens in chats into recordings, one file for each chat."""
+"""Records chats into files, one for each chat."""
 
 from __future__ import annotations
 
@@ -35,16 +35,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sluicegate")
 
-_AT_ONCE: Final = 64 * 1024
-"""Characters after which lines are written although the turn goes on."""
-
-_REMEMBERED: Final = 1_000
-"""Chats whose place is kept in memory; that of another is read from its file."""
+_BUFFER_CHARACTERS: Final = 64 * 1024
+"""Characters of buffered lines that are written before the turn ends."""
 
 
 @dataclass(slots=True)
 class _Spool:
-    """A file, how far it has come, and the lines that are not in it yet."""
+    """A file, the position of its last entry, and the lines to write."""
 
     path: Path
     seq: int = 0
@@ -59,10 +56,10 @@ class _Spool:
 
 
 class FileRecorder:
-    """A tape that writes to a folder, for its owner only.
+    """A `Recorder` that writes to a folder, with files that only their owner may read.
 
-    The files are named by the chat; users who chose the same chat id have files of their own.
-    Neither the user's id nor any header is recorded, but for the client's major and release. A
+    The files are named after the chat; users with the same chat id have separate files. Neither the
+    user's id nor any header is recorded, except the client's major version and release policy. A
     failure to write ends the recording of that chat with one warning, never a turn.
     """
 
@@ -73,10 +70,12 @@ class FileRecorder:
         redact: Iterable[str] = (),
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        max_open: int = 1_000,
     ) -> None:
-        """Take a folder, which is made if need be, and the names of fields that are taken out.
+        """``folder`` is created if it does not exist; ``redact`` are names of fields to redact.
 
-        ``clock`` tells seconds, ``now`` the moment that stands in the header.
+        ``clock`` returns seconds, ``now`` the time for the header. The positions of
+        ``max_open`` chats are kept in memory; that of another is read from its file.
 
         Raises:
             RecordingError: The folder cannot be used.
@@ -86,28 +85,29 @@ class FileRecorder:
         self._redaction = Redaction(redact)
         self._clock = clock
         self._now = now
+        self._max_open = max_open
         self._spools: OrderedDict[ChatKey, _Spool] = OrderedDict()
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as fault:
-            raise self._unusable(fault) from fault
+        except OSError as error:
+            raise self._unusable(error) from error
         if not os.access(self._folder, os.W_OK | os.X_OK):
             raise RecordingError(f"Recordings cannot be written to {self._folder}; choose another.")
 
-    def request(self, chat: ChatKey, asked: Mapping[str, Any]) -> int:
-        """Note a request; see `Tape`. A chat does not begin with a stop."""
-        self._catch_up(chat)
+    def request(self, chat: ChatKey, body: Mapping[str, Any]) -> int:
+        """Record a request; see `Recorder`. A stop does not begin a recording."""
+        self._drop_stale(chat)
         spool = self._spool(chat)
-        if not spool.seq and asked.get("type") == "stop":
+        if not spool.seq and body.get("type") == "stop":
             del self._spools[chat]
             return 0
         spool.turn += 1
-        self._note(spool, "client", "request", self._json(asked))
+        self._append(spool, "client", "request", self._json(body))
         return spool.turn
 
     def chunk(self, chat: ChatKey, turn: int, text: str) -> None:
-        """Note a chunk; see `Tape`."""
-        self._note(self._spool(chat), "server", "chunk", self._redaction.of_text(text), turn=turn)
+        """Record a chunk; see `Recorder`."""
+        self._append(self._spool(chat), "server", "chunk", self._redaction.of_text(text), turn=turn)
 
     def frame(
         self,
@@ -116,49 +116,49 @@ class FileRecorder:
         *,
         sender: Literal["client", "server"],
     ) -> None:
-        """Note a frame; see `Tape`. Audio stands there as ``{"audio": BASE64}``."""
+        """Record a frame; see `Recorder`. Audio is recorded as ``{"audio": BASE64}``."""
         if isinstance(body, bytes):
             body = {"audio": base64.b64encode(body).decode()}
-        self._note(self._spool(chat), sender, "frame", self._json(body))
+        self._append(self._spool(chat), sender, "frame", self._json(body))
 
     def approvals(self, chat: ChatKey, rows: Sequence[ApprovalRow]) -> None:
-        """Note rows that are new or have changed; see `Tape`."""
+        """Record rows that are new or have changed; see `Recorder`."""
         spool = self._spool(chat)
         for row in rows:
             if spool.states.get(row.approval_id) != row.state:
                 spool.states[row.approval_id] = row.state
-                self._note(spool, direction_of(row), "decision", self._json(body_of(row)))
+                self._append(spool, direction_of(row), "decision", self._json(body_of(row)))
 
     def event(self, chat: ChatKey, event: Event) -> None:
-        """Note an event, in the form ADK stores it; see `Tape`. Spoken audio is left out."""
+        """Record an event in the form ADK stores it; see `Recorder`. Audio is omitted."""
         body = event.model_dump(mode="json", by_alias=True, exclude_none=True)
         _drop_audio(body)
-        by: Direction = "client" if event.author == "user" else "model"
-        if by == "model" and event.get_function_responses():
-            by = "tool"
-        self._note(self._spool(chat), by, "event", self._json(body))
+        direction: Direction = "client" if event.author == "user" else "model"
+        if direction == "model" and event.get_function_responses():
+            direction = "tool"
+        self._append(self._spool(chat), direction, "event", self._json(body))
 
     def flush(self, chat: ChatKey) -> None:
-        """Write what is noted; see `Tape`."""
+        """Write the buffered lines; see `Recorder`."""
         spool = self._spools.get(chat)
         if spool is not None:
             self._write(spool)
 
     def close(self) -> None:
-        """Write what is noted of all chats."""
+        """Write the buffered lines of all chats."""
         for spool in self._spools.values():
             self._write(spool)
 
     def path(self, chat: ChatKey) -> Path:
-        """The file of a chat."""
-        whose = hashlib.sha256(f"{chat.app}\0{chat.user}\0{chat.chat}".encode()).hexdigest()
-        return self._folder / f"{chat.chat.replace(':', '_')}.{whose[:8]}.jsonl"
+        """Return the file of a chat."""
+        digest = hashlib.sha256(f"{chat.app}\0{chat.user}\0{chat.chat}".encode()).hexdigest()
+        return self._folder / f"{chat.chat.replace(':', '_')}.{digest[:8]}.jsonl"
 
     def _json(self, body: Any) -> str:
         return compact(self._redaction.of(body))
 
-    def _note(
-        self, spool: _Spool, by: Direction, kind: Kind, body: str, *, turn: int | None = None
+    def _append(
+        self, spool: _Spool, direction: Direction, kind: Kind, body: str, *, turn: int | None = None
     ) -> None:
         if spool.is_broken:
             return
@@ -167,7 +167,7 @@ class FileRecorder:
         entry = Entry(
             seq=spool.seq,
             turn=spool.turn if turn is None else turn,
-            dir=by,
+            dir=direction,
             kind=kind,
             delta_ms=0 if spool.at is None else max(0, round((now - spool.at) * 1000)),
             body={},
@@ -176,21 +176,21 @@ class FileRecorder:
         line = compact(entry.model_dump()).removesuffix("{}}") + body + "}"
         spool.lines.append(line)
         spool.size += len(line)
-        if spool.size > _AT_ONCE:
+        if spool.size > _BUFFER_CHARACTERS:
             self._write(spool)
 
     def _spool(self, chat: ChatKey) -> _Spool:
         spool = self._spools.get(chat)
         if spool is None:
             spool = self._spools[chat] = self._open(chat)
-            if len(self._spools) > _REMEMBERED:
+            if len(self._spools) > self._max_open:
                 _, oldest = self._spools.popitem(last=False)
                 self._write(oldest)
         self._spools.move_to_end(chat)
         return spool
 
-    def _catch_up(self, chat: ChatKey) -> None:
-        """Forget a place that another process, which shares the folder, has gone on from."""
+    def _drop_stale(self, chat: ChatKey) -> None:
+        """Drop a position if another process has written to the file since."""
         spool = self._spools.get(chat)
         if spool is None or spool.lines or spool.is_broken:
             return
@@ -202,17 +202,17 @@ class FileRecorder:
         number = 1
         while path.exists():
             try:
-                known = load_recording(path)
+                recording = load_recording(path)
                 _cut_torn_line(path)
             except (RecordingError, OSError):
-                # What cannot be read is not added to.
+                # A file that cannot be read is not appended to.
                 number += 1
                 path = path.with_suffix(f".{number}.jsonl")
                 continue
-            states = {body["approvalId"]: body["state"] for body in known.of_kind("decision")}
-            last = max((entry.turn for entry in known.entries), default=0)
+            states = {body["approvalId"]: body["state"] for body in recording.of_kind("decision")}
+            last = max((entry.turn for entry in recording.entries), default=0)
             size = _size(path)
-            return _Spool(path, seq=len(known.entries), turn=last, states=states, written=size)
+            return _Spool(path, seq=len(recording.entries), turn=last, states=states, written=size)
         spool = _Spool(path)
         header = Header(
             created=self._now().isoformat(timespec="milliseconds"),
@@ -232,14 +232,14 @@ class FileRecorder:
             with open(os.open(spool.path, flags, 0o600), "w", encoding="utf-8") as file:
                 file.writelines(f"{line}\n" for line in lines)
             spool.written = _size(spool.path)
-        except OSError as fault:
+        except OSError as error:
             spool.is_broken = True
             logger.warning(
-                "a chat is not recorded any more: %s", (fault.strerror or "unknown reason").lower()
+                "a chat is not recorded any more: %s", (error.strerror or "unknown reason").lower()
             )
 
-    def _unusable(self, fault: OSError) -> RecordingError:
-        reason = (fault.strerror or "unknown reason").lower()
+    def _unusable(self, error: OSError) -> RecordingError:
+        reason = (error.strerror or "unknown reason").lower()
         return RecordingError(f"Recordings cannot be written to {self._folder}: {reason}.")
 
 
@@ -251,7 +251,7 @@ def _size(path: Path) -> int:
 
 
 def _cut_torn_line(path: Path) -> None:
-    """Take away what a crash has left of a line, so that the next one begins on its own."""
+    """Remove the incomplete last line that a crash has left."""
     with path.open("rb+") as file:
         data = file.read()
         file.truncate(data.rfind(b"\n") + 1)

@@ -1,4 +1,4 @@
-"""An engine that records the requests of its clients and the chunks that they are sent."""
+"""An engine that records the requests of its clients and the chunks that it sends."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RecordingEngine(LiveEngine):
-    """Records what passes between clients and engine, besides what every engine records."""
+    """Records requests, refusals and sent chunks, in addition to what every engine records."""
 
     async def start(
         self, request: ChatRequest, *, user: str, client: Client, origin: ChatOwner | None = None
@@ -40,20 +40,20 @@ class RecordingEngine(LiveEngine):
         return _RecordedReader(reader, recorder, chat, turn)
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
-        """Resume; recorded only if there is a turn to resume."""
+        """Resume the running turn; recorded only if there is one."""
         reader = await super().resume(chat_id, user=user, client=client)
         if reader is None:
             return None
         return self.resumed(reader, chat_id, user=user, client=client)
 
     def resumed(self, reader: TurnReader, chat_id: str, *, user: str, client: Client) -> TurnReader:
-        """A reader that is recorded."""
+        """Return a reader whose chunks are recorded."""
         chat, recorder = self._key(user, chat_id), self._recorder
         turn = recorder.request(chat, {"type": "resume", **_headers(client), "id": chat_id})
         return _RecordedReader(reader, recorder, chat, turn)
 
     async def stop(self, chat_id: str, *, user: str) -> None:
-        """Stop; recorded in chats that are recorded."""
+        """Stop the running turn; recorded if the chat has a recording."""
         chat = self._key(user, chat_id)
         self._recorder.request(chat, {"type": "stop", "id": chat_id})
         await super().stop(chat_id, user=user)

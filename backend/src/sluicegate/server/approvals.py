@@ -1,4 +1,4 @@
-"""The operations on approvals: the open requests, a decision from anywhere, and grants."""
+"""Operations on approvals: list open requests, record a decision, list and revoke grants."""
 
 from __future__ import annotations
 

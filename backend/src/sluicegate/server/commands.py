@@ -168,7 +168,7 @@ async def _worker_report(
 ) -> tuple[list[str], list[str]]:
     """Return the lines about the remote tool workers, and why the server would not start.
 
-    A worker that does not answer is no reason, since it may start later.
+    An unreachable worker is not a reason, since it may start later.
     """
     try:
         registry = open_workers(settings, surveyed)

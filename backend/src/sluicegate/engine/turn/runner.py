@@ -1,4 +1,4 @@
-"""One turn: events of a run of ADK in, chunks into the stream store out, one end."""
+"""One turn: consumes the events of a run of ADK and publishes chunks to the stream store."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ if TYPE_CHECKING:
     from sluicegate.stores.streams.base import StreamWriter
 
 TELEMETRY: Final = TelemetryConfig(capture_message_content=ContentCapturingMode.NO_CONTENT)
-"""ADK: by default its spans hold texts and arguments."""
+"""ADK: by default its spans contain texts and arguments."""
 
 
 def run_events(
     runner: Runner, turn: RunningTurn, message: types.Content, max_model_calls: int
 ) -> AsyncIterator[Event]:
-    """The events of a run of ADK with a message."""
+    """Run ADK with a message and yield its events."""
     return runner.run_async(
         user_id=turn.chat.user,
         session_id=turn.chat.chat,
@@ -85,11 +85,11 @@ TOOK_TOO_LONG = "The answer took too long and was stopped."
 
 @dataclass(slots=True)
 class RunningTurn:
-    """A turn while it runs; it belongs to no request and no reader.
+    """A running turn; it is independent of requests and readers.
 
     ``prefix`` are the chunks of earlier turns and of this turn's answers, for readers that resume.
     ``before`` is the exchange as it was when the turn started, for a turn that continues one.
-    ``opening`` are chunks that follow ``start``: closed cards, a call the browser may run now.
+    ``opening`` are chunks that follow ``start``: closed approvals, an approved client-side call.
     """
 
     key: TurnKey
@@ -126,13 +126,13 @@ class RunningTurn:
 
     @property
     def chat(self) -> ChatKey:
-        """The chat that is answered."""
+        """The chat of the turn."""
         return self.key.chat
 
     async def run(self, events: AsyncIterator[Event] | None) -> End:
         """Consume the run to its end; publish everything but the last chunk.
 
-        Returns how it ended; `finish` publishes that end. What ADK or a tool raises fails the turn.
+        Returns how it ended; `finish` publishes that end. Errors of ADK and of tools fail the turn.
         """
         CURRENT_TURN.set(self.guard)
         await self.publish([StartChunk(message_id=self.stamp.message), *self.opening])
@@ -156,7 +156,7 @@ class RunningTurn:
         fast_lane.close()
         try:
             await self._feed(self.translator.end(), {})
-            # A call that was cut has no outcome, but the ledger holds its approval.
+            # A call that was cancelled has no outcome, but the ledger has its approval.
             await self._feed(open_granted_requests(self.buffer, self.guard.granted), {})
         except StreamFull:
             self.fail(STREAM_FULL)
@@ -195,10 +195,10 @@ class RunningTurn:
         if first is None or content is None:
             return
         for part in content.parts or ():
-            words, thought = part.text or "", bool(part.thought)
-            if not self.guard.order.append_text(first.id, words, thought=thought):
+            text, thought = part.text or "", bool(part.thought)
+            if not self.guard.order.append_text(first.id, text, thought=thought):
                 self.guard.order.note(continued(first, part))
-            signals = self.translator.append_text(call.speaker, words, thought=thought)
+            signals = self.translator.append_text(call.speaker, text, thought=thought)
             if signals is None:
                 signals = self.translator.feed(continued(first, part))
             for signal in signals:
@@ -207,8 +207,8 @@ class RunningTurn:
             self.fail(HELD_TOO_MUCH)
 
     async def _feed(self, signals: Sequence[Signal], note: Mapping[str, Any]) -> None:
-        for found in with_granted_requests(signals, self.buffer, self.guard.granted):
-            signal = found
+        for each in with_granted_requests(signals, self.buffer, self.guard.granted):
+            signal = each
             if isinstance(signal, ApprovalRequested) and not signal.request.automatic:
                 signal = await self._record_request(signal)
             elif isinstance(signal, Settled):
@@ -240,7 +240,7 @@ class RunningTurn:
             if self.recorder is not None:
                 self.recorder.approvals(self.chat, rows)
         except StoreError as error:
-            # The session holds the request, so it has to be closed with the turn.
+            # The session has the request, so the end of the turn must close it.
             self._failed_with(error)
             self.abort.set()
             return signal
@@ -271,7 +271,7 @@ class RunningTurn:
                 await writer.publish(chunk)
             except StreamFull:
                 self.fail(STREAM_FULL)
-                # What ends the turn has as much room again, and this chunk belongs before it.
+                # The stream reserves as much room again for the end of the turn.
                 await writer.publish(chunk)
 
     async def publish_unchecked(self, chunk: BaseChunk) -> None:
