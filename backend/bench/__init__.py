@@ -1,1 +1,1 @@
-"""Measures the server beside its peers; ``python backend/bench`` prints one table."""
+"""Compares the server with its peers; ``python backend/bench`` prints one table."""

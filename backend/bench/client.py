@@ -1,4 +1,4 @@
-"""A client that does next to nothing, so that the server is what is measured."""
+"""A minimal HTTP client, so that the measurement reflects the server."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _PIECE: Final = 256 * 1024
 
 
 class BenchError(Exception):
-    """Something was not as it must be for a measurement to mean anything."""
+    """A precondition of a measurement is not met."""
 
 
 class Address(NamedTuple):
-    """Where a server listens."""
+    """Host and port of a server."""
 
     host: str
     port: int
@@ -31,7 +31,7 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A response and when it came; times are seconds from the moment the request was sent.
+    """A response and its times, in seconds since the request was sent.
 
     ``first`` is when the first delta had arrived, None if there was none; ``last`` when the
     response had ended. ``cpu`` is what this client itself worked meanwhile.
@@ -57,7 +57,7 @@ def post(
 
 
 def post_file(address: Address, path: str, data: bytes, media_type: str) -> Any:
-    """Send a file as it is and return the JSON that answers; raises as `post` does."""
+    """Upload a file unchanged and return the JSON response; raises as `post` does."""
     fields = {"content-type": media_type, "content-length": str(len(data))}
     return json.loads(_exchange(address, _head("POST", address, path, fields) + data).body)
 

@@ -47,7 +47,7 @@ NAMES: Final = (
 
 
 class Size(NamedTuple):
-    """How much is measured."""
+    """The amount of measurements."""
 
     rounds: int
     deltas: int
@@ -65,7 +65,7 @@ SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; returns 1 when something could not be measured."""
+    """Measure and print; return 1 if a measurement failed."""
     chosen = _options(arguments)
     size = SHORT if chosen.short else FULL
     try:

@@ -1,4 +1,4 @@
-"""Many streams at once: how even their deltas come, and what each costs the server."""
+"""Concurrent streams: the regularity of their deltas, and the cost of each stream."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from bench.server_process import ServerProcess
 
 MANY: Final = ("env:SLUICEGATE_MAX_TURNS=1000", "env:SLUICEGATE_MAX_TURNS_PER_USER=1000")
-"""Options of a server that is asked for so many turns at once."""
+"""Options of a server that runs many concurrent turns."""
 _MARK: Final = f'"delta":"{DELTA}"'.encode()
 _MOMENT: Final = re.compile(rb'"delta":"(\d+\.\d+) "')
 RATE: Final = 100
-"""Deltas a second, of each stream."""
+"""Deltas per second of each stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """So many streams at `RATE`: seconds between two deltas, and of work per delta."""
+    """Concurrent streams at `RATE`: seconds between two deltas, and CPU seconds per delta."""
 
     streams: int
     p50: float
@@ -46,13 +46,13 @@ class _Stream:
     begun: bytes = b""
 
     def take(self, now: float) -> bool:
-        """Read what is there; False at the end."""
+        """Read the available bytes; False at the end of the stream."""
         piece = self.connection.recv(1 << 16)
         self.note(piece, now)
         return bool(piece)
 
     def note(self, piece: bytes, now: float) -> None:
-        """Time the deltas in what was read."""
+        """Record the times of the deltas that were read."""
         seen = self.tail + piece
         self.times.extend([now] * seen.count(_MARK))
         # What may be the beginning of a mark is looked at again, a whole mark is not.
@@ -61,7 +61,7 @@ class _Stream:
 
 
 def measure_crowd(server: ServerProcess, *, streams: int, seconds: int) -> Crowd:
-    """Open the streams together and time each of their deltas.
+    """Open the streams concurrently and record the time of each delta.
 
     Raises:
         BenchError: a stream lost deltas.
@@ -91,7 +91,7 @@ def measure_crowd(server: ServerProcess, *, streams: int, seconds: int) -> Crowd
 
 
 def measure_memory(server: ServerProcess, *, streams: int) -> float:
-    """Return the KiB of resident memory that one open stream adds; some warm the server up."""
+    """Return the KiB of resident memory per open stream, measured after a warm-up."""
     warm = [_opened(server, ENDLESS) for _ in range(streams // 4 or 1)]
     before = server.resident_kib()
     opened = [_opened(server, ENDLESS) for _ in range(streams)]
@@ -119,7 +119,7 @@ def measure_lag(server: ServerProcess, *, times: int) -> float:
 
 
 def _opened(server: ServerProcess, text: str) -> _Stream:
-    """Ask, and wait for the first chunk."""
+    """Send a request and wait for the first chunk."""
     address = server.address()
     body = json.dumps(chat_body(secrets.token_hex(8), text)).encode()
     connection = socket.create_connection(address, timeout=60)

@@ -1,4 +1,4 @@
-"""Where the peers live: environments of their own, made from ``peers.lock`` when needed."""
+"""Virtual environments of the peers, created from ``peers.lock`` on demand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEWER: Final = ("python3.14", "python3.13", "python3.12")
 
 
 def peers_python() -> str:
-    """Return an interpreter like this one, with the peers.
+    """Return an interpreter of this version with the peers installed.
 
     Raises:
         BenchError: the packages cannot be installed.
@@ -27,7 +27,7 @@ def peers_python() -> str:
 
 
 def newer_python() -> str | None:
-    """Return a Python of at least 3.12 with the peers, None where the machine has none."""
+    """Return a Python of at least 3.12 with the peers installed, or None if there is none."""
     if sys.version_info >= (3, 12):
         return peers_python()
     for name in _NEWER:
@@ -38,7 +38,7 @@ def newer_python() -> str | None:
 
 
 def node() -> tuple[str, str] | None:
-    """Return Node and where its AI SDK lies; None where they are not set up."""
+    """Return Node and the folder of its AI SDK, or None if they are not installed."""
     package = ROOT / "e2e" / "conformance" / "clients" / "ai-7" / "package.json"
     binary = shutil.which("node", path=f"{Path(sys.executable).parent}{os.pathsep}{_path()}")
     is_there = (package.parent / "node_modules" / "ai").exists()
@@ -46,7 +46,7 @@ def node() -> tuple[str, str] | None:
 
 
 def _places(name: str) -> list[str]:
-    """Where an interpreter of that name may be: on the path, or kept by pyenv."""
+    """Candidate paths of an interpreter: on ``PATH``, or installed by pyenv."""
     found = shutil.which(name)
     kept = Path.home() / ".pyenv" / "versions"
     beside = sorted(kept.glob(f"{name.removeprefix('python')}.*/bin/python"), reverse=True)

@@ -1,4 +1,4 @@
-"""What files cost in memory: over many turns with pictures, and for one large attachment."""
+"""Memory cost of files: over many turns with images, and for one large attachment."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SMALL_CACHES: Final = (
     "env:SLUICEGATE_FILE_CACHE_BYTES=4194304",
     "env:SLUICEGATE_SESSION_CACHE_BYTES=4194304",
 )
-"""Options of a server whose caches are full after a few turns, so that only growth is seen."""
+"""Options of a server whose caches fill up after a few turns, so that only growth remains."""
 LARGE: Final = 10 * 1024 * 1024
 """Bytes of the large attachment."""
 PEAK_MIB: Final = 60
-"""MiB above its idle memory that a server may use while it renders the large attachment."""
+"""Maximum MiB above idle memory while a server renders the large attachment."""
 GROWTH_MIB: Final = 16
-"""MiB that a server may grow in the second half of its turns."""
+"""Maximum MiB that a server may grow in the second half of its turns."""
 
 _TURNS_PER_CHAT: Final = 10
 _ATTACHED: Final = 64 * 1024
@@ -42,7 +42,7 @@ NEXT: Final = "in the next turn"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What a server held, in MiB: resident after each tenth of ``turns``, and peaks.
+    """Memory of a server in MiB: resident after each tenth of ``turns``, and peaks.
 
     ``peaks`` are those of a large attachment over what was held before, by the way it took; none
     if the system does not report it.
@@ -54,12 +54,12 @@ class Files:
 
     @property
     def growth(self) -> float:
-        """MiB that the second half of the turns has added."""
+        """MiB added in the second half of the turns."""
         return self.resident[-1] - self.resident[len(self.resident) // 2 - 1]
 
 
 def measure_files(server: ServerProcess, *, turns: int) -> Files:
-    """Run turns in which a picture comes from the user and one from a tool, each a new one.
+    """Run turns with a new image from the user and a new image from a tool.
 
     Raises:
         BenchError: A turn does not show its picture.
@@ -73,7 +73,7 @@ def measure_files(server: ServerProcess, *, turns: int) -> Files:
 
 
 def _peaks(server: ServerProcess) -> dict[str, float]:
-    """What a large attachment takes at most, on each of its ways."""
+    """Peak memory of a large attachment for each operation."""
     address, chat, stored = server.address(), secrets.token_hex(8), ""
     post(address, "/api/chat", chat_body(chat, SHORT))
     data = PICTURE + os.urandom(LARGE - len(PICTURE))
@@ -112,7 +112,7 @@ def _draw(server: ServerProcess, chat: str, number: int) -> None:
 
 
 def _peak(server: ServerProcess, act: Callable[[], None]) -> float | None:
-    """MiB that the server takes at most meanwhile, over what it held before."""
+    """Peak MiB of the server during an operation, above its memory before."""
     forget = Path(f"/proc/{server.pid}/clear_refs")
     try:
         forget.write_text("5")

@@ -1,4 +1,4 @@
-"""How a turn grows with its conversation, how many approvals a second, how long a start takes."""
+"""Time of a turn by conversation length, approvals per second, and startup time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 APPROVALS_A_SECOND: Final = 20
-"""What one worker should manage at least, the questions not counted."""
+"""Minimum approvals per second of one worker, without the requests that create them."""
 
 _IMPORT = (
     "import time; began = time.perf_counter(); import sluicegate; "
@@ -44,7 +44,7 @@ class Turn:
 
 
 def measure_turns(server: ServerProcess, *, lengths: list[int], rounds: int) -> dict[int, Turn]:
-    """Return the time of a whole turn in sessions of so many events."""
+    """Return the time of a turn in sessions of these numbers of events."""
     address, taken = server.address(), {}
     for length in lengths:
         samples: list[Turn] = []
@@ -69,14 +69,14 @@ def measure_turns(server: ServerProcess, *, lengths: list[int], rounds: int) -> 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How many a second: ``answered`` of approvals that wait, ``whole`` with their questions."""
+    """Rates per second: ``answered`` of pending approvals, ``whole`` including their requests."""
 
     answered: float
     whole: float
 
 
 def measure_approvals(server: ServerProcess, *, count: int, people: int) -> Rates:
-    """Have so many people ask for what needs approval, then approve all and wait for the ends."""
+    """Create ``count`` approvals, ``people`` at a time, then approve all and await the results."""
     with ThreadPoolExecutor(people) as pool:
         began = time.perf_counter()
         answers = list(pool.map(_ask, [server] * count))
@@ -88,7 +88,7 @@ def measure_approvals(server: ServerProcess, *, count: int, people: int) -> Rate
 
 
 def _ask(server: ServerProcess) -> dict[str, Any]:
-    """Ask for a call that needs approval; returns what a page posts to approve it."""
+    """Request a gated call; return the body that approves it."""
     address, chat = server.address(), secrets.token_hex(8)
     post(address, "/api/chat", chat_body(chat, ASK), {"x-ai-sdk": "7"})
     message: dict[str, Any] = get_json(address, f"/api/chats/{chat}")["messages"][-1]
@@ -108,7 +108,7 @@ def _approve(server: ServerProcess, body: dict[str, Any]) -> None:
 
 
 def measure_import(*, rounds: int) -> float:
-    """Return the seconds in which ``import sluicegate`` is done, without Python's own start."""
+    """Return the seconds of ``import sluicegate``, without the startup of Python."""
     command = [sys.executable, "-c", _IMPORT]
     environment = {**os.environ, "PYTHONPATH": PATH}
     return statistics.median(
@@ -118,7 +118,7 @@ def measure_import(*, rounds: int) -> float:
 
 
 def measure_start(folder: Path, *, rounds: int) -> float:
-    """Return the seconds from the command to the answer to a first request."""
+    """Return the seconds from the command to the response to a first request."""
     samples = []
     for number in range(rounds):
         began = time.perf_counter()

@@ -23,16 +23,16 @@ BUDGET_KIB: Final = 40.0
 """Resident memory for each idle socket."""
 
 GROWTH_KIB: Final = 2.0
-"""What the rounds after the first may leave behind, for each socket that was open in them."""
+"""Maximum KiB that rounds after the first leave behind for each socket."""
 
 _QUIET: Final = 0.5
-"""Seconds without a change of its memory after which a server has let go of what was closed."""
+"""Seconds of constant memory after which a server is considered to have freed it."""
 _PATIENCE: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """So many sockets at once: KiB resident before, then open and closed again, round by round."""
+    """Resident KiB with ``count`` sockets: before, then open and closed in each round."""
 
     sockets: int
     before: int
@@ -41,17 +41,17 @@ class Idle:
 
     @property
     def kib_per_socket(self) -> float:
-        """KiB of resident memory for each, in the first round, which finds nothing to use again."""
+        """KiB of resident memory per socket in the first round, which cannot reuse memory."""
         return (self.opened[0] - self.before) / self.sockets
 
     @property
     def growth(self) -> float:
-        """KiB for each socket that all rounds after the first have left."""
+        """KiB per socket that all rounds after the first left behind."""
         return (self.closed[-1] - self.closed[0]) / self.sockets
 
 
 def measure_idle(server: ServerProcess, *, sockets: int, rounds: int) -> Idle:
-    """Open the sockets, ask on each for something that is not there, close them; again and again.
+    """Open the sockets, resume a missing chat on each, and close them, in several rounds.
 
     A few sockets warm the server up.
 
@@ -75,7 +75,7 @@ def measure_idle(server: ServerProcess, *, sockets: int, rounds: int) -> Idle:
 
 @contextlib.contextmanager
 def idle_socket(address: Address) -> Iterator[None]:
-    """A socket that has asked for something which is not there."""
+    """A socket that has resumed a missing chat."""
     frame = {"type": "resume", "requestId": "r1", "id": secrets.token_hex(8), "headers": {}}
     with socket.create_connection(address, timeout=_PATIENCE) as connection:
         open_socket(connection, address, "/api/chat/ws")
@@ -90,7 +90,7 @@ def idle_socket(address: Address) -> Iterator[None]:
 
 
 def settled(server: ServerProcess) -> int:
-    """Resident memory once it does not change any more."""
+    """Resident memory after it has become constant."""
     deadline, resident, since = time.monotonic() + _PATIENCE, server.resident_kib(), 0.0
     while time.monotonic() < deadline and since < _QUIET:
         time.sleep(0.1)

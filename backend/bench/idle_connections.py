@@ -1,4 +1,4 @@
-"""``python -m bench.idle_connections``: thousands of streams, sockets and approvals that wait.
+"""``python -m bench.idle_connections``: thousands of idle streams, sockets and approvals.
 
 Takes about a minute. It stands beside ``make bench`` because it wants 20,000 open files.
 """
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from bench.client import Address
 
 EACH: Final = 5_000
-"""Streams, and as many sockets."""
+"""Number of streams, and of sockets."""
 
 TURNS: Final = 50
-"""Turns that run, each read by many streams: a turn costs more than one that reads it."""
+"""Number of running turns, each with many readers: a turn costs more than a reader."""
 
 PENDING: Final = 10_000
 ANSWERED: Final = 100
@@ -43,7 +43,7 @@ CONNECTION_KIB: Final = 40.0
 PENDING_KIB: Final = 8.0
 READY_SECONDS: Final = 5.0
 OTHERS_SECONDS: Final = 0.1
-"""What is asked for, at most: for a connection, an approval's disk, a start, other requests."""
+"""Maximum values per connection, approval on disk, start, and concurrent request."""
 
 _OTHERS: Final = 300
 _PATIENCE: Final = 60.0
@@ -53,7 +53,7 @@ _OUR_TABLES: Final = ("sluicegate_approvals", "sluicegate_audit", "sluicegate_ch
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """KiB of resident memory for each, and seconds of other requests beside all of them."""
+    """KiB of resident memory per connection, and seconds of concurrent requests."""
 
     count: int
     stream_kib: float
@@ -64,7 +64,7 @@ class Connections:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What approvals that wait cost: KiB on the disk for each, and the start of a server."""
+    """Cost of pending approvals: KiB on disk per approval, and seconds of a server start."""
 
     count: int
     disk_kib: float
@@ -74,7 +74,7 @@ class Waiting:
 
 
 def measure_connections(server: ServerProcess, *, count: int) -> Connections:
-    """Open so many streams, then as many sockets, and ask for something else beside them.
+    """Open ``count`` streams and as many sockets, and time other requests meanwhile.
 
     Raises:
         BenchError: one is refused.
@@ -105,7 +105,7 @@ def measure_connections(server: ServerProcess, *, count: int) -> Connections:
 
 
 def measure_waiting(folder: Path, *, count: int) -> Waiting:
-    """Start a server on a database in which so many approvals wait, and answer some of them.
+    """Start a server on a database with ``count`` pending approvals, and decide some of them.
 
     Raises:
         BenchError: an answer is not accepted.
@@ -137,7 +137,7 @@ def measure_waiting(folder: Path, *, count: int) -> Waiting:
 
 
 def _multiply(path: Path, count: int) -> None:
-    """Copy the one chat that waits, every row of it, under other names."""
+    """Copy every row of the pending chat under new ids."""
     with contextlib.closing(sqlite3.connect(path)) as database, database:
         tables = {"sessions": "id", "events": "session_id", **dict.fromkeys(_OUR_TABLES, "chat")}
         for table, chat in tables.items():
@@ -208,7 +208,7 @@ def _timed(address: Address) -> float:
 
 
 def main() -> int:
-    """Measure and print; returns 1 when something could not be measured."""
+    """Measure and print; return 1 if a measurement failed."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     try:

@@ -1,4 +1,4 @@
-"""How soon a live chat answers aloud: from the first byte of speech to the first byte of sound."""
+"""Latency of live audio: from the first byte of input to the first byte of output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bench.server_process import ServerProcess
 
 BUDGET: Final = 25e-3
-"""Seconds until a model that answers at once is heard, on the loopback address."""
+"""Maximum latency with a model that answers immediately, on the loopback address."""
 
 _WARM: Final = 3
 _PATIENCE: Final = 10.0
@@ -42,7 +42,7 @@ class Spoken:
 
 
 def measure_spoken(server: ServerProcess, *, count: int) -> Spoken:
-    """Say something again and again, in one chat, each time when the last answer has ended.
+    """Send speech repeatedly in one chat, each time after the end of the previous answer.
 
     Raises:
         BenchError: an answer does not come.
@@ -64,7 +64,7 @@ def measure_spoken(server: ServerProcess, *, count: int) -> Spoken:
 
 
 def _until(socket: Connection, said: str | None) -> None:
-    """Wait for a frame that says this, or for audio."""
+    """Wait for a frame that contains ``said``, or for audio."""
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         message = socket.recv(timeout=_PATIENCE)
@@ -74,7 +74,7 @@ def _until(socket: Connection, said: str | None) -> None:
 
 
 def _utterance() -> bytes:
-    """A short tone, and the pause by which a model knows that it has ended."""
+    """A short tone and the pause by which a model detects the end of speech."""
     step = 2 * math.pi * 440 / _RATE
     count = round(_SPEECH_SECONDS * _RATE)
     tone = array("h", (round(12_000 * math.sin(step * n)) for n in range(count)))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def table(document: Mapping[str, Any]) -> list[str]:
-    """Return a line for each row that was measured, from what `Report.json` gave."""
+    """Return a line for each measured row of the output of `Report.json`."""
     return [
         "| | µs per delta | lowest - highest | x the floor | µs of CPU | first delta, ms |",
         "| --- | --: | --: | --: | --: | --: |",

@@ -1,4 +1,4 @@
-"""Who is measured: how each server is started, asked, and believed."""
+"""The measured servers: how each is started, requested, and validated."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Peer:
     start: Callable[[], tuple[str, ...] | None]
     ask: Ask
     deltas: Callable[[bytes], int]
-    """Counts the deltas in a body; raises BenchError when one is not what the script says."""
+    """Counts the deltas in a body; raises BenchError if one differs from the script."""
     is_held: bool = False
 
 
@@ -61,7 +61,7 @@ def chat_body(chat: str, text: str, *, message: str = "message") -> dict[str, An
 
 
 def chunks(body: bytes) -> Iterator[dict[str, Any]]:
-    """Yield what the ``data`` fields of a stream hold, the terminator left out."""
+    """Yield the values of the ``data`` fields of a stream, without the terminator."""
     for line in body.splitlines():
         if line.startswith(b"data: ") and line != b"data: [DONE]":
             yield json.loads(line[6:])
@@ -69,7 +69,7 @@ def chunks(body: bytes) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class _Chat:
-    """Asks in the AI SDK's words, each time in a new chat."""
+    """Sends requests in the format of the AI SDK, each in a new chat."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     path: str = "/api/chat"
@@ -124,7 +124,7 @@ def _socket_deltas(body: bytes) -> int:
 
 
 def _held_deltas(body: bytes) -> int:
-    """Held text comes in one piece: how many deltas it is made of."""
+    """The number of deltas in buffered text, which arrives in one piece."""
     text = "".join(chunk["delta"] for chunk in chunks(body) if chunk["type"] == "text-delta")
     return _counted(text[at : at + len(DELTA)] for at in range(0, len(text), len(DELTA)))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """What ``count`` approvals added to an idle server: KiB of resident memory, tasks, sockets."""
+    """Cost of ``count`` pending approvals: KiB of resident memory, tasks, sockets."""
 
     count: int
     resident_kib: int
@@ -54,7 +54,7 @@ def measure_pending(server: ServerProcess, *, count: int) -> Pending:
 
 
 def ask(server: ServerProcess, chat: str) -> None:
-    """Have an approval wait in a new chat."""
+    """Create a pending approval in a new chat."""
     answer = post(server.address(), "/api/chat", chat_body(chat, ASK))
     if not any(chunk["type"] == "tool-approval-request" for chunk in chunks(answer.body)):
         raise BenchError(f"The gated tool did not ask: {answer.body[-500:]!r}.")

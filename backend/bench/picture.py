@@ -1,4 +1,4 @@
-"""The table as a picture: bars of microseconds per delta, and how turns grow."""
+"""The table as a chart: microseconds per delta, and the growth of turns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLORS: Final = {"ours": "#2563eb", "floor": "#64748b", "peer": "#d97706"}
 
 
 def picture(report: Report) -> str:
-    """Return an SVG drawing; every bar has its number beside it."""
+    """Return an SVG with a labelled bar for each number."""
     lines = list(_bars(report))
     height = 80 + len(report.samples) * (_BAR + _GAP)
     body = "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A model whose answers are made beforehand, so that it is not the model that is measured."""
+"""A model with prepared answers, so that its cost does not affect the measurement."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CALLS: Final = {
 
 
 class PreparedModel(BaseLlm):
-    """Says ``BENCH_DELTAS`` deltas, or what the user's last text asks for.
+    """Generates ``BENCH_DELTAS`` deltas, or those that the last user text requests.
 
     It hands out the same partial responses again and again and awaits before each of them: a
     turn of the loop, or a millisecond where the text is `SLOW`.
@@ -38,7 +38,7 @@ class PreparedModel(BaseLlm):
         llm_request: LlmRequest,
         stream: bool = False,  # noqa: FBT001, FBT002
     ) -> AsyncGenerator[LlmResponse, None]:
-        """Yield the partial responses of an answer, then the whole of it."""
+        """Yield the partial responses of an answer, then the complete response."""
         text = _last_text(llm_request)
         if text in _CALLS and not _is_answered(llm_request):
             call = types.Part(function_call=_CALLS[text])

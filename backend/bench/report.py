@@ -1,4 +1,4 @@
-"""The numbers as one table for people and as JSON for programs."""
+"""The results of a run as a text table and as JSON."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from bench.rounds import Samples
 
 AT_MOST: Final = {SSE: 3.5, SOCKET: 4.5}
-"""How many times the floor a row may cost."""
+"""Maximum ratio of a row to the floor."""
 FASTER: Final = {AI_SDK: 1.6, PYDANTIC_AI: 4.0, ADK: 4.0, AG_UI: 7.0}
-"""How many times as long as ours over SSE a peer should take."""
+"""Minimum ratio of a peer to sluicegate over SSE."""
 ADDED: Final = 1.5
-"""How many times as much the socket may add to the floor as SSE does."""
+"""Maximum ratio of the overhead of the socket to that of SSE, both above the floor."""
 LONG, MANY_EVENTS = 0.6, 5_000
-"""How much of ADK's own time a turn may take, from so many events on."""
+"""Maximum time of a turn as a share of ADK's own, from this number of events on."""
 GAP: Final = (50, 30e-3)
-"""At so many streams, the seconds between two deltas that 99 of 100 keep."""
+"""Number of streams, and the maximum 99th percentile of seconds between two deltas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Median, lowest and highest of the rounds."""
+    """Median, minimum and maximum over the rounds."""
 
     median: float
     lowest: float
@@ -54,13 +54,13 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return the spread of one value a round."""
+    """Return the spread of one value per round."""
     return Spread(statistics.median(values), min(values), max(values))
 
 
 @dataclass(slots=True)
 class Report:
-    """Everything that one run has measured; times are seconds.
+    """All measurements of one run; times in seconds.
 
     ``turns`` by events of the session, ``approvals`` a second by people at once, ``memory`` in KiB
     for each open stream. ``missing`` are rows that this machine cannot run.
@@ -89,14 +89,14 @@ class Report:
         return spread(self.samples[name].per_delta)
 
     def ratio(self, name: str, base: str) -> Spread | None:
-        """Return how many times as long a row takes as another, round by round."""
+        """Return the ratio of a row to another, computed within each round."""
         if name not in self.samples or base not in self.samples:
             return None
         pairs = zip(self.samples[name].per_delta, self.samples[base].per_delta, strict=True)
         return spread([mine / other for mine, other in pairs])
 
     def socket_added(self) -> float | None:
-        """Return how many times as much the socket adds to the floor as SSE does, in the median."""
+        """Return the median ratio of the overhead of the socket to that of SSE."""
         if not {SOCKET, SSE, FLOOR} <= self.samples.keys():
             return None
         ours, sse, floor = (self.samples[name].per_delta for name in (SOCKET, SSE, FLOOR))
@@ -104,18 +104,18 @@ class Report:
         return statistics.median((a - c) / max(b - c, 1e-9) for a, b, c in rounds)
 
     def first_added(self) -> float | None:
-        """Return how much later than at the floor the first delta comes, in the median."""
+        """Return the median delay of the first delta compared with the floor."""
         if SSE not in self.samples or FLOOR not in self.samples:
             return None
         pairs = zip(self.samples[SSE].first_delta, self.samples[FLOOR].first_delta, strict=True)
         return statistics.median(mine - other for mine, other in pairs)
 
     def table(self) -> str:
-        """Return the table that is printed."""
+        """Return the table as text."""
         return "\n".join(self._lines())
 
     def json(self) -> dict[str, Any]:
-        """Return all samples, what follows from them, and where they were taken."""
+        """Return all samples, the derived values, and the environment."""
         return {
             "format": 2,
             "machine": machine(),
@@ -254,7 +254,7 @@ class Report:
 
 
 def machine() -> dict[str, str]:
-    """Return where the numbers were taken."""
+    """Return a description of the machine and the versions."""
     return {
         "processor": f"{os.cpu_count()} x {_processor()}",
         "system": f"{platform.system()} {platform.release()}",

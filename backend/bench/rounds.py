@@ -1,4 +1,4 @@
-"""Interleaved rounds: in each, every peer answers once, while all others are idle."""
+"""Interleaved rounds: in each, every peer answers once while all others are idle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Samples:
-    """What was measured of one peer, one value a round, in seconds.
+    """The measurements of one peer, one value per round, in seconds.
 
     ``per_delta`` and ``whole`` come from the answer without waits; where the text is held back,
     ``per_delta`` is a share of the whole. ``first_delta`` from the model
@@ -34,10 +34,10 @@ class Samples:
 
 
 class Server(Protocol):
-    """A running server, as `ServerProcess` is one."""
+    """The interface of a running server; `ServerProcess` implements it."""
 
     def address(self) -> Address:
-        """Where it listens."""
+        """Host and port of the server."""
 
     def loop_seconds(self) -> float | None:
         """CPU seconds of its event loop so far; None if unknown."""
@@ -51,7 +51,7 @@ def measure(
     deltas: int,
     progress: Callable[[str], None],
 ) -> dict[str, Samples]:
-    """Ask every peer in every round; a first round warms up and is not kept.
+    """Send a request to every peer in every round; the first round is a warm-up.
 
     Raises:
         BenchError: A peer fails, or does not send what the script says.

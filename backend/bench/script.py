@@ -1,4 +1,4 @@
-"""What is said to every server, and what it answers."""
+"""The request to every server and the expected answer."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Final
 
 DELTA: Final = "a delta of 20 bytes "
 FAST: Final = "fast"
-"""Deltas without a wait, ``BENCH_DELTAS`` of them: what one delta costs."""
+"""``BENCH_DELTAS`` deltas without delay, to measure the cost of one delta."""
 SLOW: Final = "slow"
-"""A model that awaits a millisecond before each delta: when the first one arrives."""
+"""A model with a millisecond of delay per delta, to measure the first arrival."""
 SLOW_DELTAS: Final = 50
 ASK: Final = "ask"
 """A call of the gated tool, then one delta."""
 DRAW: Final = "draw"
-"""A call of the tool that draws, then one delta."""
+"""A call of the image tool, then one delta."""
 PICTURE: Final = b"\x89PNG\r\n\x1a\n"
-"""How a file begins that passes for a picture."""
+"""The first bytes of a file that is accepted as an image."""
 STEADY: Final = "steady"
-"""``steady RATE SECONDS``: so many deltas a second, for so many seconds."""
+"""``steady RATE SECONDS``: RATE deltas per second for SECONDS seconds."""
 ENDLESS: Final = "endless"
 """One delta after an hour."""
 SHORT: Final = "short"

@@ -1,4 +1,4 @@
-"""One server in a process of its own, from its first line to its end."""
+"""A server in its own process, from its first line of output to its exit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _BACKEND: Final = Path(__file__).parent.parent
 PATH: Final = os.pathsep.join((str(_BACKEND), str(_BACKEND / "src")))
-"""The benchmark and the package beside it, wherever another copy is installed."""
+"""The import path of the benchmark and of the package in the same checkout."""
 _URL: Final = re.compile(r"http://[\w.\[\]:-]+:[1-9]\d*")
 _START_SECONDS: Final = 90.0
 
@@ -28,16 +28,16 @@ _UNHURRIED: Final = {
     "SLUICEGATE_MAX_TURNS_PER_MINUTE": "1000000",
     "SLUICEGATE_MAX_MESSAGES_PER_MINUTE": "1000000",
 }
-"""One user asks more often here than a person would."""
+"""The rate limit is raised, since one user sends many requests."""
 
 
 class ServerProcess:
-    """A server that was started; it is stopped at the end of the ``with`` statement."""
+    """A running server; it is stopped at the end of the ``with`` statement."""
 
     def __init__(
         self, command: Sequence[str], folder: Path, environment: Mapping[str, str]
     ) -> None:
-        """Start the command in a folder of its own; it prints its URL once it listens."""
+        """Start the command in its own folder; it prints its URL once it listens."""
         folder.mkdir(exist_ok=True)
         self._command = command
         self._address: Address | None = None
@@ -58,7 +58,7 @@ class ServerProcess:
         return self._process.pid
 
     def address(self) -> Address:
-        """Wait for the server and return where it listens.
+        """Wait for the server and return its address.
 
         Raises:
             BenchError: It ended, or does not say its URL in time.
@@ -79,18 +79,18 @@ class ServerProcess:
         raise BenchError(f"{' '.join(self._command)} did not start:\n{self.said()}")
 
     def said(self) -> str:
-        """Return what the server has printed so far."""
+        """Return the output of the server so far."""
         return self._log.read_text("utf-8", errors="replace")
 
     def resident_kib(self) -> int:
-        """Return the process's resident memory in KiB."""
+        """Return the resident memory of the process in KiB."""
         if Path(f"/proc/{self.pid}/status").exists():
             return self._status("VmRSS")
         listed = ["ps", "-o", "rss=", "-p", str(self.pid)]
         return int(subprocess.run(listed, capture_output=True, text=True, check=True).stdout)
 
     def peak_kib(self) -> int:
-        """Return the most resident memory in KiB since it was last forgotten, on Linux."""
+        """Return the peak resident memory in KiB since the last reset, on Linux."""
         return self._status("VmHWM")
 
     def _status(self, name: str) -> int:
@@ -99,7 +99,7 @@ class ServerProcess:
         return int(found[1]) if found else 0
 
     def loop_seconds(self) -> float | None:
-        """Return how long the main thread has worked, which runs the event loop."""
+        """Return the CPU seconds of the main thread, which runs the event loop."""
         try:
             nanoseconds = Path(f"/proc/{self.pid}/schedstat").read_text().split()[0]
         except OSError:
@@ -129,7 +129,7 @@ def own_server(kind: str) -> list[str]:
 
 
 def sluicegate(agent: str, *options: str) -> list[str]:
-    """Return the command that serves one of the benchmark's agents as users do.
+    """Return the command that serves an agent of the benchmark as a user would.
 
     An option ``env:NAME=VALUE`` sets a variable of its environment.
     """

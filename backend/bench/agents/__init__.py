@@ -1,1 +1,1 @@
-"""The agents that every server of the benchmark serves, in the folder layout of ``adk``."""
+"""The agents of the benchmark, in the folder layout of ``adk``."""

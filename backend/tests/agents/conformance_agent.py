@@ -1,4 +1,4 @@
-"""The agent of the conformance stories: every effect is a line in a file, counted from outside.
+"""The agent of the conformance stories; every effect is appended to a file as a line.
 
 ``SLUICEGATE_EFFECTS`` names the file. A line is JSON with ``tool``, ``args``, ``chat`` (the session
 id) and ``call`` (the function call id), and is on the disk before the tool returns.
@@ -83,7 +83,7 @@ def ask_dynamic(amount: float, tool_context: ToolContext) -> dict[str, Any]:
 
 
 def is_held(chat: str, tool: str) -> bool:
-    """Whether a story holds the model of a chat back that has read a tool's result, or none."""
+    """Whether the model of a chat is paused, with or without a tool result."""
     folder = os.environ.get("SLUICEGATE_HOLDS")
     if folder is None:
         return False

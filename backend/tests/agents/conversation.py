@@ -1,4 +1,4 @@
-"""Talks to an agent through the real Runner, as a page would through the server."""
+"""A conversation with an agent through the real Runner, like that of a page with the server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Prompts(BasePlugin):
 
 
 class Question(NamedTuple):
-    """A call that only the user can answer."""
+    """A call that needs an answer of the user."""
 
     id: str
     name: str
@@ -49,12 +49,12 @@ class Question(NamedTuple):
 
     @property
     def is_approval(self) -> bool:
-        """Whether the answer is a yes or a no; for a node of a workflow the id tells."""
+        """Whether the answer is a confirmation; for a workflow node the id decides."""
         return self.name == CONFIRMATION or self.id.startswith("wf_tool_confirmation:")
 
 
 class Conversation:
-    """One chat with an agent; ``events`` holds what the last run yielded."""
+    """One chat with an agent; ``events`` are the events of the last run."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Conversation:
         self.events: list[Event] = []
 
     async def say(self, text: str, *, stop_after: int | None = None) -> list[Event]:
-        """Send a user message; press stop after so many events, if told to."""
+        """Send a user message; stop the run after ``stop_after`` events if given."""
         return await self._run([types.Part(text=text)], stop_after)
 
     async def decide(
@@ -102,11 +102,11 @@ class Conversation:
         return await self._run(message, stop_after)
 
     async def respond(self, id: str, name: str, response: dict[str, object]) -> list[Event]:
-        """Give the result of a client-side tool, or the input that was asked for."""
+        """Send the result of a client-side tool, or the requested input."""
         return await self._run([_response(id, name, response)])
 
     async def store(self, id: str, name: str, response: dict[str, object]) -> None:
-        """Put the result of a client-side tool into the session, and run nothing."""
+        """Append the result of a client-side tool to the session, without a run."""
         part = _response(id, name, response)
         event = Event(
             author="user",
@@ -121,7 +121,7 @@ class Conversation:
 
     @property
     def read(self) -> list[tuple[str | None, dict[str, object] | None]]:
-        """Name and response of each tool result that the model was given last."""
+        """Name and response of each tool result in the last model request."""
         return [
             (part.function_response.name, part.function_response.response)
             for content in self._prompts.last
@@ -140,7 +140,7 @@ class Conversation:
 
     @property
     def questions(self) -> list[Question]:
-        """What the last run asks the user, confirmations and inputs alike."""
+        """The requests of the last run to the user: confirmations and inputs."""
         return [
             Question(call.id or "", call.name, event.branch, event.invocation_id)
             for event in self.events
@@ -180,7 +180,7 @@ class Conversation:
 
     @property
     def open_calls(self) -> list[types.FunctionCall]:
-        """Calls of the last run that the page has to answer, gated ones included."""
+        """Calls of the last run that the page has to answer, including gated ones."""
         return [
             call
             for event in self.events
@@ -191,7 +191,7 @@ class Conversation:
 
     @property
     def text(self) -> str:
-        """The text of the last run's aggregates, thoughts left out."""
+        """The text of the aggregates of the last run, without thoughts."""
         return "".join(self.sentences)
 
     async def _session(self) -> Session:
@@ -216,7 +216,7 @@ class Conversation:
 
 
 def parts(event: Event) -> list[types.Part]:
-    """The parts of an event, none when it has no content."""
+    """The parts of an event; empty if it has no content."""
     return (event.content.parts if event.content else None) or []
 
 
@@ -226,7 +226,7 @@ def calls(events: Sequence[Event]) -> list[types.FunctionCall]:
 
 
 def results(events: Sequence[Event]) -> list[tuple[str | None, dict[str, object] | None]]:
-    """Name and response of each tool result; placeholders of open confirmations are none."""
+    """Name and response of each tool result, without placeholders of open confirmations."""
     return [
         (response.name, response.response)
         for event in events

@@ -1,4 +1,4 @@
-"""Plays every conformance story through the real Runner, with a yes to every question."""
+"""Every conformance story through the real Runner, with every confirmation approved."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.agents.conversation import CHAT, Conversation, calls, parts
 
 
 class Forgiving(BasePlugin):
-    """Lets the conversation go on when a tool fails as it is meant to."""
+    """Continues the conversation after the expected failure of a tool."""
 
     def __init__(self) -> None:
         super().__init__("forgiving")
@@ -53,7 +53,7 @@ def lines(effects: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Story:
-    """What a yes to everything leads to: effects in order, how often was asked, the last words."""
+    """The outcome if all is approved: effects, number of confirmations, final text."""
 
     words: str
     effects: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ UNFINISHED = {
 
 
 async def answer_everything(chat: Conversation, story: str) -> Story:
-    """Say yes to every question and tell every place; what happened, without effects."""
+    """Approve every confirmation and answer every client-side call; the outcome without effects."""
     asked = located = 0
     await chat.say(f"story:{story}")
     while chat.asked or chat.open_calls:

@@ -1,4 +1,4 @@
-"""Each tree answered in the one way in which ADK loses nothing: branch by branch, then one run."""
+"""Each tree, confirmed in the only way without loss in ADK: branch by branch, then one run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def amounts(effects: Path) -> list[float]:
 
 @dataclass(frozen=True)
 class Told:
-    """How many questions a tree asks at once, what is paid after a yes, and the last words."""
+    """The number of confirmations, the payments after approval, and the final texts."""
 
     questions: int
     paid: tuple[float, ...]
@@ -78,7 +78,7 @@ async def test_every_gated_tool_of_a_tree_needs_approval_and_runs_once(
 
 @pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated:DeprecationWarning")
 async def test_a_gated_tool_inside_an_agent_tool_is_never_confirmed(effects: Path) -> None:
-    """ADK: the tool's own runner keeps the question, so such an agent has to be refused."""
+    """The inner runner of ADK keeps the confirmation request, so such an agent is refused."""
     chat = Conversation(agent_tool())
     await chat.say(USER_TEXT)
     assert (chat.questions, amounts(effects)) == ([], [])

@@ -1,4 +1,4 @@
-"""Agent trees whose gates stand where ADK makes it hard to answer them.
+"""Agent trees with gated tools in places where ADK complicates their confirmation.
 
 Every tree is built anew by its function; the payments are those of the conformance agent, so that
 their effects are counted in the same file.
@@ -28,40 +28,40 @@ Root = BaseAgent | Workflow
 
 
 def transfer() -> Root:
-    """A root that hands the conversation to a child with a gate."""
+    """A root that transfers the conversation to a child with a gated tool."""
     return _agent("reception", sub_agents=[_payer("cashier")])
 
 
 def single_turn() -> Root:
-    """A root that calls a child with a gate like a tool."""
+    """A root that calls a child with a gated tool like a tool."""
     return _agent("manager", sub_agents=[_payer("clerk", mode="single_turn")])
 
 
 def two_single_turn() -> Root:
-    """A root that calls two children with gates in one step."""
+    """A root that calls two children with gated tools in one step."""
     hands = [_payer(name, mode="single_turn") for name in ("left_hand", "right_hand")]
     return _agent("director", sub_agents=hands)
 
 
 def sequential() -> Root:
-    """A gate in the first of two agents."""
+    """A gated tool in the first of two agents."""
     members: list[BaseAgent] = [_payer("first"), _agent("last")]
     return SequentialAgent(name="sequence", sub_agents=members)
 
 
 def parallel() -> Root:
-    """A gate in each of two branches."""
+    """A gated tool in each of two branches."""
     return ParallelAgent(name="side_by_side", sub_agents=_two_payers())
 
 
 def sequential_around_parallel() -> Root:
-    """A gate in each of two branches, and an agent after both."""
+    """A gated tool in each of two branches, and an agent after both."""
     branches = ParallelAgent(name="branches", sub_agents=_two_payers())
     return SequentialAgent(name="around", sub_agents=[branches, _agent("last")])
 
 
 def workflow_node() -> Root:
-    """A function tool with a gate as a node of a workflow."""
+    """A gated function tool as a node of a workflow."""
 
     def amount(node_input: Any) -> dict[str, float]:
         return {"amount": 1}
@@ -71,7 +71,7 @@ def workflow_node() -> Root:
 
 
 def workflow_input() -> Root:
-    """A workflow that asks the user for something in the middle."""
+    """A workflow that requests input from the user."""
 
     def ask(node_input: Any) -> Iterator[RequestInput]:
         yield RequestInput(message="Which colour?", response_schema={"type": "string"})
@@ -80,13 +80,13 @@ def workflow_input() -> Root:
 
 
 def workflow_fan_out() -> Root:
-    """Two agents with gates at once, and an agent after both."""
+    """Two concurrent agents with gated tools, and an agent after both."""
     members = tuple(_two_payers())
     return Workflow(name="fan_out", edges=[(START, members, JoinNode(name="join"), _agent("last"))])
 
 
 def agent_tool() -> Root:
-    """A child with a gate inside a tool, where ADK shows the question to nobody."""
+    """A child with a gated tool inside an agent tool, where ADK drops the confirmation request."""
     return _agent("boss", tools=[AgentTool(_payer("hidden"))])
 
 

@@ -14,7 +14,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from tests.agents.conformance_agent import root_agent
 
 _ROUNDS: Final = 40
-"""Rounds of the event loop in which a piece comes out of the Runner; it takes no I/O."""
+"""Iterations of the event loop in which the Runner yields a piece; it needs no I/O."""
 
 
 async def _let_it_out(_seconds: float) -> None:
@@ -23,7 +23,7 @@ async def _let_it_out(_seconds: float) -> None:
 
 
 def unhurried_agent() -> LlmAgent:
-    """A copy of the conformance agent with such a model."""
+    """A copy of the conformance agent with this model."""
     assert not isinstance(root_agent.model, str)
     model = root_agent.model.model_copy(update={"sleep": _let_it_out})
     return root_agent.model_copy(update={"model": model})

@@ -1,4 +1,4 @@
-"""What the workers of the tests offer."""
+"""The tools of the test workers."""
 
 from __future__ import annotations
 

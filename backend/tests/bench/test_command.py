@@ -1,4 +1,4 @@
-"""The benchmark as a whole, in its short form."""
+"""The complete benchmark, in its short form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thousands of connections and approvals, measured in small."""
+"""The measurement of idle connections and pending approvals, at a small scale."""
 
 from __future__ import annotations
 

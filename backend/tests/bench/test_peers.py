@@ -1,4 +1,4 @@
-"""What is believed of the servers that are measured."""
+"""Validation and counting of the streams of the measured servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that are printed and drawn."""
+"""The printed table and the chart."""
 
 from __future__ import annotations
 

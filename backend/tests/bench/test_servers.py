@@ -1,4 +1,4 @@
-"""The peers that need ADK, in this process, so that it is imported once."""
+"""The peers that need ADK, in this process, so that ADK is imported once."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class InThisProcess(NamedTuple):
         return self.listens
 
     def loop_seconds(self) -> None:
-        """Nobody can tell its work from that of the test."""
+        """Unknown, since the server shares its process with the test."""
 
 
 @pytest.fixture
 def serve(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], InThisProcess]]:
-    """Serve one of the benchmark's servers, each on a port of its own, until the test ends."""
+    """Run a server of the benchmark on a free port until the test ends."""
     monkeypatch.setenv("BENCH_DELTAS", "50")
     monkeypatch.chdir(tmp_path)
     with contextlib.ExitStack() as running:

@@ -1,4 +1,4 @@
-"""The client's reading of a WebSocket."""
+"""The WebSocket client of the benchmark."""
 
 from __future__ import annotations
 

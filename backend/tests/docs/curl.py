@@ -1,4 +1,4 @@
-"""The few options of curl that the tutorial uses, for machines without it."""
+"""The options of curl that the tutorial uses, for machines without curl."""
 
 from __future__ import annotations
 

@@ -18,36 +18,36 @@ _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A block of code; ``language`` is empty when none is named."""
+    """A code block; ``language`` is empty if none is given."""
 
     language: str
     code: str
 
 
 def fences(text: str) -> list[Fence]:
-    """The blocks of code of a page, in order."""
+    """The code blocks of a page, in order."""
     return [Fence(*found) for found in _FENCE.findall(text)]
 
 
 def one_fence(text: str, language: str) -> str:
-    """The code of the only block in that language."""
+    """The code of the only block in a language."""
     (code,) = (fence.code for fence in fences(text) if fence.language == language)
     return code
 
 
 def links(text: str) -> list[str]:
-    """The targets of a page's links, without those in blocks of code."""
+    """The targets of the links of a page, except those in code blocks."""
     return _LINK.findall(_FENCE.sub("", text))
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors that a page's headings make."""
+    """The anchors of the headings of a page."""
     titles = _HEADING.findall(_FENCE.sub("", text))
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of all rows of all tables, without the lines under the heads."""
+    """The cells of all table rows, without the separator rows."""
     found = []
     for line in text.splitlines():
         if line.startswith("| "):

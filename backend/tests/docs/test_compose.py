@@ -1,4 +1,4 @@
-"""The files of ``deploy/`` beside the server that they run: ports, settings, probes, patience."""
+"""The files of ``deploy/`` match the server: ports, settings, probes and timeouts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEEP_ALIVE_OF_THE_SERVER = 75
 
 
 def substituted(text: str) -> str:
-    """What Compose makes of a text, with a password and nothing else given."""
+    """A text after variable substitution by Compose, with only a password set."""
     return re.sub(
         r"\$\{(\w+):([-?])([^}]*)\}",
         lambda found: GIVEN.get(found[1], found[3] if found[2] == "-" else ""),
@@ -45,7 +45,7 @@ def environment(replica: str) -> dict[str, str]:
 
 @pytest.fixture(params=REPLICAS)
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
-    """The settings that a replica reads, with tokens in a file of this machine."""
+    """The settings of a replica, with the tokens in a local file."""
     variables = environment(request.param)
     assert variables["SLUICEGATE_AUTH"] == "bearer:/run/secrets/tokens"
     tokens = tmp_path / "tokens"
@@ -91,7 +91,7 @@ async def test_the_replicas_share_their_stores(settings: Settings) -> None:
 
 
 def probe(replica: str) -> str:
-    """The address that the health check of a replica asks."""
+    """The URL of the health check of a replica."""
     [url] = re.findall(r"urlopen\('([^']+)'", SERVICES[replica]["healthcheck"]["test"][-1])
     return str(url)
 

@@ -1,4 +1,4 @@
-"""The packages and the folders that the project is made of."""
+"""The packages and folders of the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of the page are those of the samples that lie beside it."""
+"""The numbers of the page match the saved samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules that code names by their ids."""
+"""The rules that code references by id."""
 
 from __future__ import annotations
 

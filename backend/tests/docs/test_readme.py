@@ -1,4 +1,4 @@
-"""What the README shows is what runs."""
+"""The code in the README runs as shown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCRIPT = {
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Starlette:
-    """The README's server, with a script in place of its model and files of its own."""
+    """The server of the README, with a scripted model and its own files."""
     script = tmp_path / "script.json"
     script.write_text(json.dumps(SCRIPT), "utf-8")
     monkeypatch.setenv("SLUICEGATE_MODEL_SCRIPT", str(script))

@@ -1,4 +1,4 @@
-"""The tutorial, command by command, against a server of its own."""
+"""The tutorial, command by command, against a dedicated server."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FOLDER = Path(sys.executable).parent
 
 
 def _own(subcommand: str) -> list[str]:
-    """The words of the tutorial's only command that begins so."""
+    """The arguments of the only command of the tutorial with this prefix."""
     (command,) = (c for c in COMMANDS if c.startswith(f"sluicegate {subcommand}"))
     return command.split()
 
 
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The reader's folder, after everything was done that the tutorial says."""
+    """The folder of the reader after all steps of the tutorial."""
     folder = tmp_path_factory.mktemp("tutorial") / "cashier"
     files = {"python": "cashier.py", "yaml": "cashier.yaml"}
     folder.mkdir()

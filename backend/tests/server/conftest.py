@@ -1,4 +1,4 @@
-"""Fixtures: an engine in memory, and a working directory with an agent for the command line."""
+"""Fixtures: an in-memory engine, and a working directory with an agent for the command line."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ scenarios:
 
 @pytest.fixture
 def engine() -> FakeEngine:
-    """An engine in memory that records its calls."""
+    """An in-memory engine that records its calls."""
     return FakeEngine()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory with agents; modules that are imported from it are removed afterwards."""
+    """A working directory with agents; modules imported from it are removed afterwards."""
     (tmp_path / "payer.py").write_text(AGENT)
     (tmp_path / "reserved.py").write_text(RESERVED)
     (tmp_path / "empty.py").write_text("x = 1\n")

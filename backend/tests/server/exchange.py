@@ -1,4 +1,4 @@
-"""Requests to an application in process, and to a server over a real socket."""
+"""Requests to an in-process application, and to a server over a real connection."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from sluicegate.server.uvicorn_server import Server, ServerTimings, bind, server
 
 ORIGIN = "http://127.0.0.1:8000"
 PATIENCE = 30.0
-"""Seconds after which a test gives up: a limit that only a defect reaches."""
+"""Timeout of a test in seconds; only a defect reaches it."""
 
 
 def client(
     app: ASGIApp, *, peer: str = "127.0.0.1", base_url: str = ORIGIN, **options: Any
 ) -> httpx.AsyncClient:
-    """A client in process; its peer address is as given."""
+    """An in-process client with the given peer address."""
     transport = httpx.ASGITransport(app, client=(peer, 50000), raise_app_exceptions=False)
     return httpx.AsyncClient(transport=transport, base_url=base_url, **options)
 
 
 def over_socket(address: tuple[str, int], **options: Any) -> httpx.AsyncClient:
-    """A client of a real server; it needs no certificates, and to read them takes time."""
+    """A client of a real server; it skips loading certificates, which takes time."""
     host, port = address
     return httpx.AsyncClient(base_url=f"http://{host}:{port}", verify=False, **options)
 
 
 @contextlib.asynccontextmanager
 async def living(app: ASGIApp) -> AsyncIterator[None]:
-    """Start and end an application as a server does; what its start raises is raised here."""
+    """Run the lifespan of an application; errors of its startup are raised here."""
     to_app: asyncio.Queue[Message] = asyncio.Queue()
     from_app: asyncio.Queue[Message] = asyncio.Queue()
 
@@ -70,7 +70,7 @@ def chat_body(text: str = "Hi", *, chat: str = "c1") -> dict[str, Any]:
 
 
 def chunks(body: str) -> list[dict[str, Any]]:
-    """The chunks of a whole stream, without comments and terminator."""
+    """The chunks of a complete stream, without comments and terminator."""
     events = [event for event in body.split("\n\n") if event.startswith("data: ")]
     return [json.loads(event[6:]) for event in events if event != "data: [DONE]"]
 
@@ -82,7 +82,7 @@ async def serving(
     *,
     timings: ServerTimings | None = None,
 ) -> AsyncIterator[tuple[str, int]]:
-    """Run the real server on a free port; when the block ends, it has ended."""
+    """Run the real server on a free port until the block ends."""
     chosen = settings or Settings(port=0)
     async with _running(server_of(application, chosen, timings=timings)) as address:
         yield address
@@ -90,7 +90,7 @@ async def serving(
 
 @contextlib.asynccontextmanager
 async def serving_alone(app: ASGIApp) -> AsyncIterator[tuple[str, int]]:
-    """Run any application as ``uvicorn`` does, with nothing of ours around it."""
+    """Run an application with plain ``uvicorn``."""
     config = uvicorn.Config(app, lifespan="off", log_config=None, timeout_graceful_shutdown=1)
     async with _running(Server(config)) as address:
         yield address
@@ -112,7 +112,7 @@ async def _running(server: Server) -> AsyncIterator[tuple[str, int]]:
 
 
 class QuietServer(Server):
-    """A server like another one that ignores signals and ends when a test says so."""
+    """A server that ignores signals and stops when the test sets ``should_exit``."""
 
     def __init__(self, server: Server) -> None:
         self.is_ready, self.may_end = asyncio.Event(), asyncio.Event()
@@ -130,7 +130,7 @@ class QuietServer(Server):
 
 @dataclass(frozen=True)
 class RawAnswer:
-    """What came over a socket until it was closed or complete."""
+    """A response as received over a connection."""
 
     status: int
     headers: Mapping[str, str]
@@ -138,7 +138,7 @@ class RawAnswer:
 
 
 class RawConnection:
-    """A socket on which a test writes what it likes."""
+    """A connection on which a test writes arbitrary bytes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -161,7 +161,7 @@ class RawConnection:
             await self.writer.drain()
 
     async def answer(self) -> RawAnswer:
-        """Read one answer that has a content-length or ends with the connection."""
+        """Read one response that has a content-length or ends with the connection."""
         async with asyncio.timeout(PATIENCE):
             head = await self.reader.readuntil(b"\r\n\r\n")
             status, *lines = head.decode("latin-1").split("\r\n")
@@ -170,7 +170,7 @@ class RawConnection:
         return RawAnswer(int(status.split(" ")[1]), fields, body)
 
     async def is_closed(self) -> bool:
-        """Whether the other side ends the connection; waits for it, up to the limit."""
+        """Whether the peer closes the connection within the time limit."""
         async with asyncio.timeout(PATIENCE):
             with contextlib.suppress(ConnectionError):
                 await self.reader.read()

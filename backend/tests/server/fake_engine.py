@@ -1,4 +1,4 @@
-"""An engine in memory that says what it is told to and notes what it was asked."""
+"""An in-memory engine that plays scripted chunks and records its calls."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from sluicegate.wire.encoding import to_json
 from sluicegate.wire.requests import ChatRequest
 
 Step: TypeAlias = BaseChunk | Exception | asyncio.Event
-"""What a reader does next: say a chunk, raise, or wait until the event is set."""
+"""A step of a reader: yield a chunk, raise, or wait for the event."""
 
 MESSAGE = "msg-1"
 
 PAGE = Path(__file__).parent / "page"
-"""A build of the page that stands in for the real one."""
+"""A fake build of the page."""
 
 
 def answer(*texts: str) -> list[Step]:
@@ -47,7 +47,7 @@ def answer(*texts: str) -> list[Step]:
 
 
 class FakeReader:
-    """Plays steps; notes that it was left."""
+    """Plays steps and counts how often it was closed."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
@@ -73,7 +73,7 @@ class FakeReader:
 
 
 class FakeEngine:
-    """Has the face of the engine; ``calls`` holds what reached it, in order."""
+    """Has the interface of the engine; ``calls`` are the recorded calls in order."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
@@ -82,7 +82,7 @@ class FakeEngine:
         self.refusal: Exception | None = None
         self.runs = True
         self.pause: asyncio.Event | None = None
-        """Keeps a turn from being prepared until it is set."""
+        """The preparation of a turn waits for this event."""
         self.chats: dict[tuple[str, str], dict[str, Any]] = {}
         self.files: dict[tuple[str, str, str], tuple[bytes, str]] = {}
         self.not_ready: RequestError | None = None
@@ -114,7 +114,7 @@ class FakeEngine:
         self._note("stop", chat_id, user)
 
     async def has_readers(self, count: int) -> None:
-        """Wait until so many requests have got a reader."""
+        """Wait until ``count`` requests have a reader."""
         while len(self.readers) < count:
             self._one_more.clear()
             await self._one_more.wait()
@@ -192,12 +192,12 @@ class FakeEngine:
 def application(
     engine: FakeEngine, *, authenticate: Authenticate | None = None, **settings: Any
 ) -> Application:
-    """The real application around the fake engine; the environment is not read."""
+    """The real application with the fake engine; the environment is not read."""
     return build(engine.open, Settings(**settings), authenticate=authenticate, page_folder=PAGE)
 
 
 def fake_app(
     engine: FakeEngine, *, authenticate: Authenticate | None = None, **settings: Any
 ) -> Starlette:
-    """The Starlette application alone."""
+    """Only the Starlette application."""
     return application(engine, authenticate=authenticate, **settings).app

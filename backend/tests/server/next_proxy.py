@@ -1,4 +1,4 @@
-"""What a rewrite of Next.js does to a request and its answer, as measured with Next.js 16.4."""
+"""How a rewrite of Next.js changes requests and responses, as measured with Next.js 16.4."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOT_PASSED_ON = frozenset({b"host", b"content-length", b"transfer-encoding", b"
 
 @dataclass(frozen=True)
 class NextConfig:
-    """The parts of ``next.config.mjs`` that matter here."""
+    """The relevant values of ``next.config.mjs``."""
 
     compress: bool
     rewrites: tuple[tuple[str, str], ...]
@@ -38,10 +38,10 @@ class NextConfig:
 
 
 class NextProxy:
-    """An ASGI application that rewrites to another server and answers 404 for all else."""
+    """An ASGI application that proxies some paths to another server; other paths return 404."""
 
     def __init__(self, config: NextConfig, http: httpx.AsyncClient) -> None:
-        """Take the client of the agent's server."""
+        """Proxy to the server behind ``client``."""
         self._config = config
         self._http = http
 

@@ -1,4 +1,4 @@
-"""A page in front of the real server, as `useChat` drives it, over plain HTTP."""
+"""A client of the real server that sends the same HTTP requests as `useChat`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHUNK: TypeAdapter[Chunk] = TypeAdapter(Chunk)
 
 @dataclass
 class Page:
-    """One chat of one person."""
+    """One chat of one user."""
 
     http: httpx.AsyncClient
     major: Literal[6, 7] = 7
@@ -32,20 +32,20 @@ class Page:
     posts: int = 0
 
     async def say(self, text: str) -> list[dict[str, Any]]:
-        """Send a new message and read the answer."""
+        """Send a new message and read the response."""
         question = user_message(text, message_id=f"u-{secrets.token_hex(6)}")
         self.messages.append(cast("UIMessage", question))
         return await self.post()
 
     async def answer(self, *, approved: bool = True, **staged: Any) -> list[dict[str, Any]]:
-        """Answer everything that waits."""
+        """Answer all pending parts."""
         for part in self.pending():
             part["state"] = "approval-responded"
             part["approval"]["approved"] = approved
         return await self.post(**staged)
 
     async def post(self, **staged: Any) -> list[dict[str, Any]]:
-        """Post the last message as the stock transport does, and read the answer."""
+        """Post the last message as ``DefaultChatTransport`` does, and read the response."""
         last = self.messages[-1]
         self.posts += 1
         response = await self.http.post(
@@ -63,7 +63,7 @@ class Page:
         return read
 
     def pending(self) -> list[dict[str, Any]]:
-        """The parts of the last message that wait for an answer."""
+        """The pending parts of the last message."""
         return [
             part
             for part in self.messages[-1]["parts"]
@@ -71,7 +71,7 @@ class Page:
         ]
 
     def asks(self) -> list[str]:
-        """The ids of the approvals that wait."""
+        """The ids of the pending approvals."""
         return [part["approval"]["id"] for part in self.pending()]
 
     async def history(self) -> UIMessage:
@@ -83,7 +83,7 @@ class Page:
 
 @contextlib.asynccontextmanager
 async def served(agent: Any, folder: Path, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
-    """The whole application around an agent, on a database in a folder."""
+    """The complete application with an agent and a database in a folder."""
     url = f"sqlite+aiosqlite:///{folder}/chats.db"
     app = create_app(agent, sessions=url, artifacts=f"file:{folder}/files", **settings)
     async with living(app), client(app) as http:

@@ -1,4 +1,4 @@
-"""A protocol of uvicorn on a transport that only records, with a clock that a test advances."""
+"""A uvicorn protocol on a recording transport, with a clock that the test advances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.transports.clock import ClockedLoop
 
 
 class ClockedTasks(ClockedLoop):
-    """A clock that a test advances, and the tasks of the running event loop."""
+    """A clock that the test advances, with the tasks of the running event loop."""
 
     def create_task(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         return asyncio.get_running_loop().create_task(coroutine)
@@ -54,7 +54,7 @@ class Wire(asyncio.Transport):
 def protocol_of(
     kind: type[Any], app: Any, *, loop: ClockedTasks | None = None, **options: Any
 ) -> tuple[Any, Wire]:
-    """A protocol after the connection was made."""
+    """A connected protocol."""
     config = uvicorn.Config(app, log_config=None, ws="websockets-sansio", **options)
     config.load()
     wire = Wire()

@@ -1,4 +1,4 @@
-"""Frames of RFC 6455 as bytes, right ones and wrong ones, and what a server says to them."""
+"""Valid and invalid frames of RFC 6455 as bytes, and the replies of a server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def frame(
 
 
 def with_length(first: int, length: bytes, payload: bytes, mask: bytes | None = MASK) -> bytes:
-    """A frame with a first byte and a length as they are given, true or not."""
+    """A frame with the given first byte and length, whether they are correct or not."""
     if mask is None:
         return bytes([first]) + length + payload
     masked = bytes(byte ^ mask[index % 4] for index, byte in enumerate(payload))
@@ -40,7 +40,7 @@ def with_length(first: int, length: bytes, payload: bytes, mask: bytes | None = 
 
 
 def cut(opcode: int, *pieces: bytes) -> list[bytes]:
-    """A message in pieces, a frame for each."""
+    """A fragmented message."""
     last = len(pieces) - 1
     return [
         frame(opcode if index == 0 else CONTINUATION, piece, fin=index == last)
@@ -54,13 +54,13 @@ def close(code: int, reason: bytes = b"") -> bytes:
 
 
 def question(request_id: str, padding: str = "") -> bytes:
-    """A message that the server refuses by its id and that changes nothing."""
+    """A message without effect that the server answers with an error and its id."""
     text = {"type": "ping", "requestId": request_id, "padding": padding}
     return json.dumps(text, ensure_ascii=False).encode()
 
 
 async def heard(raw: RawConnection, *, until: str) -> list[str]:
-    """What the server says, a word for each frame, to a given one or to the end.
+    """One word for each frame of the server, up to ``until`` or to the end of the connection.
 
     A close is answered with one: only then does the server end the connection.
     """

@@ -1,4 +1,4 @@
-"""Who may call: the head's size, the Host, the Origin and CORS."""
+"""Access checks: header size, Host, Origin and CORS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BOUND = ("127.0.0.1", 8000)
 
 
 async def call(app_settings: dict[str, Any], **changes: Any) -> tuple[int, dict[str, str], str]:
-    """Call GET /api/chats with an ASGI scope of our own; return status, headers and body."""
+    """Call GET /api/chats with a custom ASGI scope; return status, headers and body."""
     headers = changes.pop("headers", {"host": "127.0.0.1:8000"})
     pairs = headers.items() if isinstance(headers, dict) else headers
     scope: Scope = {

@@ -1,4 +1,4 @@
-"""The application as a whole: routes, errors, its engine, and standing inside another one."""
+"""The complete application: routes, errors, the lifetime of its engine, and mounting."""
 
 from __future__ import annotations
 

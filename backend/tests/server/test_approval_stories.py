@@ -1,4 +1,4 @@
-"""Approvals over HTTP, with the real engine behind it: one story for each thing one may do."""
+"""Approvals over HTTP with the real engine: one story for each operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The endpoints of approvals: what they take, what they hand on."""
+"""The endpoints of approvals: request validation and calls of the engine."""
 
 from __future__ import annotations
 

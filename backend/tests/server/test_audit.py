@@ -26,7 +26,7 @@ REASON = '=HYPERLINK("x")\u202e\nyes'
 
 @pytest.fixture(autouse=True)
 def trail(folder: Path) -> None:
-    """One request of Ann's, approved."""
+    """An audit log with one approved request."""
 
     async def write() -> None:
         database = await Database.open(URL)

@@ -1,4 +1,4 @@
-"""The snippets of the documentation on authentication, run as they stand there."""
+"""The snippets of the documentation on authentication, run unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COOKIES = json.loads((Path(__file__).with_name("nextauth_cookies.json")).read_te
 
 
 def load(name: str) -> ModuleType:
-    """Run a snippet as a module of its own."""
+    """Run a snippet as a separate module."""
     spec = importlib.util.spec_from_file_location(f"snippet_{name}", snippet(name))
     assert spec is not None
     assert spec.loader is not None
@@ -74,7 +74,7 @@ async def test_the_mounted_application_answers_below_its_path(
 
 
 async def status_of(module: ModuleType, **headers: str) -> tuple[int, Any]:
-    """Call as the headers say; return the status and the user as whom the engine was called."""
+    """Call with these headers; return the status and the user of the engine call."""
     engine = FakeEngine()
     app = fake_app(engine, authenticate=module.authenticate)
     async with client(app) as http:

@@ -1,4 +1,4 @@
-"""Who is calling: nobody is asked, a token, a proxy's word, a function of the user's own."""
+"""Authentication: none, by token, by a proxy header, by a custom function."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def line(token: str, user: str) -> str:
 
 
 def rewrite(file: Path, content: str | None) -> None:
-    """Replace a file, or remove it; its time differs from whatever it was before."""
+    """Replace or remove a file; the new modification time always differs."""
     if content is None:
         file.unlink()
         return
@@ -40,7 +40,7 @@ def tokens(tmp_path: Path) -> Path:
 
 
 async def who(engine: FakeEngine, app: Any, *, peer: str = "127.0.0.1", **headers: str) -> Any:
-    """Return the user as whom the engine was called, or the status of the refusal."""
+    """Return the user of the engine call, or the status of the refusal."""
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     async with client(app, peer=peer) as http:
         response = await http.post("/api/chat/c1/stop", headers=given)

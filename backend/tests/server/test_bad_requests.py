@@ -1,4 +1,4 @@
-"""Requests that are wrong: the right status, one plain sentence, soon, and nothing has happened."""
+"""Invalid requests: a status, one plain sentence, quickly, and no effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON = {"content-type": "application/json"}
 
 @dataclass(frozen=True)
 class Bad:
-    """A body of ``POST /chat`` and what it is answered."""
+    """A body of ``POST /chat`` and the expected response."""
 
     name: str
     body: bytes
@@ -43,7 +43,7 @@ def decided(**approval: Any) -> bytes:
 
 
 def text(raw: bytes) -> bytes:
-    """A body whose message text is JSON that no encoder writes."""
+    """A body whose message text is unusual JSON that no encoder writes."""
     return body().replace(b'"Hi"', raw)
 
 

@@ -1,4 +1,4 @@
-"""The command line: what it says, how it exits, how it ends."""
+"""The command line: output, exit codes and shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is at a limit is kept and what is past it is refused, alike on either database."""
+"""Both databases accept the same values at a limit and refuse the same values above it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.server.test_bad_requests import BAD, JSON, Bad
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 KEYS = {"zz": 1, "a": {"y": 2, "bbb": [3.5, 1e-7, 2**53 - 1]}, "éé": None, "b": True}
-"""Keys that JSONB puts in another order, and numbers at their limit."""
+"""Keys that JSONB reorders, and numbers at their limit."""
 
 RESULTS: dict[str, Any] = {
     "U+0000": "a\0b",
@@ -45,7 +45,7 @@ async def pay(n: float = 0, more: dict[str, Any] | None = None) -> dict[str, Any
 
 
 async def give(what: str) -> dict[str, Any]:
-    """Give a result that not every store can keep as it is."""
+    """Return a result that not every store can keep unchanged."""
     return {"given": RESULTS[what]}
 
 
@@ -82,7 +82,7 @@ async def served(url: str, folder: Path) -> AsyncIterator[httpx.AsyncClient]:
 async def http(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """The same agent on either database, for the whole table."""
+    """The same agent on each database, shared by all rows."""
     folder = tmp_path_factory.mktemp("store")
     if request.param == "sqlite":
         async with served(f"sqlite+aiosqlite:///{folder}/chats.db", folder) as found:

@@ -1,4 +1,4 @@
-"""A server process that is told to end while an approved call runs in it."""
+"""A server process that receives a signal while an approved call runs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ scenarios:
 
 @dataclass
 class Served:
-    """A real process, and what its streams have said."""
+    """A real server process and the chunks of its streams."""
 
     process: subprocess.Popen[str]
     http: httpx.Client
@@ -68,7 +68,7 @@ class Served:
     readers: list[threading.Thread] = field(default_factory=list)
 
     def ask(self, chat: str, body: dict[str, Any]) -> None:
-        """Post, and read the answer beside everything else."""
+        """Post a message and read the response in a task."""
 
         def read() -> None:
             self.said[chat] = ""
@@ -80,7 +80,7 @@ class Served:
         self.readers[-1].start()
 
     def approve(self) -> None:
-        """Ask for the call and say yes; it runs when this returns."""
+        """Request the call and approve it; it is running when this returns."""
         asked = chunks(self.http.post("api/chat", json=chat_body("hold", chat="held")).text)
         [request] = [chunk for chunk in asked if chunk["type"] == "tool-approval-request"]
         part = {
@@ -95,14 +95,14 @@ class Served:
         until((self.folder / "began").exists)
 
     def last(self, chat: str) -> dict[str, Any]:
-        """The last chunk of a stream that has ended in order."""
+        """The last chunk of a stream that ended cleanly."""
         for reader in self.readers:
             reader.join(PATIENCE)
         assert self.said[chat].endswith("data: [DONE]\n\n")
         return chunks(self.said[chat])[-1]
 
     def row(self) -> ApprovalRow:
-        """What the ledger has of the call, once the process is gone."""
+        """The ledger entry of the call after the exit of the process."""
         return asyncio.run(_row(self.folder / ".sluicegate" / "sluicegate.db"))
 
 

@@ -1,4 +1,4 @@
-"""Limits: each is a setting, accepted when it is reached and refused one past it."""
+"""Limits: each is a setting; a value at the limit is accepted, one above it refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.server.test_bad_requests import (
 
 
 def padded(size: int) -> bytes:
-    """A good body of exactly that many bytes."""
+    """A valid body of exactly ``size`` bytes."""
     return body() + b" " * (size - len(body()))
 
 

@@ -1,4 +1,4 @@
-"""A live chat that is recorded as it is served, and served again from its recording."""
+"""A live chat is recorded and then replayed from its recording."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPOKEN = tone(220) + SILENCE
 
 @dataclass
 class Heard:
-    """What a client got: responses in order, live frames by their text, audio."""
+    """The output that a client received: responses in order, text of live frames, audio."""
 
     responses: list[list[dict[str, Any]]]
     frames: list[str]
@@ -42,7 +42,7 @@ class Heard:
 
 
 async def converse(application: Application, settings: Settings) -> Heard:
-    """Ask for something that is gated, allow it, speak, and meet a failure."""
+    """Call a gated tool, approve it, send audio, and provoke a failure."""
     async with (
         application.app.router.lifespan_context(application.app),
         serving(application, settings) as address,

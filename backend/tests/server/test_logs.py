@@ -1,4 +1,4 @@
-"""Log lines: what happened, never what somebody said."""
+"""Log lines contain events, but no content of messages."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ async def test_the_adk_log_of_a_failing_model_contains_no_secret(
 
 
 async def run_agent(agent: LlmAgent) -> None:
-    """Run a turn with every logger at its most talkative; how it ends does not matter."""
+    """Run a turn with every logger at DEBUG; its outcome is ignored."""
     runner = InMemoryRunner(agent, app_name="app")
     session = await runner.session_service.create_session(app_name="app", user_id="u")
     logger = logging.getLogger("google_adk")

@@ -1,4 +1,4 @@
-"""The server behind a rewrite of Next.js, with the configuration that the documentation shows."""
+"""The server behind a rewrite of Next.js, configured as documented."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAGE = "http://localhost:3000"
 async def behind_next(
     engine: FakeEngine, config: NextConfig = CONFIG, **settings: Any
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser's view of the server: through the proxy, with the page's Origin."""
+    """A client of the server through the proxy, with the Origin of the page."""
     headers = {"origin": PAGE, "accept-encoding": "gzip"}
     async with (
         serving(application(engine, **settings)) as agent,

@@ -1,4 +1,4 @@
-"""The way back from a provider's consent."""
+"""The redirect page of the OAuth flow."""
 
 from __future__ import annotations
 

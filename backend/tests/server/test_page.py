@@ -1,4 +1,4 @@
-"""The chat page: its files, their headers, and that it lets nothing foreign in."""
+"""The chat page: its files, their headers, and its content security policy."""
 
 from __future__ import annotations
 

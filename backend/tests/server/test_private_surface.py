@@ -60,7 +60,7 @@ async def accept(scope: Any, receive: Any, send: Any) -> None:
 
 
 class Calls(list[str]):
-    """The names of methods that were called, in order."""
+    """The names of the called methods, in order."""
 
     def __init__(self) -> None:
         super().__init__()

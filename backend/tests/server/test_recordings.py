@@ -1,4 +1,4 @@
-"""Recordings of what a served agent and its clients say."""
+"""Recordings of a served agent and its clients."""
 
 from __future__ import annotations
 

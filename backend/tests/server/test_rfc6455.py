@@ -1,4 +1,4 @@
-"""Every rule of RFC 6455, sections 5 and 7, that a client can keep or break, one row for each.
+"""Every rule of RFC 6455, sections 5 and 7, that applies to a client, one row for each.
 
 After a row's bytes the same client asks "alive"; a second socket must be served in any case.
 """
@@ -47,7 +47,7 @@ def broken(code: int) -> tuple[str, ...]:
 
 
 def sized(size: int) -> bytes:
-    """A message of exactly that many bytes."""
+    """A message of exactly ``size`` bytes."""
     return question("q", "x" * (size - len(ASKED)))
 
 
@@ -203,7 +203,7 @@ ROWS = [*READ, *BROKEN, *CLOSED, *DEPARTURES]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def address() -> AsyncIterator[tuple[str, int]]:
-    """A server with the default settings, for all rows."""
+    """A shared server with the default settings."""
     async with serving(application(FakeEngine())) as address:
         yield address
 

@@ -1,4 +1,4 @@
-"""A server as the command line runs it: how it answers, what it logs, how it ends."""
+"""A server started by the command line: responses, log lines and shutdown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Use = Callable[[str], None]
 
 
 def serve_and(use: Use, monkeypatch: pytest.MonkeyPatch, *options: str) -> int:
-    """Run ``serve`` here; once it answers, ``use`` runs in a thread and must end it."""
+    """Run ``serve``; once it answers, ``use`` runs in a thread and must stop it."""
     failures: list[BaseException] = []
 
     def in_thread(url: str) -> None:

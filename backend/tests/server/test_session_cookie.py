@@ -1,4 +1,4 @@
-"""A token in a cookie: what it is for, when it counts, and how long."""
+"""The session cookie: attributes, validity and lifetime."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 async def status_of(app: Any, **headers: str) -> int:
-    """The status of a request with these headers alone."""
+    """The status of a request with only these headers."""
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     async with client(app) as http:
         return (await http.get("/api/chats", headers=given)).status_code

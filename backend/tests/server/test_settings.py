@@ -25,7 +25,7 @@ def rows() -> list[list[str]]:
 
 
 def written(field: str) -> str:
-    """A default as the reference writes it."""
+    """A default in the notation of the reference."""
     value: Any = Settings.model_fields[field].default
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"

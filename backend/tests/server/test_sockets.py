@@ -1,4 +1,4 @@
-"""Sockets at the server: who may open one, and who is behind it."""
+"""Access checks and authentication of sockets."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ async def test_a_proxy_names_the_user_of_the_socket(engine: FakeEngine) -> None:
 
 
 class Doorman:
-    """Knows one user until told otherwise."""
+    """Authenticates one user, which a test can change."""
 
     def __init__(self) -> None:
         self.user: str | None = "ada"

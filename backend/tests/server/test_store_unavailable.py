@@ -1,4 +1,4 @@
-"""A database that is away: whoever asks is told in time, and nothing happens without it."""
+"""An unavailable database: requests fail within a time limit and have no effect."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ Gone = Callable[[], AbstractAsyncContextManager[None]]
 
 @dataclass
 class Stage:
-    """A served agent with one gated tool, whose database can be taken away."""
+    """A served agent with one gated tool, whose database can be made unavailable."""
 
     http: httpx.AsyncClient
     counted: Counted
     gone: Gone
 
     async def asked(self) -> Page:
-        """A page that waits for a person."""
+        """A page with a pending approval."""
         page = Page(self.http)
         await page.say("pay")
         return page
 
     def yes(self, page: Page) -> Any:
-        """The page's yes, as a request that may fail."""
+        """Approve on the page; the request may fail."""
         for part in page.pending():
             part["state"], part["approval"]["approved"] = "approval-responded", True
         body = {"id": page.chat_id, "messages": page.messages}
@@ -56,7 +56,7 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def own_server(real_stores_folder: Path) -> Iterator[Postgres]:
-    """A server that may be stopped."""
+    """A PostgreSQL server that tests may stop."""
     server = Postgres(real_stores_folder / "away")
     server.create()
     server.start()
@@ -150,7 +150,7 @@ async def frozen(server: Postgres) -> AsyncIterator[None]:
 
 
 def asks_to_retry(response: httpx.Response) -> bool:
-    """Whether an answer says to come again."""
+    """Whether a response asks the client to retry."""
     return (
         response.status_code == 503
         and response.headers["retry-after"] == "5"
@@ -181,7 +181,7 @@ async def test_requests_that_need_the_database_are_refused_until_it_is_available
 
 
 async def ready(http: httpx.AsyncClient) -> None:
-    """Wait as whoever sends requests to a server does."""
+    """Wait with the timeout of a client."""
     async with asyncio.timeout(PATIENCE):
         while (await http.get("/readyz")).status_code != 200:
             pass

@@ -1,4 +1,4 @@
-"""What only a socket can say: heads and bodies that lie or never end, against the real server."""
+"""Malformed and incomplete HTTP requests over a real connection."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared() -> AsyncIterator[tuple[FakeEngine, tuple[str, int]]]:
-    """A server with the default settings, for all tests that change none."""
+    """A shared server with the default settings."""
     engine = FakeEngine()
     async with serving(application(engine)) as address:
         yield engine, address
@@ -50,7 +50,7 @@ async def raw(shared: tuple[FakeEngine, tuple[str, int]]) -> AsyncIterator[RawCo
 async def connected(
     engine: FakeEngine, *, timings: ServerTimings | None = None, **settings: Any
 ) -> AsyncIterator[RawConnection]:
-    """A connection to a server of its own."""
+    """A connection to a dedicated server."""
     chosen = Settings(port=0, **settings)
     app = application(engine, **settings)
     async with (
@@ -129,7 +129,7 @@ async def test_a_connection_without_a_request_is_closed(engine: FakeEngine, said
 
 
 def clocked() -> tuple[LimitedHttpProtocol, Wire, ClockedTasks]:
-    """A connection whose clock stands still; its head has ten seconds."""
+    """A connection with a stopped clock and ten seconds for its header section."""
     loop = ClockedTasks()
     protocol, wire = protocol_of(
         LimitedHttpProtocol, application(FakeEngine()).app, loop=loop, timeout_keep_alive=75
@@ -138,7 +138,7 @@ def clocked() -> tuple[LimitedHttpProtocol, Wire, ClockedTasks]:
 
 
 async def responds(wire: Wire) -> bytes:
-    """What a connection writes next."""
+    """The next bytes that a connection writes."""
     async with asyncio.timeout(PATIENCE):
         await wire.wrote.wait()
     wire.wrote.clear()

@@ -1,4 +1,4 @@
-"""What a socket's peer does below its messages: pieces, pings, silence and compression."""
+"""WebSocket frames below the messages: fragments, pings, timeouts and compression."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_nothing_is_written_after_the_end(ended: str) -> None:
 
 
 def connected() -> tuple[LimitedSocketProtocol, list[bytes]]:
-    """A protocol whose socket is open, and what it writes."""
+    """A protocol with an open socket, and its written bytes."""
     written: list[bytes] = []
     protocol = LimitedSocketProtocol.__new__(LimitedSocketProtocol)
     protocol.writable = asyncio.Event()
@@ -82,7 +82,7 @@ async def test_chunks_are_sent_through_the_batching_extension(engine: FakeEngine
     app = application(engine)
 
     async def counting(scope: Scope, receive: Receive, send: Send) -> None:
-        """Count what the application hands to the extension of the server."""
+        """Record the batches that the application passes to the extension of the server."""
         if scope["type"] == "websocket":
             offered = scope["extensions"][TEXTS]
 
@@ -123,7 +123,7 @@ async def raw_socket(
 
 
 async def close_code(raw: RawConnection) -> int:
-    """Read frames until a close frame; its code."""
+    """Read frames up to a close frame and return its code."""
     async with asyncio.timeout(PATIENCE):
         while True:
             opcode, length = await raw.reader.readexactly(2)

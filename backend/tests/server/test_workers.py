@@ -1,4 +1,4 @@
-"""Workers that register over HTTP, from the first call to the end of the lease (S1-R23, S1-R35)."""
+"""Workers that register over HTTP, from registration to the end of the lease (S1-R23, S1-R35)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def worker(nursery: WorkerForkServer) -> WorkerProcess:
 
 @dataclass
 class Registrar:
-    """A server that notes who registers, and grants a short lease."""
+    """A server that records registrations and grants short leases."""
 
     asked: asyncio.Queue[tuple[str, str]] = field(default_factory=asyncio.Queue)
 
@@ -192,7 +192,7 @@ root_agent = SequentialAgent(name="flow")
 
 @pytest.fixture
 def tokens(tmp_path: Path) -> str:
-    """The credential of the worker, as the server is given it."""
+    """The credential of the worker in the configuration of the server."""
     file = tmp_path / "tokens.txt"
     file.write_text(f"shop {TOKEN}\n")
     return str(file)

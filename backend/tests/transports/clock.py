@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class ClockedLoop:
-    """A clock that stands still until `advance`."""
+    """A stopped clock; see `advance`."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -14,7 +14,7 @@ class ClockedLoop:
 
     @property
     def timers(self) -> int:
-        """How many timers are armed."""
+        """The number of armed timers."""
         return len(self._timers)
 
     def time(self) -> float:
@@ -39,7 +39,7 @@ class ClockedLoop:
 
 
 class Timer:
-    """One callback that is scheduled."""
+    """A scheduled callback."""
 
     def __init__(self, at: float, callback: Callable[[], None], armed: list[Timer]) -> None:
         self.at = at

@@ -1,4 +1,4 @@
-"""A server of the fake engine for all socket tests of a module, and a socket for each."""
+"""A shared server with the fake engine for a module, and a socket for each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client of ``/api/live`` that says what a test likes, and keeps frames and audio apart."""
+"""A client of ``/api/live`` that sends arbitrary frames and separates frames from audio."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LiveClient(SocketClient):
     audio = b""
 
     async def next(self, request_id: str = "r1") -> Frame:
-        """The next frame of a request; audio is kept, as are the frames of others."""
+        """The next frame of a request; audio and frames of other requests are kept."""
         async with asyncio.timeout(PATIENCE):
             for index, frame in enumerate(self.unheard):
                 if frame["requestId"] == request_id:
@@ -33,13 +33,13 @@ class LiveClient(SocketClient):
                 self.unheard.append(received)
 
     async def live(self, kind: str) -> Frame:
-        """The next live frame of a type; those before it are dropped."""
+        """The next live frame of a type; earlier frames are dropped."""
         while (frame := await self.next("live"))["type"] != kind:
             pass
         return frame
 
     async def first_audio(self) -> bytes:
-        """Wait for a piece of audio."""
+        """Wait for an audio chunk."""
         async with asyncio.timeout(PATIENCE):
             while not self.audio:
                 frame = await self._receive()
@@ -64,7 +64,7 @@ async def opened_live(
     more: str = "",
     **options: Any,
 ) -> AsyncIterator[LiveClient]:
-    """A live socket to a server, which listens by then."""
+    """A live socket to a listening server."""
     if audio:
         options["subprotocols"] = [SUBPROTOCOL]
     path = f"/api/live?chat={chat}{more}"

@@ -1,4 +1,4 @@
-"""A client of ``/api/chat/ws`` that says frames as a test likes and sorts what comes back."""
+"""A client of ``/api/chat/ws`` that sends arbitrary frames and sorts the replies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAST = ("end", "error", "no-active")
 
 
 def send_frame(request_id: str = "r1", text: str = "Hi", *, chat: str = "c1") -> Frame:
-    """A new message as the stock transport sends it."""
+    """A new message as the transport of the package sends it."""
     return {
         "type": "send",
         "requestId": request_id,
@@ -41,7 +41,7 @@ def abort_frame(request_id: str = "r1") -> Frame:
 
 
 def padded(size: int) -> str:
-    """A good message of exactly that many bytes."""
+    """A valid message of exactly ``size`` bytes."""
     text = json.dumps(send_frame())
     return text + " " * (size - len(text))
 
@@ -52,7 +52,7 @@ class SocketClient:
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
         self.unheard: list[Frame] = []
-        """Frames that came while a test waited for another one."""
+        """Frames received while a test waited for another one."""
 
     async def say(self, *frames: Frame | str | bytes) -> None:
         for frame in frames:
@@ -61,7 +61,7 @@ class SocketClient:
                 await self.connection.send(text)
 
     async def next(self, request_id: str = "r1") -> Frame:
-        """The next frame of a request; those of others are kept for later."""
+        """The next frame of a request; frames of other requests are kept."""
         async with asyncio.timeout(PATIENCE):
             for index, frame in enumerate(self.unheard):
                 if frame["requestId"] == request_id:
@@ -73,24 +73,24 @@ class SocketClient:
                 self.unheard.append(frame)
 
     async def all(self, request_id: str = "r1") -> list[Frame]:
-        """The frames of a request to its last one."""
+        """All frames of a request."""
         frames = [await self.next(request_id)]
         while frames[-1]["type"] not in LAST:
             frames.append(await self.next(request_id))
         return frames
 
     async def asks(self, frame: Frame) -> list[Frame]:
-        """Say a frame and return everything that answers it."""
+        """Send a frame and return all frames of the response."""
         await self.say(frame)
         return await self.all(frame["requestId"])
 
     async def is_alive(self) -> bool:
-        """Whether the socket still answers; what it is asked changes nothing."""
+        """Whether the socket still answers; the request has no effect."""
         await self.say({"type": "ping", "requestId": "alive?"})
         return bool((await self.next("alive?"))["code"] == "malformed")
 
     async def closes(self) -> tuple[int | None, str | None]:
-        """Wait for the other side to close; the code and the reason."""
+        """Wait until the server closes; return code and reason."""
         async with asyncio.timeout(PATIENCE):
             with contextlib.suppress(ConnectionClosed):
                 while True:
@@ -111,21 +111,21 @@ async def opened(
 
 @contextlib.asynccontextmanager
 async def connected(engine: FakeEngine, **settings: Any) -> AsyncIterator[SocketClient]:
-    """A socket to a server of its own."""
+    """A socket to a dedicated server."""
     app = application(engine, **settings)
     async with serving(app, Settings(port=0, **settings)) as address, opened(address) as client:
         yield client
 
 
 def chunks(frames: list[Frame]) -> list[Frame]:
-    """The chunks in frames, after a look at their numbers."""
+    """The chunks of the frames; checks the sequence numbers."""
     carried = [frame for frame in frames if frame["type"] == "chunk"]
     assert [frame["sequence"] for frame in carried] == list(range(len(carried)))
     return [frame["chunk"] for frame in carried]
 
 
 async def until_left(engine: FakeEngine, count: int = 1) -> None:
-    """Wait until so many requests have had a reader and all readers have been left."""
+    """Wait until ``count`` requests had a reader and all readers are closed."""
     async with asyncio.timeout(PATIENCE):
         await engine.has_readers(count)
         for reader in engine.readers:

@@ -1,4 +1,4 @@
-"""One exchange over two transports, on the real engine: neither knows of the other."""
+"""One chat over two transports on the real engine."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Tab:
                 await self.history()
 
     async def has_readers(self, count: int) -> None:
-        """Wait until a turn runs that so many read; a request passes between two looks."""
+        """Wait until a turn runs with ``count`` readers; each check is preceded by a request."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 turns = self._engine.resources.turns

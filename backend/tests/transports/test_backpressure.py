@@ -1,4 +1,4 @@
-"""When a client that does not read is dropped; the clock is handed in."""
+"""When a client that does not read is dropped; the tests control the clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIMITS = WriteLimits(backlog=1_000, timeout=5.0)
 
 
 class Client:
-    """A client that is watched; ``backlog`` is the bytes that it has not read."""
+    """A monitored client; ``backlog`` is the number of bytes that it has not read."""
 
     def __init__(self, loop: ClockedLoop) -> None:
         self.backlog = 0

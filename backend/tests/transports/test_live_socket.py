@@ -56,7 +56,7 @@ async def server(folder: Path, **settings: Any) -> AsyncIterator[tuple[Address, 
 
 @contextlib.asynccontextmanager
 async def staged(folder: Path, **settings: Any) -> AsyncIterator[tuple[Address, Application]]:
-    """The same, with all of its application."""
+    """The same server, with its `Application`."""
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
     chosen = Settings(port=0, sessions=url, artifacts=f"file:{folder}/files", **settings)
     application = build(engine_of(agent(), chosen), chosen)
@@ -69,7 +69,7 @@ async def staged(folder: Path, **settings: Any) -> AsyncIterator[tuple[Address, 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Any]:
-    """One server for all tests that need no settings; each has a chat of its own."""
+    """A shared server with the default settings; each test uses its own chat."""
     async with server(tmp_path_factory.mktemp("live")) as found:
         yield found
 
@@ -265,7 +265,7 @@ async def test_an_unreadable_message_closes_the_socket_and_not_the_chat(
 
 
 async def is_let_go(address: Address, chat: str) -> None:
-    """Wait until no socket holds a chat."""
+    """Wait until the live session of the chat is released."""
     async with asyncio.timeout(PATIENCE), over_socket(address) as http:
         body = {"id": chat, "message": user_message("Hi", message_id="let-go")}
         while (await http.post("/api/chat", json=body)).status_code == 409:

@@ -1,4 +1,4 @@
-"""A client that reads nothing costs little, slows nobody, and is dropped without a clean end."""
+"""A client that does not read uses little memory, slows no other client, and is aborted."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.transports.socket_client import send_frame
 
 KIB = 1024
 WORDS = answer(*["x" * KIB] * 4 * KIB)
-"""Four mebibytes, ready at once."""
+"""Four mebibytes of chunks, available immediately."""
 
 
 class StoredEngine(FakeEngine):
-    """Says what stands in a stream store, to every reader."""
+    """Replays a stream store to every reader."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class StoredEngine(FakeEngine):
         self.has_left.set()
 
     async def left(self) -> None:
-        """Wait until a reader has left."""
+        """Wait until a reader was closed."""
         async with asyncio.timeout(PATIENCE):
             await self.has_left.wait()
 
@@ -65,11 +65,11 @@ async def engine_serving(**settings: Any) -> AsyncIterator[tuple[StoredEngine, t
 
 
 Rest = Callable[[], Awaitable[bytes]]
-"""Reads what is still to come, to the end of the connection or of the answer."""
+"""Reads the rest, up to the end of the connection or of the response."""
 
 
 async def connected(address: tuple[str, int]) -> socket.socket:
-    """A connection that takes little before it is read."""
+    """A connection with small buffers."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.settimeout(0)
@@ -79,7 +79,7 @@ async def connected(address: tuple[str, int]) -> socket.socket:
 
 @contextlib.asynccontextmanager
 async def stuck_stream(address: tuple[str, int]) -> AsyncIterator[Rest]:
-    """Ask over SSE and read nothing."""
+    """Send a request over SSE and read nothing."""
     loop = asyncio.get_running_loop()
     body = json.dumps(chat_body()).encode()
     head = (
@@ -101,7 +101,7 @@ async def stuck_stream(address: tuple[str, int]) -> AsyncIterator[Rest]:
 
 @contextlib.asynccontextmanager
 async def stuck_socket(address: tuple[str, int]) -> AsyncIterator[Rest]:
-    """Ask over a WebSocket and read nothing."""
+    """Send a request over a WebSocket and read nothing."""
     uri = f"ws://{address[0]}:{address[1]}/api/chat/ws"
     connection = await connected(address)
     async with connect(

@@ -1,4 +1,4 @@
-"""What a socket may bring, and how long it may be silent; each limit is a setting."""
+"""Limits of sockets for messages and idle time; each limit is a setting."""
 
 from __future__ import annotations
 

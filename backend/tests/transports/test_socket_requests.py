@@ -1,4 +1,4 @@
-"""Who leaves a socket, or a request on it, and what becomes of the turns."""
+"""Disconnects and aborted requests of sockets, and their effect on turns."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class Stream:
 
 @contextlib.asynccontextmanager
 async def streaming(engine: FakeEngine, **settings: Any) -> AsyncIterator[Stream]:
-    """The answer to a message, from a server of its own, while it is being sent."""
+    """A streaming response from a dedicated server."""
     async with (
         serving(application(engine, **settings)) as address,
         over_socket(address) as http,

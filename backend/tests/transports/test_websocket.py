@@ -1,4 +1,4 @@
-"""The chat over a socket: the stock protocol, many requests on one, and how each of them ends."""
+"""The chat over a WebSocket: the protocol, concurrent requests, and how each request ends."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""An agent that never asks a person."""
+"""An agent without approvals."""
 
 from . import agent as agent

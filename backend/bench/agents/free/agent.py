@@ -1,4 +1,4 @@
-"""Without tools, so that nothing has to wait."""
+"""An agent without tools, so that no text is buffered."""
 
 from google.adk.agents.llm_agent import LlmAgent
 

@@ -1,3 +1,3 @@
-"""An agent that may ask a person."""
+"""An agent with a gated tool."""
 
 from . import agent as agent

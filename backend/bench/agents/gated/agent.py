@@ -1,4 +1,4 @@
-"""With one gated tool, so that every answer may have to wait."""
+"""An agent with one gated tool, so that every answer may be buffered."""
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.function_tool import FunctionTool

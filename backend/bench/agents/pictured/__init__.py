@@ -1,3 +1,3 @@
-"""An agent that draws."""
+"""An agent with a tool that returns images."""
 
 from . import agent as agent

@@ -1,4 +1,4 @@
-"""With one tool that returns a picture, another one each time."""
+"""An agent with one tool that returns a new image on each call."""
 
 import os
 

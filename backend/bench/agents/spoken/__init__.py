@@ -1,3 +1,3 @@
-"""An agent that is spoken to."""
+"""A live agent."""
 
 from . import agent as agent

@@ -1,4 +1,4 @@
-"""An agent whose model answers aloud and at once."""
+"""An agent whose model answers immediately with audio."""
 
 from google.adk.agents.llm_agent import LlmAgent
 
