@@ -29,7 +29,7 @@ def amounts(effects: Path) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Told:
+class Outcome:
     """The number of confirmations, the payments after approval, and the final texts."""
 
     questions: int
@@ -37,22 +37,22 @@ class Told:
     words: tuple[str, ...]
 
 
-TOLD = {
-    "transfer": Told(1, (1,), ("The cashier is done.",)),
-    "single_turn": Told(1, (1,), ("The clerk is done.", "The manager is done.")),
-    "two_single_turn": Told(
+OUTCOMES = {
+    "transfer": Outcome(1, (1,), ("The cashier is done.",)),
+    "single_turn": Outcome(1, (1,), ("The clerk is done.", "The manager is done.")),
+    "two_single_turn": Outcome(
         2,
         (1, 2),
         ("The left hand is done.", "The right hand is done.", "The director is done."),
     ),
-    "sequential": Told(1, (1,), ("The first is done.", "The last is done.")),
-    "parallel": Told(2, (1, 2), ("The first is done.", "The second is done.")),
-    "sequential_around_parallel": Told(
+    "sequential": Outcome(1, (1,), ("The first is done.", "The last is done.")),
+    "parallel": Outcome(2, (1, 2), ("The first is done.", "The second is done.")),
+    "sequential_around_parallel": Outcome(
         2, (1, 2), ("The first is done.", "The second is done.", "The last is done.")
     ),
-    "workflow_node": Told(1, (1,), ("The last is done.",)),
-    "workflow_input": Told(1, (), ("The last is done.",)),
-    "workflow_fan_out": Told(
+    "workflow_node": Outcome(1, (1,), ("The last is done.",)),
+    "workflow_input": Outcome(1, (), ("The last is done.",)),
+    "workflow_fan_out": Outcome(
         2, (1, 2), ("The first is done.", "The second is done.", "The last is done.")
     ),
 }
@@ -62,18 +62,18 @@ def response(question: Question) -> dict[str, object]:
     return {"confirmed": True} if question.is_approval else {"result": "blue"}
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", OUTCOMES)
 async def test_every_gated_tool_of_a_tree_needs_approval_and_runs_once(
     name: str, effects: Path
 ) -> None:
-    told, chat = TOLD[name], Conversation(TOPOLOGIES[name]())
+    expected, chat = OUTCOMES[name], Conversation(TOPOLOGIES[name]())
     await chat.say(USER_TEXT)
-    assert (len(chat.questions), amounts(effects)) == (told.questions, [])
+    assert (len(chat.questions), amounts(effects)) == (expected.questions, [])
     await chat.answer_all(response)
     assert chat.questions == []
-    assert amounts(effects) == list(told.paid)
-    assert sorted(chat.sentences) == sorted(told.words)
-    assert name == "parallel" or chat.sentences[-1] == told.words[-1]
+    assert amounts(effects) == list(expected.paid)
+    assert sorted(chat.sentences) == sorted(expected.words)
+    assert name == "parallel" or chat.sentences[-1] == expected.words[-1]
 
 
 @pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated:DeprecationWarning")
@@ -91,4 +91,4 @@ def test_every_agent_with_a_model_has_its_scenario() -> None:
     roots = [build() for build in TOPOLOGIES.values()]
     named = {root.name for root in roots if isinstance(root, LlmAgent)}
     assert named <= scripted
-    assert set(TOPOLOGIES) == set(TOLD) | {"agent_tool"}
+    assert set(TOPOLOGIES) == set(OUTCOMES) | {"agent_tool"}

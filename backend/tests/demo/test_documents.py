@@ -15,7 +15,7 @@ from sluicegate.demo.documents import LINES, handbook_pdf, handbook_text, read_d
 from sluicegate.media import Attachment
 from sluicegate.replay import ScriptedModel
 from tests.media import samples
-from tests.server.exchange import client, living
+from tests.server.exchange import client, started
 
 
 def test_the_handbook_is_a_pdf_with_a_valid_cross_reference_table() -> None:
@@ -98,7 +98,7 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 async def test_the_original_of_the_handbook_is_a_file(demo: Any) -> None:
-    async with living(demo), client(demo) as http:
+    async with started(demo), client(demo) as http:
         chat = Chat(http)
         chunks = await chat.say("Show me the handbook")
         assert await chat.files(chunks) == [("application/pdf", handbook_pdf())]
@@ -119,7 +119,7 @@ async def test_the_original_of_the_handbook_is_a_file(demo: Any) -> None:
 async def test_an_uploaded_file_is_returned_as_original_or_as_text(
     demo: Any, data: bytes, media_type: str, comes_back: bool
 ) -> None:
-    async with living(demo), client(demo) as http:
+    async with started(demo), client(demo) as http:
         chat = Chat(http)
         chunks = await chat.say("What is in my file?", await chat.attached(data, media_type, "a"))
         files = await chat.files(chunks)
@@ -140,7 +140,7 @@ async def test_an_uploaded_file_is_returned_as_original_or_as_text(
 async def test_an_unreadable_attachment_is_one_sentence(
     demo: Any, media_type: str | None, data: bytes, sentence: str
 ) -> None:
-    async with living(demo), client(demo) as http:
+    async with started(demo), client(demo) as http:
         chat = Chat(http)
         files = [] if media_type is None else [await chat.attached(data, media_type, "a")]
         chunks = await chat.say("What is in my file?", *files)

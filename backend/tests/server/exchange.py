@@ -37,7 +37,7 @@ def over_socket(address: tuple[str, int], **options: Any) -> httpx.AsyncClient:
 
 
 @contextlib.asynccontextmanager
-async def living(app: ASGIApp) -> AsyncIterator[None]:
+async def started(app: ASGIApp) -> AsyncIterator[None]:
     """Run the lifespan of an application; errors of its startup are raised here."""
     to_app: asyncio.Queue[Message] = asyncio.Queue()
     from_app: asyncio.Queue[Message] = asyncio.Queue()

@@ -52,8 +52,8 @@ class FakeReader:
     def __init__(self, steps: Sequence[Step]) -> None:
         self._steps = steps
         self.behind = 0
-        self.left = asyncio.Event()
-        self.times_left = 0
+        self.closed = asyncio.Event()
+        self.times_closed = 0
         self.aborted = False
 
     async def texts(self) -> AsyncIterator[list[str]]:
@@ -68,8 +68,8 @@ class FakeReader:
     async def aclose(self, *, aborted: bool = False) -> None:
         await asyncio.sleep(0)
         self.aborted = aborted
-        self.times_left += 1
-        self.left.set()
+        self.times_closed += 1
+        self.closed.set()
 
 
 class FakeEngine:

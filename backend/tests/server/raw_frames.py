@@ -59,7 +59,7 @@ def question(request_id: str, padding: str = "") -> bytes:
     return json.dumps(text, ensure_ascii=False).encode()
 
 
-async def heard(raw: RawConnection, *, until: str) -> list[str]:
+async def read_replies(raw: RawConnection, *, until: str) -> list[str]:
     """One word for each frame of the server, up to ``until`` or to the end of the connection.
 
     A close is answered with one: only then does the server end the connection.
@@ -68,7 +68,7 @@ async def heard(raw: RawConnection, *, until: str) -> list[str]:
     async with asyncio.timeout(PATIENCE):
         while until not in words:
             try:
-                words.append(await _word(raw.reader))
+                words.append(await _describe(raw.reader))
                 if words[-1].startswith("close"):
                     await raw.write(frame(CLOSE))
             except (asyncio.IncompleteReadError, ConnectionError):
@@ -76,7 +76,7 @@ async def heard(raw: RawConnection, *, until: str) -> list[str]:
     return words
 
 
-async def _word(reader: asyncio.StreamReader) -> str:
+async def _describe(reader: asyncio.StreamReader) -> str:
     first, length = await reader.readexactly(2)
     assert first & 0x70 == 0, "a server sets no reserved bit"
     assert length & 0x80 == 0, "a server masks nothing"

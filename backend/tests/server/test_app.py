@@ -24,7 +24,7 @@ from sluicegate.errors import (
     Unavailable,
 )
 from sluicegate.server.app import EngineHolder
-from tests.server.exchange import chat_body, chunks, client, living
+from tests.server.exchange import chat_body, chunks, client, started
 from tests.server.fake_engine import FakeEngine, fake_app
 
 SECRET = "sk-very-secret"
@@ -130,7 +130,7 @@ async def test_the_prefix_applies_only_to_the_api(engine: FakeEngine, prefix: st
 
 async def test_the_engine_lives_as_long_as_the_application(engine: FakeEngine) -> None:
     app = fake_app(engine)
-    async with living(app):
+    async with started(app):
         assert (engine.opened, engine.closed) == (1, 0)
         async with client(app) as http:
             assert (await http.get("/api/chats")).status_code == 200
@@ -140,7 +140,7 @@ async def test_the_engine_lives_as_long_as_the_application(engine: FakeEngine) -
 async def test_an_engine_that_cannot_open_stops_the_application(engine: FakeEngine) -> None:
     engine.refusal = ConfigurationError("The tool x is refused.")
     with pytest.raises(ConfigurationError, match="The tool x is refused"):
-        async with living(fake_app(engine)):
+        async with started(fake_app(engine)):
             pass
 
 
@@ -161,7 +161,7 @@ def test_a_mounted_application_opens_with_its_first_request_and_closes_with_the_
     parent = inside(fake_app(engine))
 
     async def use() -> None:
-        async with living(parent), client(parent) as http:
+        async with started(parent), client(parent) as http:
             assert engine.opened == 0
             streamed = await http.post("/agents/one/api/chat", json=chat_body())
             assert chunks(streamed.text)[0]["type"] == "start"
@@ -187,7 +187,7 @@ async def test_a_parent_may_open_and_close_a_mounted_application_itself(
             yield
 
     parent = Starlette(routes=[Mount("/agent", app)], lifespan=lifespan)
-    async with living(parent), client(parent) as http:
+    async with started(parent), client(parent) as http:
         assert engine.opened == 1
         assert (await http.get("/agent/api/chats")).status_code == 200
     assert (engine.opened, engine.closed) == (1, 1)

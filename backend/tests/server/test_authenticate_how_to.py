@@ -16,7 +16,7 @@ from joserfc import jwt
 from joserfc.jwk import KeySet, OctKey, RSAKey
 from starlette.applications import Starlette
 
-from tests.server.exchange import client, living
+from tests.server.exchange import client, started
 from tests.server.fake_engine import FakeEngine, fake_app
 
 HOW_TO = Path(__file__).parents[3] / "docs" / "how-to"
@@ -68,7 +68,7 @@ async def test_the_mounted_application_answers_below_its_path(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     parent = load("mounted").api
-    async with living(parent), client(parent) as http:
+    async with started(parent), client(parent) as http:
         assert (await http.get("/agent/readyz")).status_code == 200
         assert (await http.get("/agent/api/chats")).json() == {"chats": [], "next": None}
 

@@ -39,7 +39,9 @@ def tokens(tmp_path: Path) -> Path:
     return file
 
 
-async def who(engine: FakeEngine, app: Any, *, peer: str = "127.0.0.1", **headers: str) -> Any:
+async def called_as(
+    engine: FakeEngine, app: Any, *, peer: str = "127.0.0.1", **headers: str
+) -> Any:
     """Return the user of the engine call, or the status of the refusal."""
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     async with client(app, peer=peer) as http:
@@ -68,7 +70,7 @@ async def test_without_authentication_only_loopback_clients_may_call(
     peer: str, expected: object
 ) -> None:
     engine = FakeEngine()
-    assert await who(engine, fake_app(engine), peer=peer) == expected
+    assert await called_as(engine, fake_app(engine), peer=peer) == expected
 
 
 async def test_the_refusal_of_a_remote_client_names_the_flag() -> None:
@@ -99,7 +101,7 @@ async def test_a_token_identifies_its_user(
 ) -> None:
     engine = FakeEngine()
     app = fake_app(engine, auth=f"bearer:{tokens}")
-    assert await who(engine, app, authorization=authorization) == expected
+    assert await called_as(engine, app, authorization=authorization) == expected
 
 
 async def test_a_refused_token_gets_a_www_authenticate_header(tokens: Path) -> None:
@@ -112,7 +114,7 @@ async def test_a_refused_token_gets_a_www_authenticate_header(tokens: Path) -> N
 async def test_a_token_authenticates_remote_clients_too(tokens: Path) -> None:
     engine = FakeEngine()
     app = fake_app(engine, auth=f"bearer:{tokens}", host="0.0.0.0", allowed_hosts=["127.0.0.1"])
-    assert await who(engine, app, peer="192.0.2.7", authorization=f"Bearer {ADA}") == "ada"
+    assert await called_as(engine, app, peer="192.0.2.7", authorization=f"Bearer {ADA}") == "ada"
 
 
 async def test_two_authorization_headers_are_refused(tokens: Path) -> None:
@@ -124,10 +126,10 @@ async def test_two_authorization_headers_are_refused(tokens: Path) -> None:
 async def test_the_token_file_is_reloaded_when_it_changes(tokens: Path) -> None:
     engine = FakeEngine()
     app = fake_app(engine, auth=f"bearer:{tokens}")
-    assert await who(engine, app, authorization=f"Bearer {ADA}") == "ada"
+    assert await called_as(engine, app, authorization=f"Bearer {ADA}") == "ada"
     rewrite(tokens, line("another", "ada"))
-    assert await who(engine, app, authorization=f"Bearer {ADA}") == 401
-    assert await who(engine, app, authorization="Bearer another") == "ada"
+    assert await called_as(engine, app, authorization=f"Bearer {ADA}") == 401
+    assert await called_as(engine, app, authorization="Bearer another") == "ada"
 
 
 @pytest.mark.parametrize("content", ["nonsense", None], ids=["broken", "gone"])
@@ -137,10 +139,10 @@ async def test_an_invalid_token_file_refuses_every_call_until_it_is_repaired(
     engine = FakeEngine()
     app = fake_app(engine, auth=f"bearer:{tokens}")
     rewrite(tokens, content)
-    assert await who(engine, app, authorization=f"Bearer {ADA}") == 503
-    assert await who(engine, app, authorization=f"Bearer {ADA}") == 503
+    assert await called_as(engine, app, authorization=f"Bearer {ADA}") == 503
+    assert await called_as(engine, app, authorization=f"Bearer {ADA}") == 503
     rewrite(tokens, line(ADA, "ada"))
-    assert await who(engine, app, authorization=f"Bearer {ADA}") == "ada"
+    assert await called_as(engine, app, authorization=f"Bearer {ADA}") == "ada"
 
 
 @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ async def test_the_proxy_header_is_trusted_only_from_the_proxy_address(
     app = fake_app(engine, auth="header:X-User", **settings)
     # An HTTP server strips the space around a value.
     plain = {name: value.strip() for name, value in headers.items()}
-    assert await who(engine, app, peer=peer, **plain) == expected
+    assert await called_as(engine, app, peer=peer, **plain) == expected
 
 
 async def test_a_duplicate_user_header_is_refused() -> None:
@@ -211,14 +213,14 @@ async def by_cookie(connection: HTTPConnection) -> str | None:
 async def test_a_custom_function_replaces_the_setting() -> None:
     engine = FakeEngine()
     app = fake_app(engine, authenticate=by_cookie)
-    assert await who(engine, app, cookie="user=ada") == "ada"
-    assert await who(engine, app) == 401
+    assert await called_as(engine, app, cookie="user=ada") == "ada"
+    assert await called_as(engine, app) == 401
 
 
 async def test_a_user_id_that_cannot_be_stored_is_refused() -> None:
     engine = FakeEngine()
     app = fake_app(engine, authenticate=by_cookie)
-    assert await who(engine, app, cookie="user=a/b") == 401
+    assert await called_as(engine, app, cookie="user=a/b") == 401
 
 
 async def test_a_custom_function_may_refuse_with_its_own_message() -> None:
@@ -237,7 +239,7 @@ async def test_a_custom_function_that_fails_refuses_the_call(
         raise RuntimeError("sk-very-secret")
 
     engine = FakeEngine()
-    assert await who(engine, fake_app(engine, authenticate=failing)) == 500
+    assert await called_as(engine, fake_app(engine, authenticate=failing)) == 500
     assert "sk-very-secret" not in caplog.text
 
 

@@ -20,7 +20,7 @@ from sluicegate.server.settings import Settings
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import calls, part_of, says, scripted
 from tests.real_stores.databases import fresh_database
-from tests.server.exchange import chat_body, chunks, client, living
+from tests.server.exchange import chat_body, chunks, client, started
 from tests.server.page import Page
 from tests.server.test_bad_requests import BAD, JSON, Bad
 
@@ -74,7 +74,7 @@ async def served(url: str, folder: Path) -> AsyncIterator[httpx.AsyncClient]:
         max_turns_per_minute=often,
     )
     application = build(engine_of(AGENT, settings), settings)
-    async with living(application.app), client(application.app) as http:
+    async with started(application.app), client(application.app) as http:
         yield http
 
 

@@ -32,7 +32,7 @@ SPOKEN = tone(220) + SILENCE
 
 
 @dataclass
-class Heard:
+class Received:
     """The output that a client received: responses in order, text of live frames, audio."""
 
     responses: list[list[dict[str, Any]]]
@@ -41,7 +41,7 @@ class Heard:
     history: list[Any]
 
 
-async def converse(application: Application, settings: Settings) -> Heard:
+async def converse(application: Application, settings: Settings) -> Received:
     """Call a gated tool, approve it, send audio, and provoke a failure."""
     async with (
         application.app.router.lifespan_context(application.app),
@@ -58,21 +58,21 @@ async def converse(application: Application, settings: Settings) -> Heard:
                 await client.connection.send(SPOKEN[start : start + 3_200])
             turn = await _until(client, "turn", seen)
             resume = {"type": "resume", "requestId": "r3", "id": "c1"}
-            frames = await client.asks({**resume, "body": {"messageId": turn["messageId"]}})
-            spoken = framed(frames)
-            await client.say({"type": "interrupt", "requestId": "live"})
+            frames = await client.exchange({**resume, "body": {"messageId": turn["messageId"]}})
+            announced = framed(frames)
+            await client.send({"type": "interrupt", "requestId": "live"})
             failed = framed(await _send(client, "r4", {**user_message("fail"), "id": "u2"}))
             await _until(client, "error", seen)
             audio = client.audio
         engine = await application.engine.get()
         history = (await engine.get_chat("c1", user="local"))["messages"]
-    told = sorted(json.dumps(frame, sort_keys=True) for frame in seen)
-    return Heard([asked, paid, spoken, failed], told, audio, history)
+    texts = sorted(json.dumps(frame, sort_keys=True) for frame in seen)
+    return Received([asked, paid, announced, failed], texts, audio, history)
 
 
 async def _send(client: LiveClient, name: str, message: Any, **more: Any) -> list[Any]:
     body = {"id": "c1", "messages": [message], "trigger": "submit-message", **more}
-    return await client.asks({"type": "send", "requestId": name} | body)
+    return await client.exchange({"type": "send", "requestId": name} | body)
 
 
 async def _until(client: LiveClient, kind: str, seen: list[dict[str, Any]]) -> dict[str, Any]:
@@ -82,8 +82,8 @@ async def _until(client: LiveClient, kind: str, seen: list[dict[str, Any]]) -> d
             return seen[-1]
 
 
-def _message(told: list[dict[str, Any]]) -> UIMessage:
-    return reduce_chunks([decode_chunk(json.dumps(chunk)) for chunk in told])
+def _message(texts: list[dict[str, Any]]) -> UIMessage:
+    return reduce_chunks([decode_chunk(json.dumps(chunk)) for chunk in texts])
 
 
 async def test_a_live_chat_is_recorded_and_replayed(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ async def test_a_client_disconnect_is_forwarded(engine: FakeEngine) -> None:
         async with http.stream("POST", "/api/chat", json=chat_body()) as response:
             await anext(response.aiter_text())
         async with asyncio.timeout(PATIENCE):
-            await engine.readers[0].left.wait()
+            await engine.readers[0].closed.wait()
 
 
 async def test_an_aborted_stream_stays_aborted(engine: FakeEngine) -> None:

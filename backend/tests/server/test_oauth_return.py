@@ -44,10 +44,10 @@ async def test_the_page_runs_only_its_own_script_and_does_not_leak_the_code() ->
     ("origins", "told"), [((), "[]"), (("https://app.example",), '["https://app.example"]')]
 )
 async def test_only_pages_of_allowed_origins_receive_the_code(
-    origins: tuple[str, ...], told: str
+    origins: tuple[str, ...], listed: str
 ) -> None:
     script = (await come_back(origins=origins)).text
-    assert f"new Set([location.origin, ...{told}])" in script
+    assert f"new Set([location.origin, ...{listed}])" in script
     assert "window.opener?.postMessage(said, origin)" in script
     assert '"*"' not in script
 

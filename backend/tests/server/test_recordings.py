@@ -18,7 +18,7 @@ from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.reducer import reduce_chunks
 from tests.agents.conformance_agent import root_agent
 from tests.engine.talk import decide
-from tests.server.exchange import chat_body, chunks, client, living
+from tests.server.exchange import chat_body, chunks, client, started
 
 SECRET = "sk-very-secret"
 
@@ -35,7 +35,7 @@ async def test_a_served_chat_is_recorded_without_credentials(
     )
     secrets = {"authorization": f"Bearer {SECRET}", "cookie": f"session={SECRET}"}
     body = {**chat_body("story:plain"), "token": SECRET}
-    async with living(app), client(app, headers={**secrets, "x-ai-sdk": "7"}) as http:
+    async with started(app), client(app, headers={**secrets, "x-ai-sdk": "7"}) as http:
         response = await http.post("/api/chat", json=body)
     (file,) = (tmp_path / "recordings").iterdir()
     (turn,) = load_recording(file).turns
@@ -56,7 +56,7 @@ async def test_a_replayed_response_equals_the_recorded_bytes(
         record=str(tmp_path / "recordings"),
     )
     posts = [chat_body("story:approval")]
-    async with living(app), client(app, headers={"x-ai-sdk": "7"}) as http:
+    async with started(app), client(app, headers={"x-ai-sdk": "7"}) as http:
         first = await http.post("/api/chat", json=posts[0])
         message = reduce_chunks([decode_chunk(json.dumps(chunk)) for chunk in chunks(first.text)])
         (part,) = (part for part in message["parts"] if "approval" in part)

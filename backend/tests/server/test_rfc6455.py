@@ -24,8 +24,8 @@ from tests.server.raw_frames import (
     close,
     cut,
     frame,
-    heard,
     question,
+    read_replies,
     with_length,
 )
 
@@ -38,8 +38,8 @@ LARGE: Final = 32 * 1024 * 1024 + 1
 class Row(NamedTuple):
     section: str
     name: str
-    says: list[bytes]
-    hears: tuple[str, ...]
+    sent: list[bytes]
+    replies: tuple[str, ...]
 
 
 def broken(code: int) -> tuple[str, ...]:
@@ -208,13 +208,13 @@ async def address() -> AsyncIterator[tuple[str, int]]:
         yield address
 
 
-async def told(address: tuple[str, int], says: list[bytes]) -> tuple[str, ...]:
+async def replies_to(address: tuple[str, int], sent: list[bytes]) -> tuple[str, ...]:
     async with RawConnection.open(address) as raw:
         await raw.write(HEAD)
         assert (await raw.answer()).status == 101
-        for piece in [*says, frame(TEXT, question("alive"))]:
+        for piece in [*sent, frame(TEXT, question("alive"))]:
             await raw.write(piece)
-        return tuple(await heard(raw, until=ALIVE))
+        return tuple(await read_replies(raw, until=ALIVE))
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -222,8 +222,8 @@ async def told(address: tuple[str, int], says: list[bytes]) -> tuple[str, ...]:
 async def test_every_frame_is_answered_as_specified_and_affects_no_other_socket(
     address: tuple[str, int], row: Row
 ) -> None:
-    assert await told(address, row.says) == row.hears
-    assert await told(address, []) == (ALIVE,)
+    assert await replies_to(address, row.sent) == row.replies
+    assert await replies_to(address, []) == (ALIVE,)
 
 
 def test_the_table_has_at_least_sixty_distinct_rows() -> None:

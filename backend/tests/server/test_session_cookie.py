@@ -160,9 +160,9 @@ async def test_a_cookie_authenticates_a_socket_and_is_verified_again(tokens: Pat
         origin = f"http://127.0.0.1:{address[1]}"
         carried: dict[str, Any] = {"additional_headers": {"Cookie": f"{COOKIE}={ADA}"}}
         async with opened(address, origin=origin, **carried) as page:
-            await page.asks(send_frame())
+            await page.exchange(send_frame())
             write(tokens, bob=BOB)
-            assert await page.closes() == (4401, "unauthenticated")
+            assert await page.wait_closed() == (4401, "unauthenticated")
         with pytest.raises(InvalidStatus) as refused:
             async with opened(address, origin="https://evil.example", **carried):
                 pass
@@ -175,7 +175,7 @@ async def test_a_cookie_from_a_disallowed_origin_opens_no_socket(tokens: Path) -
     async with serving(application(engine, auth=f"bearer:{tokens}")) as address:
         carried = {"Cookie": f"{COOKIE}={ADA}"}
         async with opened(address, additional_headers=carried) as stranger:
-            [error] = await stranger.asks(send_frame())
+            [error] = await stranger.exchange(send_frame())
     assert error["code"] == "unauthenticated"
     assert engine.calls == []
 

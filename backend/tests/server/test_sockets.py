@@ -66,7 +66,7 @@ async def test_pages_of_allowed_origins_may_open_a_socket(
     async with serving(application(engine)) as address:
         named = None if origin is None else origin.format(port=address[1])
         async with opened(address, origin=named) as client:
-            assert (await client.asks(send_frame()))[-1]["type"] == "end"
+            assert (await client.exchange(send_frame()))[-1]["type"] == "end"
 
 
 async def test_a_socket_on_another_path_is_not_found(engine: FakeEngine) -> None:
@@ -102,9 +102,9 @@ async def test_the_handshake_authenticates_the_user_if_it_can(
         serving(app) as address,
         opened(address, additional_headers=bearer("token-ada")) as client,
     ):
-        await client.asks(send_frame())
+        await client.exchange(send_frame())
         # A frame cannot make somebody else of who opened the socket.
-        await client.asks(send_frame() | {"headers": bearer("token-bob")})
+        await client.exchange(send_frame() | {"headers": bearer("token-bob")})
     assert [call[2] for call in engine.calls] == ["ada", "ada"]
 
 
@@ -113,11 +113,11 @@ async def test_a_frame_authenticates_the_user_if_the_handshake_cannot(
 ) -> None:
     app = application(engine, auth=f"bearer:{tokens}")
     async with serving(app) as address, opened(address) as client:
-        [error] = await client.asks(send_frame())
+        [error] = await client.exchange(send_frame())
         assert (error["type"], error["code"]) == ("error", "unauthenticated")
         for token, user in (("token-ada", "ada"), ("token-bob", "bob")):
             for frame in (send_frame(), resume_frame()):
-                await client.asks(frame | {"headers": bearer(token)})
+                await client.exchange(frame | {"headers": bearer(token)})
                 assert user in engine.calls[-1]
         for headers in (
             bearer("token-eve"),
@@ -127,7 +127,7 @@ async def test_a_frame_authenticates_the_user_if_the_handshake_cannot(
             {"x-user": "ada"},
             {"cookie": "token-ada"},
         ):
-            [error] = await client.asks(send_frame() | {"headers": headers})
+            [error] = await client.exchange(send_frame() | {"headers": headers})
             assert error["code"] == "unauthenticated"
     assert len(engine.calls) == 4
 
@@ -136,7 +136,7 @@ async def test_a_token_in_the_url_is_ignored(engine: FakeEngine, tokens: Path) -
     app = application(engine, auth=f"bearer:{tokens}")
     path = "/api/chat/ws?token=token-ada&authorization=Bearer%20token-ada"
     async with serving(app) as address, opened(address, path) as client:
-        [error] = await client.asks(send_frame())
+        [error] = await client.exchange(send_frame())
         assert error["code"] == "unauthenticated"
     assert engine.calls == []
 
@@ -160,11 +160,11 @@ async def test_a_proxy_names_the_user_of_the_socket(engine: FakeEngine) -> None:
         serving(app) as address,
         opened(address, additional_headers={"x-user": "ada"}) as client,
     ):
-        await client.asks(send_frame() | {"headers": {"x-user": "bob"}})
+        await client.exchange(send_frame() | {"headers": {"x-user": "bob"}})
     assert engine.calls[0][2] == "ada"
 
 
-class Doorman:
+class CurrentUser:
     """Authenticates one user, which a test can change."""
 
     def __init__(self) -> None:
@@ -180,41 +180,41 @@ class Doorman:
 async def test_a_revoked_user_is_disconnected_without_sending_a_frame(
     engine: FakeEngine, then: str | None
 ) -> None:
-    doorman = Doorman()
+    current_user = CurrentUser()
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
-    app = application(engine, authenticate=doorman, recheck_interval=0.02, keep_alive=0.01)
+    app = application(engine, authenticate=current_user, recheck_interval=0.02, keep_alive=0.01)
     async with serving(app) as address, opened(address) as client:
-        await client.say(send_frame())
+        await client.send(send_frame())
         await client.next()
-        asked = doorman.asked
-        while doorman.asked < asked + 3:
+        asked = current_user.asked
+        while current_user.asked < asked + 3:
             await client.next("-")
-        doorman.user = then
-        assert await client.closes() == (4401, "unauthenticated")
+        current_user.user = then
+        assert await client.wait_closed() == (4401, "unauthenticated")
         async with asyncio.timeout(PATIENCE):
-            await engine.readers[0].left.wait()
+            await engine.readers[0].closed.wait()
 
 
 async def test_a_revoked_user_is_disconnected_at_the_next_request(
     engine: FakeEngine,
 ) -> None:
-    doorman = Doorman()
-    app = application(engine, authenticate=doorman)
+    current_user = CurrentUser()
+    app = application(engine, authenticate=current_user)
     async with serving(app) as address, opened(address) as client:
-        await client.asks(send_frame())
-        doorman.user = None
-        [error] = await client.asks(send_frame())
+        await client.exchange(send_frame())
+        current_user.user = None
+        [error] = await client.exchange(send_frame())
         assert error["code"] == "unauthenticated"
-        assert await client.closes() == (4401, "unauthenticated")
+        assert await client.wait_closed() == (4401, "unauthenticated")
     assert len(engine.calls) == 1
 
 
 async def test_a_revoked_token_closes_the_socket(engine: FakeEngine, tokens: Path) -> None:
     app = application(engine, auth=f"bearer:{tokens}", recheck_interval=0.02)
     async with serving(app) as address, opened(address) as client:
-        await client.asks(send_frame() | {"headers": bearer("token-ada")})
+        await client.exchange(send_frame() | {"headers": bearer("token-ada")})
         write_tokens(tokens, bob="token-bob")
-        assert await client.closes() == (4401, "unauthenticated")
+        assert await client.wait_closed() == (4401, "unauthenticated")
 
 
 async def test_a_user_with_a_newer_valid_token_stays_connected(tokens: Path) -> None:
@@ -261,6 +261,6 @@ async def test_a_later_authentication_failure_closes_only_its_socket(
 
     app = application(engine, authenticate=breaks, recheck_interval=0.02)
     async with serving(app) as address, opened(address) as client:
-        assert (await client.closes())[0] == 1011
+        assert (await client.wait_closed())[0] == 1011
     assert "RuntimeError" in caplog.text
     assert "sk-very-secret" not in caplog.text

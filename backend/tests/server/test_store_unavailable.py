@@ -23,13 +23,13 @@ from sluicegate.stores.sql.timings import DatabaseTimings
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.real_stores.databases import fresh_database
 from tests.real_stores.postgres import Postgres
-from tests.server.exchange import PATIENCE, chat_body, chunks, client, living
+from tests.server.exchange import PATIENCE, chat_body, chunks, client, started
 from tests.server.page import Page
 from tests.stores.builders import unwritable
 
 PAY = [calls(("pay", {"n": 1})), says("done")]
 
-Gone = Callable[[], AbstractAsyncContextManager[None]]
+Outage = Callable[[], AbstractAsyncContextManager[None]]
 
 
 @dataclass
@@ -38,15 +38,15 @@ class Stage:
 
     http: httpx.AsyncClient
     counted: Counted
-    gone: Gone
+    outage: Outage
 
-    async def asked(self) -> Page:
+    async def pending_page(self) -> Page:
         """A page with a pending approval."""
         page = Page(self.http)
         await page.say("pay")
         return page
 
-    def yes(self, page: Page) -> Any:
+    def approve(self, page: Page) -> Any:
         """Approve on the page; the request may fail."""
         for part in page.pending():
             part["state"], part["approval"]["approved"] = "approval-responded", True
@@ -57,7 +57,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def own_server(real_stores_folder: Path) -> Iterator[Postgres]:
     """A PostgreSQL server that tests may stop."""
-    server = Postgres(real_stores_folder / "away")
+    server = Postgres(real_stores_folder / "outages")
     server.create()
     server.start()
     yield server
@@ -77,7 +77,10 @@ async def stage(
     if kind == "sqlite":
         path = tmp_path / "chats.db"
         async with staged(f"sqlite+aiosqlite:///{path}", tmp_path) as (http, counted, database):
-            ways = {"locked": lambda: locked(path), "unwritable": lambda: full(database)}
+            ways = {
+                "locked": lambda: locked(path),
+                "unwritable": lambda: read_only(database),
+            }
             yield Stage(http, counted, ways[how])
         return
     server: Postgres = request.getfixturevalue("own_server")
@@ -98,7 +101,7 @@ async def staged(
         max_turns_per_minute=10**6,
     )
     application = build(engine_of(scripted(PAY, [counted.tool()]), settings), settings)
-    async with living(application.app), client(application.app) as http:
+    async with started(application.app), client(application.app) as http:
         engine = await application.engine.get()
         assert isinstance(engine, ChatEngine)
         yield http, counted, engine.resources.database
@@ -115,7 +118,7 @@ async def locked(path: Path) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def full(database: Database) -> AsyncIterator[None]:
+async def read_only(database: Database) -> AsyncIterator[None]:
     connections: list[sqlite3.Connection] = []
 
     def make_unwritable(connection: Connection) -> None:
@@ -162,10 +165,10 @@ def asks_to_retry(response: httpx.Response) -> bool:
 async def test_requests_that_need_the_database_are_refused_until_it_is_available(
     stage: Stage,
 ) -> None:
-    http, (page, other) = stage.http, (await stage.asked(), await stage.asked())
+    http, (page, other) = stage.http, (await stage.pending_page(), await stage.pending_page())
     chat, approval = f"/api/chats/{other.chat_id}", f"/api/approvals/{other.asks()[0]}"
-    async with stage.gone():
-        assert asks_to_retry(await stage.yes(page))
+    async with stage.outage():
+        assert asks_to_retry(await stage.approve(page))
         assert asks_to_retry(await http.post(approval, json={"approved": True}))
         assert asks_to_retry(await http.post("/api/chat", json=chat_body("pay", chat="new")))
         assert asks_to_retry(await http.patch(chat, json={"title": "Other"}))
@@ -190,12 +193,12 @@ async def ready(http: httpx.AsyncClient) -> None:
 async def test_a_tool_does_not_run_if_its_claim_is_not_stored(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = await stage.asked()
+    page = await stage.pending_page()
     claim = Ledger.claim
-    async with AsyncExitStack() as away:
+    async with AsyncExitStack() as outages:
 
         async def without_a_store(*args: Any, **named: Any) -> Any:
-            await away.enter_async_context(stage.gone())
+            await outages.enter_async_context(stage.outage())
             return await claim(*args, **named)
 
         with monkeypatch.context() as patched:
@@ -206,7 +209,7 @@ async def test_a_tool_does_not_run_if_its_claim_is_not_stored(
     await ready(stage.http)
     # The turn could not even give its lease back; it does so now.
     async with asyncio.timeout(PATIENCE):
-        while (answer := await stage.yes(page)).status_code != 200:
+        while (answer := await stage.approve(page)).status_code != 200:
             assert answer.headers["x-error-code"] in ("unavailable", "held_elsewhere")
     assert [chunk["type"] for chunk in chunks(answer.text)][-1] == "finish"
     assert stage.counted.runs == [1]

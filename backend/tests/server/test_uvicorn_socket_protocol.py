@@ -34,7 +34,7 @@ async def test_frames_are_not_compressed(engine: FakeEngine) -> None:
         opened(address, compression="deflate") as client,
     ):
         assert client.connection.protocol.extensions == []
-        assert (await client.asks(send_frame()))[-1]["type"] == "end"
+        assert (await client.exchange(send_frame()))[-1]["type"] == "end"
 
 
 @pytest.mark.parametrize("size", [0, 125, 126, 65_535, 65_536, 200_000])
@@ -95,7 +95,7 @@ async def test_chunks_are_sent_through_the_batching_extension(engine: FakeEngine
 
     counted = replace(app, app=cast("Starlette", counting))
     async with serving(counted) as address, opened(address) as client:
-        frames = await client.asks(send_frame())
+        frames = await client.exchange(send_frame())
     assert [frame["type"] for frame in frames] == ["chunk"] * 5 + ["end"]
     assert [json.loads(text) for batch in batches for text in batch] == frames[:5]
 
@@ -187,4 +187,4 @@ async def test_a_peer_that_neither_reads_nor_answers_pings_is_dropped(
         await raw.write(frame(TEXT, json.dumps(send_frame()).encode()))
         async with asyncio.timeout(PATIENCE):
             await engine.has_readers(1)
-            await engine.readers[0].left.wait()
+            await engine.readers[0].closed.wait()

@@ -21,16 +21,16 @@ class LiveClient(SocketClient):
     async def next(self, request_id: str = "r1") -> Frame:
         """The next frame of a request; audio and frames of other requests are kept."""
         async with asyncio.timeout(PATIENCE):
-            for index, frame in enumerate(self.unheard):
+            for index, frame in enumerate(self.unread):
                 if frame["requestId"] == request_id:
-                    return self.unheard.pop(index)
+                    return self.unread.pop(index)
             while True:
                 received = await self._receive()
                 if received is None:
                     continue
                 if received["requestId"] == request_id:
                     return received
-                self.unheard.append(received)
+                self.unread.append(received)
 
     async def live(self, kind: str) -> Frame:
         """The next live frame of a type; earlier frames are dropped."""
@@ -44,7 +44,7 @@ class LiveClient(SocketClient):
             while not self.audio:
                 frame = await self._receive()
                 if frame is not None:
-                    self.unheard.append(frame)
+                    self.unread.append(frame)
         return self.audio
 
     async def _receive(self) -> Frame | None:

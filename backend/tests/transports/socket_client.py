@@ -51,10 +51,10 @@ class SocketClient:
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
-        self.unheard: list[Frame] = []
+        self.unread: list[Frame] = []
         """Frames received while a test waited for another one."""
 
-    async def say(self, *frames: Frame | str | bytes) -> None:
+    async def send(self, *frames: Frame | str | bytes) -> None:
         for frame in frames:
             text = json.dumps(frame) if isinstance(frame, dict) else frame
             with contextlib.suppress(ConnectionClosed):
@@ -63,14 +63,14 @@ class SocketClient:
     async def next(self, request_id: str = "r1") -> Frame:
         """The next frame of a request; frames of other requests are kept."""
         async with asyncio.timeout(PATIENCE):
-            for index, frame in enumerate(self.unheard):
+            for index, frame in enumerate(self.unread):
                 if frame["requestId"] == request_id:
-                    return self.unheard.pop(index)
+                    return self.unread.pop(index)
             while True:
                 frame = json.loads(await self.connection.recv(decode=True))
                 if frame["requestId"] == request_id:
                     return dict(frame)
-                self.unheard.append(frame)
+                self.unread.append(frame)
 
     async def all(self, request_id: str = "r1") -> list[Frame]:
         """All frames of a request."""
@@ -79,17 +79,17 @@ class SocketClient:
             frames.append(await self.next(request_id))
         return frames
 
-    async def asks(self, frame: Frame) -> list[Frame]:
+    async def exchange(self, frame: Frame) -> list[Frame]:
         """Send a frame and return all frames of the response."""
-        await self.say(frame)
+        await self.send(frame)
         return await self.all(frame["requestId"])
 
     async def is_alive(self) -> bool:
         """Whether the socket still answers; the request has no effect."""
-        await self.say({"type": "ping", "requestId": "alive?"})
+        await self.send({"type": "ping", "requestId": "alive?"})
         return bool((await self.next("alive?"))["code"] == "malformed")
 
-    async def closes(self) -> tuple[int | None, str | None]:
+    async def wait_closed(self) -> tuple[int | None, str | None]:
         """Wait until the server closes; return code and reason."""
         async with asyncio.timeout(PATIENCE):
             with contextlib.suppress(ConnectionClosed):
@@ -124,9 +124,9 @@ def chunks(frames: list[Frame]) -> list[Frame]:
     return [frame["chunk"] for frame in carried]
 
 
-async def until_left(engine: FakeEngine, count: int = 1) -> None:
+async def until_closed(engine: FakeEngine, count: int = 1) -> None:
     """Wait until ``count`` requests had a reader and all readers are closed."""
     async with asyncio.timeout(PATIENCE):
         await engine.has_readers(count)
         for reader in engine.readers:
-            await reader.left.wait()
+            await reader.closed.wait()

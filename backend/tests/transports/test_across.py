@@ -46,14 +46,14 @@ class Tab:
             async with over_socket(self._address, headers=HEADERS) as http:
                 return chunks((await http.post("/api/chat", json=body)).text)
         async with self.socket(transport) as client:
-            return framed(await client.asks({"type": "send", "requestId": "r1"} | body))
+            return framed(await client.exchange({"type": "send", "requestId": "r1"} | body))
 
     async def resume(self, transport: str) -> list[Chunk]:
         if transport == SSE:
             async with over_socket(self._address, headers=HEADERS) as http:
                 return chunks((await http.get("/api/chat/c1/stream")).text)
         async with self.socket(transport) as client:
-            frames = await client.asks({"type": "resume", "requestId": "r1", "id": "c1"})
+            frames = await client.exchange({"type": "resume", "requestId": "r1", "id": "c1"})
             return framed(frames)
 
     @contextlib.asynccontextmanager
@@ -175,7 +175,7 @@ async def test_a_turn_begun_on_one_transport_is_resumed_on_another(
 
 async def test_an_abort_stops_a_turn_without_readers(open_tab: Open) -> None:
     async with open_tab(abort_grace=0.01) as tab, tab.socket() as client:
-        await client.say(
+        await client.send(
             {
                 "type": "send",
                 "requestId": "r1",
@@ -184,16 +184,16 @@ async def test_an_abort_stops_a_turn_without_readers(open_tab: Open) -> None:
             }
         )
         await client.next()
-        await client.say({"type": "resume", "requestId": "r2", "id": "c1"})
+        await client.send({"type": "resume", "requestId": "r2", "id": "c1"})
         assert (await client.next("r2"))["type"] == "start"
-        await client.say(abort_frame("r1"))
+        await client.send(abort_frame("r1"))
         # Somebody still reads: the turn goes on, and the abort of the last one ends it.
         assert (await client.next("r2"))["type"] == "chunk"
         await tab.has_readers(1)
-        await client.say(abort_frame("r2"))
+        await client.send(abort_frame("r2"))
         async with asyncio.timeout(PATIENCE):
             while (await tab.history())["status"] == "running":
                 pass
-        await client.say({"type": "resume", "requestId": "r3", "id": "c1"})
+        await client.send({"type": "resume", "requestId": "r3", "id": "c1"})
         assert (await client.next("r3"))["type"] == "no-active"
-        assert [frame["type"] for frame in client.unheard if frame["type"] != "chunk"] == []
+        assert [frame["type"] for frame in client.unread if frame["type"] != "chunk"] == []

@@ -92,7 +92,7 @@ async def test_a_typed_message_is_answered_as_over_the_chat_socket(
     address: Address, chat: str
 ) -> None:
     async with opened_live(address, chat) as client:
-        frames = await client.asks(send_frame(chat=chat))
+        frames = await client.exchange(send_frame(chat=chat))
     assert [chunk["type"] for chunk in framed(frames)] == [
         "start",
         "start-step",
@@ -122,8 +122,8 @@ async def test_a_spoken_message_is_answered_with_audio_and_read_by_a_resume(
 ) -> None:
     async with opened_live(address, chat) as client:
         for start in range(0, len(tone(440)), 640):
-            await client.say(tone(440)[start : start + 640])
-        await client.say(SILENCE)
+            await client.send(tone(440)[start : start + 640])
+        await client.send(SILENCE)
         heard = await client.live("transcript")
         while not heard["final"]:
             heard = await client.live("transcript")
@@ -131,7 +131,7 @@ async def test_a_spoken_message_is_answered_with_audio_and_read_by_a_resume(
         turn = await client.live("turn")
         assert turn["userMessageId"] == heard["messageId"]
         resume = {**resume_frame(chat=chat), "body": {"messageId": turn["messageId"]}}
-        frames = await client.asks(resume)
+        frames = await client.exchange(resume)
         assert frames[0] == {"type": "start", "requestId": "r1"}
         told = framed(frames)
         assert told[0] == {"type": "start", "messageId": turn["messageId"]}
@@ -142,7 +142,7 @@ async def test_a_spoken_message_is_answered_with_audio_and_read_by_a_resume(
 
 async def test_a_turn_is_announced_when_no_request_is_open(address: Address, chat: str) -> None:
     async with opened_live(address, chat) as client:
-        await client.asks(send_frame(text="pay", chat=chat))
+        await client.exchange(send_frame(text="pay", chat=chat))
         async with over_socket(address, headers={"x-ai-sdk": "7"}) as http:
             stored = (await http.get(f"/api/chats/{chat}")).json()["messages"][-1]
             [part] = [p for p in stored["parts"] if p["type"] == "tool-pay"]
@@ -171,7 +171,7 @@ async def test_a_second_socket_is_refused_and_the_first_continues(
         async with opened(address, f"/api/live?chat={chat}") as second:
             error = await second.next("live")
             assert (error["type"], error["code"]) == ("error", "held_elsewhere")
-            assert await second.closes() == (4409, "held_elsewhere")
+            assert await second.wait_closed() == (4409, "held_elsewhere")
         async with over_socket(address) as http:
             body = {"id": chat, "message": user_message()}
             refused = await http.post("/api/chat", json=body)
@@ -179,7 +179,7 @@ async def test_a_second_socket_is_refused_and_the_first_continues(
                 409,
                 "held_elsewhere",
             )
-        assert (await client.asks(send_frame(chat=chat)))[-1]["type"] == "end"
+        assert (await client.exchange(send_frame(chat=chat)))[-1]["type"] == "end"
 
 
 @pytest.mark.parametrize("query", ["", "?chat=", "?chat=a%2Fb", "?chat=c1&activity=both"])
@@ -228,11 +228,11 @@ async def test_an_invalid_frame_is_rejected_and_the_socket_stays_open(
     if frame.get("id") == "c1":
         frame = {**frame, "id": chat}
     async with opened_live(address, chat) as client:
-        await client.say(frame)
+        await client.send(frame)
         answer = await client.next(request_id)
         assert answer["type"] == ("error" if code else "no-active")
         assert answer.get("code", "") == code
-        assert (await client.asks(send_frame("r2", chat=chat)))[-1]["type"] == "end"
+        assert (await client.exchange(send_frame("r2", chat=chat)))[-1]["type"] == "end"
 
 
 BAD_MESSAGES: dict[str, tuple[list[str | bytes], tuple[int, str]]] = {
@@ -257,14 +257,14 @@ async def test_an_unreadable_message_closes_the_socket_and_not_the_chat(
 ) -> None:
     messages, ends = BAD_MESSAGES[case]
     async with opened_live(address, chat) as client:
-        await client.say(*messages)
-        assert await client.closes() == ends
-    await is_let_go(address, chat)
+        await client.send(*messages)
+        assert await client.wait_closed() == ends
+    await until_released(address, chat)
     async with opened_live(address, chat) as client:
-        assert (await client.asks(send_frame(chat=chat)))[-1]["type"] == "end"
+        assert (await client.exchange(send_frame(chat=chat)))[-1]["type"] == "end"
 
 
-async def is_let_go(address: Address, chat: str) -> None:
+async def until_released(address: Address, chat: str) -> None:
     """Wait until the live session of the chat is released."""
     async with asyncio.timeout(PATIENCE), over_socket(address) as http:
         body = {"id": chat, "message": user_message("Hi", message_id="let-go")}
@@ -274,20 +274,20 @@ async def is_let_go(address: Address, chat: str) -> None:
 
 async def test_audio_within_the_limits_is_accepted(address: Address, chat: str) -> None:
     async with opened_live(address, chat) as client:
-        await client.say(*[bytes(160_000)] * 12)
-        assert (await client.asks(send_frame(chat=chat)))[-1]["type"] == "end"
+        await client.send(*[bytes(160_000)] * 12)
+        assert (await client.exchange(send_frame(chat=chat)))[-1]["type"] == "end"
 
 
 async def test_audio_without_the_subprotocol_is_refused(address: Address, chat: str) -> None:
     async with opened_live(address, chat, audio=False) as client:
-        await client.say(bytes(640))
-        assert await client.closes() == (1003, "text_only")
+        await client.send(bytes(640))
+        assert await client.wait_closed() == (1003, "text_only")
 
 
 async def test_marks_images_and_interruptions_are_accepted(address: Address, chat: str) -> None:
     async with opened_live(address, chat, more="&activity=client") as client:
         picture = base64.b64encode(b"picture").decode()
-        await client.say(
+        await client.send(
             {"type": "image", "requestId": "live", "mediaType": "image/jpeg", "data": picture},
             {"type": "activity-start", "requestId": "live"},
             tone(440),
@@ -295,9 +295,9 @@ async def test_marks_images_and_interruptions_are_accepted(address: Address, cha
         )
         await client.first_audio()
         await client.live("turn-complete")
-        await client.say(send_frame(text="long", chat=chat))
+        await client.send(send_frame(text="long", chat=chat))
         await client.next()
-        await client.say({"type": "interrupt", "requestId": "live"})
+        await client.send({"type": "interrupt", "requestId": "live"})
         assert (await client.live("interrupted"))["type"] == "interrupted"
         assert (await client.all())[-1]["type"] == "end"
 
@@ -306,27 +306,27 @@ async def test_an_image_above_the_limit_is_refused(tmp_path: Path) -> None:
     async with server(tmp_path, max_file_bytes=9) as (address, _), opened_live(address) as client:
         for size, is_taken in ((9, True), (10, False)):
             data = base64.b64encode(bytes(size)).decode()
-            await client.say(
+            await client.send(
                 {"type": "image", "requestId": "live", "mediaType": "image/png", "data": data}
             )
             if not is_taken:
                 assert (await client.next("live"))["code"] == "too_large"
-        assert (await client.asks(send_frame()))[-1]["type"] == "end"
+        assert (await client.exchange(send_frame()))[-1]["type"] == "end"
 
 
 async def test_an_idle_socket_gets_heartbeats_and_is_closed(tmp_path: Path) -> None:
     settings = {"keep_alive": 0.05, "idle_timeout": 0.3}
     async with server(tmp_path, **settings) as (address, _), opened_live(address) as client:
         assert await client.next("-") == {"type": "heartbeat", "requestId": "-"}
-        assert await client.closes() == (1000, "idle")
+        assert await client.wait_closed() == (1000, "idle")
 
 
 async def test_a_restart_closes_the_socket_and_approvals_stay_open(tmp_path: Path) -> None:
     async with contextlib.AsyncExitStack() as stack:
         async with server(tmp_path) as (address, _):
             client = await stack.enter_async_context(opened(address, "/api/live?chat=c1"))
-            assert (await client.asks(send_frame(text="pay")))[-1]["type"] == "end"
-            closing = asyncio.create_task(client.closes())
+            assert (await client.exchange(send_frame(text="pay")))[-1]["type"] == "end"
+            closing = asyncio.create_task(client.wait_closed())
         assert (await closing)[0] == 1012
     async with server(tmp_path) as (_, engine):
         assert (await engine.get_chat("c1", user=LOCAL_USER))["status"] == "waiting"
@@ -334,10 +334,10 @@ async def test_a_restart_closes_the_socket_and_approvals_stay_open(tmp_path: Pat
 
 async def test_the_end_of_the_server_is_announced_to_clients(tmp_path: Path) -> None:
     async with staged(tmp_path) as (address, application), opened_live(address) as client:
-        assert (await client.asks(send_frame(text="pay")))[-1]["type"] == "end"
+        assert (await client.exchange(send_frame(text="pay")))[-1]["type"] == "end"
         await application.shutdown.drain(5.0, asyncio.Event())
         await client.live("go-away")
-        assert await client.closes() == (1012, "restart")
+        assert await client.wait_closed() == (1012, "restart")
         engine = await application.engine.get()
         assert (await engine.get_chat("c1", user=LOCAL_USER))["status"] == "waiting"
 
@@ -353,7 +353,7 @@ async def test_an_unavailable_store_closes_the_socket_with_try_again_later(
         async with opened(address, "/api/live?chat=c1") as client:
             error = await client.next("live")
             assert (error["type"], error["code"]) == ("error", "unavailable")
-            assert await client.closes() == (1013, "unavailable")
+            assert await client.wait_closed() == (1013, "unavailable")
 
 
 async def test_a_token_in_the_first_frame_authenticates_the_user(tmp_path: Path) -> None:
@@ -363,13 +363,13 @@ async def test_a_token_in_the_first_frame_authenticates_the_user(tmp_path: Path)
     async with server(tmp_path, **settings) as (address, engine):
         path = "/api/live?chat=c1"
         async with opened(address, path, subprotocols=[SUBPROTOCOL]) as client:
-            [error] = await client.asks(send_frame("no"))
+            [error] = await client.exchange(send_frame("no"))
             assert error["code"] == "unauthenticated"
             headers = {"authorization": "Bearer token-ada"}
             live = LiveClient(client.connection)
-            frames = await live.asks({**send_frame("yes"), "headers": headers})
+            frames = await live.exchange({**send_frame("yes"), "headers": headers})
             assert frames[-1]["type"] == "end"
         assert (await engine.get_chat("c1", user="ada"))["status"] == "ready"
         async with opened(address, path, subprotocols=[SUBPROTOCOL]) as client:
-            await client.say(bytes(640))
-            assert (await client.closes())[0] == 4401
+            await client.send(bytes(640))
+            assert (await client.wait_closed())[0] == 4401

@@ -41,17 +41,17 @@ class StoredEngine(FakeEngine):
         writer, found = await self._store.open(key), await self._store.find(key.chat)
         assert writer is not None
         assert found is not None
-        reader = TurnReader((), found.read(), major=7, on_close=self._leave)
+        reader = TurnReader((), found.read(), major=7, on_close=self._on_close)
         self.stored.append(reader)
         for chunk in WORDS:
             await writer.publish(chunk)  # type: ignore[arg-type]
         await writer.close()
         return reader
 
-    def _leave(self, *, aborted: bool) -> None:
+    def _on_close(self, *, aborted: bool) -> None:
         self.has_left.set()
 
-    async def left(self) -> None:
+    async def until_closed(self) -> None:
         """Wait until a reader was closed."""
         async with asyncio.timeout(PATIENCE):
             await self.has_left.wait()
@@ -133,7 +133,7 @@ async def test_a_client_that_does_not_read_is_aborted(stuck: Stuck) -> None:
         engine_serving(reader_patience=0.2) as (engine, address),
         stuck(address) as rest,
     ):
-        await engine.left()
+        await engine.until_closed()
         said = await rest()
     assert b'"start"' in said
     assert b"finish" not in said

@@ -22,10 +22,10 @@ def engine() -> FakeEngine:
 
 async def test_a_message_of_the_limit_is_read_and_one_byte_more_is_not(engine: FakeEngine) -> None:
     async with connected(engine, max_body_bytes=1000) as client:
-        await client.say(padded(1000))
+        await client.send(padded(1000))
         assert (await client.all())[-1]["type"] == "end"
-        await client.say(padded(1001))
-        assert (await client.closes())[0] == 1009
+        await client.send(padded(1001))
+        assert (await client.wait_closed())[0] == 1009
     assert len(engine.calls) == 1
 
 
@@ -34,20 +34,20 @@ async def test_the_application_enforces_the_limit_if_the_server_does_not(
 ) -> None:
     app = application(engine, max_body_bytes=1000)
     async with serving(app, Settings(port=0)) as address, opened(address) as client:
-        await client.say(padded(1000))
+        await client.send(padded(1000))
         assert (await client.all())[-1]["type"] == "end"
-        await client.say(padded(1001))
-        assert await client.closes() == (1009, "too_large")
+        await client.send(padded(1001))
+        assert await client.wait_closed() == (1009, "too_large")
     assert len(engine.calls) == 1
 
 
 async def test_32_mebibytes_are_read_and_one_byte_more_is_not(engine: FakeEngine) -> None:
     limit = 32 * 1024 * 1024
     async with connected(engine) as client:
-        await client.say(padded(limit))
+        await client.send(padded(limit))
         assert (await client.all())[-1]["type"] == "end"
-        await client.say(padded(limit + 1))
-        assert (await client.closes())[0] == 1009
+        await client.send(padded(limit + 1))
+        assert (await client.wait_closed())[0] == 1009
     assert len(engine.calls) == 1
 
 
@@ -56,9 +56,9 @@ async def test_the_number_of_open_requests_is_a_setting(engine: FakeEngine, limi
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
     async with connected(engine, max_requests_per_socket=limit) as client:
         for number in range(limit):
-            await client.say(send_frame(f"r{number}"))
+            await client.send(send_frame(f"r{number}"))
             assert (await client.next(f"r{number}"))["type"] == "chunk"
-        [error] = await client.asks(send_frame("one more"))
+        [error] = await client.exchange(send_frame("one more"))
     assert error["code"] == "too_many_requests"
 
 
@@ -66,18 +66,18 @@ async def test_a_thousand_requests_are_too_many_frames(engine: FakeEngine) -> No
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
     async with connected(engine) as client:
         for number in range(1000):
-            await client.say(send_frame(f"r{number}"))
-        assert await client.closes() == (1008, "too_many_frames")
+            await client.send(send_frame(f"r{number}"))
+        assert await client.wait_closed() == (1008, "too_many_frames")
     assert len(engine.readers) <= 16
 
 
 async def test_a_burst_is_read_and_one_frame_more_is_not(engine: FakeEngine) -> None:
     settings = {"max_frames_burst": 5, "max_frames_per_second": 1}
     async with connected(engine, **settings) as client:
-        await client.say(*(abort_frame() for _ in range(4)))
+        await client.send(*(abort_frame() for _ in range(4)))
         assert await client.is_alive()
-        await client.say(abort_frame())
-        assert await client.closes() == (1008, "too_many_frames")
+        await client.send(abort_frame())
+        assert await client.wait_closed() == (1008, "too_many_frames")
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ async def test_invalid_frames_close_only_their_own_socket(
     app = application(engine)
     async with serving(app) as address, opened(address) as good, opened(address) as bad:
         engine.steps = [StartChunk(message_id=MESSAGE), go_on := asyncio.Event()]
-        await good.say(send_frame())
+        await good.send(send_frame())
         await good.next()
-        await bad.say(said)
-        assert await bad.closes() == (code, reason)
+        await bad.send(said)
+        assert await bad.wait_closed() == (code, reason)
         go_on.set()
         assert (await good.all())[-1]["type"] == "end"
     assert len(engine.calls) == 1
@@ -112,37 +112,37 @@ async def test_invalid_frames_close_only_their_own_socket(
 
 async def test_a_socket_without_a_first_request_is_closed(engine: FakeEngine) -> None:
     async with connected(engine, first_frame_timeout=0.05) as client:
-        assert await client.closes() == (1008, "timeout")
+        assert await client.wait_closed() == (1008, "timeout")
 
 
 async def test_unauthenticated_frames_do_not_keep_a_socket_open(
     engine: FakeEngine,
 ) -> None:
-    async def nobody(_: HTTPConnection) -> str | None:
+    async def no_user(_: HTTPConnection) -> str | None:
         return None
 
-    app = application(engine, authenticate=nobody, first_frame_timeout=0.05)
+    app = application(engine, authenticate=no_user, first_frame_timeout=0.05)
     async with serving(app) as address, opened(address) as client:
-        await client.say(send_frame(), abort_frame(), {"type": "x", "requestId": "r1"})
-        assert await client.closes() == (1008, "timeout")
+        await client.send(send_frame(), abort_frame(), {"type": "x", "requestId": "r1"})
+        assert await client.wait_closed() == (1008, "timeout")
 
 
 async def test_a_socket_with_an_open_request_is_not_idle(engine: FakeEngine) -> None:
     go_on = asyncio.Event()
     engine.steps = [StartChunk(message_id=MESSAGE), go_on, *answer("late")[1:]]
-    times = {"first_frame_timeout": 5, "idle_timeout": 0.05, "keep_alive": 0.02}
+    times = {"first_frame_timeout": 30, "idle_timeout": 0.05, "keep_alive": 0.02}
     async with connected(engine, **times) as client:
-        await client.say(send_frame())
+        await client.send(send_frame())
         await client.next()
         for _ in range(10):
             await client.next("-")
         go_on.set()
         assert (await client.all())[-1]["type"] == "end"
-        assert await client.closes() == (1000, "idle")
+        assert await client.wait_closed() == (1000, "idle")
 
 
 async def test_an_idle_socket_receives_only_heartbeats(engine: FakeEngine) -> None:
     async with connected(engine, keep_alive=0.01) as client:
         for _ in range(3):
             assert await client.next("-") == {"type": "heartbeat", "requestId": "-"}
-        assert (await client.asks(send_frame()))[-1]["type"] == "end"
+        assert (await client.exchange(send_frame()))[-1]["type"] == "end"

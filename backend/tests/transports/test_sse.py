@@ -177,7 +177,7 @@ async def test_an_impossible_chat_id_is_not_found(engine: FakeEngine, path: str,
 async def test_a_stream_closes_its_reader_exactly_once(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         await http.post("/api/chat", json=chat_body())
-    assert engine.readers[0].times_left == 1
+    assert engine.readers[0].times_closed == 1
 
 
 class Stream:
@@ -276,9 +276,9 @@ async def test_a_disconnect_closes_the_reader_and_stops_no_turn(
         ):
             await Stream(response).read_until('"start"')
         async with asyncio.timeout(PATIENCE):
-            await engine.readers[0].left.wait()
+            await engine.readers[0].closed.wait()
     assert [call[0] for call in engine.calls] == ["start"]
-    assert engine.readers[0].times_left == 1
+    assert engine.readers[0].times_closed == 1
 
 
 async def test_a_cancelled_response_closes_its_reader_too(
@@ -298,7 +298,7 @@ async def test_a_cancelled_response_closes_its_reader_too(
         tasks.start_soon(functools.partial(http.post, "/api/chat", json=chat_body()))
         await begun.wait()
         tasks.cancel_scope.cancel()
-    assert engine.readers[0].times_left == 1
+    assert engine.readers[0].times_closed == 1
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ async def test_a_failing_reader_aborts_the_connection(
         with pytest.raises(httpx.RemoteProtocolError):
             await stream.read_all()
         assert "[DONE]" not in stream.text
-    assert engine.readers[0].times_left == 1
+    assert engine.readers[0].times_closed == 1
     assert SECRET not in caplog.text
     assert type(failure).__name__ in caplog.text
 
@@ -328,7 +328,7 @@ async def test_a_shutdown_of_any_server_aborts_its_streams(
         monkeypatch.setattr(AppStatus, "should_exit", True)
         with pytest.raises(httpx.RemoteProtocolError):
             await stream.read_all()
-    assert engine.readers[0].times_left == 1
+    assert engine.readers[0].times_closed == 1
 
 
 async def test_a_server_shutdown_aborts_its_streams(engine: FakeEngine) -> None:
@@ -340,7 +340,7 @@ async def test_a_server_shutdown_aborts_its_streams(engine: FakeEngine) -> None:
             await stream.read_until('"start"')
         with pytest.raises(httpx.RemoteProtocolError):
             await stream.read_all()
-    assert engine.readers[0].times_left == 1
+    assert engine.readers[0].times_closed == 1
 
 
 async def test_several_streams_run_concurrently(engine: FakeEngine) -> None:
