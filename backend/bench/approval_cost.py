@@ -134,7 +134,7 @@ def _watched() -> Iterator[Callable[[], float]]:
     def timed(method: Callable[..., Any]) -> Callable[..., Any]:
         async def timing(*args: Any, **options: Any) -> Any:
             nonlocal total
-            # One may be asked by another, whose time has it already.
+            # Nested calls are not counted twice.
             token = None if inside.get() else inside.set(True)
             began = time.perf_counter()
             try:

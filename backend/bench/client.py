@@ -94,7 +94,7 @@ def _timed(connection: socket.socket, request: bytes) -> Exchange:
             beginning += piece
             if _MARK in beginning:
                 first = time.perf_counter() - began
-        # Some keep the connection although they were asked to close it.
+        # Some servers ignore ``Connection: close``.
         tail = tail[-len(_LAST_CHUNK) :] + piece
         if tail.endswith(_LAST_CHUNK):
             break

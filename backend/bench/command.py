@@ -173,7 +173,7 @@ def _measure_rest(report: Report, size: Size, names: Container[str], started: St
             _say(f"{streams} streams at once")
             report.crowds.append(measure_crowd(server, streams=streams, seconds=size.seconds))
     if MEMORY in names:
-        # A server that has had a crowd gives new streams the room of those that have gone.
+        # After many streams, a server reuses their memory for new ones.
         server = started(sluicegate("free", *MANY), MEMORY)
         report.memory = measure_memory(server, streams=max(size.streams))
     if GROWTH in names or PENDING in names:

@@ -55,7 +55,7 @@ class _Stream:
         """Record the times of the deltas that were read."""
         seen = self.tail + piece
         self.times.extend([now] * seen.count(_MARK))
-        # What may be the beginning of a mark is looked at again, a whole mark is not.
+        # A possible prefix of a mark is scanned again, a complete mark is not.
         line = seen[seen.rfind(b"\n") + 1 :]
         self.tail = b"" if _MARK in line else line[-len(_MARK) :]
 

@@ -80,7 +80,7 @@ def _install(python: str) -> None:
         )
         if done.returncode == 0:
             return
-    # uv reads none of pip's settings; where it cannot reach the packages, pip may.
+    # uv ignores the settings of pip; pip may reach packages that uv cannot.
     _run([python, "-m", "pip", "install", *options[:2], "-r", str(LOCK)])
 
 

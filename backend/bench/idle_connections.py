@@ -83,7 +83,7 @@ def measure_connections(server: ServerProcess, *, count: int) -> Connections:
     with contextlib.ExitStack() as opened:
         chats = [f"endless-{number}" for number in range(TURNS)]
         for chat in chats:
-            opened.enter_context(_begun(address, chat))
+            opened.enter_context(_running_turn(address, chat))
         for number in range(count // 50):
             opened.enter_context(_stream(address, chats[number % TURNS]))
             opened.enter_context(idle_socket(address))
@@ -128,8 +128,8 @@ def measure_waiting(folder: Path, *, count: int) -> Waiting:
         began = time.perf_counter()
         for number in chosen:
             [approval] = _approvals(path, f"first-{number}")
-            # An id stands for a call in every copy, so the page answers and not the list.
-            answer = post(address, "/api/chat", _yes(f"first-{number}", message, approval))
+            # The copies share approval ids, so decisions go through the chat endpoint.
+            answer = post(address, "/api/chat", _decision(f"first-{number}", message, approval))
             if b'"tool-output-available"' not in answer.body:
                 raise BenchError(f"An approval was not taken: {answer.body[-300:]!r}.")
         answered = (time.perf_counter() - began) / ANSWERED
@@ -162,7 +162,7 @@ def _approvals(path: Path, chat: str) -> list[tuple[str, str]]:
         return list(database.execute(query, (chat,)))
 
 
-def _yes(chat: str, message: str, approval: tuple[str, str]) -> dict[str, Any]:
+def _decision(chat: str, message: str, approval: tuple[str, str]) -> dict[str, Any]:
     part = {
         "type": "tool-transfer",
         "toolCallId": approval[1],
@@ -173,7 +173,7 @@ def _yes(chat: str, message: str, approval: tuple[str, str]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _begun(address: Address, chat: str) -> Iterator[None]:
+def _running_turn(address: Address, chat: str) -> Iterator[None]:
     content = json.dumps(chat_body(chat, ENDLESS)).encode()
     head = f"POST /api/chat HTTP/1.1\r\nhost: {address.host}:{address.port}\r\n"
     more = f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"

@@ -91,7 +91,7 @@ def masked(text: bytes) -> bytes:
         head = struct.pack("!BBH", 0x80 | _TEXT, 0x80 | 126, size)
     else:
         head = struct.pack("!BBQ", 0x80 | _TEXT, 0x80 | 127, size)
-    # A mask of zeros changes nothing, and is as good as any to a server.
+    # A zero mask is valid and leaves the payload unchanged.
     return head + bytes(4) + text
 
 

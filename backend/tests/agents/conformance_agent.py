@@ -93,13 +93,13 @@ def is_held(chat: str, tool: str) -> bool:
 async def _wait_while_held(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
     results = [part.function_response for part in llm_request.contents[-1].parts or []]
     tool = next((result.name for result in results if result), None) or ""
-    # Another process removes the file, and no event of this one tells of it.
+    # Another process removes the file, so this one has to poll.
     while is_held(callback_context.session.id, tool):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 
 
 def _is_big(amount: float, tool_context: ToolContext) -> bool:
-    # ADK: a predicate is given the context because the function it guards takes one.
+    # ADK passes the context to a predicate if the guarded function takes one.
     return amount > 100
 
 
@@ -110,7 +110,7 @@ def _effect(tool: str, args: dict[str, Any], context: ToolContext) -> None:
         line = json.dumps({"tool": tool, "args": args, **who}) + "\n"
         file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            # One write of one line: side by side, lines stay whole.
+            # One write per line keeps concurrent lines intact.
             os.write(file, line.encode())
             os.fsync(file)
         finally:

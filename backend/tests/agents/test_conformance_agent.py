@@ -34,7 +34,7 @@ class Forgiving(BasePlugin):
         tool_context: ToolContext,
         error: Exception,
     ) -> dict[str, Any]:
-        # What the tool raises on purpose, and what ADK raises for a tool that is not there.
+        # The deliberate error of the tool, and the error of ADK for a missing tool.
         assert isinstance(error, RuntimeError | ValueError)
         return {"error": str(error)}
 

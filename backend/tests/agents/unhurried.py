@@ -1,7 +1,7 @@
-"""A conformance agent whose model says a piece only when the one before is at the page.
+"""A conformance agent whose model yields a piece only after the previous one was sent.
 
-The others say all they have at once, so that every piece is still under way through the Runner when
-the next one comes, and none may pass it by.
+The other agents yield all pieces immediately, so that several are in the Runner at once and their
+order must be kept.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ROUNDS: Final = 40
 """Iterations of the event loop in which the Runner yields a piece; it needs no I/O."""
 
 
-async def _let_it_out(_seconds: float) -> None:
+async def _yield_to_runner(_seconds: float) -> None:
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
 
@@ -25,5 +25,5 @@ async def _let_it_out(_seconds: float) -> None:
 def unhurried_agent() -> LlmAgent:
     """A copy of the conformance agent with this model."""
     assert not isinstance(root_agent.model, str)
-    model = root_agent.model.model_copy(update={"sleep": _let_it_out})
+    model = root_agent.model.model_copy(update={"sleep": _yield_to_runner})
     return root_agent.model_copy(update={"model": model})

@@ -71,6 +71,6 @@ def _answer_in_pieces(listener: socket.socket, body: bytes) -> None:
         connection.recv(65536)
         connection.sendall(HEAD + b"\r\n" + body[:10])
         connection.sendall(body[10:])
-        # What the client still has to say is read before the end, or the kernel resets it.
+        # Unread bytes of the client are read before closing, or the kernel sends a reset.
         connection.shutdown(socket.SHUT_WR)
         connection.recv(65536)

@@ -36,8 +36,8 @@ def test_pending_approvals_hold_no_process_resources(
 
     assert "5 idle pending approvals" in capsys.readouterr().out
     document = json.loads(written.read_text("utf-8"))
-    # S2-R18: what waits is in the stores; nothing of the process waits with it.
-    # What an earlier request had not put away yet may be gone by then.
+    # S2-R18: a pending approval exists in the stores and uses no process resources.
+    # Resources of an earlier request may be released meanwhile.
     assert document["pending"]["tasks"] <= 0
     assert document["pending"]["sockets"] <= 0
 
@@ -91,10 +91,10 @@ def test_turns_with_images_do_not_leak_memory(
     assert "10 turns with two pictures each" in capsys.readouterr().out
     files = json.loads(written.read_text("utf-8"))["files"]
     assert len(files["resident"]) == 10
-    # Ten turns hold 1.3 MiB of pictures; the server keeps at most its caches.
+    # Ten turns contain 1.3 MiB of images; the server keeps at most its caches.
     assert files["resident"][-1] - files["resident"][1] < 16
     if sys.platform == "linux":
-        # S4-R42: read once, whole, and not copied.
+        # S4-R42: read completely, once, without copies.
         assert all(peak < PEAK_MIB for peak in files["peaks"].values())
         assert files["peaks"][FIRST] > 8
 

@@ -85,7 +85,7 @@ def test_the_first_request_returns_the_documented_stream(followed: Path) -> None
     shown = next(fence.code for fence in fences(TUTORIAL) if fence.language == "text")
     expected = [line.split('"')[3] for line in shown.splitlines() if "data: {" in line]
 
-    # What was asked first has been overwritten by the second chat's question, which is the same.
+    # The second chat has overwritten the first request with an identical one.
     assert _types(followed / "asked.txt") == expected
 
 

@@ -123,7 +123,7 @@ class QuietServer(Server):
         yield
 
     async def main_loop(self) -> None:
-        # uvicorn looks ten times a second whether it is to end.
+        # uvicorn checks ten times a second whether to exit.
         await self.on_tick(0)
         await self.may_end.wait()
 

@@ -51,7 +51,7 @@ class NextProxy:
         if path is None:
             await Response("Next.js has this page", 404)(scope, receive, send)
             return
-        # The Host is the destination's, the Origin stays, and the first Host is passed on.
+        # Host is that of the destination, Origin is kept, the first Host is forwarded.
         headers = [pair for pair in scope["headers"] if pair[0] not in _NOT_PASSED_ON]
         headers.append((b"x-forwarded-host", request.headers["host"].encode()))
         address = f"{path}?{scope['query_string'].decode()}".removesuffix("?")
@@ -61,7 +61,7 @@ class NextProxy:
         ) as answer:
             packed = "gzip" in request.headers["accept-encoding"] and answer.status_code == 200
             response = self._passed_on(answer, compress=self._config.compress and packed)
-            # Leaves when the browser does, and breaks when the other server does.
+            # Disconnects with the browser, and aborts with the other server.
             await response(scope, receive, send)
 
     def _passed_on(self, answer: httpx.Response, *, compress: bool) -> StreamingResponse:

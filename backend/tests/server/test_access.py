@@ -64,13 +64,13 @@ async def call(app_settings: dict[str, Any], **changes: Any) -> tuple[int, dict[
         ({"public_url": "https://chat.example/app"}, BOUND, "app", False),
         ({"host": "192.0.2.7", "auth": "header:x-user"}, ("192.0.2.7", 80), "192.0.2.7", True),
         ({"host": "192.0.2.7", "auth": "header:x-user"}, ("192.0.2.7", 80), "localhost", False),
-        # Bound to every address: the one that was reached counts, whatever its name.
+        # Bound to every address: the contacted address is accepted under any name.
         ({"host": "0.0.0.0", "auth": "header:x-user"}, ("192.0.2.7", 80), "192.0.2.7", True),
         ({"host": "0.0.0.0", "auth": "header:x-user"}, ("192.0.2.7", 80), "192.0.2.8", False),
         ({"host": "0.0.0.0", "auth": "header:x-user"}, ("192.0.2.7", 80), "evil.example", False),
         ({"host": "0.0.0.0", "auth": "header:x-user"}, BOUND, "localhost", True),
         ({"host": "0.0.0.0", "auth": "header:x-user"}, BOUND, "0.0.0.0", False),
-        # In process the server has the name that the test client was given.
+        # In process, the server name is that of the test client.
         ({}, ("testserver", 80), "testserver", False),
         ({}, None, "127.0.0.1", True),
         ({}, ("/run/sluicegate.sock", None), "evil.example", False),
@@ -100,19 +100,19 @@ async def test_a_missing_duplicate_or_malformed_host_is_refused(hosts: list[str]
 @pytest.mark.parametrize(
     ("settings", "scheme", "host", "origin", "accepted"),
     [
-        # The server's own.
+        # The origin of the server.
         ({}, "http", "127.0.0.1:8000", "http://127.0.0.1:8000", True),
         ({"auth": "header:x-user"}, "http", "127.0.0.1:8000", "http://127.0.0.1:8000", True),
         ({"auth": "header:x-user"}, "http", "localhost", "http://localhost:80", True),
         ({"auth": "header:x-user"}, "https", "localhost", "https://localhost", True),
         ({"auth": "header:x-user"}, "https", "localhost", "http://localhost", False),
         ({"auth": "header:x-user"}, "http", "localhost", "https://localhost", False),
-        # Any loopback origin, only where nobody is asked who is calling.
+        # Any loopback origin, only without authentication.
         ({}, "http", "127.0.0.1:8000", "http://localhost:3000", True),
         ({}, "http", "127.0.0.1:8000", "https://127.0.0.2:5173", True),
         ({}, "http", "127.0.0.1:8000", "http://[::1]:3000", True),
         ({"auth": "header:x-user"}, "http", "127.0.0.1:8000", "http://localhost:3000", False),
-        # Named ones.
+        # Configured origins.
         ({"origins": ["https://app.example"]}, "http", "localhost", "https://app.example", True),
         (
             {"origins": ["https://app.example"]},
@@ -133,7 +133,7 @@ async def test_a_missing_duplicate_or_malformed_host_is_refused(hosts: list[str]
             False,
         ),
         ({"public_url": "https://app.example/x"}, "http", "localhost", "https://app.example", True),
-        # Foreign ones.
+        # Other origins.
         ({}, "http", "localhost", "https://evil.example", False),
         ({}, "http", "localhost", "http://localhost.evil.example", False),
         ({}, "http", "localhost", "null", False),

@@ -185,7 +185,7 @@ def test_a_missing_token_file_is_refused_at_startup(tmp_path: Path) -> None:
         (None, "127.0.0.1", {"x_user": ""}, 401),
         (None, "127.0.0.1", {"x_user": "a/../b"}, 401),
         (None, "127.0.0.1", {"x_user": "ada "}, "ada"),
-        # What other headers say of the peer is not believed.
+        # Other headers about the peer are not trusted.
         (None, "192.0.2.7", {"x_user": "ada", "x_forwarded_for": "127.0.0.1"}, 401),
     ],
 )
@@ -195,7 +195,7 @@ async def test_the_proxy_header_is_trusted_only_from_the_proxy_address(
     engine = FakeEngine()
     settings: dict[str, Any] = {} if trusted is None else {"trusted_proxies": trusted}
     app = fake_app(engine, auth="header:X-User", **settings)
-    # An HTTP server strips the space around a value.
+    # An HTTP server strips whitespace around a value.
     plain = {name: value.strip() for name, value in headers.items()}
     assert await called_as(engine, app, peer=peer, **plain) == expected
 

@@ -172,7 +172,7 @@ async def test_an_invalid_body_is_refused_in_one_sentence(engine: FakeEngine, ba
     assert response.headers["content-type"] == "text/plain; charset=utf-8"
     assert response.headers["x-content-type-options"] == "nosniff"
     assert is_one_sentence(response.text)
-    # Time of the processor, the least of three: other processes do not count.
+    # Minimum CPU time of three runs, which excludes other processes.
     assert min(took) < SOON
     assert engine.calls == []
 

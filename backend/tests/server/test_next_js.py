@@ -79,7 +79,7 @@ async def test_with_compression_nothing_is_forwarded_until_the_end(engine: FakeE
         async with asyncio.timeout(PATIENCE):
             while not engine.readers:
                 await http.get("/api/chats")
-        # The comment that opens every stream has been sent, and is kept back.
+        # The opening comment of the stream was sent, but the proxy buffers it.
         assert response.num_bytes_downloaded == 0
         go_on.set()
         assert chunks((await reading).decode())[-1]["type"] == "finish"

@@ -41,7 +41,7 @@ async def test_the_page_runs_only_its_own_script_and_does_not_leak_the_code() ->
 
 
 @pytest.mark.parametrize(
-    ("origins", "told"), [((), "[]"), (("https://app.example",), '["https://app.example"]')]
+    ("origins", "listed"), [((), "[]"), (("https://app.example",), '["https://app.example"]')]
 )
 async def test_only_pages_of_allowed_origins_receive_the_code(
     origins: tuple[str, ...], listed: str

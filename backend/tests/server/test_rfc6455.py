@@ -1,6 +1,6 @@
 """Every rule of RFC 6455, sections 5 and 7, that applies to a client, one row for each.
 
-After a row's bytes the same client asks "alive"; a second socket must be served in any case.
+After the bytes of a row the same client sends "alive"; a second socket must always be served.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ CLOSED = [
     Row("7.1.1", "a second close", [close(1000), close(1001)], broken(1000)),
 ]
 
-# Where the library below uvicorn departs from the RFC; docs/reference/protocol.md lists the same.
+# Where the WebSocket library deviates from the RFC; docs/reference/protocol.md lists the same.
 DEPARTURES = [
     Row(
         "5.2",

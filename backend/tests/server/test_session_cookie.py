@@ -59,7 +59,7 @@ async def status_of(app: Any, **headers: str) -> int:
             {"host": "chat.example"},
             f"{SECURE_COOKIE}={BOB}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict; Secure",
         ),
-        # A proxy may call under a name of its own; the page's Origin goes before it.
+        # A proxy may use another host name; the Origin of the page takes precedence.
         (
             {"origin": PUBLIC},
             f"{SECURE_COOKIE}={BOB}; Max-Age=43200; Path=/; HttpOnly; SameSite=Strict; Secure",
@@ -119,7 +119,7 @@ async def test_the_cookie_is_accepted_only_from_an_allowed_origin(
     ("origin", "cookie", "status"),
     [
         (PUBLIC, f"{SECURE_COOKIE}={ADA}", 200),
-        # A neighbouring host can set this one for us.
+        # A sibling domain can set this cookie.
         (PUBLIC, f"{COOKIE}={ADA}", 401),
         (ORIGIN, f"{SECURE_COOKIE}={ADA}", 401),
         (ORIGIN, f"{COOKIE}={ADA}; other=1", 200),

@@ -103,7 +103,7 @@ async def test_the_handshake_authenticates_the_user_if_it_can(
         opened(address, additional_headers=bearer("token-ada")) as client,
     ):
         await client.exchange(send_frame())
-        # A frame cannot make somebody else of who opened the socket.
+        # A frame cannot change the user of the handshake.
         await client.exchange(send_frame() | {"headers": bearer("token-bob")})
     assert [call[2] for call in engine.calls] == ["ada", "ada"]
 

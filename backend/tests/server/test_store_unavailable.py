@@ -57,7 +57,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def own_server(real_stores_folder: Path) -> Iterator[Postgres]:
     """A PostgreSQL server that tests may stop."""
-    server = Postgres(real_stores_folder / "outages")
+    server = Postgres(real_stores_folder / "unavailable")
     server.create()
     server.start()
     yield server
@@ -207,7 +207,7 @@ async def test_a_tool_does_not_run_if_its_claim_is_not_stored(
         assert [chunk["type"] for chunk in read][-1] == "error"
         assert stage.counted.runs == []
     await ready(stage.http)
-    # The turn could not even give its lease back; it does so now.
+    # The turn could not release its lease before; it does so now.
     async with asyncio.timeout(PATIENCE):
         while (answer := await stage.approve(page)).status_code != 200:
             assert answer.headers["x-error-code"] in ("unavailable", "held_elsewhere")

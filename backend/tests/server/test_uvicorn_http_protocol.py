@@ -207,7 +207,7 @@ async def test_a_refusal_can_be_read_while_the_body_is_still_being_sent(
     async with connected(engine, max_body_bytes=1000) as raw:
         await raw.write(POST + b"Content-Length: 3000000\r\n\r\n" + b" " * 3_000_000)
         assert (await raw.answer()).status == 413
-        # The rest was read and thrown away; the connection is still good.
+        # The rest was read and discarded; the connection remains usable.
         await raw.write(GET + b"\r\n")
         assert (await raw.answer()).status == 200
 

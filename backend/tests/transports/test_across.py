@@ -152,7 +152,7 @@ async def test_an_exchange_begins_on_one_transport_and_ends_on_another(
     assert finished[0] == {"type": "start", "messageId": asked[0]["messageId"]}
     assert said(finished) == "The payment is settled."
     assert finished[-1]["type"] == "finish"
-    # The same answer again gets the rest of the message again, on either transport.
+    # Repeating the decision replays the rest of the message, on either transport.
     assert (again[0], said(again), again[-1]) == (finished[0], said(finished), finished[-1])
     assert (len(history["messages"]), history["status"]) == (2, "ready")
 
@@ -187,7 +187,7 @@ async def test_an_abort_stops_a_turn_without_readers(open_tab: Open) -> None:
         await client.send({"type": "resume", "requestId": "r2", "id": "c1"})
         assert (await client.next("r2"))["type"] == "start"
         await client.send(abort_frame("r1"))
-        # Somebody still reads: the turn goes on, and the abort of the last one ends it.
+        # A reader remains, so the turn continues; the abort of the last reader stops it.
         assert (await client.next("r2"))["type"] == "chunk"
         await tab.has_readers(1)
         await client.send(abort_frame("r2"))

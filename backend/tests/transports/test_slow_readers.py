@@ -142,7 +142,7 @@ async def test_a_client_that_does_not_read_is_aborted(stuck: Stuck) -> None:
 
 async def test_the_backlog_of_a_slow_client_is_limited(stuck: Stuck) -> None:
     async with engine_serving(reader_patience=60) as (engine, address), stuck(address):
-        # Another client gets everything meanwhile, so the first has got all that it will.
+        # Another client receives everything, so the first will receive nothing more.
         async with over_socket(address) as http:
             response = await http.post("/api/chat", json=chat_body(), headers={"x-ai-sdk": "7"})
         assert len(chunks(response.text)) == len(WORDS)

@@ -324,7 +324,7 @@ async def test_a_shutdown_of_any_server_aborts_its_streams(
 ) -> None:
     engine.steps = [StartChunk(message_id=MESSAGE), asyncio.Event()]
     async with streaming(engine) as stream:
-        # What the signal does to a server that knows nothing of the application.
+        # The effect of a signal on a server without support for the application.
         monkeypatch.setattr(AppStatus, "should_exit", True)
         with pytest.raises(httpx.RemoteProtocolError):
             await stream.read_all()
