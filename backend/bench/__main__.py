@@ -1,4 +1,4 @@
-"""Makes ``python backend/bench`` find the package that it is."""
+"""The entry point of ``python backend/bench``; puts the package on the import path."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""What the ledger and the lease add to an approval: the time in which the turn waits for them."""
+"""Cost of ledger and lease per approval: the time in which the turn waits for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 SQLITE_BUDGET: Final = 3e-3
 POSTGRESQL_BUDGET: Final = 5e-3
-"""Seconds that ledger and lease may add to an approval."""
+"""Maximum seconds that ledger and lease may add to an approval."""
 
 _WARM: Final = 5
 _SCRIPT: Final[Any] = {
@@ -62,7 +62,7 @@ class ApprovalCost:
 
 
 def measure_costs(folder: Path, *, count: int) -> list[ApprovalCost]:
-    """Answer approvals one after the other, each in a chat of its own, on either database.
+    """Decide approvals sequentially, each in its own chat, on each database.
 
     Raises:
         BenchError: a tool did not run.
@@ -127,7 +127,7 @@ async def _answer(engine: ChatEngine, user: str) -> float:
 
 @contextlib.contextmanager
 def _watched() -> Iterator[Callable[[], float]]:
-    """Add up the time that is spent in the ledger and the leases."""
+    """Sum the time spent in the ledger and the leases."""
     total = 0.0
     inside = contextvars.ContextVar("inside", default=False)
 

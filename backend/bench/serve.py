@@ -10,7 +10,7 @@ import uvicorn
 
 
 def main() -> None:
-    """Serve on a free port of the loopback address, with uvicorn's own defaults."""
+    """Serve on a free port of the loopback address, with the defaults of uvicorn."""
     app = importlib.import_module(f"bench.servers.{sys.argv[1]}").build()
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))

@@ -1,4 +1,4 @@
-"""A WebSocket client that does next to nothing."""
+"""A minimal WebSocket client."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ask_over_socket(address: Address, path: str, frame: object) -> Exchange:
 
 
 def open_socket(connection: socket.socket, address: Address, path: str) -> None:
-    """Have a connection accepted as a WebSocket.
+    """Perform the WebSocket handshake on a connection.
 
     Raises:
         BenchError: it is not.
@@ -83,7 +83,7 @@ def _timed(connection: socket.socket, request: bytes) -> Exchange:
 
 
 def masked(text: bytes) -> bytes:
-    """Return a client's text frame."""
+    """Return a masked text frame."""
     size = len(text)
     if size < 126:
         head = struct.pack("!BB", 0x80 | _TEXT, 0x80 | size)

@@ -60,7 +60,7 @@ def test_a_request_error_has_its_status_and_its_code(
 
 
 @pytest.mark.parametrize("error", [row[0] for row in REQUEST_ERRORS])
-def test_the_default_sentence_says_what_to_do(error: type[RequestError]) -> None:
+def test_the_default_sentence_suggests_an_action(error: type[RequestError]) -> None:
     sentence = str(error())
     assert re.fullmatch(r"[A-Z][^.]*; [^.]*\.", sentence)
     assert error().message == sentence

@@ -321,7 +321,7 @@ async def test_a_synchronous_tool_runs_on_a_thread_of_the_pool() -> None:
     assert result["thread"] != threading.current_thread().name
 
 
-async def test_a_confirmation_is_requested_in_the_words_of_adk() -> None:
+async def test_a_confirmation_is_requested_in_the_format_of_adk() -> None:
     async def act(context: ToolContext) -> bool:
         return True
 
@@ -434,7 +434,7 @@ async def test_a_toolset_without_a_cache_lists_its_tools_each_time() -> None:
     assert (own.listed, cached.listed) == (2, 1)
 
 
-def test_a_tool_for_a_delegated_agent_is_told_from_a_users_own_agent_tool() -> None:
+def test_a_tool_for_a_delegated_agent_differs_from_an_ordinary_agent_tool() -> None:
     single = LlmAgent(name="single", model=MODEL, mode="single_turn")
     task = LlmAgent(name="task", model=MODEL, mode="task")
     root = LlmAgent(name="root", model=MODEL, sub_agents=[single, task])
@@ -454,7 +454,7 @@ def test_a_function_node_holds_its_function() -> None:
     assert adk_private.function_of(LlmAgent(name="root", model=MODEL)) is None
 
 
-def test_a_gemini_model_tells_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gemini_model_exposes_its_backend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "key")
     monkeypatch.delenv("GOOGLE_GENAI_USE_VERTEXAI", raising=False)
     assert not adk_private.uses_vertex(Gemini(model="gemini-2.5-flash"))

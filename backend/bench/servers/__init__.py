@@ -1,1 +1,1 @@
-"""The servers that are measured and are not the command line's; each module has ``build``."""
+"""The measured servers other than ``sluicegate serve``; each module has ``build``."""

@@ -1,4 +1,4 @@
-"""What ``adk api_server`` serves."""
+"""The application of ``adk api_server``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def build() -> ASGIApp:
-    """Return the application, with the same agents and a database of its own."""
+    """Return the application, with the same agents and its own database."""
     with warnings.catch_warnings():
         # ADK: parts of its own server announce themselves as experimental.
         warnings.filterwarnings("ignore", r"\[EXPERIMENTAL\]", UserWarning)

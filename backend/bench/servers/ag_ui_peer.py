@@ -1,4 +1,4 @@
-"""ag-ui-adk around the same agent; it speaks AG-UI."""
+"""The same agent behind ag-ui-adk, with the AG-UI protocol."""
 
 from __future__ import annotations
 

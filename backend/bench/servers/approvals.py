@@ -1,4 +1,4 @@
-"""This server around the gated agent, and what is measured beside it.
+"""sluicegate with the gated agent, and additional routes for measurements.
 
 ``/held`` says what it holds, ``/fill`` makes chats long, ``/bare`` has ADK alone run a turn.
 """
@@ -32,7 +32,7 @@ from sluicegate import create_app
 
 _DATABASE = ".sluicegate/sluicegate.db"
 _APART = 10
-"""Seconds from one exchange to the next."""
+"""Seconds between two exchanges."""
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -53,13 +53,13 @@ def build() -> ASGIApp:
 
 
 async def held(_: Request) -> JSONResponse:
-    """Answer ``{tasks, sockets}``, counted after a collection of garbage."""
+    """Return ``{tasks, sockets}``, counted after a garbage collection."""
     gc.collect()
     return JSONResponse({"tasks": len(asyncio.all_tasks()), "sockets": _sockets()})
 
 
 async def fill(request: Request) -> JSONResponse:
-    """Repeat the first exchange of a chat until it has so many events."""
+    """Repeat the first exchange of a chat until it has the requested number of events."""
     body = await request.json()
     with contextlib.closing(sqlite3.connect(_DATABASE, timeout=30)) as database, database:
         asked = "SELECT * FROM events WHERE session_id = ? ORDER BY timestamp"
@@ -74,7 +74,7 @@ async def fill(request: Request) -> JSONResponse:
 
 
 async def bare(request: Request) -> JSONResponse:
-    """Run a turn with ADK's own Runner and session service; answers ``{seconds}``."""
+    """Run a turn with ADK's own Runner and session service; return ``{seconds}``."""
     chat = (await request.json())["chat"]
     message = types.Content(role="user", parts=[types.Part(text=SHORT)])
     async with DatabaseSessionService(f"sqlite+aiosqlite:///{_DATABASE}") as sessions:

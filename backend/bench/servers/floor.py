@@ -1,4 +1,4 @@
-"""A generator that writes the frames of a turn, made beforehand, and nothing else."""
+"""A generator that only writes the prepared frames of a turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is before and after the deltas of a turn, ready to be sent."""
+"""The encoded frames of a turn before and after its deltas."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def delta_frame(text: str) -> bytes:
 
 
 async def user_text(request: Request) -> str:
-    """Return the text of the message that a chat request carries."""
+    """Return the text of the message in a chat request."""
     body: dict[str, Any] = await request.json()
     text: str = body["messages"][-1]["parts"][0]["text"]
     return text

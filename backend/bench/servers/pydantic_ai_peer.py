@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 async def say(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:
-    """Say the deltas of the script."""
+    """Generate the deltas of the script."""
     is_slow = str(getattr(messages[-1].parts[-1], "content", "")) == SLOW
     count = SLOW_DELTAS if is_slow else int(os.environ["BENCH_DELTAS"])
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""The least that streams an agent: the bare generator around ``Runner.run_async``.
+"""The minimal server of an agent: a generator around ``Runner.run_async``.
 
 It runs on the server's own kind of database, so that what the server adds is the server's.
 """
@@ -32,13 +32,13 @@ _APP = _USER = "bench"
 
 
 class _Endpoints:
-    """The runner, and what it is asked over HTTP."""
+    """The runner and its HTTP routes."""
 
     _runner: Runner
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """Open the database and the runner for as long as the server runs."""
+        """Open the database and the runner for the lifetime of the server."""
         database = await Database.open("sqlite+aiosqlite:///runner.db")
         try:
             sessions = DatabaseSessionService(db_engine=database.sessions)
@@ -48,7 +48,7 @@ class _Endpoints:
             await database.close()
 
     async def chat(self, request: Request) -> StreamingResponse:
-        """Stream a run in the AI SDK's frames."""
+        """Stream a run as chunks of the AI SDK."""
         return StreamingResponse(self._frames(await user_text(request)), headers=HEADERS)
 
     async def _frames(self, text: str) -> AsyncGenerator[bytes]:

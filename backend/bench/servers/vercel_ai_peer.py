@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Prepared(ai.models.Provider):
-    """Says the deltas of the script."""
+    """Generates the deltas of the script."""
 
     provider_class_id: Literal["bench"] = "bench"
     name: str = "bench"

@@ -77,7 +77,7 @@ def test_each_step_of_a_walk_names_a_function_of_its_file(
         assert name in _names(SOURCE / file), f"{file} has no {name}"
 
 
-def test_the_files_to_read_first_have_as_many_lines_as_the_page_says() -> None:
+def test_the_files_to_read_first_have_the_documented_number_of_lines() -> None:
     promise = re.search(r"about ([\d,]+) lines:\n(.+)\n", TEXT)
     assert promise is not None
     said = int(promise[1].replace(",", ""))
