@@ -54,9 +54,9 @@ async def test_a_denial_reaches_the_model_with_its_reason(
     talk = Talk(await open_stage(scripted(script, [counted.tool()], before_model_callback=prompts)))
     await talk.say("pay")
     turn = await talk.answer(approved=False, reason=reason)
-    told = prompts.results["pay"]
-    assert told["status"] == "denied"
-    assert told.get("reason") == reason
+    result = prompts.results["pay"]
+    assert result["status"] == "denied"
+    assert result.get("reason") == reason
     approval = part_of(turn.message, "pay")["approval"]
     assert (approval["approved"], approval.get("reason")) == (False, reason)
     assert counted.runs == []

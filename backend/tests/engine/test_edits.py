@@ -69,12 +69,12 @@ async def test_a_call_runs_with_its_edited_arguments_and_the_model_is_informed(
     turn = await talk.approve(**edited(talk, n=2))
     assert (turn.finish_reason, counted.runs) == ("stop", [2])
     part = part_of(turn.message, "pay")
-    told = prompts.results["pay"]
+    result = prompts.results["pay"]
     assert part["input"] == {"n": 1}
-    assert part["output"] == told
-    assert told["paid"] == 2
-    assert told["edited_by_user"]["arguments"] == {"n": 2}
-    assert "changed the arguments" in told["edited_by_user"]["note"]
+    assert part["output"] == result
+    assert result["paid"] == 2
+    assert result["edited_by_user"]["arguments"] == {"n": 2}
+    assert "changed the arguments" in result["edited_by_user"]["note"]
     stored = await talk.history()
     assert comparable(stored, major=major) == comparable(turn.message, major=major)
     [streamed] = turn.message["metadata"]["approvals"].values()

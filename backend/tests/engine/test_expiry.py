@@ -70,9 +70,9 @@ async def test_a_late_decision_runs_nothing_and_is_reported_as_expired(
         assert part["state"] == "output-denied"
     assert part["approval"]["approved"] is approved
     assert comparable(await talk.history()) == comparable(turn.message)
-    told = prompts.results["pay"]
-    assert "expired" in str(told)
-    assert "denied this call" not in str(told)
+    result = prompts.results["pay"]
+    assert "expired" in str(result)
+    assert "denied this call" not in str(result)
     assert counted.runs == []
 
 

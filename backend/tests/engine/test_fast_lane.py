@@ -59,16 +59,16 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that took the lane."""
-    told: list[str] = []
+    texts: list[str] = []
     say = FastLaneCall.emit
 
     async def noting(call: FastLaneCall, response: LlmResponse) -> None:
         parts = (response.content and response.content.parts) or []
-        told.append("".join(part.text or "" for part in parts))
+        texts.append("".join(part.text or "" for part in parts))
         await say(call, response)
 
     monkeypatch.setattr(FastLaneCall, "emit", noting)
-    return told
+    return texts
 
 
 class Named:
@@ -95,7 +95,7 @@ def answer_all(talk: Talk, answered: int) -> int:
     return answered
 
 
-async def told(engine: ChatEngine, text: str, release: ReleasePolicy) -> list[list[str]]:
+async def chunks_by_turn(engine: ChatEngine, text: str, release: ReleasePolicy) -> list[list[str]]:
     """The chunks of each turn, from the question to the end of the exchange."""
     talk, answered = Talk(engine, release), 0
     turn = await talk.say(text)
@@ -112,7 +112,9 @@ async def test_a_story_produces_the_same_chunks(open_engine: OpenEngine, story: 
     both = []
     for fast_lane in ("off", "auto"):
         async with open_engine(unhurried_agent(), fast_lane=fast_lane) as engine:
-            both.append([await told(engine, f"story:{story}", release) for release in RELEASES])
+            both.append(
+                [await chunks_by_turn(engine, f"story:{story}", release) for release in RELEASES]
+            )
     assert both[0] == both[1]
 
 
@@ -121,7 +123,7 @@ async def test_an_agent_tree_produces_the_same_chunks(open_engine: OpenEngine, t
     both: list[Any] = []
     for fast_lane in ("off", "auto"):
         async with open_engine(TOPOLOGIES[tree](), fast_lane=fast_lane) as engine:
-            both.append([await told(engine, "go", release) for release in RELEASES])
+            both.append([await chunks_by_turn(engine, "go", release) for release in RELEASES])
     if tree in AT_ONCE:
         both = [[sorted(map(message_chunks, turns)) for turns in said] for said in both]
     assert both[0] == both[1]
@@ -157,7 +159,7 @@ async def test_partial_events_of_every_kind_keep_their_order(
     for fast_lane in ("off", "auto"):
         agent = scripted([MIXED, says("The end of it.", delta_chars=3)], [note])
         async with open_engine(agent, fast_lane=fast_lane) as engine:
-            both.append(await told(engine, "go", "progressive"))
+            both.append(await chunks_by_turn(engine, "go", "progressive"))
     assert both[0] == both[1]
     assert len(taken) > 20
 

@@ -54,6 +54,6 @@ async def test_unavailable_features_are_reported(
 async def test_an_unresponsive_database_is_reported_in_time(answer: Any) -> None:
     assert DEFAULT_TIMINGS.readiness < 5
     database = cast("Any", Store(answer, is_exclusive=False))
-    with pytest.raises(Unavailable, match="The database does not answer") as told:
+    with pytest.raises(Unavailable, match="The database does not answer") as raised:
         await readiness(database, cast("Any", Store(is_shared=True)), within=0.01)
-    assert told.value.retry_after == 5
+    assert raised.value.retry_after == 5

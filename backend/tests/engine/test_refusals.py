@@ -119,7 +119,7 @@ async def test_a_refusal_is_one_sentence_with_the_tool_and_the_remedy(
     ("tool", "settings"),
     [
         (DECIDING, {"client_tools": ("pay",)}),
-        (request_in_the_code, {"client_tools": ("ask_in_the_code",)}),
+        (request_in_the_code, {"client_tools": ("request_in_the_code",)}),
         (page_tool(), {"dynamic_gates": ("pay",)}),
     ],
 )
@@ -134,7 +134,7 @@ async def test_a_client_side_tool_with_conditional_approval_is_refused(
 async def test_never_gates_lifts_the_refusal_of_a_false_detection() -> None:
     root = agent("root", AgentTool(agent("inner", request_in_the_code)))
     assert len(await refused(root)) == 1
-    assert await refused(root, never_gates=("ask_in_the_code",)) == []
+    assert await refused(root, never_gates=("request_in_the_code",)) == []
 
 
 async def test_never_gates_does_not_lift_the_refusal_of_a_declared_requirement() -> None:

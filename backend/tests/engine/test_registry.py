@@ -77,13 +77,13 @@ async def test_a_turn_without_a_claimed_call_ends_at_once_and_keeps_its_text(
     message: UIMessage = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "go"}]}
     talk.messages.append(message)
     reader = await talk.start({"message": message})
-    told = []
+    received = []
     async for chunk in reader:
-        told.append(chunk)
+        received.append(chunk)
         if isinstance(chunk, TextDeltaChunk) and chunk.delta.endswith("it"):
             await engine.drain(within=60.0, hurried=asyncio.Event())
     await reader.aclose()
-    assert isinstance(talk.take(told).chunks[-1], ErrorChunk)
+    assert isinstance(talk.take(received).chunks[-1], ErrorChunk)
     assert words(await talk.history()) == words(talk.messages[-1]) == "I am still at it"
 
 

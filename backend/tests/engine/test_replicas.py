@@ -419,11 +419,11 @@ async def test_nothing_is_written_after_another_replica_has_taken_over(
     await end_leases(two.resources.database)
     elsewhere = at(talk, two)
     assert not (await elsewhere.say("else")).failed
-    told = (await two.get_chat(talk.chat_id, user="ann"))["messages"]
+    stored_messages = (await two.get_chat(talk.chat_id, user="ann"))["messages"]
     async with asyncio.timeout(EVENT_TIMEOUT):
         chunks = await read(reader)
     assert "lost this chat" in chunks[-1].error_text  # type: ignore[attr-defined]
-    assert (await one.get_chat(talk.chat_id, user="ann"))["messages"] == told
+    assert (await one.get_chat(talk.chat_id, user="ann"))["messages"] == stored_messages
 
 
 async def test_chats_of_other_users_are_unknown_on_every_replica(open_replicas: Open) -> None:

@@ -246,19 +246,19 @@ async def test_an_event_contains_no_bytes_and_produces_the_same_chunks() -> None
 
 async def test_other_fields_of_a_part_with_a_file_are_kept() -> None:
     part = PICTURE.model_copy(update={"thought_signature": b"s", "thought": True})
-    told = event(part)
-    await Server().results.replace_files(told)
-    assert told.content is not None
-    [kept] = told.content.parts or []
+    changed = event(part)
+    await Server().results.replace_files(changed)
+    assert changed.content is not None
+    [kept] = changed.content.parts or []
     assert (kept.thought, kept.thought_signature, kept.inline_data) == (True, b"s", None)
 
 
 async def test_files_added_to_an_event_by_a_callback_are_extracted() -> None:
     answer = types.FunctionResponse(name="draw", response={"result": ToolResult(["w", PICTURE])})
-    told = event(types.Part(function_response=answer))
-    await Server().results.replace_files(told)
-    assert told.content is not None
-    [kept] = told.content.parts or []
+    changed = event(types.Part(function_response=answer))
+    await Server().results.replace_files(changed)
+    assert changed.content is not None
+    [kept] = changed.content.parts or []
     assert kept.function_response is not None
     assert kept.function_response.response == {"status": "success", "text_result": "w"}
     [file] = kept.function_response.parts or []

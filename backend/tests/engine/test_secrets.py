@@ -147,7 +147,7 @@ async def test_an_error_is_logged_under_the_id_shown_to_the_user(
     turn = await talk.say("go")
     if talk.pending():
         turn = await talk.approve()
-    told = "".join(to_json(chunk) for chunk in turn.chunks)
-    name = told.partition("(error ")[2][:8]
+    text = "".join(to_json(chunk) for chunk in turn.chunks)
+    name = text.partition("(error ")[2][:8]
     assert len(name) == 8
     assert f"error={name}" in caplog.text

@@ -90,7 +90,7 @@ async def test_a_tool_that_requires_approval_is_found_anywhere_in_the_tree(
     root: BaseNode, author: str, kind: ToolKind
 ) -> None:
     found = await look(root)
-    name = "ask_in_the_code" if kind == "conditional" and author == "inner" else "pay"
+    name = "request_in_the_code" if kind == "conditional" and author == "inner" else "pay"
     assert found.may_gate
     assert found.facts(author, name).kind == kind
     assert found.facts("renamed", name).kind == kind

@@ -37,7 +37,7 @@ from tests.engine.tool_samples import (
         (request_in_the_code, "conditional", "request_confirmation in ask"),
         (FunctionTool(request_in_the_code), "conditional", "request_confirmation in ask"),
         (Checking(name="pay", description="d"), "conditional", "Checking overrides"),
-        (RequestingTool(name="pay", description="d"), "conditional", "in Asking._answer"),
+        (RequestingTool(name="pay", description="d"), "conditional", "in RequestingTool._answer"),
         (ExecuteBashTool(), "conditional", "in ExecuteBashTool.run_async"),
         (page_tool(), "client", None),
         (page_tool(require_confirmation=True), "gated-client", "declares require_confirmation"),
@@ -60,7 +60,7 @@ async def test_the_kind_of_a_tool_is_read_from_its_declaration_class_and_code(
     [
         (pay, {"dynamic": ("pay",)}, "conditional", "sometimes"),
         (gated(), {"dynamic": ("pay",)}, "gated", "always"),
-        (request_in_the_code, {"never": ("ask_in_the_code",)}, "free", "sometimes"),
+        (request_in_the_code, {"never": ("request_in_the_code",)}, "free", "sometimes"),
         (gated(), {"never": ("pay",)}, "free", "always"),
         (pay, {"dynamic": ("pay",), "never": ("pay",)}, "free", "sometimes"),
         (pay, {"client": ("pay",)}, "client", "never"),

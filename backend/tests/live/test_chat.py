@@ -108,8 +108,10 @@ async def test_transcripts_arrive_in_deltas_and_the_question_comes_first(
     async with calling(Caller(engine)) as caller:
         caller.speak()
         await caller.frame(TurnCompleteFrame)
-    told = [(f.role, f.text, f.final) for f in caller.frames if isinstance(f, TranscriptFrame)]
-    assert told[-5:] == [
+    transcripts = [
+        (f.role, f.text, f.final) for f in caller.frames if isinstance(f, TranscriptFrame)
+    ]
+    assert transcripts[-5:] == [
         ("assistant", "One ", False),
         ("assistant", "One two ", False),
         ("assistant", "One two thre", False),

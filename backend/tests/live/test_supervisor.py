@@ -167,17 +167,17 @@ async def test_a_decision_on_another_replica_reaches_the_live_run(
                 turn = await page.post_last()
                 assert not turn.failed
                 assert words(turn.message).endswith("It is paid.")
-        told = await continue_answer(caller, message)
-        assert words(told.message) == "Let me pay.It is paid."
+        answered = await continue_answer(caller, message)
+        assert words(answered.message) == "Let me pay.It is paid."
         assert pay.runs == ([3] if approved else [])
         state = "output-available" if approved else "output-denied"
-        assert part_of(told.message, "pay")["state"] == state
+        assert part_of(answered.message, "pay")["state"] == state
         if asks_live:
             frame = await caller.frame(ApprovalFrame)
             assert frame.state == ("approved" if approved else "denied")
         for engine in (one, two):
             stored = await Talk(engine, chat_id=page.chat_id).history()
-            assert comparable(stored) == comparable(told.message)
+            assert comparable(stored) == comparable(answered.message)
         assert words((await caller.say("hi")).message) == "Hello."
 
 

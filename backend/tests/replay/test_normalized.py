@@ -45,14 +45,14 @@ def test_generated_ids_are_named_in_order_of_appearance() -> None:
 
 def test_ids_of_the_client_are_renamed_only_where_they_are_ids() -> None:
     names = Names(recording(entry(1, "request", SEND)))
-    told = {"id": "plain", "messageId": "hi", "text": "hi, a plain text", "plain": "hi"}
-    assert names.of(told) == {**told, "id": "chat", "messageId": "user-1"}
+    body = {"id": "plain", "messageId": "hi", "text": "hi, a plain text", "plain": "hi"}
+    assert names.of(body) == {**body, "id": "chat", "messageId": "user-1"}
     assert names.of({"url": "/api/chats/plain/files/a"}) == {"url": "/api/chats/chat/files/a"}
 
 
 def test_timestamps_and_deadlines_are_constant() -> None:
-    told = {"timestamp": 5.5, "deadline": 6.5, "createdAt": "2026-05-06T07:08:09.123Z", "size": 5.5}
-    assert Names(recording()).of(told) == {
+    body = {"timestamp": 5.5, "deadline": 6.5, "createdAt": "2026-05-06T07:08:09.123Z", "size": 5.5}
+    assert Names(recording()).of(body) == {
         "timestamp": MOMENT,
         "deadline": DEADLINE,
         "createdAt": "2026-01-01T00:00:00.000+00:00",
@@ -76,7 +76,7 @@ def test_names_can_be_resolved_to_ids() -> None:
     kept = recording(entry(1, "request", SEND), entry(2, "event", {"id": f"adk-{ONE}"}))
     names = Names(kept)
     normalized(kept, names)
-    told = {"approvalId": "adk-1", "messageId": "user-1", "id": "chat", "text": "adk-1 said"}
-    assert names.resolve([told]) == [
+    body = {"approvalId": "adk-1", "messageId": "user-1", "id": "chat", "text": "adk-1 said"}
+    assert names.resolve([body]) == [
         {"approvalId": f"adk-{ONE}", "messageId": "hi", "id": "plain", "text": "adk-1 said"}
     ]

@@ -112,13 +112,13 @@ class FakeAnthropic:
             answer = {**whole, "content": blocks, "stop_reason": reason, "usage": usage}
             return "application/json", json.dumps(answer)
         start = {**whole, "content": [], "stop_reason": None, "usage": usage}
-        told: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
+        lines_sent: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
         for index, block in enumerate(blocks):
-            told.extend(_pieces(index, block))
+            lines_sent.extend(_pieces(index, block))
         delta = {"stop_reason": reason, "stop_sequence": None}
-        told.append({"type": "message_delta", "delta": delta, "usage": usage})
-        told.append({"type": "message_stop"})
-        lines = (f"event: {item['type']}\ndata: {json.dumps(item)}\n\n" for item in told)
+        lines_sent.append({"type": "message_delta", "delta": delta, "usage": usage})
+        lines_sent.append({"type": "message_stop"})
+        lines = (f"event: {item['type']}\ndata: {json.dumps(item)}\n\n" for item in lines_sent)
         return "text/event-stream", "".join(lines)
 
     def refuse(self, reason: str) -> dict[str, Any]:
