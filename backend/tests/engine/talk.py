@@ -10,9 +10,10 @@ from sluicegate.core.grammar import Grammar
 from sluicegate.core.keys import ChatKey
 from sluicegate.engine.turn.reader import Client
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk
+from sluicegate.wire.limits import RequestLimits
 from sluicegate.wire.messages import UIMessage, is_tool_part, tool_name
 from sluicegate.wire.reducer import reduce_chunks
-from sluicegate.wire.requests import ChatRequest, RequestLimits, parse_chat_request
+from sluicegate.wire.requests import ChatRequest, parse_chat_request
 
 if TYPE_CHECKING:
     from collections.abc import Collection

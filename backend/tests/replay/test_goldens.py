@@ -27,7 +27,8 @@ from sluicegate.replay.normalized import Names, normalized
 from sluicegate.replay.recording import RecordedTurn, row_of
 from sluicegate.wire.chunks import BaseChunk
 from sluicegate.wire.encoding import encode_chunk, to_json
-from sluicegate.wire.requests import RequestLimits, parse_chat_request
+from sluicegate.wire.limits import RequestLimits
+from sluicegate.wire.requests import parse_chat_request
 from tests.agents.conformance_agent import NAME, root_agent
 from tests.replay.recorded_engine import RecordedEngineSetup, open_recording_engine
 

@@ -21,7 +21,8 @@ from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError
 from sluicegate.replay.recording import RecordedTurn
-from sluicegate.wire.requests import RequestLimits, parse_chat_request
+from sluicegate.wire.limits import RequestLimits
+from sluicegate.wire.requests import parse_chat_request
 from tests.agents.unhurried import unhurried_agent
 from tests.replay.equal_runs import Pairs
 from tests.replay.test_goldens import STYLES, every_golden, golden

@@ -23,7 +23,7 @@ from sluicegate.errors import (
     TooManyRequests,
     Unavailable,
 )
-from sluicegate.server.app import EngineHolder
+from sluicegate.server.engine_holder import EngineHolder
 from tests.server.exchange import chat_body, chunks, client, started
 from tests.server.fake_engine import FakeEngine, fake_app
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sluicegate.errors import RequestError
-from sluicegate.wire.requests import RequestLimits, parse_chat_request
+from sluicegate.wire.limits import RequestLimits
+from sluicegate.wire.requests import parse_chat_request
 
 CALL = {"type": "tool-pay", "toolCallId": "c1", "input": {"amount": 1}}
 GOOD: list[Any] = [

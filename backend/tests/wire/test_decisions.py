@@ -9,7 +9,8 @@ from sluicegate.wire.decisions import (
     PostedDecision,
     PostedPart,
 )
-from sluicegate.wire.requests import RequestLimits, parse_chat_request
+from sluicegate.wire.limits import RequestLimits
+from sluicegate.wire.requests import parse_chat_request
 
 LIMITS = RequestLimits()
 

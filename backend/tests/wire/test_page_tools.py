@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from sluicegate.wire.requests import PageTool, RequestLimits, parse_chat_request
+from sluicegate.wire.limits import RequestLimits
+from sluicegate.wire.requests import PageTool, parse_chat_request
 
 SCHEMA = {"type": "object", "properties": {"to_Place": {"type": "string"}}}
 SCROLL = {"description": "Scroll.", "parameters": SCHEMA, "providerOptions": {"x": 1}}

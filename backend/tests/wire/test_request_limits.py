@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.errors import TooLarge
-from sluicegate.wire.requests import RequestLimits, check_size
+from sluicegate.wire.limits import RequestLimits, check_size
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -5,13 +5,8 @@ import pytest
 
 from sluicegate.errors import Malformed, RequestError, TooLarge
 from sluicegate.wire.files import FilePart
-from sluicegate.wire.requests import (
-    ChatRequest,
-    RequestLimits,
-    UserMessage,
-    is_valid_id,
-    parse_chat_request,
-)
+from sluicegate.wire.limits import RequestLimits
+from sluicegate.wire.requests import ChatRequest, UserMessage, is_valid_id, parse_chat_request
 
 LIMITS = RequestLimits()
 PNG = "data:image/png;base64,iVBORw0KGgo="

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from sluicegate.core.json_values import canonical_json
 from sluicegate.errors import Malformed
-from sluicegate.wire.requests import check_size
+from sluicegate.wire.limits import check_size
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.signals import Call
-    from sluicegate.wire.requests import RequestLimits
+    from sluicegate.wire.limits import RequestLimits
 
 
 def checked_edits(

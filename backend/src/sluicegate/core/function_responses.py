@@ -14,7 +14,7 @@ from sluicegate.core.approvals import EFFECTFUL
 from sluicegate.core.events import CREDENTIAL
 from sluicegate.core.signals import CONNECTED, Outcome
 from sluicegate.errors import Malformed
-from sluicegate.wire.requests import check_size
+from sluicegate.wire.limits import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.ledger_overlay import Rows
     from sluicegate.wire.decisions import ClientOutput
-    from sluicegate.wire.requests import RequestLimits
+    from sluicegate.wire.limits import RequestLimits
 
 
 def check_output(state: CallState, output: ClientOutput, limits: RequestLimits) -> None:

@@ -22,7 +22,7 @@ from sluicegate.errors import (
     Unknown,
     WouldForgetEffect,
 )
-from sluicegate.wire.requests import DEFAULT_LIMITS, RequestLimits
+from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from sluicegate.engine.files.result_files import ResultLimits
-from sluicegate.wire.requests import RequestLimits
+from sluicegate.wire.limits import RequestLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 """A positive, finite duration."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.outbox import Outbox, Outgoing
-    from sluicegate.replay.player import PlaybackPosition
+    from sluicegate.replay.playback_position import PlaybackPosition
     from sluicegate.replay.recording import Recording
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.live_frames import LiveClientFrame

@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import secrets
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.engine.stored_responses import refusal
@@ -14,11 +13,11 @@ from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_from_code
 from sluicegate.live.outbox import Outbox
 from sluicegate.replay.live_player import RecordedLive, cues_of
+from sluicegate.replay.playback_position import PlaybackPosition
 from sluicegate.replay.recording import compact, load_recording
 from sluicegate.replay.redaction import REDACTED
 from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.encoding import encode_chunk
-from sluicegate.wire.reducer import reduce_chunks
 
 if TYPE_CHECKING:
     import os
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from sluicegate.replay.recording import RecordedTurn, Recording
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.chunks import Major
-    from sluicegate.wire.messages import UIMessage
     from sluicegate.wire.requests import ChatRequest
 
 _OUTPUTS: Final = frozenset({"output-available", "output-error"})
@@ -103,52 +101,6 @@ def _is_equal(recorded: Any, given: Any) -> bool:
 def _shortened(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-
-
-@dataclass(slots=True)
-class PlaybackPosition:
-    """The position of one chat in the recording, and the messages that its client has.
-
-    ``played`` is the number of the last turn. A live chat has received ``audio_received`` bytes of
-    audio and ``frames_received`` other frames.
-    """
-
-    played: int = 0
-    messages: list[UIMessage] = field(default_factory=list)
-    audio_received: int = 0
-    frames_received: int = 0
-    next_cue: int = 0
-    questions: dict[str, str] = field(default_factory=dict)
-    """Ids of user messages by the ids of their answers."""
-    transcripts: dict[str, str] = field(default_factory=dict)
-    """Transcripts of spoken user messages by their ids."""
-
-    @property
-    def waiting(self) -> int:
-        """How many approvals of the last message are open."""
-        parts = self.messages[-1]["parts"] if self.messages else []
-        return sum(part.get("state") == "approval-requested" for part in parts)
-
-    def append_response(self, posted: UIMessage, chunks: Sequence[str]) -> None:
-        """Add a posted message and the chunks of its response."""
-        decoded = [decode_chunk(text) for text in chunks]
-        if posted["role"] == "user":
-            self.messages += [posted, reduce_chunks(decoded)]
-        else:
-            self.messages[-1:] = [reduce_chunks(decoded, posted)]
-
-    def append_resumed(self, chunks: Sequence[str]) -> None:
-        """Add or replace a resumed message, after its question if that was spoken."""
-        message = reduce_chunks([decode_chunk(text) for text in chunks])
-        for index, each in enumerate(self.messages):
-            if each["id"] == message["id"]:
-                self.messages[index] = message
-                return
-        question = self.questions.get(message["id"], "")
-        if words := self.transcripts.get(question):
-            parts = [{"type": "text", "text": words}]
-            self.messages.append({"id": question, "role": "user", "parts": parts})
-        self.messages.append(message)
 
 
 logger = logging.getLogger("sluicegate")

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from sluicegate.server.app import EngineHolder
     from sluicegate.server.authentication import Authenticate
+    from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.operations import OpenEndpoint
     from sluicegate.transports.sse import SseTransport
 

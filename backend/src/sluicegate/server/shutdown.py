@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from sluicegate.server.app import EngineHolder
+    from sluicegate.server.engine_holder import EngineHolder
 
 RESTARTS: Final = "The server is restarting; send the request again in a moment."
 ALIVE: Final = "/healthz"

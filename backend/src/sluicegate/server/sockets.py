@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
     from starlette.websockets import WebSocket
 
-    from sluicegate.server.app import EngineHolder
     from sluicegate.server.authentication import Authenticate
+    from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.settings import Settings
 
 

@@ -25,7 +25,7 @@ from sluicegate.transports.http_requests import BodyLimits, read_json
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from sluicegate.server.app import EngineHolder
+    from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.settings import Settings
     from sluicegate.tools.worker_registry import WorkerRegistry
 

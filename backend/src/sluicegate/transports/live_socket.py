@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.interface import Engine
     from sluicegate.transports.socket import Caller, SocketLimits
-    from sluicegate.wire.requests import RequestLimits
+    from sluicegate.wire.limits import RequestLimits
 
 
 class LiveTransport:

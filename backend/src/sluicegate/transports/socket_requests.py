@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.transports.socket import Caller, Socket
     from sluicegate.wire.frames import ClientFrame, SendFrame, ServerFrame
-    from sluicegate.wire.requests import ChatRequest, RequestLimits
+    from sluicegate.wire.limits import RequestLimits
+    from sluicegate.wire.requests import ChatRequest
 
 _log: Final = logging.getLogger("sluicegate")
 

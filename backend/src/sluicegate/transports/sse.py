@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.transports.backpressure import WriteLimits
     from sluicegate.transports.http_requests import BodyLimits
-    from sluicegate.wire.requests import RequestLimits
+    from sluicegate.wire.limits import RequestLimits
 
 NAME: Final = "sse"
 """The name of the transport in the audit trail."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.transports.socket import Caller, SocketLimits
     from sluicegate.wire.frames import ResumeFrame
-    from sluicegate.wire.requests import ChatRequest, RequestLimits
+    from sluicegate.wire.limits import RequestLimits
+    from sluicegate.wire.requests import ChatRequest
 
 NAME: Final = "websocket"
 """The name of the transport in the audit trail."""

@@ -13,8 +13,8 @@ from sluicegate.wire.messages import is_tool_part, tool_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.messages import Part
-    from sluicegate.wire.requests import RequestLimits
 
 _MAX_CALL_ID: Final = 256
 _FINAL_STATES: Final = ("output-available", "output-error", "output-denied")

@@ -1,0 +1,70 @@
+"""How much the server reads from one request; ignored parts count only against the body size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from sluicegate.errors import TooLarge
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+
+@dataclass(frozen=True)
+class RequestLimits:
+    """The limits of a request; a value equal to its limit is accepted."""
+
+    user_text: int = 100_000
+    """Characters of a user's message, over all its text parts."""
+    reason: int = 2_000
+    """Characters of the reason of a decision."""
+    files: int = 10
+    """Files in a user's message."""
+    file_bytes: int = 20 * 2**20
+    """Decoded bytes of one file."""
+    parts: int = 100
+    """Parts of a user's message, and decisions in one request."""
+    nodes: int = 10_000
+    """Values in one output of a client-side tool: arrays, objects and their items."""
+    string: int = 2**20
+    """Characters of one string, or key, in such an output."""
+    page_tools: frozenset[str] = frozenset()
+    """Names of the tools that a page may declare."""
+    page_tool_bytes: int = 16 * 1024
+    """Bytes of the description and the JSON schema of one of them."""
+
+
+DEFAULT_LIMITS: Final = RequestLimits()
+
+
+def check_size(value: JsonValue, limits: RequestLimits) -> None:
+    """Refuse a JSON value with too many values, or with a string that is too long.
+
+    It is applied to outputs of client-side tools, once the tool is found to run in the browser, and
+    to arguments that an approver has changed.
+
+    Raises:
+        TooLarge: With one plain sentence.
+    """
+    remaining = limits.nodes
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        remaining -= 1
+        strings = [item] if isinstance(item, str) else list(item) if isinstance(item, dict) else []
+        if any(len(string) > limits.string for string in strings):
+            raise TooLarge(
+                f"A text for or from a tool is longer than {limits.string} characters; "
+                "send a shorter one."
+            )
+        if isinstance(item, dict | list):
+            # The check precedes the copy, so that a refusal costs no more than the limit.
+            if len(item) > remaining - len(pending):
+                remaining = -1
+            else:
+                pending.extend(item.values() if isinstance(item, dict) else item)
+        if remaining < 0:
+            raise TooLarge(
+                f"What a tool gets or gives has more than {limits.nodes} values; send fewer."
+            )
