@@ -37,6 +37,7 @@ from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import create_tables
 from sluicegate.stores.sql.sqlite import FileLock, SqliteFile
+from sluicegate.stores.sql.timings import DatabaseTimings
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
 from tests.engine.stage import calls, says
 from tests.engine.talk import Talk, decide
@@ -150,7 +151,9 @@ class Open:
         self._connections.append(CONNECT(*args, **kwargs))
         return self._connections[-1]
 
-    async def database(self, url: str, *, clock_offset: Callable[[], float]) -> Database:
+    async def database(
+        self, url: str, *, clock_offset: Callable[[], float], timings: DatabaseTimings
+    ) -> Database:
         """Open a database without threads; the loop retries a locked one."""
         transactions = await SqliteFile.open(
             make_url(url),

@@ -15,11 +15,11 @@ FIRST = os.environ.get("SLUICEGATE_FIRST_SEED", "0")
 
 SAME_AGAIN = """
 import pathlib, sys, tempfile
-from tests.faults.soak.schedules import lived
+from tests.faults.soak.schedules import run_seed
 
 sys.unraisablehook = lambda _: None
 with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-    assert lived(pathlib.Path(one), 7).trace == lived(pathlib.Path(two), 7).trace
+    assert run_seed(pathlib.Path(one), 7).trace == run_seed(pathlib.Path(two), 7).trace
 """
 """Objects of a killed server fail when they are collected, so it runs in another process."""
 
