@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sluicegate.errors import HeldElsewhere, Malformed, StoreUnavailable
-from sluicegate.stores.workers import RegisteredWorker, WorkerRegistrations
+from sluicegate.stores.tool_workers import RegisteredWorker, WorkerRegistrations
 from sluicegate.tools.worker_registry import WorkerRegistry, WorkerSharing
 from tests.tools.test_workers import TOKEN, Network, network
 

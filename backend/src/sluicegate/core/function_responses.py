@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sluicegate.core.calls import CallState
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.ledger_overlay import Rows
-    from sluicegate.wire.decisions import ClientOutput
     from sluicegate.wire.limits import RequestLimits
+    from sluicegate.wire.posted_assistant_message import ClientOutput
 
 
 def check_output(state: CallState, output: ClientOutput, limits: RequestLimits) -> None:

@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from sluicegate.core.exchanges import Exchange
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.ledger_overlay import Rows
-    from sluicegate.wire.decisions import ClientOutput, PostedAssistantMessage, PostedDecision
+    from sluicegate.wire.posted_assistant_message import (
+        ClientOutput,
+        PostedAssistantMessage,
+        PostedDecision,
+    )
     from sluicegate.wire.requests import ChatRequest, UserMessage
 
 

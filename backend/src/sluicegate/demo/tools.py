@@ -18,7 +18,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 
 from sluicegate.demo.chart import Colour, bar_chart
-from sluicegate.demo.documents import read_document
+from sluicegate.demo.handbook import read_document
 from sluicegate.errors import ToolError
 from sluicegate.tools import client_tool
 

@@ -13,7 +13,7 @@ from sluicegate.engine.failures import describe
 from sluicegate.engine.stored_chats import iso_time
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import Superseded, Unknown
-from sluicegate.wire.decisions import (
+from sluicegate.wire.posted_assistant_message import (
     PostedAssistantMessage,
     PostedDecision,
     PostedPart,

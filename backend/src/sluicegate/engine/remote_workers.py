@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sluicegate.core.signals import ToolFacts
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.options import EngineOptions
-    from sluicegate.stores.workers import WorkerRegistrations
+    from sluicegate.stores.tool_workers import WorkerRegistrations
     from sluicegate.tools.worker_registry import WorkerRegistry
 
 _UNNAMED: Final = "worker"

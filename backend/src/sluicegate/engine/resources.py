@@ -44,8 +44,8 @@ from sluicegate.stores.sessions import ChatSessions
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.timings import DatabaseTimings
 from sluicegate.stores.streams.open_streams import open_streams
+from sluicegate.stores.tool_workers import WorkerRegistrations
 from sluicegate.stores.uploads import Uploads
-from sluicegate.stores.workers import WorkerRegistrations
 
 if TYPE_CHECKING:
     from collections.abc import Callable

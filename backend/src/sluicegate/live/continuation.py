@@ -15,7 +15,7 @@ from sluicegate.engine.start_turn import closing_stamp
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.session_log import replies_content
 from sluicegate.live.event_router import SILENT
-from sluicegate.wire.decisions import PostedAssistantMessage
+from sluicegate.wire.posted_assistant_message import PostedAssistantMessage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

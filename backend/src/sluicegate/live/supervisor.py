@@ -26,8 +26,8 @@ from sluicegate.live.exchange import LiveExchange, LiveTurn
 from sluicegate.live.exchange_queue import ExchangeQueue
 from sluicegate.live.outbox import MODEL_ENDED, RUN_FAILED, ChatEnded
 from sluicegate.live.run import CallRecords, ConnectionCallbacks, LiveRun
-from sluicegate.wire.decisions import PostedAssistantMessage
 from sluicegate.wire.live_frames import GoAwayFrame, ReadyFrame, TurnFrame
+from sluicegate.wire.posted_assistant_message import PostedAssistantMessage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,7 +22,7 @@ from sluicegate.server.authentication import authenticator
 from sluicegate.server.chats import chat_list_operations
 from sluicegate.server.engine_holder import EngineHolder, OpenEngine
 from sluicegate.server.files import file_operations
-from sluicegate.server.oauth_return import oauth_operations
+from sluicegate.server.oauth_return_page import oauth_operations
 from sluicegate.server.operations import Operation, Success, describe_api
 from sluicegate.server.page import Page, built_page, page_operations
 from sluicegate.server.private_surface import check_private_surface

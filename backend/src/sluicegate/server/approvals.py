@@ -21,7 +21,7 @@ from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import Approval, ApprovalPage, Decision, Grants
 from sluicegate.transports.http_requests import chat_id, read_json
-from sluicegate.wire.decisions import is_call_id
+from sluicegate.wire.posted_assistant_message import is_call_id
 
 if TYPE_CHECKING:
     from starlette.requests import Request

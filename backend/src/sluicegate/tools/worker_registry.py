@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.tools.base_tool import BaseTool
 
-    from sluicegate.stores.workers import RegisteredWorker, WorkerRegistrations
+    from sluicegate.stores.tool_workers import RegisteredWorker, WorkerRegistrations
 
 LIST_TIMEOUT: Final = 5.0
 """Seconds in which a worker must list its tools."""

@@ -3,13 +3,13 @@ from typing import Any
 import pytest
 
 from sluicegate.errors import Malformed, TooLarge
-from sluicegate.wire.decisions import (
+from sluicegate.wire.limits import RequestLimits
+from sluicegate.wire.posted_assistant_message import (
     ClientOutput,
     PostedAssistantMessage,
     PostedDecision,
     PostedPart,
 )
-from sluicegate.wire.limits import RequestLimits
 from sluicegate.wire.requests import parse_chat_request
 
 LIMITS = RequestLimits()

@@ -1,4 +1,4 @@
-"""The demo's handbook, as text and as a PDF written with the standard library alone."""
+"""The demo's handbook as text and PDF, and the tool that reads it or an attachment."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.stores.workers import WorkerRegistrations
+from sluicegate.stores.tool_workers import WorkerRegistrations
 
 if TYPE_CHECKING:
     from sluicegate.stores.sql.database import Database
