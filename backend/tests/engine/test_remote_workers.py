@@ -12,7 +12,7 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools import worker_protocol
+from sluicegate.tools import worker_calls
 from sluicegate.wire.chunks import ToolOutputAvailableChunk
 from sluicegate.wire.messages import comparable, is_tool_part
 from tests.engine.loop_time import EVENT_TIMEOUT, LoopTime
@@ -391,7 +391,7 @@ async def test_a_worker_continues_the_trace_of_its_call(
 async def test_without_the_package_an_error_names_the_package_to_install(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_protocol, "find_spec", lambda name: None)
+    monkeypatch.setattr(worker_calls, "find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match=r"install sluicegate\[workers\]\."):
         await open_stage(scripted([says("hi")]), workers=("http://a/mcp",))
 

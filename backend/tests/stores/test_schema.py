@@ -4,13 +4,13 @@ import pytest
 from sqlalchemy import create_engine, insert, inspect, make_url, select, update
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.stores.sql.database_clock import DatabaseSeconds
 from sluicegate.stores.sql.schema import (
     CHATS,
     LEASES,
     META,
     METADATA,
     SCHEMA_VERSION,
-    DatabaseSeconds,
     create_tables,
 )
 

@@ -12,13 +12,9 @@ from mcp import types as mcp
 
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, ToolError
 from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteToolSettings, make_remote_tools
+from sluicegate.tools.worker_calls import WorkerCall, call_from_meta
 from sluicegate.tools.worker_client import WorkerClient
-from sluicegate.tools.worker_protocol import (
-    MAX_TOOL_NAME,
-    WorkerCall,
-    call_from_meta,
-    full_tool_name,
-)
+from sluicegate.tools.worker_names import MAX_TOOL_NAME, full_tool_name
 from sluicegate.tools.worker_registry import WorkerRegistry
 from sluicegate.tools.worker_results import result_from_mcp, result_to_mcp
 

@@ -17,7 +17,7 @@ from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.chat_logs import ChatLogs
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.files.chat_files import ChatFiles, FileCache
-from sluicegate.engine.guard.plugin import ApprovalPlugin
+from sluicegate.engine.guard.adk_plugin import ApprovalPlugin
 from sluicegate.engine.models.model_copy import redact_errors
 from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools

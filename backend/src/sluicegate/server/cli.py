@@ -258,7 +258,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return int(module.audit(settings.sessions, arguments, sys.stdout))
     with logging_to_stderr(settings), _restore_garbage_collection():
         if arguments.command == "worker":
-            importlib.import_module("sluicegate.tools.worker_protocol").require_mcp()
+            importlib.import_module("sluicegate.tools.worker_calls").require_mcp()
             worker = importlib.import_module("sluicegate.server.worker")
             options = worker.worker_options(arguments, settings)
             return int(worker.serve_worker(arguments.file, options, settings))

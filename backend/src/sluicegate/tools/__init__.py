@@ -21,7 +21,7 @@ from sluicegate.tools.gated import (
     gated,
     terms_of,
 )
-from sluicegate.tools.worker_protocol import WorkerCall, worker_call
+from sluicegate.tools.worker_calls import WorkerCall, worker_call
 
 __all__ = [
     "Approval",

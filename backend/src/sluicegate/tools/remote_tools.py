@@ -18,7 +18,8 @@ from sluicegate.adk_private import append_event, invocation_of, takes_events
 from sluicegate.core.keys import CallKey, idempotency_key
 from sluicegate.errors import ConfigurationError, ToolError
 from sluicegate.tools.gated import approval_of
-from sluicegate.tools.worker_protocol import WorkerCall, full_tool_name
+from sluicegate.tools.worker_calls import WorkerCall
+from sluicegate.tools.worker_names import full_tool_name
 from sluicegate.tools.worker_results import error_text, result_from_mcp
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from sluicegate.tools.remote_tools import (
     make_remote_tools,
 )
 from sluicegate.tools.worker_client import WorkerClient
-from sluicegate.tools.worker_protocol import check_worker_name, is_worker_name
+from sluicegate.tools.worker_names import check_worker_name, is_worker_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

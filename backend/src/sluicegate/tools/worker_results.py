@@ -17,7 +17,7 @@ from sluicegate.media.extraction import extract_files
 from sluicegate.media.file_sources import Attachment, FileSource, Link
 from sluicegate.media.file_types import check_media_type
 from sluicegate.media.tool_result import MAX_FILE_BYTES
-from sluicegate.tools.worker_protocol import TITLE_KEY
+from sluicegate.tools.worker_calls import TITLE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

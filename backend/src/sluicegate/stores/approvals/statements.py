@@ -15,7 +15,8 @@ from sqlalchemy.types import Double, Text
 from sluicegate.core.approvals import ApprovalRow, sources
 from sluicegate.core.keys import CallKey
 from sluicegate.errors import StoreError
-from sluicegate.stores.sql.schema import APPROVALS, AUDIT, NOW
+from sluicegate.stores.sql.database_clock import NOW
+from sluicegate.stores.sql.schema import APPROVALS, AUDIT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,8 @@ from sqlalchemy.types import BigInteger, Double, Text
 
 from sluicegate.core.keys import ChatKey
 from sluicegate.stores.leases.base import LeaseState
-from sluicegate.stores.sql.schema import LEASES, NOW
+from sluicegate.stores.sql.database_clock import NOW
+from sluicegate.stores.sql.schema import LEASES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

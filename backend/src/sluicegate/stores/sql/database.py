@@ -11,8 +11,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
+from sluicegate.stores.sql.database_clock import DatabaseSeconds
 from sluicegate.stores.sql.prepared import PreparedStatement
-from sluicegate.stores.sql.schema import DatabaseSeconds, create_tables
+from sluicegate.stores.sql.schema import create_tables
 from sluicegate.stores.sql.sqlite import SqliteFile
 from sluicegate.stores.sql.timings import DatabaseTimings
 

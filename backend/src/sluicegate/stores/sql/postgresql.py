@@ -15,7 +15,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
 from sluicegate.stores.sql.connection_thread import message_of
-from sluicegate.stores.sql.schema import LOCK, DatabaseSeconds
+from sluicegate.stores.sql.database_clock import DatabaseSeconds
+from sluicegate.stores.sql.schema import LOCK
 from sluicegate.stores.sql.timings import DatabaseTimings
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Our tables beside ADK's in the sessions' database, and the database's clock.
+"""Our tables beside ADK's in the sessions' database.
 
 Texts have no maximum length and times are seconds since the epoch, the same in every database.
 """
@@ -17,7 +17,6 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    bindparam,
     delete,
     event,
     func,
@@ -25,15 +24,12 @@ from sqlalchemy import (
     inspect,
     select,
 )
-from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateColumn
-from sqlalchemy.sql.functions import FunctionElement
 
 from sluicegate.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
-    from sqlalchemy.sql.compiler import SQLCompiler
 
 SCHEMA_VERSION: Final = 6
 """Incremented with every table, column or index that is added."""
@@ -178,28 +174,6 @@ META: Final = Table(
     Column("name", Text, primary_key=True),
     Column("value", Text, nullable=False),
 )
-
-
-class DatabaseSeconds(FunctionElement[float]):
-    """The database's current time in seconds since the epoch."""
-
-    inherit_cache = True
-    type = Double()
-
-
-@compiles(DatabaseSeconds, "sqlite")
-def _sqlite_seconds(_element: DatabaseSeconds, _compiler: SQLCompiler, **_options: Any) -> str:
-    # unixepoch('subsec') is NULL before SQLite 3.42, and a lease with it would never end.
-    return "((julianday('now') - 2440587.5) * 86400.0)"
-
-
-@compiles(DatabaseSeconds, "postgresql")
-def _postgresql_seconds(_element: DatabaseSeconds, _compiler: SQLCompiler, **_options: Any) -> str:
-    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
-
-
-NOW: Final = DatabaseSeconds() + bindparam("clock_ahead", type_=Double)
-"""The current time in statements that are built once; `Database.clock_values` binds it."""
 
 
 def create_tables(connection: Connection) -> None:
