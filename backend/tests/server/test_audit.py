@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import json
+import sqlite3
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -114,6 +115,11 @@ def test_options_filter_the_lines(
         (["--sessions", "sqlite+aiosqlite:///none.db"], "none.db"),
         (["--sessions", "x"], "not the URL"),
         (["--port", "1"], "--port"),
+        (["--verify", "--chat", "chat-1"], "--chat"),
+        (["--checkpoint", "--since", "2026-01-01"], "--since"),
+        (["--checkpoint", "--verify"], "--checkpoint"),
+        (["--against", "missing.txt"], "missing.txt"),
+        (["--against", "chats.db"], "checkpoint"),
     ],
 )
 def test_a_failure_is_one_sentence(
@@ -123,6 +129,32 @@ def test_a_failure_is_one_sentence(
     written = capsys.readouterr()
     assert written.out == ""
     assert (written.err.count("\n"), named in written.err) == (1, True)
+
+
+def test_the_chain_is_verified_against_a_checkpoint(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    checkpoint = printed(capsys, "--checkpoint")
+    assert checkpoint.startswith("sluicegate audit: line 2, entry 2, sha256 ")
+    assert printed(capsys, "--verify").splitlines() == [
+        "2 lines are in the chain and unchanged",
+        checkpoint.rstrip(),
+    ]
+    (folder / "signed.txt").write_text(checkpoint)
+    against = printed(capsys, "--against", str(folder / "signed.txt"))
+    assert "they contain the checkpoint of line 2" in against
+
+
+def test_a_broken_chain_is_a_failure_that_names_the_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with sqlite3.connect("chats.db") as connection:
+        connection.execute("DROP TRIGGER sluicegate_audit_update")
+        connection.execute("UPDATE sluicegate_audit SET tool = 'refund' WHERE id = 2")
+    connection.close()
+    assert main(["audit", "--sessions", URL, "--verify"]) == 1
+    written = capsys.readouterr()
+    assert (written.out, written.err) == ("", "The audit trail is broken. Line 2 was changed.\n")
 
 
 def test_the_database_url_can_come_from_the_environment(
@@ -138,6 +170,15 @@ def test_a_closed_output_pipe_is_not_a_failure(capfd: pytest.CaptureFixture[str]
         def flush(self) -> None:
             raise BrokenPipeError
 
-    wishes: Any = SimpleNamespace(chat=None, user=None, since=None, until=None, format="text")
+    wishes: Any = SimpleNamespace(
+        chat=None,
+        user=None,
+        since=None,
+        until=None,
+        format="text",
+        checkpoint=False,
+        verify=False,
+        against=None,
+    )
     assert audit(URL, wishes, Closed()) == 0
     assert capfd.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""The command ``sluicegate audit``: prints and exports the audit trail of decisions (A10)."""
+"""The command ``sluicegate audit``: prints, exports and verifies the audit trail (A10)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ import os
 import sys
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TextIO
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.approvals.audit import AuditEntry, AuditFilter, read_audit
+from sluicegate.stores.approvals.audit_verification import (
+    Checkpoint,
+    Verification,
+    read_checkpoint,
+    verify_audit,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _COLUMNS: Final = tuple(field.name for field in fields(AuditEntry))
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -30,10 +37,16 @@ class AuditOptions(Protocol):
     since: str | None
     until: str | None
     format: str
+    checkpoint: bool
+    verify: bool
+    against: str | None
 
 
 def audit(url: str, arguments: Any, out: TextIO) -> int:
-    """Write the entries that match the options, oldest first.
+    """Write the entries that match the options, oldest first, or what the chain shows.
+
+    Returns:
+        0, or 1 if the chain is broken.
 
     Args:
         url: The database of a server, which may be running.
@@ -41,9 +54,16 @@ def audit(url: str, arguments: Any, out: TextIO) -> int:
         out: The stream to which the lines are written.
 
     Raises:
-        ConfigurationError: A time or the database cannot be read.
+        ConfigurationError: A time, a checkpoint or the database cannot be read.
     """
     options: AuditOptions = arguments
+    if options.checkpoint or options.verify or options.against is not None:
+        _refuse_filters(options)
+    if options.checkpoint:
+        out.write(f"{asyncio.run(read_checkpoint(url))}\n")
+        return 0
+    if options.verify or options.against is not None:
+        return _verify(url, options.against, out)
     matching = AuditFilter(
         chat=options.chat,
         user=options.user,
@@ -63,6 +83,43 @@ def audit(url: str, arguments: Any, out: TextIO) -> int:
         # The reader has closed the pipe; the interpreter would report it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
+
+
+def _refuse_filters(options: AuditOptions) -> None:
+    for name in ("chat", "user", "since", "until"):
+        if getattr(options, name) is not None:
+            raise ConfigurationError(f"The chain covers all lines; leave out --{name}.")
+
+
+def _verify(url: str, file: str | None, out: TextIO) -> int:
+    checkpoint = None if file is None else Checkpoint.parse(_read(Path(file)))
+    found = asyncio.run(verify_audit(url, checkpoint))
+    if found.broken is not None:
+        sys.stderr.write(f"The audit trail is broken. {found.broken}\n")
+        return 1
+    for line in _verified(found, checkpoint):
+        out.write(f"{line}\n")
+    return 0
+
+
+def _verified(found: Verification, checkpoint: Checkpoint | None) -> Iterator[str]:
+    yield f"{found.last.number:,} lines are in the chain and unchanged"
+    if found.unchained:
+        yield (
+            f"{found.unchained:,} lines up to line {found.last_unchained} are from before the "
+            "chain and not chained"
+        )
+    if checkpoint is not None:
+        yield f"they contain the checkpoint of line {checkpoint.line}"
+    yield str(found.last)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"The checkpoint {file} cannot be read: {reason}.") from None
 
 
 def _seconds(option: str, text: str | None) -> float | None:

@@ -221,6 +221,14 @@ def command_parser() -> Parser:
         default=AUDIT_FORMATS[0],
         help="the format of a line (text)",
     )
+    chain = audit.add_mutually_exclusive_group()
+    chain.add_argument(
+        "--checkpoint", action="store_true", help="print the end of the chain, a text to sign"
+    )
+    chain.add_argument(
+        "--verify", action="store_true", help="check that no line was changed or removed"
+    )
+    audit.add_argument("--against", metavar="FILE", help="verify that it contains this checkpoint")
     return parser
 
 

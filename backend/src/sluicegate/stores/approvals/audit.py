@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from sqlalchemy import ColumnElement, Connection, Select
+    from sqlalchemy.ext.asyncio import AsyncConnection
 
     from sluicegate.core.approvals import Grant
     from sluicegate.core.keys import ChatKey
@@ -91,7 +93,23 @@ def audit_grant(
 async def read_audit(url: str, selection: AuditFilter) -> AsyncIterator[AuditEntry]:
     """Read the trail of a database from its beginning; servers may use it meanwhile.
 
-    An SQLite file is opened read-only.
+    Raises:
+        ConfigurationError: the database cannot be read or has no audit trail.
+    """
+    async with open_audit(url) as connection:
+        last = 0
+        while True:
+            page = list(await connection.execute(_statement(selection, last)))
+            for row in page:
+                yield AuditEntry(**row._mapping)
+            if len(page) < _PAGE:
+                return
+            last = page[-1].id
+
+
+@asynccontextmanager
+async def open_audit(url: str) -> AsyncIterator[AsyncConnection]:
+    """Open a connection to a database with an audit trail; an SQLite file is opened read-only.
 
     Raises:
         ConfigurationError: the database cannot be read or has no audit trail.
@@ -103,14 +121,7 @@ async def read_audit(url: str, selection: AuditFilter) -> AsyncIterator[AuditEnt
                 raise ConfigurationError(
                     "The database has no audit trail; name the one that a server uses."
                 )
-            last = 0
-            while True:
-                page = list(await connection.execute(_statement(selection, last)))
-                for row in page:
-                    yield AuditEntry(**row._mapping)
-                if len(page) < _PAGE:
-                    return
-                last = page[-1].id
+            yield connection
     except (SQLAlchemyError, OSError) as error:
         raise ConfigurationError(
             f"The database cannot be read: {type(error).__name__}; check the URL and its rights."

@@ -27,11 +27,12 @@ from sqlalchemy import (
 from sqlalchemy.schema import CreateColumn
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.stores.sql.audit_chain import chain_statements, line_digest
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 """Incremented with every table, column or index that is added."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -127,6 +128,28 @@ def _protect(_audit: Table, connection: Connection, **_options: Any) -> None:
 
 
 event.listen(AUDIT, "after_create", _protect)
+
+AUDIT_CHAIN: Final = Table(
+    "sluicegate_audit_chain",
+    METADATA,
+    # The entry 0 is the beginning; its line is the last one that is not chained, or 0.
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
+    Column("line", BigInteger, nullable=False),
+    Column("digest", Text, nullable=False),
+)
+AUDIT_CHAIN.add_is_dependent_on(AUDIT)
+
+
+def _begin_chain(chain: Table, connection: Connection, **_options: Any) -> None:
+    for statement in chain_statements(connection.dialect.name, AUDIT.columns.keys()):
+        connection.exec_driver_sql(statement)
+    # PostgreSQL's trigger has locked the trail, so no line is missed.
+    last = connection.scalar(select(func.coalesce(func.max(AUDIT.c.id), 0)))
+    begin = {"number": 0, "line": last, "digest": line_digest("", 0, [("id", last)])}
+    connection.execute(insert(chain).values(begin))
+
+
+event.listen(AUDIT_CHAIN, "after_create", _begin_chain)
 
 LEASES: Final = Table(
     "sluicegate_leases",

@@ -9,18 +9,20 @@ import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from sqlalchemy import URL, create_engine, event, select
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.stores.sql.audit_chain import DIGEST_FUNCTION, digest_values
 from sluicegate.stores.sql.connection_thread import (
     SQLITE_ERRORS,
     ConnectionThread,
     driver_connection,
     store_error,
 )
+from sluicegate.stores.sql.schema import AUDIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -260,8 +262,10 @@ def _own_engine(path: Path, set_up: Callable[[DBAPIConnection], None]) -> Engine
 
     def connected(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         set_up(connection)
+        own = cast("sqlite3.Connection", connection)
+        own.create_function(DIGEST_FUNCTION, -1, partial(digest_values, AUDIT.columns.keys()))
         # The connection thread begins the transactions.
-        connection.isolation_level = None
+        own.isolation_level = None
 
     event.listen(engine, "connect", connected)
     return engine
