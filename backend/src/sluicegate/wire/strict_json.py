@@ -1,7 +1,7 @@
 """A strict JSON parser: it accepts what every store keeps unchanged and every client can read.
 
-It has no size limits: they apply only to the fields of a request that are used. The checks run on
-the bytes, so a body of many megabytes costs little more than with the standard parser.
+The checks run on the bytes, so they cost little more than the standard parser. `incremental_json`
+accepts the same in steps, for bodies that take longer than other requests may wait.
 """
 
 from __future__ import annotations
@@ -22,10 +22,27 @@ MAX_DEPTH: Final = 32
 MAX_INTEGER: Final = 2**53
 """The largest magnitude that a browser parses without loss."""
 
+MAX_DIGITS: Final = 1_000
+"""Characters of a number."""
+
+BYTE_ORDER_MARK: Final = "The body begins with a byte order mark; send plain UTF-8 without one."
+NOT_UTF_8: Final = "The body is not UTF-8; send JSON in UTF-8."
+NOT_JSON: Final = "The body is not valid JSON; send one JSON value."
+NULL_CHARACTER: Final = "The body contains the character U+0000; remove it."
+HALF_CHARACTER: Final = "The body contains half of a character (a lone surrogate); remove it."
+TOO_DEEP: Final = (
+    f"The body is nested more than {MAX_DEPTH} levels deep or its brackets do not match; "
+    "send flatter JSON."
+)
+TOO_MANY_DIGITS: Final = "A number in the body is too long; send it as a string."
+
 _LONE_SURROGATE: Final = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|[c-fC-F](?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]))"
 )
+_PROTO: Final = "__proto__"
+_SAME_KEY: Final = "An object in the body has the same key twice; send each key once."
+_HAS_PROTO: Final = "An object in the body has the key __proto__; remove it."
 _BRACKETS: Final = bytes.maketrans(b"{}", b"[]")
 _NOT_STRUCTURE: Final = bytes(set(range(256)) - set(b'[]{}"'))
 _SLICE: Final = 2**16
@@ -43,11 +60,11 @@ def loads(data: bytes) -> JsonValue:
         Malformed: With one plain sentence.
     """
     if data.startswith(b"\xef\xbb\xbf"):
-        raise Malformed("The body begins with a byte order mark; send plain UTF-8 without one.")
+        raise Malformed(BYTE_ORDER_MARK)
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise Malformed("The body is not UTF-8; send JSON in UTF-8.") from None
+        raise Malformed(NOT_UTF_8) from None
     escaped = data
     if b"\\" in data:
         # The placeholders keep the length, so that no new sequence of bytes arises.
@@ -55,17 +72,17 @@ def loads(data: bytes) -> JsonValue:
         _check_escapes(escaped)
     _check_depth(escaped)
     try:
-        value: JsonValue = _DECODER.decode(text)
+        value: JsonValue = decode_text(text)
     except JSONDecodeError:
-        raise Malformed("The body is not valid JSON; send one JSON value.") from None
+        raise Malformed(NOT_JSON) from None
     return value
 
 
 def _check_escapes(escaped: bytes) -> None:
     if b"\\u0000" in escaped:
-        raise Malformed("The body contains the character U+0000; remove it.")
+        raise Malformed(NULL_CHARACTER)
     if _LONE_SURROGATE.search(escaped):
-        raise Malformed("The body contains half of a character (a lone surrogate); remove it.")
+        raise Malformed(HALF_CHARACTER)
 
 
 def _check_depth(escaped: bytes) -> None:
@@ -81,10 +98,7 @@ def _check_depth(escaped: bytes) -> None:
         if len(brackets) == before:
             break
     if brackets:
-        raise Malformed(
-            f"The body is nested more than {MAX_DEPTH} levels deep or its brackets do not match; "
-            "send flatter JSON."
-        )
+        raise Malformed(TOO_DEEP)
 
 
 def _brackets(escaped: bytes) -> bytes:
@@ -101,33 +115,59 @@ def _brackets(escaped: bytes) -> bytes:
     return b"".join(outside)
 
 
+def decode_text(text: str) -> Any:
+    """Decode text whose depth and escapes have been checked.
+
+    Raises:
+        Malformed: A key or a number is not accepted.
+        JSONDecodeError: It is not JSON.
+    """
+    return _DECODER.decode(text)
+
+
+def check_key(key: str, members: dict[str, Any]) -> None:
+    """Check the next key of an object with these members; raises Malformed."""
+    if key in members:
+        raise Malformed(_SAME_KEY)
+    if key == _PROTO:
+        raise Malformed(_HAS_PROTO)
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise Malformed("An object in the body has the same key twice; send each key once.")
-    if "__proto__" in members:
-        raise Malformed("An object in the body has the key __proto__; remove it.")
+        raise Malformed(_SAME_KEY)
+    if _PROTO in members:
+        raise Malformed(_HAS_PROTO)
     return members
 
 
-def _integer(digits: str) -> int:
+def parse_integer(digits: str) -> int:
+    """Parse an integer; raises Malformed if browsers would lose digits."""
     # The longest integer allowed has 16 digits and a sign; the conversion of long ones is slow.
     if len(digits) <= 17 and -MAX_INTEGER <= (number := int(digits)) <= MAX_INTEGER:
         return number
     raise Malformed("A whole number in the body is beyond 2^53; send it as a string.")
 
 
-def _float(digits: str) -> float:
+def parse_float(digits: str) -> float:
+    """Parse a number with a fraction or an exponent; raises Malformed if it overflows."""
+    if len(digits) > MAX_DIGITS:
+        raise Malformed(TOO_MANY_DIGITS)
     number = float(digits)
     if math.isinf(number):
         raise Malformed("A number in the body is too large; send it as a string.")
     return number
 
 
-def _constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and infinity; raises Malformed."""
     raise Malformed(f"The body contains {name}, which is not JSON; send null or a string.")
 
 
 _DECODER: Final = JSONDecoder(
-    object_pairs_hook=_object, parse_float=_float, parse_int=_integer, parse_constant=_constant
+    object_pairs_hook=_object,
+    parse_float=parse_float,
+    parse_int=parse_integer,
+    parse_constant=refuse_constant,
 )
