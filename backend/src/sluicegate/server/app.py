@@ -46,6 +46,7 @@ from sluicegate.server.sockets import (
 from sluicegate.server.worker_registration import registration_operations
 from sluicegate.transports.backpressure import WriteLimits
 from sluicegate.transports.http_requests import BodyLimits
+from sluicegate.transports.large_requests import LargeRequests
 from sluicegate.transports.sse import SseTransport
 
 if TYPE_CHECKING:
@@ -157,7 +158,8 @@ def build(
     check_private_surface("starlette", "sse-starlette")
     require_authentication(settings, authenticate)
     engine = EngineHolder(open_engine)
-    body = BodyLimits(settings.max_body_bytes, settings.body_timeout)
+    large = LargeRequests(at_once=settings.max_large_requests, max_values=settings.max_json_values)
+    body = BodyLimits(settings.max_body_bytes, settings.body_timeout, large)
     sse = SseTransport(
         body=body,
         limits=settings.request_limits,
@@ -165,7 +167,7 @@ def build(
         keep_alive=settings.keep_alive,
         writes=WriteLimits(settings.reader_backlog, settings.reader_patience),
     )
-    chat, live = chat_transport(settings), live_transport(settings)
+    chat, live = chat_transport(settings, large), live_transport(settings, large)
     shutdown = Shutdown(engine, (sse, chat, live))
 
     @contextlib.asynccontextmanager
@@ -181,7 +183,7 @@ def build(
     operations = [
         *turn_operations(sse),
         *chat_list_operations(body),
-        *file_operations(BodyLimits(settings.max_file_bytes, settings.body_timeout)),
+        *file_operations(BodyLimits(settings.max_file_bytes, settings.body_timeout, large)),
         *approval_operations(body),
         *session_operations(accepted),
         *oauth_operations(settings),

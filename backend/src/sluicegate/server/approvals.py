@@ -43,7 +43,7 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
 
     async def decide(request: Request, engine: Engine, user: str) -> Response:
         approval_id = _approval_id(request)
-        decision = await read_json(request, body)
+        decision = await read_json(request, body, user=user)
         if not isinstance(decision, dict):
             raise Malformed("The body is not a JSON object; send approved and maybe a reason.")
         approval = await engine.approvals.decide(approval_id, decision, user=user, via=VIA)

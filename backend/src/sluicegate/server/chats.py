@@ -64,7 +64,7 @@ class StoredChats:
     async def rename_chat(self, request: Request, engine: Engine, user: str) -> Response:
         """``PATCH /chats/{id}``: a new title."""
         chat = chat_id(request)
-        body = await read_json(request, self._body)
+        body = await read_json(request, self._body, user=user)
         title = body.get("title") if isinstance(body, dict) else None
         if not isinstance(title, str) or not title.strip() or len(title) > MAX_TITLE:
             raise Malformed(f"The title must be text of 1 to {MAX_TITLE} characters.")

@@ -93,7 +93,7 @@ class StoredFiles:
         if len(request.headers.getlist("content-type")) > 1:
             raise Malformed("The header content-type is there more than once; send one.")
         media_type = request.headers.get("content-type", "")
-        data = await read_bytes(request, self._body)
+        data = await read_bytes(request, self._body, user=user)
         if not data:
             raise Malformed("The file is empty; attach another one.")
         stored = await engine.save_file(chat, data, media_type, title=title, user=user)

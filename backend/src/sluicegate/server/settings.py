@@ -75,6 +75,12 @@ class Settings(EngineOptions):
     body_timeout: Seconds = 30.0
     """Seconds in which a body must have arrived."""
 
+    max_json_values: Count = 500_000
+    """JSON values in a body or in a message on a socket: arrays, objects and their items."""
+
+    max_large_requests: Count = 8
+    """Bodies and messages over 64 KiB that this process reads at once; of a user it reads one."""
+
     max_requests_per_socket: Count = 16
     """Requests that may be open on one socket."""
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.settings import Settings
+    from sluicegate.transports.large_requests import LargeRequests
 
 
 class SocketCaller:
@@ -104,17 +105,18 @@ def _with_frame_token(connection: HTTPConnection, authorization: str) -> HTTPCon
     return with_authorization(connection, authorization)
 
 
-def chat_transport(settings: Settings) -> WebSocketTransport:
+def chat_transport(settings: Settings, large: LargeRequests) -> WebSocketTransport:
     """Return the transport for any chats, with the limits of the settings."""
     return WebSocketTransport(
         socket=_limits(settings),
         limits=settings.request_limits,
+        large=large,
         own_files=settings.files_url,
         max_requests=settings.max_requests_per_socket,
     )
 
 
-def live_transport(settings: Settings) -> LiveTransport:
+def live_transport(settings: Settings, large: LargeRequests) -> LiveTransport:
     """Return the transport for one live chat per socket, with the limits of the settings."""
     return LiveTransport(
         socket=_limits(settings),
@@ -124,6 +126,7 @@ def live_transport(settings: Settings) -> LiveTransport:
             settings.max_audio_frames_per_second,
         ),
         limits=settings.request_limits,
+        large=large,
         own_files=settings.files_url,
         max_requests=settings.max_requests_per_socket,
     )

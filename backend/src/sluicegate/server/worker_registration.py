@@ -21,6 +21,7 @@ from sluicegate.server.operations import Operation, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import Lease, Registration
 from sluicegate.transports.http_requests import BodyLimits, read_json
+from sluicegate.transports.large_requests import LargeRequests
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -41,12 +42,13 @@ class Registrations:
         file = settings.worker_registrations
         self._tokens = None if file is None else BearerFile(Path(file))
         self._engine = engine
-        self._limits = BodyLimits(_MAX_BODY, settings.body_timeout)
+        large = LargeRequests(at_once=1, max_values=_MAX_BODY)
+        self._limits = BodyLimits(_MAX_BODY, settings.body_timeout, large)
 
     async def register(self, request: Request) -> Response:
         """Register a worker or renew its lease."""
         own, token = await self._caller(request)
-        body = await read_json(request, self._limits)
+        body = await read_json(request, self._limits, user=own)
         if not isinstance(body, dict) or set(body) != {"name", "url"}:
             raise Malformed("A registration has a name and a url; send these two.")
         name, url = body["name"], body["url"]

@@ -11,7 +11,6 @@ from sluicegate.engine.failures import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, as_request_error
 from sluicegate.live.outbox import LEASE_LOST, ChatEnded
-from sluicegate.transports.http_requests import PARSE_IN_THREAD_BYTES
 from sluicegate.transports.socket import INTERNAL_ERROR, UNAUTHENTICATED
 from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
 from sluicegate.wire.live_frames import (
@@ -118,10 +117,10 @@ class LiveSession:
     async def receive(self, data: bytes) -> None:
         """Handle one text message."""
         limit = self._context.limits.file_bytes
-        if len(data) >= PARSE_IN_THREAD_BYTES:
-            frame = await asyncio.to_thread(parse_live_frame, data, max_image=limit)
-        else:
-            frame = parse_live_frame(data, max_image=limit)
+        large = self._context.large
+        frame = await large.run(
+            len(data), lambda: parse_live_frame(data, max_image=limit, loads=large.loads)
+        )
         if self._opening is None and isinstance(frame, SendFrame | ResumeFrame):
             try:
                 self._start_opening(await self._context.caller.authenticate(frame.headers))

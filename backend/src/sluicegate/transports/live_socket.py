@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from starlette.websockets import WebSocket
 
     from sluicegate.engine.interface import Engine
+    from sluicegate.transports.large_requests import LargeRequests
     from sluicegate.transports.socket import Caller, SocketLimits
     from sluicegate.wire.limits import RequestLimits
 
@@ -28,6 +29,7 @@ class LiveTransport:
         socket: The limits of one socket.
         audio: The limits of the client's audio.
         limits: The limits of one request.
+        large: Parses frames.
         own_files: The prefix of the URLs of a chat's files, with ``{id}`` for the chat.
         max_requests: How many requests may be open on one socket.
     """
@@ -38,12 +40,14 @@ class LiveTransport:
         socket: SocketLimits,
         audio: AudioLimits,
         limits: RequestLimits,
+        large: LargeRequests,
         own_files: str,
         max_requests: int,
     ) -> None:
         self._socket = socket
         self._audio = audio
         self._limits = limits
+        self._large = large
         self._own_files = own_files
         self._max_requests = max_requests
         self._open: dict[Socket, LiveSession] = {}
@@ -59,7 +63,9 @@ class LiveTransport:
         options = _options(websocket)
         turns = LiveTurns()
         socket = Socket(websocket, caller, self._socket)
-        context = SocketContext(socket, turns, caller, self._limits, self._own_files, NAME)
+        context = SocketContext(
+            socket, turns, caller, self._limits, self._large, self._own_files, NAME
+        )
         session = LiveSession(
             engine,
             options,

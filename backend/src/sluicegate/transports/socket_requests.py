@@ -33,6 +33,7 @@ from sluicegate.wire.requests import parse_chat_request
 
 if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.transports.large_requests import LargeRequests
     from sluicegate.transports.socket import Caller, Socket
     from sluicegate.wire.frames import ClientFrame, SendFrame, ServerFrame
     from sluicegate.wire.limits import RequestLimits
@@ -55,14 +56,15 @@ class Turns(Protocol):
 class SocketContext:
     """An accepted socket with its user and its open requests by ``requestId``.
 
-    ``own_files`` is the prefix of the URLs of a chat's files, ``via`` the name of the transport in
-    the audit trail.
+    ``large`` parses large requests. ``own_files`` is the prefix of the URLs of a chat's files,
+    ``via`` the name of the transport in the audit trail.
     """
 
     socket: Socket
     turns: Turns
     caller: Caller
     limits: RequestLimits
+    large: LargeRequests
     own_files: str
     via: str
     requests: dict[str, SocketRequest] = field(default_factory=dict)
@@ -129,7 +131,11 @@ class SocketRequest:
         client = client_from_headers(frame.headers, via=context.via, default_major="7")
         if isinstance(frame, ResumeFrame):
             return await context.turns.resume(frame, user=user, client=client)
-        request = parse_chat_request(frame.body, context.limits, own_files=context.own_files)
+        body = frame.body
+        request = await context.large.run(
+            frame.size,
+            lambda: parse_chat_request(body, context.limits, own_files=context.own_files),
+        )
         return await context.turns.start(request, user=user, client=client)
 
     async def _send_chunks(self, reader: TurnReader) -> None:

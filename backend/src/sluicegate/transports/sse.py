@@ -10,9 +10,8 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 
 from sluicegate.transports.backpressure import WriteMonitor, abort_connection
-from sluicegate.transports.http_requests import chat_id, client_from_headers, read_json
+from sluicegate.transports.http_requests import chat_id, client_from_headers, read_chat_request
 from sluicegate.wire.encoding import DONE, HEADERS, encode_events
-from sluicegate.wire.requests import parse_chat_request
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -243,8 +242,9 @@ class SseTransport:
     async def send(self, request: Request, engine: Engine, user: str) -> Response:
         """``POST /chat``: start or join a turn and stream it."""
         client = client_from_headers(request.headers, via=NAME)
-        body = await read_json(request, self._body)
-        chat_request = parse_chat_request(body, self._limits, own_files=self._own_files)
+        chat_request = await read_chat_request(
+            request, self._body, self._limits, own_files=self._own_files, user=user
+        )
         return self._stream(await engine.start(chat_request, user=user, client=client))
 
     async def resume(self, request: Request, engine: Engine, user: str) -> Response:

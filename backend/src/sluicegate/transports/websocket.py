@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.transports.http_requests import PARSE_IN_THREAD_BYTES
 from sluicegate.transports.socket import SERVICE_RESTART, Socket
 from sluicegate.transports.socket_requests import SocketContext, SocketRequests
 from sluicegate.wire.frames import parse_frame
 
 if TYPE_CHECKING:
+    import asyncio
+
     from starlette.websockets import WebSocket
 
     from sluicegate.engine.interface import Engine
     from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.transports.large_requests import LargeRequests
     from sluicegate.transports.socket import Caller, SocketLimits
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.limits import RequestLimits
@@ -30,15 +31,23 @@ class WebSocketTransport:
     Args:
         socket: The limits of one socket.
         limits: The limits of one request.
+        large: Parses frames.
         own_files: The prefix of the URLs of a chat's files, with ``{id}`` for the chat.
         max_requests: How many requests may be open on one socket.
     """
 
     def __init__(
-        self, *, socket: SocketLimits, limits: RequestLimits, own_files: str, max_requests: int
+        self,
+        *,
+        socket: SocketLimits,
+        limits: RequestLimits,
+        large: LargeRequests,
+        own_files: str,
+        max_requests: int,
     ) -> None:
         self._socket = socket
         self._limits = limits
+        self._large = large
         self._own_files = own_files
         self._max_requests = max_requests
         self._open: set[Socket] = set()
@@ -49,15 +58,14 @@ class WebSocketTransport:
         """Accept a socket and answer its frames until it is closed; its turns continue."""
         socket = Socket(websocket, caller, self._socket)
         context = SocketContext(
-            socket, _EngineTurns(engine), caller, self._limits, self._own_files, NAME
+            socket, _EngineTurns(engine), caller, self._limits, self._large, self._own_files, NAME
         )
         requests = SocketRequests(context, self._max_requests, self._tasks)
 
         async def receive(data: bytes) -> None:
-            if len(data) >= PARSE_IN_THREAD_BYTES:
-                frame = await asyncio.to_thread(parse_frame, data)
-            else:
-                frame = parse_frame(data)
+            frame = await self._large.run(
+                len(data), lambda: parse_frame(data, loads=self._large.loads)
+            )
             await requests.dispatch(frame)
 
         self._open.add(socket)

@@ -8,10 +8,11 @@ A client sends ``send``, ``resume`` and ``abort``; the server sends ``start``, `
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+import re
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar
 
-from sluicegate.errors import Malformed, RequestError, Unknown
+from sluicegate.errors import Malformed, RequestError, TooLarge, Unknown
 from sluicegate.wire import strict_json
 from sluicegate.wire.encoding import to_json
 from sluicegate.wire.requests import is_valid_id
@@ -31,7 +32,12 @@ HEARTBEAT_ID: Final = "-"
 
 CLOSE_INVALID_PAYLOAD: Final = 1007
 CLOSE_POLICY_VIOLATION: Final = 1008
+CLOSE_TOO_LARGE: Final = 1009
 """Close codes of RFC 6455."""
+
+_SHORT: Final = 64 * 1024
+_BEGINNING: Final = 4 * 1024
+_REQUEST_ID: Final = re.compile(rb'"requestId"\s*:\s*"((?:[^"\\]|\\.){1,1000})"')
 
 _BODY_FIELDS: Final = ("id", "trigger", "messageId", "messages")
 """Fields of a ``send`` frame that belong to the body of ``POST /chat``."""
@@ -39,11 +45,15 @@ _BODY_FIELDS: Final = ("id", "trigger", "messageId", "messages")
 
 @dataclass(frozen=True, slots=True)
 class SendFrame:
-    """A chat request; ``body`` is the equivalent body of ``POST /chat``, not yet validated."""
+    """A chat request; ``body`` is the equivalent body of ``POST /chat``, not yet validated.
+
+    ``size`` is that of the whole message in bytes.
+    """
 
     request_id: str
     headers: Mapping[str, str]
     body: dict[str, JsonValue]
+    size: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,9 @@ ServerFrame: TypeAlias = (
 
 Extension = TypeVar("Extension")
 
+Loads: TypeAlias = "Callable[[bytes], JsonValue]"
+"""Parses JSON as strictly as `strict_json.loads`; it may refuse what is too large."""
+
 _KEYS: Final = {"request_id": "requestId", "error_text": "errorText", "code": "code"}
 
 
@@ -148,7 +161,7 @@ def encode_frame(frame: ServerFrame) -> str:
     """
     if isinstance(frame, ChunkFrame):
         return ChunkFrameEncoder(frame.request_id, frame.sequence).encode(to_json(frame.chunk))
-    members = {_KEYS[field.name]: getattr(frame, field.name) for field in fields(frame)}
+    members = {_KEYS[each.name]: getattr(frame, each.name) for each in fields(frame)}
     # ASCII keeps a requestId with a lone surrogate unchanged.
     return json.dumps({"type": frame.type, **members}, separators=(",", ":"))
 
@@ -170,17 +183,19 @@ class ChunkFrameEncoder:
         return text
 
 
-def parse_frame(data: bytes) -> ClientFrame:
+def parse_frame(data: bytes, loads: Loads = strict_json.loads) -> ClientFrame:
     """Parse one message of a client.
 
     The chat request in a ``send`` is not validated here. The names in ``headers`` become lower
     case.
     """
-    return parse_extended_frame(data, lambda _, __: None)
+    return parse_extended_frame(data, lambda _, __: None, loads)
 
 
 def parse_extended_frame(
-    data: bytes, parse_extension: Callable[[dict[str, Any], str], Extension | None]
+    data: bytes,
+    parse_extension: Callable[[dict[str, Any], str], Extension | None],
+    loads: Loads = strict_json.loads,
 ) -> ClientFrame | Extension:
     """Parse one message of a protocol that adds frames of its own to those of the AI SDK.
 
@@ -188,20 +203,39 @@ def parse_extended_frame(
     of the AI SDK, and raises RequestError for an invalid frame of its own.
     """
     try:
-        value = strict_json.loads(data)
+        value = loads(data)
+    except TooLarge as error:
+        return InvalidFrame(find_request_id(data), error, CLOSE_TOO_LARGE)
     except Malformed as error:
-        return InvalidFrame(_request_id(_parse_leniently(data)), error, CLOSE_INVALID_PAYLOAD)
+        is_short = len(data) <= _SHORT
+        request_id = _request_id(_parse_leniently(data)) if is_short else find_request_id(data)
+        return InvalidFrame(request_id, error, CLOSE_INVALID_PAYLOAD)
     request_id = _request_id(value)
     if not isinstance(value, dict) or request_id is None:
         sentence = f"A frame needs a requestId, a string of 1 to {MAX_REQUEST_ID} characters."
         return InvalidFrame(None, Malformed(sentence), CLOSE_POLICY_VIOLATION)
     try:
-        return parse_extension(value, request_id) or _parse(value, request_id)
+        return parse_extension(value, request_id) or _parse(value, request_id, len(data))
     except RequestError as error:
         return InvalidFrame(request_id, error, CLOSE_POLICY_VIOLATION)
 
 
-def _parse(frame: dict[str, Any], request_id: str) -> ClientFrame:
+def find_request_id(data: bytes) -> str | None:
+    """Return the ``requestId`` near the beginning of a message that is cut off or not valid.
+
+    The stock transport writes it after the type.
+    """
+    match = _REQUEST_ID.search(data[:_BEGINNING])
+    if match is None:
+        return None
+    try:
+        found = json.loads(b'"%b"' % match[1])
+    except ValueError:
+        return None
+    return found if len(found) <= MAX_REQUEST_ID else None
+
+
+def _parse(frame: dict[str, Any], request_id: str, size: int) -> ClientFrame:
     match frame.get("type"):
         case "abort":
             return AbortFrame(request_id)
@@ -219,7 +253,7 @@ def _parse(frame: dict[str, Any], request_id: str) -> ClientFrame:
         case "send":
             body = dict(_object(frame, "body"))
             body.update({name: frame[name] for name in _BODY_FIELDS if name in frame})
-            return SendFrame(request_id, _headers(frame), body)
+            return SendFrame(request_id, _headers(frame), body, size)
     raise Malformed("The type of a frame must be send, resume or abort.")
 
 

@@ -13,7 +13,6 @@ import codecs
 import re
 from enum import Enum
 from json import JSONDecodeError
-from json.decoder import scanstring
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.errors import Malformed, TooLarge
@@ -281,8 +280,7 @@ class _LongString:
         self.add(b"")
         if self._decoder.getstate()[0]:
             raise Malformed(strict_json.NOT_UTF_8)
-        text, _ = scanstring(f'{piece.decode("ascii")}"', 0)
-        self._append(text, len(piece))
+        self._append(strict_json.decode_text(f'"{piece.decode("ascii")}"'), len(piece))
 
     def end(self) -> str:
         """Return the whole string."""

@@ -6,18 +6,19 @@ Stock clients ignore them, as they ignore all frames of unknown requests.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from sluicegate.errors import Malformed, TooLarge
+from sluicegate.wire import strict_json
+from sluicegate.wire.files import decode_base64
 from sluicegate.wire.frames import parse_extended_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sluicegate.wire.frames import ClientFrame
+    from sluicegate.wire.frames import ClientFrame, Loads
 
 LIVE_ID: Final = "live"
 """The ``requestId`` of every frame here; requests may not use it."""
@@ -184,13 +185,15 @@ def live_client_frame_members(frame: LiveClientFrame) -> dict[str, Any]:
     return members
 
 
-def parse_live_frame(data: bytes, *, max_image: int) -> ClientFrame | LiveClientFrame:
+def parse_live_frame(
+    data: bytes, *, max_image: int, loads: Loads = strict_json.loads
+) -> ClientFrame | LiveClientFrame:
     """Parse one text message of a live socket; ``max_image`` is in bytes."""
 
     def parse_live(frame: dict[str, Any], request_id: str) -> LiveClientFrame | None:
         return _parse(frame, max_image) if request_id == LIVE_ID else None
 
-    return parse_extended_frame(data, parse_live)
+    return parse_extended_frame(data, parse_live, loads)
 
 
 def _parse(frame: dict[str, Any], max_image: int) -> LiveClientFrame:
@@ -218,8 +221,8 @@ def _parse_image(frame: dict[str, Any], max_image: int) -> ImageFrame:
     if len(data) * 3 // 4 > max_image + 2:
         raise TooLarge(f"An image may have {max_image:,} bytes; send a smaller one.")
     try:
-        decoded = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
+        decoded = decode_base64(data)
+    except ValueError:
         raise Malformed("The data of an image must be base64.") from None
     if len(decoded) > max_image:
         raise TooLarge(f"An image may have {max_image:,} bytes; send a smaller one.")
