@@ -177,6 +177,24 @@ def test_only_the_owner_may_read_a_recording(recorder: FileRecorder, tmp_path: P
     assert stat.S_IMODE((tmp_path / "recordings").stat().st_mode) == 0o700
 
 
+def test_existing_recordings_are_tightened(tmp_path: Path) -> None:
+    folder = tmp_path / "recordings"
+    folder.mkdir(mode=0o755)
+    old = folder / "c1.0123abcd.jsonl"
+    old.touch(mode=0o644)
+    FileRecorder(folder)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, old)] == [0o700, 0o600]
+
+
+def test_other_files_in_the_folder_stay_as_they_are(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.jsonl"
+    notes.touch()
+    notes.chmod(0o644)
+    tmp_path.chmod(0o755)
+    FileRecorder(tmp_path)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path, notes)] == [0o755, 0o644]
+
+
 def test_users_with_the_same_chat_id_have_separate_files(recorder: FileRecorder) -> None:
     other = CHAT._replace(user="bob")
     recorder.request(CHAT, SEND)

@@ -62,15 +62,58 @@ def test_the_name_text_redacts_all_text_of_messages() -> None:
     assert Redaction(["iban"]).of({"delta": SECRET})["delta"] == SECRET
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["client_secret", "clientSecret", "access_token", "authResponseUri", "API-Key", "password"],
-)
+SECRETS = [
+    *("client_secret", "clientSecret", "access_token", "authResponseUri", "API-Key", "password"),
+    *("PASSWORD", "passwd", "pwd", "db_password", "userPassword", "passphrase", "secret", "Token"),
+    *("refreshToken", "ID_TOKEN", "session-token", "github_token_secret", "STRIPE_API_KEY"),
+    *("AWS_SECRET_ACCESS_KEY", "privateKey", "signing_key", "Authorization", "Cookie"),
+    *("Set-Cookie", "proxy-authorization", "x-api-key", "jwt", "otp", "CVV", "credentials"),
+]
+
+
+@pytest.mark.parametrize("name", SECRETS)
 def test_credentials_are_never_recorded(name: str) -> None:
     body = {"output": {"credential": {"oauth2": {name: SECRET, "scopes": ["mail"]}}}}
     expected = {"output": {"credential": {"oauth2": {name: REDACTED, "scopes": ["mail"]}}}}
     assert Redaction().of(body) == expected
     assert Redaction().of_text(compact(body)) == compact(expected)
+
+
+@pytest.mark.parametrize("place", ["input", "args", "output", "response", "outcome"])
+@pytest.mark.parametrize("name", SECRETS)
+def test_secrets_are_redacted_in_results_as_in_arguments(place: str, name: str) -> None:
+    held: dict[str, Any] = {
+        "field": {name: SECRET},
+        "text": f'{{"{name}": "{SECRET}"}}',
+        "piece": f'{{"a": [{{"{name}": "{SECRET}',
+        "piece in text": json.dumps({"a": f'{{"{name}": "{SECRET}'})[:-3],
+        "pairs": [{"name": name, "value": SECRET}, {"key": name, "value": SECRET}],
+    }
+    for shape, value in held.items():
+        body = {"type": "x", place: {"result": value}}
+        assert SECRET not in json.dumps(Redaction().of(body)), shape
+        assert SECRET not in Redaction().of_text(compact(body)), shape
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"nextPageToken": "p2", "maxTokens": 5, "promptTokenCount": 5, "monkey": 1, "pin": 4},
+        {"name": "amount", "value": "5"},
+        "[note] the secret of a good password",
+        '{"title": "the token',
+    ],
+)
+def test_similar_names_and_plain_sentences_are_kept(kept: Any) -> None:
+    assert Redaction().of({"output": {"result": kept}}) == {"output": {"result": kept}}
+
+
+@pytest.mark.parametrize("name", ["IBAN", "account_holder", "accountHolder", "Account-Holder"])
+def test_a_name_is_redacted_in_any_case(name: str) -> None:
+    redaction = Redaction(["iban", "Account_Holder"])
+    for place in ("input", "output"):
+        assert redaction.of({place: {name: SECRET}}) == {place: {name: REDACTED}}
+        assert SECRET not in redaction.of_text(compact({place: {"x": f'{{"{name}": "{SECRET}'}}))
 
 
 def test_without_names_argument_deltas_are_kept() -> None:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import logging
 import os
+import re
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from sluicegate.replay.recording import (
     load_recording,
 )
 from sluicegate.replay.redaction import Redaction
+from sluicegate.stores.private_files import make_private, private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from sluicegate.replay.recording import Direction, Kind
 
 logger = logging.getLogger("sluicegate")
+
+_RECORDING: Final = re.compile(r".+\.[0-9a-f]{8}(\.[0-9]+)*\.jsonl")
+"""The names of recordings; see `FileRecorder.path`."""
 
 _BUFFER_CHARACTERS: Final = 64 * 1024
 """Characters of buffered lines that are written before the turn ends."""
@@ -74,6 +79,9 @@ class FileRecorder:
     ) -> None:
         """``folder`` is created if it does not exist; ``redact`` are names of fields to redact.
 
+        Recordings that are there become private to their owner, and so does a folder that holds
+        nothing else.
+
         ``clock`` returns seconds, ``now`` the time for the header. The positions of
         ``max_open`` chats are kept in memory; that of another is read from its file.
 
@@ -88,7 +96,10 @@ class FileRecorder:
         self._max_open = max_open
         self._spools: OrderedDict[ChatKey, _Spool] = OrderedDict()
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            private_folder(self._folder.absolute(), lambda name: bool(_RECORDING.fullmatch(name)))
+            for path in self._folder.iterdir():
+                if _RECORDING.fullmatch(path.name):
+                    make_private(path)
         except OSError as error:
             raise self._unusable(error) from error
         if not os.access(self._folder, os.W_OK | os.X_OK):

@@ -68,21 +68,55 @@ _PROTOCOL: Final = frozenset(
 
 _SECRETS: Final = frozenset(
     {
-        "accesstoken",
-        "apikey",
         "authcode",
         "authorization",
         "authresponseuri",
-        "clientsecret",
         "codeverifier",
-        "idtoken",
-        "password",
-        "refreshtoken",
+        "cookie",
+        "credentials",
+        "csrftoken",
+        "cvc",
+        "cvv",
+        "jwt",
+        "otp",
+        "passcode",
+        "pwd",
+        "setcookie",
+        "token",
     }
 )
-"""ADK's names for credentials, which are never recorded, in any spelling."""
+"""Names of secrets, ADK's among them; their values are never recorded, in any spelling."""
 
-_SECRET: Final = re.compile("|".join(sorted(_SECRETS)))
+_SECRET_ENDINGS: Final = (
+    "accesskey",
+    "accesstoken",
+    "apikey",
+    "apitoken",
+    "authtoken",
+    "authorization",
+    "bearertoken",
+    "encryptionkey",
+    "idtoken",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "refreshtoken",
+    "secret",
+    "secretkey",
+    "sessiontoken",
+    "signingkey",
+    "webhooktoken",
+)
+"""Endings of names of secrets, such as ``db_password`` and ``AWS_SECRET_ACCESS_KEY``."""
+
+_SECRET: Final = re.compile("|".join(sorted({*_SECRETS, *_SECRET_ENDINGS})))
+_PAIR: Final = ("name", "key")
+"""The keys under which a list of fields names each of them, with its value under ``value``."""
+
+_KEY: Final = re.compile(r'"([^"\\]{1,100})\\*"\s*:')
+"""A key in a piece of JSON, also in one that is a text in JSON."""
+
 _SEPARATORS: Final = str.maketrans("", "", "_-")
 _REDACTED_DELTAS: Final = {"inputTextDelta": "", "delta": REDACTED, "partialArgs": []}
 
@@ -90,7 +124,9 @@ _REDACTED_DELTAS: Final = {"inputTextDelta": "", "delta": REDACTED, "partialArgs
 class Redaction:
     """Redacts the fields with these names, at any depth of arguments and results.
 
-    ADK's credentials (``client_secret``, ``access_token`` and the like) are always redacted.
+    Names are equal in any case, and with or without ``_`` and ``-``. Secrets by their common names
+    (``password``, ``api_key``, ``client_secret``, ``access_token`` and the like) are always
+    redacted.
 
     Text that is JSON is parsed. The field of a streamed argument delta is not known, so with any
     name these deltas are empty; the call itself has its other arguments. The name ``text`` redacts
@@ -105,7 +141,7 @@ class Redaction:
         self.names = tuple(dict.fromkeys(names))
         if not all(name.strip() for name in self.names):
             raise ConfigurationError("The name of a field to redact is empty; give a name.")
-        self._names = frozenset(self.names)
+        self._names = frozenset(map(_plain, self.names))
 
     def of(self, body: Any) -> Any:
         """Return a copy of a body without the values of these fields."""
@@ -119,7 +155,13 @@ class Redaction:
 
     def _of(self, value: Any, *, is_data: bool) -> Any:
         if isinstance(value, dict):
-            return {key: self._field(key, item, is_data=is_data) for key, item in value.items()}
+            named = is_data and "value" in value and self._names_a_field(value)
+            return {
+                key: REDACTED
+                if named and key == "value"
+                else self._field(key, item, is_data=is_data)
+                for key, item in value.items()
+            }
         if isinstance(value, list):
             return [self._of(item, is_data=is_data) for item in value]
         if is_data and isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
@@ -127,7 +169,7 @@ class Redaction:
         return value
 
     def _field(self, key: str, value: Any, *, is_data: bool) -> Any:
-        if _plain(key) in _SECRETS or (key in self._names and (is_data or key not in _PROTOCOL)):
+        if _is_secret(key) or (self._is_named(key) and (is_data or key not in _PROTOCOL)):
             return REDACTED
         if self._names and not is_data and key in ("inputTextDelta", "partialArgs"):
             return _REDACTED_DELTAS[key]
@@ -140,10 +182,24 @@ class Redaction:
             value = json.loads(text)
         except ValueError:
             # Incomplete JSON cannot be parsed.
-            named = any(f'"{name}"' in text for name in self._names)
-            return REDACTED if named or _SECRET.search(_plain(text)) else text
+            is_known = any(self._is_known(key) for key in _KEY.findall(text))
+            return REDACTED if is_known else text
         redacted = self._of(value, is_data=True)
         return text if redacted == value else json.dumps(redacted, ensure_ascii=False)
+
+    def _names_a_field(self, item: dict[Any, Any]) -> bool:
+        return any(isinstance(item.get(key), str) and self._is_known(item[key]) for key in _PAIR)
+
+    def _is_known(self, name: str) -> bool:
+        return _is_secret(name) or self._is_named(name)
+
+    def _is_named(self, name: str) -> bool:
+        return _plain(name) in self._names
+
+
+def _is_secret(name: str) -> bool:
+    plain = _plain(name)
+    return plain in _SECRETS or plain.endswith(_SECRET_ENDINGS)
 
 
 def _plain(text: str) -> str:

@@ -19,8 +19,8 @@ _SHAPES: Final = "file:PATH, gs://BUCKET, memory:// or a scheme that is register
 def open_artifacts(url: str) -> BaseArtifactService:
     """Open the artifact service of a URL such as ``file:artifacts`` or ``gs://bucket``.
 
-    The folder of ``file:PATH`` is created when it is missing. Every other scheme is looked up in
-    ADK's service registry, where a program may register its own.
+    The folder of ``file:PATH`` is created when it is missing, and private to its owner. Every
+    other scheme is looked up in ADK's service registry, where a program may register its own.
 
     Raises:
         ConfigurationError: the URL cannot be parsed, or its service cannot be opened.
@@ -57,9 +57,9 @@ def open_artifacts(url: str) -> BaseArtifactService:
 def _files(path: str, host: str) -> BaseArtifactService:
     if not path.strip("/") or host not in ("", "localhost"):
         raise ConfigurationError("The artifacts URL names no folder; write file:PATH.")
-    service = importlib.import_module("google.adk.artifacts.file_artifact_service")
+    service = importlib.import_module("sluicegate.stores.artifact_files")
     try:
-        opened: BaseArtifactService = service.FileArtifactService(root_dir=Path(path))
+        opened: BaseArtifactService = service.PrivateFileArtifactService(Path(path))
     except OSError as error:
         raise ConfigurationError(
             f"The folder {path} of the artifacts cannot be used: {error.strerror or error}."

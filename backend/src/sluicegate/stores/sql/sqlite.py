@@ -15,6 +15,7 @@ from sqlalchemy import URL, create_engine, event, select
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.stores.private_files import make_private, private_folder
 from sluicegate.stores.sql.audit_chain import DIGEST_FUNCTION, digest_values
 from sluicegate.stores.sql.connection_thread import (
     SQLITE_ERRORS,
@@ -43,6 +44,12 @@ else:
     import fcntl
 
 _T = TypeVar("_T")
+
+_BESIDE: Final = ("-wal", "-shm", "-journal", ".lock")
+"""The suffixes of the files beside a database."""
+
+_OWN_FOLDER: Final = ".sluicegate"
+"""The folder of the default settings, with the artifacts beside the database."""
 
 _OLDEST: Final = (3, 35)
 """The first SQLite with RETURNING."""
@@ -212,11 +219,13 @@ def _prepare(path: Path, lock: Callable[[Path], FileLock] | None) -> FileLock | 
         )
     held: FileLock | None = None
     try:
-        for folder in reversed([folder for folder in path.parents if not folder.exists()]):
-            folder.mkdir(mode=0o700, exist_ok=True)
+        private_folder(path.parent, _is_of(path))
         if lock is not None:
             held = lock(path.with_name(f"{path.name}.lock"))
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        # SQLite creates the log and the index of a file with the mode of the file.
+        for suffix in ("", *_BESIDE):
+            make_private(path.with_name(path.name + suffix))
         _use_write_ahead_log(path)
     except BlockingIOError:
         raise ConfigurationError(
@@ -231,6 +240,12 @@ def _prepare(path: Path, lock: Callable[[Path], FileLock] | None) -> FileLock | 
             f"The database {path} cannot be used: {message or type(error).__name__}."
         ) from error
     return held
+
+
+def _is_of(path: Path) -> Callable[[str], bool]:
+    """Return whether the name in the folder of a database is one of ours."""
+    own = {path.name, *(path.name + suffix for suffix in _BESIDE)}
+    return lambda name: name in own or path.parent.name == _OWN_FOLDER
 
 
 def _use_write_ahead_log(path: Path) -> None:
