@@ -171,6 +171,29 @@ async def test_uvicorn_sends_to_a_socket_under_these_conditions() -> None:
     assert protocol.writable.is_set()
 
 
+@row("send_receive_event_to_app", "frames", "curr_msg_data_type", "read_paused", "queue")
+async def test_uvicorn_passes_a_message_on_by_this_method_and_stops_reading() -> None:
+    kind, calls = recording(WebSocketsSansIOProtocol, "send_receive_event_to_app")
+    protocol, _ = protocol_of(kind, accept)
+    protocol.data_received(HEAD)
+    await protocol.queue.get()
+    protocol.data_received(frame(TEXT, b"a", fin=False))
+    assert (protocol.frames, protocol.curr_msg_data_type) == ([b"a"], "text")
+    protocol.data_received(frame(CONTINUATION, b"b"))
+    assert calls == ["send_receive_event_to_app"]
+    assert protocol.read_paused
+    assert protocol.queue.get_nowait() == {"type": "websocket.receive", "text": "ab"}
+    await end(protocol)
+
+
+@row("close_timer")
+async def test_uvicorn_closes_a_connection_at_the_end_of_a_task_unless_a_timer_does() -> None:
+    protocol, wire, _ = await open_socket()
+    protocol.close_timer = asyncio.get_running_loop().call_later(PATIENCE, wire.close)
+    await end(protocol)
+    assert protocol.close_timer is None
+
+
 @row("handle_text", "handle_bytes", "handle_cont", "handle_parser_exception")
 async def test_uvicorn_has_one_method_for_each_kind_of_frame() -> None:
     names = ("handle_text", "handle_bytes", "handle_cont", "handle_parser_exception")
@@ -287,6 +310,16 @@ def test_starlette_adds_head_to_the_methods_of_a_route() -> None:
         return Response()
 
     assert Route("/", endpoint, methods=["GET"]).methods == {"GET", "HEAD"}
+
+
+@row("reader")
+def test_websockets_keeps_the_frame_that_arrives_in_its_reader() -> None:
+    connection = Protocol(Side.SERVER, state=State.OPEN)
+    sent = frame(TEXT, b"x" * 1000)
+    connection.receive_data(sent[:500])
+    assert connection.reader.buffer == sent[8:500]
+    connection.receive_data(sent[500:])
+    assert not connection.reader.buffer
 
 
 @row("state", "fail")

@@ -110,8 +110,17 @@ async def test_invalid_frames_close_only_their_own_socket(
     assert len(engine.calls) == 1
 
 
-async def test_a_socket_without_a_first_request_is_closed(engine: FakeEngine) -> None:
-    async with connected(engine, first_frame_timeout=0.05) as client:
+async def test_a_socket_of_a_user_that_was_opened_early_is_only_idle(engine: FakeEngine) -> None:
+    async with connected(engine, first_frame_timeout=0.01, idle_timeout=0.2) as client:
+        assert await client.wait_closed() == (1000, "idle")
+
+
+async def test_a_socket_without_a_user_is_closed(engine: FakeEngine) -> None:
+    async def no_user(_: HTTPConnection) -> str | None:
+        return None
+
+    app = application(engine, authenticate=no_user, first_frame_timeout=0.05)
+    async with serving(app) as address, opened(address) as client:
         assert await client.wait_closed() == (1008, "timeout")
 
 

@@ -128,11 +128,12 @@ def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -
 
 @dataclass(frozen=True)
 class Application:
-    """The Starlette application with its engine and its shutdown."""
+    """The Starlette application with its engine, its shutdown and its large requests."""
 
     app: Starlette
     engine: EngineHolder
     shutdown: Shutdown
+    large: LargeRequests
 
 
 def build(
@@ -217,7 +218,7 @@ def build(
     # A redirect would lose the body of a POST.
     app.router.redirect_slashes = False
     app.router.default = _refuse_unknown_path(app.router.not_found)
-    return Application(app, engine, shutdown)
+    return Application(app, engine, shutdown, large)
 
 
 def _refuse_unknown_path(not_found: ASGIApp) -> ASGIApp:

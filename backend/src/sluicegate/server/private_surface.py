@@ -94,6 +94,20 @@ USES: Final = (
     PrivateUse(
         "uvicorn",
         _SOCKET,
+        ("send_receive_event_to_app", "frames", "curr_msg_data_type", "read_paused", "queue"),
+        "Pass a large text on without decoding it, and measure what the application has not read.",
+        "A large message is in memory several times.",
+    ),
+    PrivateUse(
+        "uvicorn",
+        _SOCKET,
+        ("close_timer",),
+        "Read and drop the rest of a refused message for some seconds.",
+        "The client of a message that is too large loses the answer.",
+    ),
+    PrivateUse(
+        "uvicorn",
+        _SOCKET,
         ("handle_ping", "handle_pong", "loop"),
         "Refuse floods of control frames, which the application never sees.",
         "A client can keep the process busy with pings.",
@@ -174,6 +188,13 @@ USES: Final = (
         ("state", "fail"),
         "Read the state of the connection that uvicorn holds, and fail it with a reason.",
         "Messages are written to a closing socket; floods are not refused.",
+    ),
+    PrivateUse(
+        "websockets",
+        "websockets.protocol:Protocol",
+        ("reader",),
+        "Measure a message while it arrives.",
+        "A socket without a user can hold a message as large as that of a user.",
     ),
 )
 

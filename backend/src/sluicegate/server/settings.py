@@ -73,7 +73,7 @@ class Settings(EngineOptions):
     """Bytes of a body or of a message on a socket."""
 
     body_timeout: Seconds = 30.0
-    """Seconds in which a body must have arrived."""
+    """Seconds in which a body, or a message on a socket, must have arrived once it has begun."""
 
     max_json_values: Count = 500_000
     """JSON values in a body or in a message on a socket: arrays, objects and their items."""
@@ -100,7 +100,16 @@ class Settings(EngineOptions):
     """Messages with audio a second on a live socket, in the long run."""
 
     first_frame_timeout: Seconds = 60.0
-    """Seconds in which the first request of a socket must have arrived."""
+    """Seconds in which a socket that was opened without a user must have sent a request of one."""
+
+    max_unauthenticated_frame_bytes: Count = 256 * 1024
+    """Bytes of a message on a socket before a user is accepted."""
+
+    unauthenticated_frame_timeout: Seconds = 5.0
+    """Seconds in which such a message must have arrived once it has begun (command line only)."""
+
+    max_unauthenticated_bytes: Count = 32 * 1024 * 1024
+    """Bytes that all sockets without a user may hold together (command line only)."""
 
     idle_timeout: Seconds = 1800.0
     """Seconds after which a socket without an open request is closed."""

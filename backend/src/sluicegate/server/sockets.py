@@ -13,7 +13,7 @@ from sluicegate.server.session_cookie import with_authorization
 from sluicegate.transports.audio_in import AudioLimits
 from sluicegate.transports.backpressure import WriteLimits
 from sluicegate.transports.live_socket import LiveTransport
-from sluicegate.transports.socket import SocketLimits
+from sluicegate.transports.socket import AUTHENTICATED, SocketLimits
 from sluicegate.transports.websocket import WebSocketTransport
 from sluicegate.wire.live_frames import SUBPROTOCOL
 
@@ -41,6 +41,7 @@ class SocketCaller:
         self._connection = connection
         self._handshake_user: str | None = None
         self._token_connections: dict[str, HTTPConnection] = {}
+        self.is_authenticated = False
         self.is_revoked = False
 
     async def authenticate_handshake(self) -> None:
@@ -51,6 +52,7 @@ class SocketCaller:
         """
         try:
             self._handshake_user = await identify(self._authenticate, self._connection)
+            self._accept(self._handshake_user)
         except Unauthenticated:
             if self._authenticate is local_user:
                 raise
@@ -69,6 +71,7 @@ class SocketCaller:
         connection = _with_frame_token(self._connection, headers.get("authorization", ""))
         user = await identify(self._authenticate, connection)
         self._token_connections[user] = connection
+        self._accept(user)
         return user
 
     async def recheck(self) -> None:
@@ -82,6 +85,13 @@ class SocketCaller:
         for user, connection in list(self._token_connections.items()):
             if await identify(self._authenticate, connection) != user:
                 raise Unauthenticated
+
+    def _accept(self, user: str) -> None:
+        """Record that the socket has a user; the server then reads larger messages."""
+        self.is_authenticated = True
+        offered = (self._connection.scope.get("extensions") or {}).get(AUTHENTICATED)
+        if offered is not None:
+            offered["call"](user)
 
     async def _recheck_handshake(self, user: str) -> None:
         try:
@@ -135,6 +145,7 @@ def live_transport(settings: Settings, large: LargeRequests) -> LiveTransport:
 def _limits(settings: Settings) -> SocketLimits:
     return SocketLimits(
         frame_bytes=settings.max_body_bytes,
+        unauthenticated_frame_bytes=settings.max_unauthenticated_frame_bytes,
         frames_per_second=settings.max_frames_per_second,
         burst=settings.max_frames_burst,
         first_frame=settings.first_frame_timeout,

@@ -7,18 +7,22 @@ on private parts of uvicorn, which `sluicegate.server.private_surface` lists.
 
 from __future__ import annotations
 
+from collections import deque
 from http import HTTPStatus
 from importlib.util import find_spec
 from struct import pack
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import State
 
 from sluicegate.engine.limits import TokenBucket
+from sluicegate.server.socket_input import SocketInput
 from sluicegate.transports.backpressure import ABORT
-from sluicegate.transports.socket import POLICY_VIOLATION, TEXTS
+from sluicegate.transports.large_requests import LARGE
+from sluicegate.transports.socket import AUTHENTICATED, POLICY_VIOLATION, TEXTS, UTF_8
+from sluicegate.wire.frames import ErrorFrame, encode_frame, find_request_id
 
 _HAS_HTTPTOOLS: Final = find_spec("httptools") is not None
 
@@ -32,12 +36,20 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable, Iterator
 
+    from uvicorn._types import ASGIReceiveEvent
     from websockets.frames import Frame
 
+    from sluicegate.errors import RequestError
     from sluicegate.server.settings import Settings
+    from sluicegate.server.socket_input import InputLimits
 
 _FRAGMENTS: Final = 64
 _BYTES_PER_FRAGMENT: Final = 1024
+
+_MASK: Final = 4
+_BEGINNING: Final = 4 * 1024
+_LINGER: Final = 5.0
+"""Seconds for which the rest of a refused message is read."""
 
 _TEXT: Final = 0x81
 """The first byte of an unfragmented text message."""
@@ -151,19 +163,112 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
 
 class LimitedSocketProtocol(WebSocketsSansIOProtocol):
-    """A WebSocket with bounded control frames and fragments.
+    """A WebSocket with bounded control frames, fragments and messages that arrive.
 
     A peer that does not answer a ping is disconnected at once, even if it has stopped reading.
     """
 
     burst: ClassVar[int] = 100
     frames_per_second: ClassVar[int] = 20
+    input_limits: ClassVar[InputLimits]
 
     # Made by the first control frame: most sockets receive none but pongs.
     _control_frames: TokenBucket | None = None
+    _is_processing = False
     # The fragments and the bytes of the message that arrives.
     _fragments = 0
     _bytes = 0
+    # The mask of the frame that arrives.
+    _mask = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin without a user."""
+        super().connection_made(transport)
+        self._input = SocketInput(self.input_limits, self.loop, self)
+        # The bytes of messages that the application has not processed, the oldest first.
+        self._unread: deque[int] = deque()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Release what the input holds."""
+        self._input.close()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse data; measure the message that arrives."""
+        buffer = self.conn.reader.buffer
+        was_empty = not buffer
+        super().data_received(data)
+        if was_empty and buffer:
+            self._mask = data[: len(data) - len(buffer)][-_MASK:]
+        self._measure()
+
+    async def receive(self) -> ASGIReceiveEvent:
+        """Return the next message; the one before it is processed."""
+        if self._is_processing:
+            self._is_processing = False
+            self._unread.popleft()
+            self._measure()
+        message = await super().receive()
+        self._is_processing = message["type"] == "websocket.receive"
+        if self._input.is_waiting:
+            self.transport.pause_reading()
+        return message
+
+    def pause(self) -> None:
+        """Stop reading."""
+        self.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read on, unless a message waits for the application."""
+        if not self.read_paused:
+            self.transport.resume_reading()
+
+    def refuse(self, error: RequestError, close_code: int) -> None:
+        """Answer the message that arrives with an error, and close the socket.
+
+        The rest of the message is read and dropped for some seconds: if the connection ended at
+        once, the client would lose the answer.
+        """
+        self._input.close()
+        if self.close_sent or self.conn.state is not State.OPEN:
+            self.transport.close()
+            return
+        request_id = find_request_id(self._beginning())
+        if request_id is not None:
+            frame = ErrorFrame(request_id, error.message, error.code)
+            self.conn.send_text(encode_frame(frame).encode())
+        self.conn.fail(close_code, error.code)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": close_code})
+        self.close_timer = self.loop.call_later(_LINGER, self.transport.close)
+        self.transport.resume_reading()
+
+    def send_receive_event_to_app(self) -> None:
+        """Pass a message to the application, a large text as it is."""
+        if self.close_sent or self.curr_msg_data_type != "text" or self._bytes < LARGE:
+            super().send_receive_event_to_app()
+        else:
+            message: Any = {"type": "websocket.receive", UTF_8: b"".join(self.frames)}
+            self.frames = []
+            self.queue.put_nowait(message)
+            self.read_paused = True
+            self.transport.pause_reading()
+        if not self.close_sent:
+            self._unread.append(self._bytes)
+
+    def _measure(self) -> None:
+        arriving = len(self.conn.reader.buffer) + (self._bytes if self.frames else 0)
+        self._input.update(arriving=arriving, unread=sum(self._unread))
+
+    def _beginning(self) -> bytes:
+        """Return the beginning of the message that arrives."""
+        if self.frames:
+            return bytes(self.frames[0][:_BEGINNING])
+        masked = self.conn.reader.buffer[:_BEGINNING]
+        if len(self._mask) < _MASK:
+            return b""
+        return bytes(byte ^ self._mask[index % _MASK] for index, byte in enumerate(masked))
 
     async def run_asgi(self) -> None:
         """Let the application reset the connection and write many messages at once."""
@@ -171,6 +276,7 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
         offered: dict[str, dict[object, object]] = {
             ABORT: {"call": self.transport.abort},
             TEXTS: {"call": self.send_texts},
+            AUTHENTICATED: {"call": self._input.authenticate},
         }
         self.scope["extensions"] = {**extensions, **offered}
         await super().run_asgi()
@@ -270,9 +376,10 @@ def http_protocol(
     return type("LimitedHttpProtocol", (LimitedHttpProtocol,), limits)
 
 
-def socket_protocol(settings: Settings) -> type[LimitedSocketProtocol]:
+def socket_protocol(settings: Settings, input_limits: InputLimits) -> type[LimitedSocketProtocol]:
     """Return the WebSocket protocol with the limits of the settings."""
     limits = {
+        "input_limits": input_limits,
         "burst": settings.max_frames_burst,
         "frames_per_second": settings.max_frames_per_second,
     }

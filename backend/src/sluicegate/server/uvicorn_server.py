@@ -17,6 +17,7 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.private_surface import check_private_surface
+from sluicegate.server.socket_input import InputLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -216,7 +217,7 @@ def server_of(
     config = uvicorn.Config(
         application.app,
         http=http_protocol(settings, unread_body_timeout=chosen.unread_body),
-        ws=socket_protocol(settings),
+        ws=socket_protocol(settings, input_limits(application, settings)),
         ws_max_size=settings.max_body_bytes,
         ws_ping_interval=chosen.ping,
         ws_ping_timeout=chosen.ping,
@@ -241,6 +242,17 @@ def server_of(
         drainable=application.shutdown,
         drain_timeout=settings.shutdown_timeout,
         on_ready=on_ready,
+    )
+
+
+def input_limits(application: Application, settings: Settings) -> InputLimits:
+    """Return the limits that all sockets of a server share."""
+    return InputLimits(
+        large=application.large,
+        timeout=settings.body_timeout,
+        unauthenticated_frame=settings.max_unauthenticated_frame_bytes,
+        unauthenticated_timeout=settings.unauthenticated_frame_timeout,
+        unauthenticated_total=settings.max_unauthenticated_bytes,
     )
 
 

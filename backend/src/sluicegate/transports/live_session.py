@@ -11,7 +11,7 @@ from sluicegate.engine.failures import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, as_request_error
 from sluicegate.live.outbox import LEASE_LOST, ChatEnded
-from sluicegate.transports.socket import INTERNAL_ERROR, UNAUTHENTICATED
+from sluicegate.transports.socket import INTERNAL_ERROR, TRY_AGAIN_LATER, UNAUTHENTICATED
 from sluicegate.wire.frames import ErrorFrame, ResumeFrame, SendFrame, encode_frame
 from sluicegate.wire.live_frames import (
     LIVE_ID,
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 NAME: Final = "live"
 """The name of the transport in the audit trail."""
-
-TRY_AGAIN_LATER: Final = 1013
 
 REQUEST_GRACE: Final = 2.0
 """Seconds in which open requests may end after the chat has ended."""
@@ -145,6 +143,11 @@ class LiveSession:
         elif (chat := await self._opened_chat()) is not None:
             socket.mark_active()
             chat.receive_audio(pcm)
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether the chat is being opened."""
+        return self._opening is not None and not self._opening.done()
 
     def go_away(self) -> None:
         """Announce to the client that the socket ends soon."""

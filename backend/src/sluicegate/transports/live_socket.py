@@ -78,7 +78,7 @@ class LiveTransport:
         try:
             await socket.run(
                 session.receive,
-                is_busy=lambda: bool(context.requests),
+                is_busy=lambda: bool(context.requests) or session.is_opening,
                 on_accept=session.begin,
                 subprotocol=SUBPROTOCOL if options.with_audio else None,
                 on_binary=session.receive_audio if options.with_audio else None,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from starlette.websockets import WebSocketDisconnect
 
 from sluicegate.engine.limits import TokenBucket
-from sluicegate.errors import RequestError
+from sluicegate.errors import RequestError, TooLarge
 from sluicegate.transports.backpressure import WriteMonitor, abort_connection
-from sluicegate.wire.frames import HeartbeatFrame, encode_frame
+from sluicegate.wire.frames import ErrorFrame, HeartbeatFrame, encode_frame, find_request_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 TEXTS: Final = "sluicegate.texts"
 """The ASGI extension by which the server offers to write many messages at once: ``{"call": …}``."""
 
+UTF_8: Final = "sluicegate.utf8"
+"""The key under which the server passes a large text message as it is, without decoding it."""
+
+AUTHENTICATED: Final = "sluicegate.authenticated"
+"""The ASGI extension by which the server learns the user of a socket: ``{"call": …}``."""
+
 # Close codes of RFC 6455 section 7.4.1 and of its registry.
 NORMAL_CLOSURE: Final = 1000
 UNSUPPORTED_DATA: Final = 1003
@@ -36,6 +42,7 @@ INTERNAL_ERROR: Final = 1011
 SERVICE_RESTART: Final = 1012
 """The server ends; a client that reconnects finds its turns."""
 
+TRY_AGAIN_LATER: Final = 1013
 UNAUTHENTICATED: Final = 4401
 
 OnText: TypeAlias = Callable[[bytes], Awaitable[None]]
@@ -49,6 +56,14 @@ OnAccept: TypeAlias = Callable[[], Awaitable[None]]
 
 SendTexts: TypeAlias = Callable[[Iterable[str]], Awaitable[None]]
 """Sends text messages that are ready together."""
+
+
+def sign_in_sentence(limit: int) -> str:
+    """Return the sentence for a message over this limit on a socket without a user."""
+    return (
+        f"Before a socket has a user, a message may have {limit:,} bytes; sign in with the session "
+        "cookie (POST /session) before the socket is opened."
+    )
 
 
 class Caller(Protocol):
@@ -69,6 +84,10 @@ class Caller(Protocol):
         """
 
     @property
+    def is_authenticated(self) -> bool:
+        """Whether a user has been accepted, by the handshake or by a frame."""
+
+    @property
     def is_revoked(self) -> bool:
         """Whether the user of the handshake is not valid any more."""
 
@@ -77,12 +96,14 @@ class Caller(Protocol):
 class SocketLimits:
     """The bounds of one socket; times are in seconds.
 
-    ``frame_bytes`` bounds a text message, ``burst`` and ``frames_per_second`` their rate.
-    ``first_frame`` and ``idle`` are the deadlines of the first and of each next request,
-    ``heartbeat`` and ``recheck`` the intervals of heartbeats and of authentication.
+    ``frame_bytes`` bounds a text message, ``unauthenticated_frame_bytes`` one before a user is
+    accepted, ``burst`` and ``frames_per_second`` their rate. ``first_frame`` is the deadline of the
+    request that brings a user, ``idle`` that of each request with one; ``heartbeat`` and
+    ``recheck`` are the intervals of heartbeats and of authentication.
     """
 
     frame_bytes: int
+    unauthenticated_frame_bytes: int
     frames_per_second: int
     burst: int
     first_frame: float
@@ -102,14 +123,12 @@ class Socket:
         self._clock = asyncio.get_running_loop().time
         now = self._clock()
         self._frames = TokenBucket(limits.burst, limits.frames_per_second, now=now)
-        self._idle_at = now + limits.first_frame
+        self._idle_at = now + (limits.idle if caller.is_authenticated else limits.first_frame)
         self._heartbeat_at = now + limits.heartbeat
         self._recheck_at = now + limits.recheck
         self._closed = asyncio.Event()
         self._code: int | None = None
         self._reason = ""
-        # Set until the first authenticated request.
-        self._is_unused = True
         offered = (websocket.scope.get("extensions") or {}).get(TEXTS) or {}
         self._send_texts: SendTexts = offered.get("call", self._send_each)
 
@@ -191,7 +210,6 @@ class Socket:
 
     def mark_active(self) -> None:
         """Restart the idle timeout: a request has begun or ended."""
-        self._is_unused = False
         self._idle_at = self._clock() + self._limits.idle
 
     def _abort(self) -> None:
@@ -209,7 +227,19 @@ class Socket:
             data = self._text_of(message)
             if data is None:
                 return
+            if not self._caller.is_authenticated and (
+                len(data) > self._limits.unauthenticated_frame_bytes
+            ):
+                await self._refuse_unauthenticated(data)
+                return
             await on_text(data)
+
+    async def _refuse_unauthenticated(self, data: bytes) -> None:
+        sentence = sign_in_sentence(self._limits.unauthenticated_frame_bytes)
+        request_id = find_request_id(data)
+        if request_id is not None:
+            await self.send(encode_frame(ErrorFrame(request_id, sentence, TooLarge.code)))
+        self.close(MESSAGE_TOO_BIG, TooLarge.code)
 
     def _text_of(self, message: Message) -> bytes | None:
         """Return the text of a message in UTF-8; None if the message closes the socket."""
@@ -217,14 +247,15 @@ class Socket:
             self.close(None)
             return None
         text = message.get("text")
+        data: bytes | None = message.get(UTF_8) if text is None else text.encode()
         if not self._frames.take(self._clock()):
             self.close(POLICY_VIOLATION, "too_many_frames")
-        elif text is None:
+        elif data is None:
             self.close(UNSUPPORTED_DATA, "text_only")
-        elif len(data := text.encode()) > self._limits.frame_bytes:
-            self.close(MESSAGE_TOO_BIG, "too_large")
+        elif len(data) > self._limits.frame_bytes:
+            self.close(MESSAGE_TOO_BIG, TooLarge.code)
         else:
-            return bytes(data)
+            return data
         return None
 
     async def _keep_deadlines(self, is_busy: Callable[[], bool]) -> None:
@@ -240,7 +271,7 @@ class Socket:
         if now >= self._idle_at:
             if is_busy():
                 self._idle_at = now + self._limits.idle
-            elif self._is_unused:
+            elif not self._caller.is_authenticated:
                 self.close(POLICY_VIOLATION, "timeout")
             else:
                 self.close(NORMAL_CLOSURE, "idle")

@@ -207,9 +207,7 @@ def parse_extended_frame(
     except TooLarge as error:
         return InvalidFrame(find_request_id(data), error, CLOSE_TOO_LARGE)
     except Malformed as error:
-        is_short = len(data) <= _SHORT
-        request_id = _request_id(_parse_leniently(data)) if is_short else find_request_id(data)
-        return InvalidFrame(request_id, error, CLOSE_INVALID_PAYLOAD)
+        return InvalidFrame(_id_of_invalid(data, error), error, CLOSE_INVALID_PAYLOAD)
     request_id = _request_id(value)
     if not isinstance(value, dict) or request_id is None:
         sentence = f"A frame needs a requestId, a string of 1 to {MAX_REQUEST_ID} characters."
@@ -262,6 +260,13 @@ def _request_id(value: object) -> str | None:
     if isinstance(request_id, str) and 0 < len(request_id) <= MAX_REQUEST_ID:
         return request_id
     return None
+
+
+def _id_of_invalid(data: bytes, error: Malformed) -> str | None:
+    if isinstance(error, strict_json.NotUtf8):
+        # RFC 6455 wants the socket closed.
+        return None
+    return _request_id(_parse_leniently(data)) if len(data) <= _SHORT else find_request_id(data)
 
 
 def _parse_leniently(data: bytes) -> object:

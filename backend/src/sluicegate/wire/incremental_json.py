@@ -225,7 +225,7 @@ class Parser:
                 strict_json.refuse_constant(constant[0].decode())
             if _LONG_NUMBER.match(data, self.position):
                 raise Malformed(strict_json.TOO_MANY_DIGITS)
-            raise Malformed(_error_at(data, self.position))
+            raise _error_at(data, self.position)
         return True
 
     def _read_string(self, string: _LongString) -> bool:
@@ -241,22 +241,22 @@ class Parser:
             self._add_string(string.end())
             return True
         else:
-            raise Malformed(_error_at(data, start))
+            raise _error_at(data, start)
         self.position = match.end()
         return True
 
 
-def _error_at(data: bytes, position: int) -> str:
-    """Return the sentence for data that no token matches."""
+def _error_at(data: bytes, position: int) -> Malformed:
+    """Return the error for data that no token matches."""
     if data.startswith(b"\\u0000", position):
-        return strict_json.NULL_CHARACTER
+        return Malformed(strict_json.NULL_CHARACTER)
     if _HALF_CHARACTER.match(data, position):
-        return strict_json.HALF_CHARACTER
+        return Malformed(strict_json.HALF_CHARACTER)
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data[position : position + 64])
     except UnicodeDecodeError:
-        return strict_json.NOT_UTF_8
-    return strict_json.NOT_JSON
+        return strict_json.NotUtf8()
+    return Malformed(strict_json.NOT_JSON)
 
 
 class _LongString:
@@ -273,19 +273,19 @@ class _LongString:
         try:
             self._append(self._decoder.decode(piece), len(piece))
         except UnicodeDecodeError:
-            raise Malformed(strict_json.NOT_UTF_8) from None
+            raise strict_json.NotUtf8 from None
 
     def add_escaped(self, piece: bytes) -> None:
         """Add whole escapes, and ASCII between them."""
         self.add(b"")
         if self._decoder.getstate()[0]:
-            raise Malformed(strict_json.NOT_UTF_8)
+            raise strict_json.NotUtf8
         self._append(strict_json.decode_text(f'"{piece.decode("ascii")}"'), len(piece))
 
     def end(self) -> str:
         """Return the whole string."""
         if self._decoder.getstate()[0]:
-            raise Malformed(strict_json.NOT_UTF_8)
+            raise strict_json.NotUtf8
         return "".join(self._pieces)
 
     def _append(self, text: str, size: int) -> None:

@@ -26,7 +26,6 @@ MAX_DIGITS: Final = 1_000
 """Characters of a number."""
 
 BYTE_ORDER_MARK: Final = "The body begins with a byte order mark; send plain UTF-8 without one."
-NOT_UTF_8: Final = "The body is not UTF-8; send JSON in UTF-8."
 NOT_JSON: Final = "The body is not valid JSON; send one JSON value."
 NULL_CHARACTER: Final = "The body contains the character U+0000; remove it."
 HALF_CHARACTER: Final = "The body contains half of a character (a lone surrogate); remove it."
@@ -48,6 +47,12 @@ _NOT_STRUCTURE: Final = bytes(set(range(256)) - set(b'[]{}"'))
 _SLICE: Final = 2**16
 
 
+class NotUtf8(Malformed):
+    """The data is not text, so no part of it can be read."""
+
+    sentence = "The body is not UTF-8; send JSON in UTF-8."
+
+
 def loads(data: bytes) -> JsonValue:
     """Parse one JSON value.
 
@@ -64,7 +69,7 @@ def loads(data: bytes) -> JsonValue:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise Malformed(NOT_UTF_8) from None
+        raise NotUtf8 from None
     escaped = data
     if b"\\" in data:
         # The placeholders keep the length, so that no new sequence of bytes arises.
