@@ -15,7 +15,7 @@ function renderGroup(...requests: ApprovalRequest[]) {
 }
 
 const card = (name = "Send money") => screen.getByRole("region", { name: `Approval: ${name}` });
-const button = (name: string) => screen.getByRole("button", { name });
+const button = (name: string) => screen.getByRole<HTMLButtonElement>("button", { name });
 
 test("a card shows the tool, its arguments, the reason and the agent", () => {
   renderGroup(payment({ descriptor: { agent: "bookkeeper" }, reason: "Over the limit" }));
@@ -93,20 +93,73 @@ test("arguments are edited in a form for the schema of the tool", async () => {
   await user.click(button("Edit"));
   const amount = screen.getByRole("textbox", { name: "amount" });
   await user.clear(amount);
-  await user.type(amount, "12,5");
+  await user.type(amount, "12.5");
   await user.selectOptions(screen.getByRole("combobox", { name: "currency" }), "CHF");
   await user.click(button("Approve with changes"));
   const edit = { recipient: "Ada", amount: 12.5, currency: "CHF" };
   expect(decide.mock.calls).toEqual([["ap-1", { approved: true, edit }]]);
 });
 
-test("an invalid value is not sent and shows an error", async () => {
+test.each([
+  ["50 euros", "Type a number in digits"],
+  ["1,500", "“1,500” can be 1500 or 1.5. Type one of them."],
+  ["0x10", "Type a number in digits"],
+])("the amount %j is not sent and shows an error", async (text, message) => {
   const { decide, user } = renderGroup(payment());
   await user.click(button("Edit"));
-  await user.type(screen.getByRole("textbox", { name: "amount" }), " euros");
+  const amount = screen.getByRole("textbox", { name: "amount" });
+  await user.clear(amount);
+  await user.type(amount, text);
   await user.click(button("Approve with changes"));
   expect(decide).not.toHaveBeenCalled();
-  expect(card().textContent).toContain("Type a number.");
+  expect(card().textContent).toContain(message);
+});
+
+test("unchanged fields keep their arguments exactly", async () => {
+  const input = { recipient: "Ada\r\nLovelace", amount: 1e21, items: [1e-7], currency: "USD" };
+  const { decide, user } = renderGroup(payment({ input }));
+  expect(screen.getByRole("row", { name: /^amount/ }).textContent).toBe(
+    "amount1000000000000000000000",
+  );
+  await user.click(button("Edit"));
+  expect(screen.getByRole<HTMLSelectElement>("combobox", { name: "currency" }).value).toBe("USD");
+  await user.click(button("Approve with changes"));
+  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, edit: input }]]);
+});
+
+test("keys such as __proto__ are shown and edited like any other", async () => {
+  const input = JSON.parse('{"__proto__":"Ada","constructor":{"prototype":1},"toString":"x"}');
+  const schema = JSON.parse(
+    '{"properties":{"__proto__":{"type":"string"},"valueOf":{"type":"string"}}}',
+  );
+  const { decide, user } = renderGroup(payment({ input, descriptor: { editable: true, schema } }));
+  expect(screen.getAllByRole("rowheader").map(({ textContent }) => textContent)).toEqual([
+    "__proto__",
+    "constructor",
+    "toString",
+  ]);
+  await user.click(button("Edit"));
+  await user.type(screen.getByRole("textbox", { name: "__proto__" }), " B");
+  await user.click(button("Approve with changes"));
+  const [[, { edit }]] = decide.mock.calls as [[string, { edit: object }]];
+  expect(JSON.stringify(edit)).toBe(
+    '{"__proto__":"Ada B","constructor":{"prototype":1},"toString":"x"}',
+  );
+});
+
+test("defaults that will take effect are shown as such", async () => {
+  const descriptor = { editable: true, defaults: { currency: "EUR", urgent: false, amount: 1 } };
+  const { user } = renderGroup(payment({ descriptor }));
+  expect(screen.getAllByRole("row").map((row) => row.textContent)).toEqual([
+    "recipientAda",
+    "amount50",
+    "currencyEUR (default, not given by the agent)",
+    "urgentfalse (default, not given by the agent)",
+  ]);
+  const schema = { properties: { currency: { type: "string" } } };
+  renderGroup(payment({ descriptor: { ...descriptor, schema }, title: "Other" }));
+  await user.click(within(card("Other")).getByRole("button", { name: "Edit" }));
+  expect(card("Other").textContent).toContain('If empty, the tool uses "EUR".');
 });
 
 test.each(["{Enter}", "{Escape}"])("%s in the form approves nothing", async (key) => {
@@ -116,10 +169,25 @@ test.each(["{Enter}", "{Escape}"])("%s in the form approves nothing", async (key
   expect(decide).not.toHaveBeenCalled();
 });
 
-test("the form names invisible characters", async () => {
+test("the card names characters that can mislead", () => {
+  renderGroup(
+    payment({
+      input: { recipient: "Аda", note: { items: ["a\u202eb"] }, amount: 5 },
+      descriptor: { agent: "shop/bіlling" },
+    }),
+  );
+  const content = card().textContent;
+  expect(content).toContain("Contains Cyrillic ‘А’ (U+0410) among Latin letters.");
+  expect(content).toContain("items[0]: Contains U+202E (right-to-left override)");
+  expect(content).toContain("Agent: Contains Cyrillic ‘і’ (U+0456) among Latin letters.");
+});
+
+test("the form names characters that can mislead", async () => {
   const { user } = renderGroup(payment({ input: { recipient: "A\u202eda", amount: 5 } }));
   await user.click(button("Edit"));
-  expect(card().textContent).toContain("Contains invisible characters: U+202E");
+  expect(card().textContent).toContain("Contains U+202E (right-to-left override)");
+  await user.type(screen.getByRole("textbox", { name: "recipient" }), "а");
+  expect(card().textContent).toContain("Contains Cyrillic ‘а’ (U+0430) among Latin letters.");
 });
 
 test("the form takes the focus and returns it to the card", async () => {
@@ -148,11 +216,57 @@ test("text of a tool is rendered without markup and with the names of invisible 
   expect(screen.getByRole("region").getAttribute("aria-label")).toContain("⟨U+202E⟩");
 });
 
-test("a long argument is truncated until it is expanded", async () => {
-  const { user } = renderGroup(payment({ input: { text: "x".repeat(200_000) } }));
-  expect(card().textContent?.length).toBeLessThan(1500);
-  await user.click(button("Show all 200,000 characters"));
-  expect(card().textContent?.length).toBeGreaterThan(200_000);
+const LONG = {
+  "a text of 200,000 characters": "x".repeat(200_000),
+  "a text of many lines": `50${"\n".repeat(40)}000`,
+  "an array of many items": Array.from({ length: 90 }, () => 0),
+};
+
+test.each(Object.entries(LONG))(
+  "%s is shown in full before it can be approved",
+  async (_, text) => {
+    const { decide, user } = renderGroup(payment({ input: { text } }));
+    const full = typeof text === "string" ? text : JSON.stringify(text, null, 2);
+    expect(card().textContent?.length).toBeLessThan(1500);
+    expect(card().textContent).toContain(
+      "A long value is not shown in full. Open it before you approve.",
+    );
+    for (const name of ["Approve", "Edit", "Always in this chat"]) {
+      expect(button(name).disabled).toBe(true);
+    }
+    expect(button("Deny").disabled).toBe(false);
+    await user.click(screen.getByRole("button", { name: /^Show all [\d,]+ characters$/ }));
+    expect(screen.getByRole("row").textContent).toContain(full);
+    expect(card().textContent).not.toContain("not shown in full");
+    await user.click(button("Show less"));
+    await user.click(button("Approve"));
+    expect(decide.mock.calls).toEqual([["ap-1", { approved: true }]]);
+  },
+);
+
+test("each long value of a group is shown in full before all can be approved", async () => {
+  const long = (letter: string) => letter.repeat(1000);
+  const { decide, user } = renderGroup(
+    payment({ input: { a: long("a"), b: long("b") } }),
+    payment({ approvalId: "ap-2", title: "Archive", reason: long("c") }),
+  );
+  expect(button("Approve all").disabled).toBe(true);
+  const buttons = () => screen.getAllByRole("button", { name: "Show all 1,000 characters" });
+  for (const left of [3, 2, 1]) {
+    expect(buttons()).toHaveLength(left);
+    expect(button("Approve all").disabled).toBe(true);
+    await user.click(buttons()[0] as HTMLElement);
+  }
+  await user.click(button("Approve all"));
+  expect(decide).toHaveBeenCalledTimes(2);
+});
+
+test("a value stays read while the form is open", async () => {
+  const { user } = renderGroup(payment({ input: { recipient: "x".repeat(1000), amount: 5 } }));
+  await user.click(button("Show all 1,000 characters"));
+  await user.click(button("Edit"));
+  await user.click(button("Cancel"));
+  expect(button("Approve").disabled).toBe(false);
 });
 
 test("several approvals form a group with a button to approve all", async () => {

@@ -1,32 +1,16 @@
-import { Badge, Button, Group, Paper, Stack, Text, TextInput } from "@mantine/core";
-import { type KeyboardEvent, useId, useRef, useState } from "react";
+import { Badge, Group, Paper, Stack, Text } from "@mantine/core";
+import { useId, useLayoutEffect, useRef, useState } from "react";
+import { Findings } from "../components/findings.tsx";
+import { ReadingContext, useReading } from "../components/reading.ts";
 import { FieldTable, VisibleText } from "../components/values.tsx";
 import { visibleName } from "../components/visible-text.ts";
 import { type ApprovalRequest, type Decide, parseDescriptor } from "./approval-requests.ts";
+import { DecisionButtons } from "./decision-buttons.tsx";
 import { EditForm } from "./edit-form.tsx";
 import { TimeLeft } from "./time-left.tsx";
 
-const MAX_REASON = 2000;
-
-/** A repeated key was pressed for the previously focused element. */
-function ignoreRepeats(event: KeyboardEvent) {
-  if (event.repeat && (event.key === "Enter" || event.key === " ")) event.preventDefault();
-}
-
-/** Enter in a text field must not decide. */
-function ignoreEnter(event: KeyboardEvent) {
-  if (event.key === "Enter") event.preventDefault();
-}
-
 export function requestName(request: ApprovalRequest): string {
   return visibleName(request.title ?? request.toolName);
-}
-
-interface ApprovalCardProps {
-  readonly request: ApprovalRequest;
-  readonly onDecide: Decide;
-  /** The element to focus: not a button, so that a stray key does not decide. */
-  readonly focusRef?: (element: HTMLElement | null) => void;
 }
 
 function Heading({ request, id }: { readonly request: ApprovalRequest; readonly id: string }) {
@@ -54,68 +38,35 @@ function Heading({ request, id }: { readonly request: ApprovalRequest; readonly 
           <VisibleText text={request.reason} />
         </Text>
       )}
+      <Findings name="Title" value={request.title} />
+      <Findings name="Name of the tool" value={request.toolName} />
+      <Findings name="Agent" value={agent} />
+      <Findings name="Reason" value={request.reason} />
     </Stack>
   );
 }
 
-function DecisionButtons({
-  request,
-  onDecide,
-  onEdit,
-}: ApprovalCardProps & { readonly onEdit: () => void }) {
-  const [reason, setReason] = useState("");
-  const { editable, rememberable } = parseDescriptor(request.descriptor);
-  const { approvalId } = request;
-  const deny = () => {
-    const trimmed = reason.trim();
-    onDecide(approvalId, { approved: false, ...(trimmed !== "" && { reason: trimmed }) });
-  };
-  return (
-    <Stack gap="xs" onKeyDown={ignoreRepeats}>
-      <Group gap="xs">
-        <Button onClick={() => onDecide(approvalId, { approved: true })}>Approve</Button>
-        {editable && (
-          <Button variant="default" onClick={onEdit}>
-            Edit
-          </Button>
-        )}
-        {rememberable && (
-          <Button
-            variant="default"
-            onClick={() => onDecide(approvalId, { approved: true, remember: "chat" })}
-          >
-            Always in this chat
-          </Button>
-        )}
-      </Group>
-      <Group gap="xs" wrap="nowrap">
-        <Button variant="default" onClick={deny}>
-          Deny
-        </Button>
-        <TextInput
-          className="grow"
-          aria-label="Reason for denying (optional)"
-          placeholder="Reason for denying (optional)"
-          maxLength={MAX_REASON}
-          value={reason}
-          onChange={(event) => setReason(event.currentTarget.value)}
-          onKeyDown={ignoreEnter}
-        />
-      </Group>
-    </Stack>
-  );
+interface ApprovalCardProps {
+  readonly request: ApprovalRequest;
+  readonly onDecide: Decide;
+  /** The element to focus: not a button, so that a stray key does not decide. */
+  readonly focusRef?: (element: HTMLElement | null) => void;
+  /** Called with the number of long values that were not shown in full. */
+  readonly onUnread?: (approvalId: string, unread: number) => void;
 }
 
 /**
  * The card of one approval request.
  *
  * It shows the properties of the tool part literally; text of the model cannot imitate a card, and
- * cannot hide or reorder its content.
+ * cannot hide or reorder its content. It approves only what was shown in full.
  */
-export function ApprovalCard({ request, onDecide, focusRef }: ApprovalCardProps) {
+export function ApprovalCard({ request, onDecide, focusRef, onUnread }: ApprovalCardProps) {
   const [isEditing, setEditing] = useState(false);
+  const [reading, unread] = useReading();
   const heading = useId();
-  const { schema } = parseDescriptor(request.descriptor);
+  const { approvalId } = request;
+  const { defaults = {}, schema } = parseDescriptor(request.descriptor);
   const card = useRef<HTMLElement | null>(null);
   const setCard = (element: HTMLElement | null) => {
     card.current = element;
@@ -125,36 +76,41 @@ export function ApprovalCard({ request, onDecide, focusRef }: ApprovalCardProps)
     setEditing(false);
     card.current?.focus();
   };
+  useLayoutEffect(() => onUnread?.(approvalId, unread), [onUnread, approvalId, unread]);
   return (
-    <Paper
-      component="section"
-      withBorder
-      p="md"
-      tabIndex={-1}
-      ref={setCard}
-      aria-label={`Approval: ${requestName(request)}`}
-      aria-describedby={heading}
-      className="mantine-focus-always card"
-    >
-      <Stack gap="sm">
-        <Heading request={request} id={heading} />
-        {!isEditing && <FieldTable value={request.input} label="Arguments" />}
-        {request.decision === undefined &&
-          (isEditing ? (
-            <EditForm
-              schema={schema}
-              input={request.input}
-              onApprove={(edit) => onDecide(request.approvalId, { approved: true, edit })}
-              onCancel={endEditing}
-            />
-          ) : (
-            <DecisionButtons
-              request={request}
-              onDecide={onDecide}
-              onEdit={() => setEditing(true)}
-            />
-          ))}
-      </Stack>
-    </Paper>
+    <ReadingContext value={reading}>
+      <Paper
+        component="section"
+        withBorder
+        p="md"
+        tabIndex={-1}
+        ref={setCard}
+        aria-label={`Approval: ${requestName(request)}`}
+        aria-describedby={heading}
+        className="mantine-focus-always card"
+      >
+        <Stack gap="sm">
+          <Heading request={request} id={heading} />
+          {!isEditing && <FieldTable value={request.input} label="Arguments" defaults={defaults} />}
+          {request.decision === undefined &&
+            (isEditing ? (
+              <EditForm
+                schema={schema}
+                input={request.input}
+                defaults={defaults}
+                onApprove={(edit) => onDecide(approvalId, { approved: true, edit })}
+                onCancel={endEditing}
+              />
+            ) : (
+              <DecisionButtons
+                request={request}
+                onDecide={onDecide}
+                onEdit={() => setEditing(true)}
+                unread={unread}
+              />
+            ))}
+        </Stack>
+      </Paper>
+    </ReadingContext>
   );
 }

@@ -1,7 +1,8 @@
 import { Button, Group, Stack, Text } from "@mantine/core";
-import { useEffect, useRef } from "react";
+import { useCallback, useEffect, useId, useRef, useState } from "react";
 import { ApprovalCard, requestName } from "./approval-card.tsx";
 import type { ApprovalRequest, Decide } from "./approval-requests.ts";
+import { unreadHint } from "./decision-buttons.tsx";
 
 interface ApprovalGroupProps {
   readonly requests: readonly ApprovalRequest[];
@@ -38,16 +39,29 @@ function useFocusOnFirst(first: string | undefined) {
   return card;
 }
 
+/** The number of long values per request that were not shown in full. */
+function useUnreadCounts() {
+  const [counts, setCounts] = useState<ReadonlyMap<string, number>>(new Map());
+  const setCount = useCallback((approvalId: string, unread: number) => {
+    setCounts((before) => new Map(before).set(approvalId, unread));
+  }, []);
+  return [counts, setCount] as const;
+}
+
 /** The approval requests of one message; their decisions are sent together. */
 export function ApprovalGroup({ requests, onDecide }: ApprovalGroupProps) {
   const open = requests.filter(({ decision }) => decision === undefined);
   const first = open[0]?.approvalId;
   const card = useFocusOnFirst(first);
+  const hint = useId();
+  const [counts, setCount] = useUnreadCounts();
+  const unread = open.reduce((sum, { approvalId }) => sum + (counts.get(approvalId) ?? 0), 0);
   const cards = requests.map((request) => (
     <ApprovalCard
       key={request.approvalId}
       request={request}
       onDecide={onDecide}
+      onUnread={setCount}
       {...(request.approvalId === first && {
         focusRef: (element) => {
           card.current = element;
@@ -63,10 +77,16 @@ export function ApprovalGroup({ requests, onDecide }: ApprovalGroupProps) {
   return (
     <Stack role="group" gap="sm" aria-label={`${requests.length} approvals`}>
       <Group justify="space-between">
-        <Text size="sm">
+        <Text size="sm" id={hint}>
           {open.length} of {requests.length} wait for you; the decisions are sent together.
+          {unread > 0 && ` ${unreadHint(unread)}`}
         </Text>
-        <Button variant="default" onClick={approveAll}>
+        <Button
+          variant="default"
+          disabled={unread > 0}
+          aria-describedby={hint}
+          onClick={approveAll}
+        >
           Approve all
         </Button>
       </Group>

@@ -2,12 +2,14 @@ import { type ChatMessage, type PendingApproval, pendingApprovals } from "sluice
 
 /** The server's description of a gated tool (`approvalDescriptor`). */
 export interface Descriptor {
-  /** The agent that calls the tool. */
+  /** The path of the agent that calls the tool, such as `shop/billing`. */
   readonly agent?: string;
   /** The deadline, as an ISO timestamp. */
   readonly expiresAt?: string;
   readonly editable: boolean;
   readonly rememberable: boolean;
+  /** The values that the tool uses for omitted arguments. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
   /** The JSON schema of the arguments. */
   readonly schema?: Record<string, unknown>;
 }
@@ -43,6 +45,7 @@ export function parseDescriptor(value: unknown): Descriptor {
   return {
     editable: value.editable === true,
     rememberable: value.rememberable === true,
+    ...(isRecord(value.defaults) && { defaults: value.defaults }),
     ...(typeof value.agent === "string" && { agent: value.agent }),
     ...(typeof value.expiresAt === "string" && { expiresAt: value.expiresAt }),
     ...(isRecord(value.schema) && { schema: value.schema }),

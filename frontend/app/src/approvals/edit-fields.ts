@@ -1,3 +1,4 @@
+import { InvalidNumber, numberText, parseNumberText } from "../components/number-text.ts";
 import { visibleJson } from "../components/visible-text.ts";
 import { isRecord } from "./approval-requests.ts";
 
@@ -13,6 +14,8 @@ export interface EditField {
   readonly options: readonly string[];
   /** The initial text. */
   readonly text: string;
+  /** The argument of the call; undefined if it was omitted. */
+  readonly value: unknown;
 }
 
 /** The text of a field is invalid; the message says what to type. */
@@ -43,7 +46,21 @@ function kindOf(schema: Record<string, unknown>, value: unknown): FieldKind {
 
 function toText(kind: FieldKind, value: unknown): string {
   if (value === undefined) return "";
+  if (typeof value === "number") return numberText(value);
   return kind === "json" || typeof value === "object" ? visibleJson(value) : String(value);
+}
+
+/** An own property of an object; names such as `constructor` are not inherited. */
+function ownProperty(object: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+function optionsOf(kind: FieldKind, schema: Record<string, unknown>, text: string): string[] {
+  if (kind === "boolean") return ["true", "false"];
+  if (kind !== "choice" || !Array.isArray(schema.enum)) return [];
+  const options = schema.enum.map(String);
+  // A value that is not an option is shown as it is.
+  return options.includes(text) || text === "" ? options : [text, ...options];
 }
 
 /** The fields of a call: the properties of its schema and its further arguments. */
@@ -53,18 +70,18 @@ export function editFields(schema: Record<string, unknown> | undefined, input: u
   const required = Array.isArray(schema?.required) ? schema.required : [];
   const names = new Set([...Object.keys(properties), ...Object.keys(args)]);
   return [...names].map((name): EditField => {
-    const property = properties[name];
+    const property = ownProperty(properties, name);
     const propertySchema = isRecord(property) ? property : {};
-    const kind = kindOf(propertySchema, args[name]);
+    const value = ownProperty(args, name);
+    const kind = kindOf(propertySchema, value);
+    const text = toText(kind, value);
     return {
       name,
       kind,
       required: required.includes(name),
-      options:
-        kind === "choice" && Array.isArray(propertySchema.enum)
-          ? propertySchema.enum.map(String)
-          : [],
-      text: toText(kind, args[name]),
+      options: optionsOf(kind, propertySchema, text),
+      text,
+      value,
       ...(typeof propertySchema.description === "string" && {
         description: propertySchema.description,
       }),
@@ -72,41 +89,61 @@ export function editFields(schema: Record<string, unknown> | undefined, input: u
   });
 }
 
-/** Parse the text of a field; undefined for an omitted optional field. */
+/** Whether a value has the type of its field, so that its text stands for it. */
+function hasKind({ kind, value }: EditField): boolean {
+  if (kind === "boolean") return typeof value === "boolean";
+  return (kind !== "number" && kind !== "integer") || typeof value === "number";
+}
+
+/** Parse the text of a field: its argument if the text is unchanged; undefined if it is omitted. */
 export function parseField(field: EditField, text: string): unknown {
-  const isEmpty = text.trim() === "";
+  if (text === field.text && field.value !== undefined && hasKind(field)) return field.value;
+  const isOmitted = field.kind === "text" ? text === "" && field.text === "" : text.trim() === "";
+  if (isOmitted) {
+    if (!field.required) return undefined;
+    if (field.kind !== "text") throw new InvalidValue("This field cannot be empty.");
+  }
   switch (field.kind) {
     case "text":
     case "choice":
-      return isEmpty && !field.required && field.text === "" ? undefined : text;
+      return text;
     case "boolean":
-      return isEmpty ? omitted(field) : text === "true";
+      return text === "true";
     case "number":
     case "integer":
-      return isEmpty ? omitted(field) : parseNumber(field, text);
+      return parseNumber(field, text);
     case "json":
-      return isEmpty ? omitted(field) : parseJson(text);
+      return parseJson(text);
   }
-}
-
-function omitted(field: EditField): undefined {
-  if (field.required) throw new InvalidValue("This field cannot be empty.");
-  return undefined;
 }
 
 function parseNumber(field: EditField, text: string): number {
-  const number = Number(text.trim().replace(",", "."));
-  if (!Number.isFinite(number)) throw new InvalidValue("Type a number.");
-  if (field.kind === "integer" && !Number.isInteger(number)) {
-    throw new InvalidValue("Type a whole number.");
+  try {
+    const number = parseNumberText(text);
+    if (field.kind === "integer" && !Number.isInteger(number)) {
+      throw new InvalidValue("Type a whole number.");
+    }
+    return number;
+  } catch (error) {
+    throw error instanceof InvalidNumber ? new InvalidValue(error.message) : error;
   }
-  return number;
+}
+
+/** Reject a number that JSON.parse would round. */
+function exactNumber(_key: string, value: unknown, context?: { readonly source?: string }) {
+  if (typeof value !== "number" || context?.source === undefined) return value;
+  const isRounded = /^-?\d+$/.test(context.source) && !Number.isSafeInteger(value);
+  if (isRounded || !Number.isFinite(value)) {
+    throw new InvalidValue(`The number ${context.source} has too many digits.`);
+  }
+  return value;
 }
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
+    return JSON.parse(text, exactNumber);
+  } catch (error) {
+    if (error instanceof InvalidValue) throw error;
     throw new InvalidValue('Type JSON, such as [1, 2] or {"name": "value"}.');
   }
 }

@@ -1,11 +1,14 @@
-import { Button, Checkbox, Group, NativeSelect, Stack, Textarea, TextInput } from "@mantine/core";
+import { Button, Group, NativeSelect, Stack, Textarea, TextInput } from "@mantine/core";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
-import { invisibleCharacters, visibleName } from "../components/visible-text.ts";
+import { visibleJson, visibleName } from "../components/visible-text.ts";
+import { textFindings } from "../text-checks/findings.ts";
 import { type EditField, editFields, InvalidValue, parseField } from "./edit-fields.ts";
 
 interface EditFormProps {
   readonly schema: Record<string, unknown> | undefined;
   readonly input: unknown;
+  /** The values of omitted arguments. */
+  readonly defaults: Readonly<Record<string, unknown>>;
   readonly onApprove: (edit: Record<string, unknown>) => void;
   readonly onCancel: () => void;
 }
@@ -14,31 +17,30 @@ interface FieldProps {
   readonly field: EditField;
   readonly text: string;
   readonly error: string | undefined;
+  /** The value of the argument if the field is empty, as JSON. */
+  readonly default: string | undefined;
   readonly onChange: (text: string) => void;
 }
 
-function Field({ field, text, error, onChange }: FieldProps) {
-  const invisible = invisibleCharacters(text);
-  const warning = invisible.length > 0 && `Contains invisible characters: ${invisible.join(", ")}`;
-  const inputProps = {
-    label: visibleName(field.name),
-    description: warning || (field.description && visibleName(field.description)),
-    error,
-  };
+/** The findings in a text, or else its description. */
+function describe({ field, text, default: value }: FieldProps): string | undefined {
+  const findings = textFindings(text);
+  if (findings.length > 0) return findings.join(" ");
+  const description = field.description && visibleName(field.description);
+  const empty = value === undefined ? undefined : `If empty, the tool uses ${value}.`;
+  return [description, empty].filter(Boolean).join(" ") || undefined;
+}
+
+function Field(props: FieldProps) {
+  const { field, text, error, onChange } = props;
+  const inputProps = { label: visibleName(field.name), description: describe(props), error };
   switch (field.kind) {
     case "boolean":
-      return (
-        <Checkbox
-          {...inputProps}
-          checked={text === "true"}
-          onChange={(event) => onChange(String(event.currentTarget.checked))}
-        />
-      );
     case "choice":
       return (
         <NativeSelect
           {...inputProps}
-          data={field.required ? [...field.options] : ["", ...field.options]}
+          data={field.required && text !== "" ? [...field.options] : ["", ...field.options]}
           value={text}
           onChange={(event) => onChange(event.currentTarget.value)}
         />
@@ -68,17 +70,17 @@ function Field({ field, text, error, onChange }: FieldProps) {
 }
 
 /** A form to approve a call with other arguments than the requested ones (A7). */
-export function EditForm({ schema, input, onApprove, onCancel }: EditFormProps) {
+export function EditForm({ schema, input, defaults, onApprove, onCancel }: EditFormProps) {
   const [fields] = useState(() => editFields(schema, input));
   const [texts, setTexts] = useState(() => fields.map((field) => field.text));
   const [errors, setErrors] = useState<readonly (string | undefined)[]>([]);
 
   const approve = () => {
-    const edit: Record<string, unknown> = {};
+    const entries: [name: string, value: unknown][] = [];
     const fieldErrors = fields.map((field, index) => {
       try {
         const value = parseField(field, texts[index] ?? "");
-        if (value !== undefined) edit[field.name] = value;
+        if (value !== undefined) entries.push([field.name, value]);
         return undefined;
       } catch (error) {
         if (error instanceof InvalidValue) return error.message;
@@ -86,7 +88,8 @@ export function EditForm({ schema, input, onApprove, onCancel }: EditFormProps) 
       }
     });
     setErrors(fieldErrors);
-    if (fieldErrors.every((error) => error === undefined)) onApprove(edit);
+    // Unlike an assignment, this makes `__proto__` a property like any other.
+    if (fieldErrors.every((error) => error === undefined)) onApprove(Object.fromEntries(entries));
   };
 
   const form = useRef<HTMLDivElement>(null);
@@ -112,6 +115,9 @@ export function EditForm({ schema, input, onApprove, onCancel }: EditFormProps) 
           field={field}
           text={texts[index] ?? ""}
           error={errors[index]}
+          default={
+            Object.hasOwn(defaults, field.name) ? visibleJson(defaults[field.name]) : undefined
+          }
           onChange={(text) => setTexts(texts.with(index, text))}
         />
       ))}

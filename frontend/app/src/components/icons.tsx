@@ -47,6 +47,7 @@ export const Microphone = icon(
 export const Muted = icon(
   <path d="m4 4 16 16M9 9v2a3 3 0 0 0 5 2M15 10V6a3 3 0 0 0-6-1M5 11a7 7 0 0 0 11 6M19 11v1M12 18v3" />,
 );
+export const Warning = icon(<path d="M12 4 2.5 20h19zM12 10v4M12 17v.5" />);
 export const List = icon(<path d="M4 6h16M4 12h10M4 18h13" />);
 export const FileIcon = icon(
   <path d="M14 3H7a1 1 0 0 0-1 1v16a1 1 0 0 0 1 1h10a1 1 0 0 0 1-1V7zv4h4" />,

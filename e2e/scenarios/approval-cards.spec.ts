@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { accessibilityViolations } from "./accessibility.ts";
+import { ChatPage } from "./chat-page.ts";
+import { DemoServer } from "./demo-server.ts";
+import { expect, test } from "./fixtures.ts";
+
+const LONG = `${"Dear Ada, ".repeat(120)}transfer everything`;
+
+function payment(match: string, recipient: string, amount: number) {
+  const call = { name: "process_payment", args: { recipient, amount, currency: "EUR" } };
+  return {
+    match,
+    responses: [{ parts: [{ call }] }, { parts: [{ text: "The payment is settled." }] }],
+  };
+}
+
+const SCRIPT = {
+  scenarios: [
+    payment("long", LONG, 5),
+    payment("look-alike", "pаypal\u202e5\u0336", 1_500_000),
+    payment("plain", "Ada", 50),
+  ],
+};
+
+test.describe("an approval card", () => {
+  let folder: string;
+  let cardServer: DemoServer;
+
+  test.beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "sluicegate-cards-"));
+    const script = join(folder, "script.json");
+    writeFileSync(script, JSON.stringify(SCRIPT));
+    cardServer = await DemoServer.start("--model-script", script);
+  });
+
+  test.afterAll(async () => {
+    await cardServer.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  test("a long value is opened before it can be approved", async ({ chat: { page } }) => {
+    const chat = await new ChatPage(page, cardServer).open();
+    await chat.send("a long text");
+    const card = chat.card("Send money");
+    await expect(card).toContainText("A long value is not shown in full.");
+    for (const name of ["Approve", "Edit"]) {
+      await expect(card.getByRole("button", { name, exact: true })).toBeDisabled();
+    }
+    await expect(card).not.toContainText("transfer everything");
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await card.focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await expect(card).toContainText("transfer everything");
+    await chat.approve("Send money");
+    await expect(chat.answer).toContainText("The payment is settled.");
+  });
+
+  test("misleading characters are named on the card and in its form", async ({
+    chat: { page },
+  }) => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    const chat = await new ChatPage(page, cardServer).open();
+    await chat.send("a look-alike");
+    const card = chat.card("Send money");
+    const findings = [
+      "Contains Cyrillic ‘а’ (U+0430) among Latin letters.",
+      "U+202E (right-to-left override)",
+      "combining marks that obscure a character: U+0336",
+    ];
+    for (const finding of findings) await expect(card).toContainText(finding);
+    expect(await accessibilityViolations(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+    await card.getByRole("button", { name: "Edit" }).click();
+    for (const finding of findings) await expect(card).toContainText(finding);
+  });
+
+  test("an amount is typed in one form, and that amount is paid", async ({ chat: { page } }) => {
+    const chat = await new ChatPage(page, cardServer).open();
+    await chat.send("a plain payment");
+    const card = chat.card("Send money");
+    await card.getByRole("button", { name: "Edit" }).click();
+    const amount = card.getByRole("textbox", { name: "amount" });
+    const approve = card.getByRole("button", { name: "Approve with changes" });
+    await amount.fill("1,500");
+    await approve.click();
+    await expect(card).toContainText("“1,500” can be 1500 or 1.5. Type one of them.");
+    await amount.fill("0x10");
+    await approve.click();
+    await expect(card).toContainText("Type a number in digits");
+    expect(await cardServer.effects()).not.toContainEqual(expect.stringContaining('"Ada"'));
+    await amount.fill("1.5");
+    await approve.click();
+    await expect(chat.answer).toContainText("The payment is settled.");
+    const effects = (await cardServer.effects()).map((effect) => JSON.parse(effect).args);
+    expect(effects).toContainEqual({ recipient: "Ada", amount: 1.5, currency: "EUR" });
+  });
+});
