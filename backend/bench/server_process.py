@@ -27,8 +27,11 @@ _START_SECONDS: Final = 90.0
 _UNHURRIED: Final = {
     "SLUICEGATE_MAX_TURNS_PER_MINUTE": "1000000",
     "SLUICEGATE_MAX_MESSAGES_PER_MINUTE": "1000000",
+    "SLUICEGATE_MAX_REQUESTS_PER_MINUTE": "1000000",
+    "SLUICEGATE_MAX_CONNECTIONS": "20000",
+    "SLUICEGATE_MAX_CONNECTIONS_PER_USER": "20000",
 }
-"""The rate limit is raised, since one user sends many requests."""
+"""The limits are raised, since one user sends many requests over many connections."""
 
 
 class ServerProcess:

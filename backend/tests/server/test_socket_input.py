@@ -12,7 +12,7 @@ import pytest
 
 from sluicegate.server.settings import Settings
 from sluicegate.server.uvicorn_protocols import LimitedSocketProtocol, socket_protocol
-from sluicegate.server.uvicorn_server import input_limits
+from sluicegate.server.uvicorn_server import connection_limits, input_limits
 from sluicegate.transports.large_requests import LARGE
 from tests.server.exchange import PATIENCE, RawConnection, serving
 from tests.server.fake_engine import FakeEngine, application
@@ -153,7 +153,7 @@ async def stage(**settings: Any) -> Stage:
 
     chosen = Settings(**settings)
     limits = input_limits(application(FakeEngine()), chosen)
-    kind: type[LimitedSocketProtocol] = socket_protocol(chosen, limits)
+    kind: type[LimitedSocketProtocol] = socket_protocol(chosen, connection_limits(chosen), limits)
     loop = ClockedTasks()
     protocol, wire = protocol_of(kind, accept, loop=loop, ws_ping_interval=None)
     protocol.data_received(HEAD)

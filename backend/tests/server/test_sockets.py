@@ -15,6 +15,7 @@ from websockets.exceptions import InvalidStatus
 
 from sluicegate.errors import Unauthenticated, Unavailable
 from sluicegate.server.sockets import SocketCaller
+from sluicegate.server.user_limits import UserLimits
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, RawConnection, serving
 from tests.server.fake_engine import MESSAGE, FakeEngine, application
@@ -224,7 +225,7 @@ async def test_a_user_with_a_newer_valid_token_stays_connected(tokens: Path) -> 
     async def authenticate(asked: HTTPConnection) -> str | None:
         return valid.get(asked.headers.get("authorization", ""))
 
-    caller = SocketCaller(authenticate, connection)
+    caller = SocketCaller(authenticate, connection, UserLimits(per_minute=10, connections=1))
     await caller.authenticate_handshake()
     for token in ("Bearer one", "Bearer two"):
         assert await caller.authenticate({"authorization": token}) == "ada"

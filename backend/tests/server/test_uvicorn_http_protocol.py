@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 import pytest_asyncio
 
 from sluicegate.server.settings import Settings
-from sluicegate.server.uvicorn_protocols import LimitedHttpProtocol
-from sluicegate.server.uvicorn_server import ServerTimings
+from sluicegate.server.uvicorn_protocols import LimitedHttpProtocol, http_protocol
+from sluicegate.server.uvicorn_server import ServerTimings, connection_limits
 from tests.server.exchange import PATIENCE, RawConnection, chat_body, serving
 from tests.server.fake_engine import FakeEngine, application
 from tests.server.protocol_stage import ClockedTasks, Wire, protocol_of
@@ -130,9 +130,12 @@ async def test_a_connection_without_a_request_is_closed(engine: FakeEngine, said
 
 def clocked() -> tuple[LimitedHttpProtocol, Wire, ClockedTasks]:
     """A connection with a stopped clock and ten seconds for its header section."""
-    loop = ClockedTasks()
+    loop, settings = ClockedTasks(), Settings()
     protocol, wire = protocol_of(
-        LimitedHttpProtocol, application(FakeEngine()).app, loop=loop, timeout_keep_alive=75
+        cast("Any", http_protocol)(settings, connection_limits(settings), unread_body_timeout=5.0),
+        application(FakeEngine()).app,
+        loop=loop,
+        timeout_keep_alive=75,
     )
     return protocol, wire, loop
 

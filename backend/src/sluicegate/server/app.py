@@ -43,6 +43,7 @@ from sluicegate.server.sockets import (
     socket_operations,
     socket_route,
 )
+from sluicegate.server.user_limits import CountConnections, UserLimits
 from sluicegate.server.worker_registration import registration_operations
 from sluicegate.transports.backpressure import WriteLimits
 from sluicegate.transports.http_requests import BodyLimits
@@ -169,6 +170,9 @@ def build(
         writes=WriteLimits(settings.reader_backlog, settings.reader_patience),
     )
     chat, live = chat_transport(settings, large), live_transport(settings, large)
+    users = UserLimits(
+        per_minute=settings.max_requests_per_minute, connections=settings.max_connections_per_user
+    )
     shutdown = Shutdown(engine, (sse, chat, live))
 
     @contextlib.asynccontextmanager
@@ -199,9 +203,11 @@ def build(
     prefix = settings.prefix
     app = Starlette(
         routes=[
-            *routes(operations, prefix=prefix, authenticate=accepted, engine=engine),
-            socket_route(f"{prefix}/chat/ws", chat, authenticate=accepted, engine=engine),
-            socket_route(f"{prefix}/live", live, authenticate=accepted, engine=engine),
+            *routes(operations, prefix=prefix, authenticate=accepted, engine=engine, limits=users),
+            *(
+                socket_route(path, transport, authenticate=accepted, engine=engine, limits=users)
+                for path, transport in ((f"{prefix}/chat/ws", chat), (f"{prefix}/live", live))
+            ),
         ],
         middleware=[
             Middleware(
@@ -211,6 +217,7 @@ def build(
             ),
             Middleware(ErrorResponses),
             Middleware(RefuseDuringShutdown, shutdown=shutdown),
+            Middleware(CountConnections, limits=users),
         ],
         exception_handlers={HTTPException: respond_to_http_exception},
         lifespan=lifespan,

@@ -15,6 +15,7 @@ from sluicegate.errors import (
     Malformed,
     RequestError,
     TooLarge,
+    TooManyRequests,
     Unauthenticated,
     Unavailable,
 )
@@ -38,7 +39,7 @@ BINARY: Final[dict[str, Any]] = {"type": "string", "format": "binary"}
 """The schema of a body of bytes."""
 
 _EVERYWHERE: Final = (Malformed, Forbidden, TooLarge)
-_AUTHENTICATED: Final = (Unauthenticated, Unavailable)
+_AUTHENTICATED: Final = (Unauthenticated, TooManyRequests, Unavailable)
 _RETRY: Final = (429, 503)
 _OTHER_CODES: Final = {405: [METHOD_NOT_ALLOWED], 500: [INTERNAL]}
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.operations import OpenEndpoint
+    from sluicegate.server.user_limits import UserLimits
     from sluicegate.transports.sse import SseTransport
 
 _STREAM: Final = Success(
@@ -132,18 +133,19 @@ def routes(
     prefix: str,
     authenticate: Authenticate,
     engine: EngineHolder,
+    limits: UserLimits,
 ) -> list[Route]:
     """Return one route per path; other methods are answered with 405 and the header ``allow``."""
     endpoints: dict[str, dict[str, OpenEndpoint]] = {}
     for operation in operations:
         path = operation.path if operation.outside else prefix + operation.path
         methods = endpoints.setdefault(path, {})
-        methods[operation.method] = _open_endpoint(operation, authenticate, engine)
+        methods[operation.method] = _open_endpoint(operation, authenticate, engine, limits)
     return [_route(path, methods) for path, methods in endpoints.items()]
 
 
 def _open_endpoint(
-    operation: Operation, authenticate: Authenticate, engine: EngineHolder
+    operation: Operation, authenticate: Authenticate, engine: EngineHolder, limits: UserLimits
 ) -> OpenEndpoint:
     endpoint = operation.endpoint
     if endpoint is None:
@@ -153,6 +155,8 @@ def _open_endpoint(
 
     async def authenticated(request: Request) -> Response:
         user = await identify(authenticate, request)
+        limits.count_request(user)
+        limits.hold_connection(request, user)
         return await endpoint(request, await engine.get(), user)
 
     return authenticated

@@ -81,6 +81,18 @@ class Settings(EngineOptions):
     max_large_requests: Count = 8
     """Bodies and messages over 64 KiB that this process reads at once; of a user it reads one."""
 
+    max_connections: Count = 8_192
+    """Connections that this process accepts (command line only)."""
+
+    max_connections_per_peer: Count = 512
+    """Connections of one address, unless it is in trusted_proxies (command line only)."""
+
+    max_connections_per_user: Count = 256
+    """Requests, streams and sockets that one user may have open; one more is answered 429."""
+
+    max_requests_per_minute: Count = 3_000
+    """Requests of any kind that one user may send in any minute; one more is answered 429."""
+
     max_requests_per_socket: Count = 16
     """Requests that may be open on one socket."""
 

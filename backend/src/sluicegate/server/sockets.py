@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.settings import Settings
+    from sluicegate.server.user_limits import UserLimits
     from sluicegate.transports.large_requests import LargeRequests
 
 
@@ -36,8 +37,11 @@ class SocketCaller:
     Other headers of a frame and tokens in the URL are ignored.
     """
 
-    def __init__(self, authenticate: Authenticate, connection: HTTPConnection) -> None:
+    def __init__(
+        self, authenticate: Authenticate, connection: HTTPConnection, limits: UserLimits
+    ) -> None:
         self._authenticate = authenticate
+        self._limits = limits
         self._connection = connection
         self._handshake_user: str | None = None
         self._token_connections: dict[str, HTTPConnection] = {}
@@ -49,6 +53,7 @@ class SocketCaller:
 
         Raises:
             Unauthenticated: There is no user, and a token in a frame is not accepted.
+            TooManyRequests: The user has too many connections.
         """
         try:
             self._handshake_user = await identify(self._authenticate, self._connection)
@@ -64,14 +69,17 @@ class SocketCaller:
 
         Raises:
             Unauthenticated: There is no user, or another one than that of the handshake.
+            TooManyRequests: The user has sent too many, or has too many connections.
         """
         if self._handshake_user is not None:
             await self._recheck_handshake(self._handshake_user)
-            return self._handshake_user
-        connection = _with_frame_token(self._connection, headers.get("authorization", ""))
-        user = await identify(self._authenticate, connection)
-        self._token_connections[user] = connection
-        self._accept(user)
+            user = self._handshake_user
+        else:
+            connection = _with_frame_token(self._connection, headers.get("authorization", ""))
+            user = await identify(self._authenticate, connection)
+            self._accept(user)
+            self._token_connections[user] = connection
+        self._limits.count_request(user)
         return user
 
     async def recheck(self) -> None:
@@ -88,6 +96,7 @@ class SocketCaller:
 
     def _accept(self, user: str) -> None:
         """Record that the socket has a user; the server then reads larger messages."""
+        self._limits.hold_connection(self._connection, user)
         self.is_authenticated = True
         offered = (self._connection.scope.get("extensions") or {}).get(AUTHENTICATED)
         if offered is not None:
@@ -162,11 +171,12 @@ def socket_route(
     *,
     authenticate: Authenticate,
     engine: EngineHolder,
+    limits: UserLimits,
 ) -> WebSocketRoute:
     """Return the route; a socket without a user is refused before it is accepted."""
 
     async def serve(websocket: WebSocket) -> None:
-        caller = SocketCaller(authenticate, websocket)
+        caller = SocketCaller(authenticate, websocket, limits)
         await caller.authenticate_handshake()
         await transport.serve(websocket, await engine.get(), caller)
 

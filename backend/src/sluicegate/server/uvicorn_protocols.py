@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from websockets.frames import Frame
 
     from sluicegate.errors import RequestError
+    from sluicegate.server.connection_limits import ConnectionLimits
     from sluicegate.server.settings import Settings
     from sluicegate.server.socket_input import InputLimits
 
@@ -65,6 +66,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     max_head_fields: ClassVar[int] = 100
     head_timeout: ClassVar[float] = 10.0
     unread_body_timeout: ClassVar[float] = 5.0
+    connections_allowed: ClassVar[ConnectionLimits]
 
     # Set while the request line and the headers of a message are incomplete.
     _in_head = False
@@ -75,12 +77,18 @@ class LimitedHttpProtocol(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the deadline of the first head."""
+        """Count the connection; start the deadline of the first head."""
         super().connection_made(transport)
-        self._set_deadline(self.head_timeout)
+        if self.connections_allowed.accept(transport, self.client[0] if self.client else None):
+            self._set_deadline(self.head_timeout)
+        else:
+            self._refuse(
+                503, "unavailable", "The server has too many connections; try again later."
+            )
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Clear the deadline."""
+        self.connections_allowed.release(self.transport)
         self._clear_deadline()
         super().connection_lost(exc)
 
@@ -156,8 +164,14 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             b"HTTP/1.1 %d %b\r\n"
             b"content-type: text/plain; charset=utf-8\r\n"
             b"x-content-type-options: nosniff\r\n"
-            b"x-error-code: %b\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
-        ) % (status, HTTPStatus(status).phrase.encode("ascii"), code.encode("ascii"), len(body))
+            b"x-error-code: %b\r\n%bcontent-length: %d\r\nconnection: close\r\n\r\n"
+        ) % (
+            status,
+            HTTPStatus(status).phrase.encode("ascii"),
+            code.encode("ascii"),
+            b"retry-after: 5\r\n" if status == HTTPStatus.SERVICE_UNAVAILABLE else b"",
+            len(body),
+        )
         self.transport.write(head + body)
         self.transport.close()
 
@@ -171,6 +185,7 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
     burst: ClassVar[int] = 100
     frames_per_second: ClassVar[int] = 20
     input_limits: ClassVar[InputLimits]
+    connections_allowed: ClassVar[ConnectionLimits]
 
     # Made by the first control frame: most sockets receive none but pongs.
     _control_frames: TokenBucket | None = None
@@ -189,8 +204,9 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
         self._unread: deque[int] = deque()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Release what the input holds."""
+        """Release what the input holds, and the connection, which HTTP has counted."""
         self._input.close()
+        self.connections_allowed.release(self.transport)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -362,7 +378,7 @@ def _text_frames(texts: Iterable[str]) -> Iterator[bytes]:
 
 
 def http_protocol(
-    settings: Settings, *, unread_body_timeout: float
+    settings: Settings, connections: ConnectionLimits, *, unread_body_timeout: float
 ) -> type[LimitedHttpProtocol] | Literal["h11"]:
     """Return the HTTP protocol with the limits of the settings."""
     if not _HAS_HTTPTOOLS:
@@ -372,14 +388,18 @@ def http_protocol(
         "max_head_fields": settings.max_head_fields,
         "head_timeout": settings.head_timeout,
         "unread_body_timeout": unread_body_timeout,
+        "connections_allowed": connections,
     }
     return type("LimitedHttpProtocol", (LimitedHttpProtocol,), limits)
 
 
-def socket_protocol(settings: Settings, input_limits: InputLimits) -> type[LimitedSocketProtocol]:
+def socket_protocol(
+    settings: Settings, connections: ConnectionLimits, input_limits: InputLimits
+) -> type[LimitedSocketProtocol]:
     """Return the WebSocket protocol with the limits of the settings."""
     limits = {
         "input_limits": input_limits,
+        "connections_allowed": connections,
         "burst": settings.max_frames_burst,
         "frames_per_second": settings.max_frames_per_second,
     }

@@ -16,8 +16,10 @@ from sse_starlette.sse import AppStatus
 from uvicorn.server import HANDLED_SIGNALS
 
 from sluicegate.errors import ConfigurationError
+from sluicegate.server.connection_limits import ConnectionLimits, connections_possible
 from sluicegate.server.private_surface import check_private_surface
 from sluicegate.server.socket_input import InputLimits
+from sluicegate.server.user_limits import RefusalLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -214,10 +216,11 @@ def server_of(
     )
 
     chosen = timings or ServerTimings()
+    connections = connection_limits(settings)
     config = uvicorn.Config(
         application.app,
-        http=http_protocol(settings, unread_body_timeout=chosen.unread_body),
-        ws=socket_protocol(settings, input_limits(application, settings)),
+        http=http_protocol(settings, connections, unread_body_timeout=chosen.unread_body),
+        ws=socket_protocol(settings, connections, input_limits(application, settings)),
         ws_max_size=settings.max_body_bytes,
         ws_ping_interval=chosen.ping,
         ws_ping_timeout=chosen.ping,
@@ -242,6 +245,16 @@ def server_of(
         drainable=application.shutdown,
         drain_timeout=settings.shutdown_timeout,
         on_ready=on_ready,
+    )
+
+
+def connection_limits(settings: Settings) -> ConnectionLimits:
+    """Return the limits of the connections of a server."""
+    return ConnectionLimits(
+        total=connections_possible(settings.max_connections),
+        per_peer=settings.max_connections_per_peer,
+        trusted=settings.trusted_proxies,
+        refusals=RefusalLog(),
     )
 
 

@@ -110,6 +110,10 @@ class LiveSession:
         except Unauthenticated:
             # A frame may carry a token.
             return
+        except RequestError as error:
+            await self._send_error(error)
+            self._context.socket.close(TRY_AGAIN_LATER, error.code)
+            return
         self._start_opening(user)
 
     async def receive(self, data: bytes) -> None:

@@ -1,0 +1,114 @@
+"""What one user may have open, and may ask for in a minute, over all transports of a process."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from sluicegate.engine.limits import RateLimit
+from sluicegate.errors import TooManyRequests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import HTTPConnection
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+TOO_MANY_REQUESTS: Final = (
+    "You have sent too many requests in a minute; wait a moment and try again."
+)
+TOO_MANY_CONNECTIONS: Final = (
+    "You have too many connections open; close some pages or programs and try again."
+)
+
+_USERS: Final = "sluicegate.users"
+"""The key of a scope under which the users are that its connection counts for."""
+
+_log: Final = logging.getLogger("sluicegate")
+
+
+class RefusalLog:
+    """Logs refusals, those of one subject at most once a minute; ``clock`` returns seconds."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = RateLimit(1, "", clock=clock)
+
+    def note(self, limit: str, subject: str) -> None:
+        """Log that a subject, such as a user or a peer, has reached a limit."""
+        with contextlib.suppress(TooManyRequests):
+            self._rate.take(f"{limit} {subject}")
+            _log.warning("refused: a limit is reached limit=%s by=%s", limit, subject)
+
+
+class UserLimits:
+    """The rate and the connections of each user.
+
+    Args:
+        per_minute: Requests of a user in any minute, whatever they are for.
+        connections: Requests, streams and sockets that a user may have open.
+        clock: Returns seconds.
+    """
+
+    def __init__(
+        self, *, per_minute: int, connections: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate = RateLimit(per_minute, TOO_MANY_REQUESTS, clock=clock)
+        self._connections = connections
+        self._open: Counter[str] = Counter()
+        self._refusals = RefusalLog(clock=clock)
+
+    def count_request(self, user: str) -> None:
+        """Count a request.
+
+        Raises:
+            TooManyRequests: It would be one too many.
+        """
+        try:
+            self._rate.take(user)
+        except TooManyRequests:
+            self._refusals.note("max_requests_per_minute", user)
+            raise
+
+    def hold_connection(self, connection: HTTPConnection, user: str) -> None:
+        """Count a connection for a user until it ends; once for each connection.
+
+        Raises:
+            TooManyRequests: It would be one too many.
+        """
+        users: set[str] = connection.scope.setdefault(_USERS, set())
+        if user in users:
+            return
+        if self._open[user] >= self._connections:
+            self._refusals.note("max_connections_per_user", user)
+            raise TooManyRequests(TOO_MANY_CONNECTIONS)
+        users.add(user)
+        self._open[user] += 1
+
+    def release(self, users: set[str]) -> None:
+        """End a connection."""
+        for user in users:
+            self._open[user] -= 1
+            if not self._open[user]:
+                del self._open[user]
+
+
+class CountConnections:
+    """Middleware that ends what `UserLimits.hold_connection` has counted."""
+
+    def __init__(self, app: ASGIApp, *, limits: UserLimits) -> None:
+        self._app = app
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the application; then the connection is no longer open."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        users = scope[_USERS] = set[str]()
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._limits.release(users)
