@@ -15,6 +15,7 @@ from sluicegate.errors import RequestError, Unknown
 from sluicegate.server.app import Application, build
 from sluicegate.server.authentication import Authenticate
 from sluicegate.server.settings import Settings
+from sluicegate.stores.cookie_sessions import MemoryCookieSessions
 from sluicegate.wire.chunks import (
     BaseChunk,
     FinishChunk,
@@ -90,6 +91,7 @@ class FakeEngine:
         self.opened = 0
         self.closed = 0
         self._one_more = asyncio.Event()
+        self.cookie_sessions = MemoryCookieSessions()
 
     async def open(self) -> Engine:
         self.opened += 1

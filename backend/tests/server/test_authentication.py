@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.requests import HTTPConnection
 
-from sluicegate.errors import ConfigurationError, Unauthenticated
+from sluicegate.errors import ConfigurationError, Unauthenticated, Unavailable
 from sluicegate.server.app import build
 from sluicegate.server.settings import Settings
 from tests.server.exchange import chat_body, client
@@ -271,10 +271,27 @@ def test_a_loopback_address_is_served_without_authentication(host: str) -> None:
     build(FakeEngine().open, Settings(host=host))
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/api/openapi.json", "/"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/"])
 async def test_resources_without_an_owner_need_no_authentication(tokens: Path, path: str) -> None:
     async with client(fake_app(FakeEngine(), auth=f"bearer:{tokens}")) as http:
         assert (await http.get(path)).status_code == 200
+
+
+async def test_the_detail_of_the_readiness_is_for_users(tokens: Path) -> None:
+    engine = FakeEngine()
+    engine.notes = ["streams are kept in memory"]
+    async with client(fake_app(engine, auth=f"bearer:{tokens}"), peer="172.18.0.5") as http:
+        user = {"authorization": f"Bearer {ADA}"}
+        assert (await http.get("/readyz")).text == "ok\n"
+        assert (await http.get("/readyz", headers={"authorization": "Bearer x"})).text == "ok\n"
+        noted = await http.get("/readyz", headers=user)
+        assert noted.text == "ok\nnote: streams are kept in memory\n"
+        engine.not_ready = Unavailable("The database does not answer; try again.", retry_after=5)
+        unready = await http.get("/readyz")
+        assert (unready.status_code, unready.text) == (503, "The server is not ready; try again.")
+        assert unready.headers["retry-after"] == "5"
+        reason = await http.get("/readyz", headers=user)
+        assert (reason.status_code, reason.text) == (503, engine.not_ready.message)
 
 
 @pytest.mark.parametrize(
@@ -292,6 +309,7 @@ async def test_resources_without_an_owner_need_no_authentication(tokens: Path, p
         ("GET", "/api/approvals"),
         ("GET", "/api/approvals/a1"),
         ("POST", "/api/approvals/a1"),
+        ("GET", "/api/openapi.json"),
         ("GET", "/api/chats/c1/grants"),
         ("DELETE", "/api/chats/c1/grants/pay"),
     ],

@@ -26,6 +26,7 @@ from sluicegate.engine.stored_responses import repeats_remote, stored
 from sluicegate.engine.turn.registry import drain
 from sluicegate.engine.turn.replicas import Backoff, ChatLocation
 from sluicegate.errors import HeldElsewhere, Malformed, TurnRunning, Unavailable
+from sluicegate.stores.cookie_sessions import DatabaseCookieSessions
 
 if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
@@ -53,6 +54,7 @@ class ChatEngine:
     ) -> None:
         self.resources = resources
         """The stores and turns, for live chats, which run turns in another way."""
+        self.cookie_sessions = DatabaseCookieSessions(resources.database)
         self._timings = timings
         self._turns = resources.turns
         self._replicas = resources.replicas

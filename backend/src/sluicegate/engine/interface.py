@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.chat import OpenChat
+    from sluicegate.stores.cookie_sessions import CookieSessions
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
 
@@ -43,6 +44,10 @@ class Engine(Protocol):
     @property
     def approvals(self) -> Approvals:
         """The approvals of each user's chats."""
+
+    @property
+    def cookie_sessions(self) -> CookieSessions:
+        """The sessions of browsers that signed in with a token."""
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
         """Start or continue an exchange; the reader yields its chunks."""

@@ -16,6 +16,7 @@ from sluicegate.replay.live_player import RecordedLive, cues_of
 from sluicegate.replay.playback_position import PlaybackPosition
 from sluicegate.replay.recording import compact, load_recording
 from sluicegate.replay.redaction import REDACTED
+from sluicegate.stores.cookie_sessions import MemoryCookieSessions
 from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.encoding import encode_chunk
 
@@ -133,6 +134,7 @@ class RecordedEngine:
         self._sleep = sleep if paced else None
         self._positions: dict[tuple[str, str], PlaybackPosition] = {}
         self.approvals = _NoApprovals()
+        self.cookie_sessions = MemoryCookieSessions()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, paced: bool = False) -> RecordedEngine:

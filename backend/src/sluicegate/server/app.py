@@ -34,6 +34,7 @@ from sluicegate.server.responses import (
     respond_to_http_exception,
 )
 from sluicegate.server.routes import probe_operations, routes, turn_operations
+from sluicegate.server.security_headers import SecurityHeaders
 from sluicegate.server.session_cookie import accept_cookies, session_operations
 from sluicegate.server.settings import load_settings
 from sluicegate.server.shutdown import RefuseDuringShutdown, Shutdown
@@ -184,16 +185,20 @@ def build(
             shutdown.abort()
             await engine.close()
 
-    accepted = accept_cookies(authenticate or authenticator(settings))
+    accepted = accept_cookies(authenticate or authenticator(settings), engine)
+    is_authenticated = authenticate is not None or settings.auth != "none"
     operations = [
         *turn_operations(sse),
         *chat_list_operations(body),
-        *file_operations(BodyLimits(settings.max_file_bytes, settings.body_timeout, large)),
+        *file_operations(
+            BodyLimits(settings.max_file_bytes, settings.body_timeout, large),
+            is_embedded=bool(settings.origins) or not is_authenticated,
+        ),
         *approval_operations(body),
         *session_operations(accepted),
         *oauth_operations(settings),
         *registration_operations(settings, engine),
-        *probe_operations(engine),
+        *probe_operations(engine, accepted),
     ]
     if settings.page:
         find = built_page if page_folder is None else lambda: page_folder
@@ -210,10 +215,11 @@ def build(
             ),
         ],
         middleware=[
+            Middleware(SecurityHeaders, is_https=(settings.public_url or "").startswith("https:")),
             Middleware(
                 Access,
                 settings=settings,
-                authenticated=authenticate is not None or settings.auth != "none",
+                authenticated=is_authenticated,
             ),
             Middleware(ErrorResponses),
             Middleware(RefuseDuringShutdown, shutdown=shutdown),
@@ -254,7 +260,7 @@ def require_authentication(settings: Settings, authenticate: Authenticate | None
 
 
 def _openapi_operation(operations: list[Operation], prefix: str) -> Operation:
-    async def openapi(_: Request) -> Response:
+    async def openapi(_request: Request, _engine: Engine, _user: str) -> Response:
         return json_response(document)
 
     operation = Operation(
@@ -262,7 +268,7 @@ def _openapi_operation(operations: list[Operation], prefix: str) -> Operation:
         "/openapi.json",
         "Describe the API.",
         (Success(200, "This document.", "application/json", {"type": "object"}),),
-        open_endpoint=openapi,
+        endpoint=openapi,
     )
     document = describe_api([*operations, operation], prefix=prefix, version=__version__)
     return operation

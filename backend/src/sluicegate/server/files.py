@@ -83,8 +83,9 @@ _INLINE: Final = frozenset(
 class StoredFiles:
     """The endpoints of files; users reach the files of their own chats only."""
 
-    def __init__(self, body: BodyLimits) -> None:
+    def __init__(self, body: BodyLimits, resource_policy: str) -> None:
         self._body = body
+        self._resource_policy = resource_policy
 
     async def save_file(self, request: Request, engine: Engine, user: str) -> Response:
         """``POST /chats/{id}/files?filename=``: the raw body is the file."""
@@ -112,6 +113,7 @@ class StoredFiles:
             "content-type": media_type if media_type.isprintable() else UNKNOWN_TYPE,
             "content-disposition": "inline" if _is_inline(media_type) else "attachment",
             "content-security-policy": "default-src 'none'; sandbox",
+            "cross-origin-resource-policy": self._resource_policy,
             "x-content-type-options": "nosniff",
             "cache-control": "private, no-cache",
             "accept-ranges": "bytes",
@@ -139,9 +141,12 @@ def _title(request: Request) -> str | None:
     return text or None
 
 
-def file_operations(body: BodyLimits) -> list[Operation]:
-    """Return the operations on the files of a chat."""
-    files = StoredFiles(body)
+def file_operations(body: BodyLimits, *, is_embedded: bool) -> list[Operation]:
+    """Return the operations on the files of a chat.
+
+    ``is_embedded``: pages of other origins may call, so they may show images, too.
+    """
+    files = StoredFiles(body, "cross-origin" if is_embedded else "same-origin")
     return [
         Operation(
             "POST",

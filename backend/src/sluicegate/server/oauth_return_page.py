@@ -54,6 +54,8 @@ def oauth_operations(settings: Settings) -> list[Operation]:
         ),
         # The URL contains a code that is a credential for a minute.
         "referrer-policy": "no-referrer",
+        # The page that opened this window may have another origin, and must be reached from here.
+        "cross-origin-opener-policy": "unsafe-none",
         "cache-control": "no-store",
         "x-content-type-options": "nosniff",
     }

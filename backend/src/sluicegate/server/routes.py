@@ -11,7 +11,9 @@ from sluicegate.errors import (
     AlreadyDecided,
     HeldElsewhere,
     NotRewindable,
+    RequestError,
     RequestTimeout,
+    StoreError,
     Superseded,
     TooManyRequests,
     TurnRunning,
@@ -52,6 +54,7 @@ _CLIENT: Final = (
         "When text and results are released while approvals are open.",
     ),
 )
+_NOT_READY: Final = "The server is not ready; try again."
 _START_REFUSALS: Final = (
     RequestTimeout,
     UnsupportedMediaType,
@@ -99,15 +102,25 @@ def turn_operations(sse: SseTransport) -> list[Operation]:
     ]
 
 
-def probe_operations(engine: EngineHolder) -> list[Operation]:
-    """Return the operations of liveness and readiness probes."""
+def probe_operations(engine: EngineHolder, authenticate: Authenticate) -> list[Operation]:
+    """Return the operations of liveness and readiness probes.
+
+    Whether the server is ready is public; the reason and the notes are for users.
+    """
 
     async def healthz(_: Request) -> Response:
         return Response("ok\n", media_type="text/plain")
 
-    async def readyz(_: Request) -> Response:
-        notes = await (await engine.get()).ready()
-        lines = ["ok", *(f"note: {note}" for note in notes)]
+    async def readyz(request: Request) -> Response:
+        try:
+            notes = await (await engine.get()).ready()
+        except Unavailable as error:
+            if await _is_user(authenticate, request):
+                raise
+            raise Unavailable(_NOT_READY, retry_after=error.retry_after) from error
+        lines = ["ok"]
+        if notes and await _is_user(authenticate, request):
+            lines += [f"note: {note}" for note in notes]
         return Response("".join(f"{line}\n" for line in lines), media_type="text/plain")
 
     ok = (Success(200, "It is.", "text/plain", str),)
@@ -125,6 +138,15 @@ def probe_operations(engine: EngineHolder) -> list[Operation]:
             outside=True,
         ),
     ]
+
+
+async def _is_user(authenticate: Authenticate, request: Request) -> bool:
+    try:
+        await identify(authenticate, request)
+    except (RequestError, StoreError):
+        # Without the database, a session in a cookie cannot be looked up.
+        return False
+    return True
 
 
 def routes(

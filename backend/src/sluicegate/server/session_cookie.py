@@ -1,7 +1,7 @@
-"""A bearer token in a cookie, for requests that cannot send a header: sockets and images.
+"""A session in a cookie, for requests that cannot send a header: sockets and images.
 
-The cookie holds the token itself, which is authenticated as in a header: a token that is revoked
-or expired is not accepted in the cookie either, by any replica.
+The cookie holds a random id. The server keeps the token, sealed with the id, and authenticates it
+at each request as in a header: a token that is revoked or expired ends the session, at any replica.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from sluicegate.errors import TooLarge, Unauthenticated
+from sluicegate.errors import Unauthenticated
 from sluicegate.server.access import is_loopback_name
 from sluicegate.server.authentication import TrustedHeader, bearer_token, local_user
 from sluicegate.server.operations import Operation, Success
@@ -22,54 +22,80 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.interface import Engine
     from sluicegate.server.authentication import Authenticate
+    from sluicegate.server.engine_holder import EngineHolder
+    from sluicegate.stores.cookie_sessions import CookieSessions
 
 COOKIE: Final = "sluicegate-session"
-"""The name of the cookie on a loopback address."""
+"""The name of the cookie on a loopback address without TLS."""
 
 SECURE_COOKIE: Final = f"__Host-{COOKIE}"
 """Its name on any other: browsers accept this prefix only over HTTPS and from the host itself."""
 
 MAX_AGE: Final = 12 * 60 * 60
-"""Seconds after which a browser deletes the cookie."""
+"""Seconds after which a session ends and a browser deletes the cookie."""
 
-MAX_TOKEN: Final = 3800
-"""Characters of a token; browsers drop a cookie of more than 4,096 bytes."""
-
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 _HOST: Final = re.compile(r"(?:https?://)?(\[[0-9a-f:.]+\]|[a-z0-9._-]+?)\.?(?::[0-9]+)?")
 
 
 class CookieAuthentication:
-    """Authenticates a request as it is, and if that fails, with the token of the cookie.
+    """Authenticates a request as it is, and if that fails, by the session of the cookie.
 
     Host and Origin have been checked before: an Origin that is present is an allowed one.
     """
 
-    def __init__(self, authenticate: Authenticate) -> None:
+    def __init__(self, authenticate: Authenticate, engine: EngineHolder) -> None:
         self._authenticate = authenticate
+        self._engine = engine
 
     async def __call__(self, connection: HTTPConnection) -> str | None:
         """Return the user; a user of the request without the cookie comes first."""
-        with_cookie = with_cookie_token(connection)
+        session_id = accepted_session_id(connection)
         try:
             user = await self._authenticate(connection)
         except Unauthenticated:
-            if with_cookie is None:
+            if session_id is None:
                 raise
-            return await self._authenticate(with_cookie)
-        if user is None and with_cookie is not None:
-            return await self._authenticate(with_cookie)
+            return await self._user_of(connection, session_id)
+        if user is None and session_id is not None:
+            return await self._user_of(connection, session_id)
         return user
 
+    async def begin(self, user: str, token: str) -> str:
+        """Begin a session; returns its id."""
+        return await (await self._sessions()).begin(user, token, seconds=MAX_AGE)
 
-def accept_cookies(authenticate: Authenticate) -> Authenticate:
-    """Accept tokens in the cookie too, unless the authentication uses no tokens."""
+    async def end(self, session_id: str) -> None:
+        """End a session."""
+        await (await self._sessions()).end(session_id)
+
+    async def _user_of(self, connection: HTTPConnection, session_id: str) -> str | None:
+        """Authenticate the token of a session; a token that is not accepted ends it."""
+        token = await (await self._sessions()).token(session_id)
+        if token is None:
+            return None
+        try:
+            user = await self._authenticate(with_authorization(connection, f"Bearer {token}"))
+        except Unauthenticated:
+            await self.end(session_id)
+            raise
+        if user is None:
+            await self.end(session_id)
+        return user
+
+    async def _sessions(self) -> CookieSessions:
+        return (await self._engine.get()).cookie_sessions
+
+
+def accept_cookies(authenticate: Authenticate, engine: EngineHolder) -> Authenticate:
+    """Accept sessions in the cookie too, unless the authentication uses no tokens."""
     if authenticate is local_user or isinstance(authenticate, TrustedHeader):
         return authenticate
-    return CookieAuthentication(authenticate)
+    return CookieAuthentication(authenticate, engine)
 
 
-def with_cookie_token(connection: HTTPConnection) -> HTTPConnection | None:
-    """Return the connection with the cookie's token as its header, None if it is not accepted.
+def accepted_session_id(connection: HTTPConnection) -> str | None:
+    """Return the session of the cookie, None if the cookie is not accepted.
 
     It is accepted only from a page that may call. The sockets of such a page and its requests
     that change something have an Origin; its images have ``sec-fetch-site`` instead.
@@ -79,9 +105,18 @@ def with_cookie_token(connection: HTTPConnection) -> HTTPConnection | None:
         return None
     if "origin" not in headers and headers.get("sec-fetch-site") != "same-origin":
         return None
-    name = COOKIE if _is_loopback(connection) else SECURE_COOKIE
-    token = bearer_token([f"Bearer {connection.cookies.get(name, '')}"])
-    return None if token is None else with_authorization(connection, f"Bearer {token}")
+    return session_id_of(connection)
+
+
+def session_id_of(connection: HTTPConnection) -> str | None:
+    """Return the session of the cookie.
+
+    Off loopback a cookie without the prefix may be one that a neighbouring host has set.
+    """
+    session_id = connection.cookies.get(SECURE_COOKIE, "")
+    if not session_id and not _is_secure(connection):
+        session_id = connection.cookies.get(COOKIE, "")
+    return session_id if _ID.fullmatch(session_id) else None
 
 
 def with_authorization(connection: HTTPConnection, authorization: str) -> HTTPConnection:
@@ -91,55 +126,65 @@ def with_authorization(connection: HTTPConnection, authorization: str) -> HTTPCo
     return HTTPConnection({**connection.scope, "headers": headers})
 
 
-async def sign_out(request: Request) -> Response:
-    """``DELETE /session``: delete the cookie; its token may have expired, so nothing is checked."""
-    response = Response(status_code=204, headers={"cache-control": "no-store"})
-    response.headers.append("set-cookie", _set_cookie(request, "", max_age=0))
-    return response
-
-
 def session_operations(authenticate: Authenticate) -> list[Operation]:
-    """Return the operations that set and delete the cookie."""
-    accepts_cookies = isinstance(authenticate, CookieAuthentication)
+    """Return the operations that begin and end a session."""
+    cookies = authenticate if isinstance(authenticate, CookieAuthentication) else None
 
-    async def sign_in(request: Request, _engine: Engine, _user: str) -> Response:
+    async def sign_in(request: Request, _engine: Engine, user: str) -> Response:
         response = Response(status_code=204, headers={"cache-control": "no-store"})
         token = bearer_token(request.headers.getlist("authorization"))
-        if token is None or not accepts_cookies:
+        if token is None or cookies is None:
             # A user who is authenticated without a token needs no cookie.
             return response
-        if len(token) > MAX_TOKEN:
-            raise TooLarge(f"A token of over {MAX_TOKEN:,} characters does not fit into a cookie.")
-        response.headers.append("set-cookie", _set_cookie(request, token, max_age=MAX_AGE))
+        before = session_id_of(request)
+        if before is not None:
+            # Each sign-in has an id of its own, so one that was planted or copied before ends.
+            await cookies.end(before)
+        session_id = await cookies.begin(user, token)
+        response.headers.append("set-cookie", _set_cookie(request, session_id, max_age=MAX_AGE))
+        return response
+
+    async def sign_out(request: Request) -> Response:
+        # The token may have expired, so nothing but the cookie is checked.
+        session_id = session_id_of(request)
+        if session_id is not None and cookies is not None:
+            await cookies.end(session_id)
+        response = Response(status_code=204, headers={"cache-control": "no-store"})
+        response.headers.append("set-cookie", _set_cookie(request, "", max_age=0))
         return response
 
     return [
         Operation(
             "POST",
             "/session",
-            "Keep the bearer token in a cookie, for sockets and images.",
-            (Success(204, "Kept; without a token there is nothing to keep."),),
+            "Begin a session with the bearer token, for sockets and images.",
+            (Success(204, "Begun, with a new id in a cookie; without a token there is none."),),
             endpoint=sign_in,
         ),
         Operation(
             "DELETE",
             "/session",
-            "Forget the cookie.",
-            (Success(204, "Forgotten."),),
+            "End the session of the cookie.",
+            (Success(204, "Ended."),),
             open_endpoint=sign_out,
         ),
     ]
 
 
-def _set_cookie(request: Request, token: str, *, max_age: int) -> str:
-    is_local = _is_loopback(request)
-    name = COOKIE if is_local else SECURE_COOKIE
-    cookie = f"{name}={token}; Max-Age={max_age}; Path=/; HttpOnly; SameSite=Strict"
-    return cookie if is_local else f"{cookie}; Secure"
+def _set_cookie(request: Request, value: str, *, max_age: int) -> str:
+    is_secure = _is_secure(request)
+    name = SECURE_COOKIE if is_secure else COOKIE
+    cookie = f"{name}={value}; Max-Age={max_age}; Path=/; HttpOnly; SameSite=Strict"
+    return f"{cookie}; Secure" if is_secure else cookie
 
 
-def _is_loopback(connection: HTTPConnection) -> bool:
-    """Whether the page is on a loopback address, by the Origin before the Host (of a proxy)."""
-    headers = connection.headers
-    match = _HOST.fullmatch(headers.get("origin", headers.get("host", "")).lower())
-    return match is not None and is_loopback_name(match[1].strip("[]"))
+def _is_secure(connection: HTTPConnection) -> bool:
+    """Whether the page has TLS or needs it: only on loopback browsers may go without.
+
+    The Origin of the page comes before the Host, which a proxy may have changed.
+    """
+    page = connection.headers.get("origin", connection.headers.get("host", "")).lower()
+    if page.startswith("https:") or connection.url.scheme in ("https", "wss"):
+        return True
+    match = _HOST.fullmatch(page)
+    return match is None or not is_loopback_name(match[1].strip("[]"))

@@ -191,6 +191,18 @@ WORKERS: Final = Table(
     Column("until", Double, nullable=False),
 )
 
+COOKIE_SESSIONS: Final = Table(
+    "sluicegate_cookie_sessions",
+    METADATA,
+    # Of the id in the cookie, which also gives the key of the token.
+    Column("digest", Text, primary_key=True),
+    Column("user", Text, nullable=False),
+    Column("token", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("until", Double, nullable=False),
+    Index("sluicegate_cookie_sessions_of_user", "user", "created_at"),
+)
+
 META: Final = Table(
     "sluicegate_meta",
     METADATA,

@@ -1,0 +1,151 @@
+"""The sessions of browsers that signed in with a token, shared by all servers of a database.
+
+A session is found by the digest of its id, and its token is sealed with a key that only the id
+gives: the content of the database is worth nothing without the cookie.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from typing import TYPE_CHECKING, Final, Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from sqlalchemy import bindparam, delete, insert, select
+
+from sluicegate.stores.sql.database_clock import NOW
+from sluicegate.stores.sql.schema import COOKIE_SESSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    from sluicegate.stores.sql.database import Database
+
+MAX_SESSIONS: Final = 20
+"""Sessions of a user; a further sign-in ends the oldest."""
+
+_NONCE: Final = 12
+_C = COOKIE_SESSIONS.c
+_FIND: Final = select(_C.token).where(_C.digest == bindparam("its_digest"), _C.until > NOW)
+
+
+class CookieSessions(Protocol):
+    """The port of the sessions; the methods raise StoreError when the store fails."""
+
+    async def begin(self, user: str, token: str, *, seconds: float) -> str:
+        """Store a token for so many seconds; returns the new id of the session."""
+
+    async def token(self, session_id: str) -> str | None:
+        """Return the token of a session; None if it has ended or never was."""
+
+    async def end(self, session_id: str) -> None:
+        """End a session. Idempotent."""
+
+
+class DatabaseCookieSessions:
+    """Sessions in the database of the chats (implements `CookieSessions`)."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._find = database.prepare(_FIND)
+
+    async def begin(self, user: str, token: str, *, seconds: float) -> str:
+        """Store a token for so many seconds; returns the new id of the session."""
+        session_id = new_id()
+        now = self._database.now()
+        new = {
+            "digest": digest_of(session_id),
+            "user": user,
+            "token": seal(session_id, token),
+            "created_at": now,
+            "until": now + seconds,
+        }
+        newest = (
+            select(_C.digest)
+            .where(_C.user == user)
+            .order_by(_C.created_at.desc(), _C.digest)
+            .limit(MAX_SESSIONS)
+        )
+
+        def store(connection: Connection) -> None:
+            connection.execute(delete(COOKIE_SESSIONS).where(_C.until <= now))
+            connection.execute(insert(COOKIE_SESSIONS).values(new))
+            rest = delete(COOKIE_SESSIONS).where(_C.user == user, _C.digest.not_in(newest))
+            connection.execute(rest)
+
+        await self._database.write(store)
+        return session_id
+
+    async def token(self, session_id: str) -> str | None:
+        """Return the token of a session; None if it has ended or never was."""
+        rows = await self._database.fetch(self._find, {"its_digest": digest_of(session_id)})
+        return unseal(session_id, rows[0]["token"]) if rows else None
+
+    async def end(self, session_id: str) -> None:
+        """End a session. Idempotent."""
+        ended = delete(COOKIE_SESSIONS).where(_C.digest == digest_of(session_id))
+        await self._database.write(lambda connection: connection.execute(ended).rowcount)
+
+
+class MemoryCookieSessions:
+    """Sessions of one process without a database (implements `CookieSessions`)."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._sessions: dict[str, tuple[str, str, float]] = {}
+
+    async def begin(self, user: str, token: str, *, seconds: float) -> str:
+        """Store a token for so many seconds; returns the new id of the session."""
+        now = self._clock()
+        self._sessions = {key: it for key, it in self._sessions.items() if it[2] > now}
+        session_id = new_id()
+        self._sessions[session_id] = (user, token, now + seconds)
+        own = [key for key, it in self._sessions.items() if it[0] == user]
+        for oldest in own[:-MAX_SESSIONS]:
+            del self._sessions[oldest]
+        return session_id
+
+    async def token(self, session_id: str) -> str | None:
+        """Return the token of a session; None if it has ended or never was."""
+        _, token, until = self._sessions.get(session_id, ("", "", 0.0))
+        return token if until > self._clock() else None
+
+    async def end(self, session_id: str) -> None:
+        """End a session. Idempotent."""
+        self._sessions.pop(session_id, None)
+
+
+def new_id() -> str:
+    """Return a random id of 256 bits."""
+    return secrets.token_urlsafe(32)
+
+
+def digest_of(session_id: str) -> str:
+    """Return the digest by which a session is stored."""
+    return _derive("digest", session_id).hex()
+
+
+def seal(session_id: str, token: str) -> str:
+    """Encrypt a token with a key that is derived from the id, and used only once."""
+    nonce = secrets.token_bytes(_NONCE)
+    sealed = AESGCM(_derive("key", session_id)).encrypt(nonce, token.encode(), None)
+    return (nonce + sealed).hex()
+
+
+def unseal(session_id: str, sealed: str) -> str | None:
+    """Decrypt a token; None if it is another session's, or was changed."""
+    try:
+        content = bytes.fromhex(sealed)
+        key = AESGCM(_derive("key", session_id))
+        return key.decrypt(content[:_NONCE], content[_NONCE:], None).decode()
+    except (InvalidTag, ValueError):
+        return None
+
+
+def _derive(purpose: str, session_id: str) -> bytes:
+    # The id is random and long, so a plain hash with a purpose derives independent values.
+    return hashlib.sha256(f"sluicegate cookie session {purpose}\0{session_id}".encode()).digest()
