@@ -173,7 +173,6 @@ def test_a_message_that_is_not_json_cannot_be_answered(data: bytes) -> None:
         b'{"requestId":"r1","type":"send","body":{"x":NaN}}',
         b'{"requestId":"r1","type":"send","body":{"x":1e400}}',
         b'{"requestId":"r1","type":"send","body":{"x":9007199254740993}}',
-        b'{"requestId":"r1","type":"send","body":{"__proto__":{}}}',
         b'{"requestId":"r1","type":"send","body":{"x":"\\u0000"}}',
         b'{"requestId":"r1","type":"send","body":{"x":"\\ud800"}}',
         b'{"requestId":"r1","type":"send","body":' + b"[" * 40 + b"]" * 40 + b"}",

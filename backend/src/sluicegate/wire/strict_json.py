@@ -39,9 +39,7 @@ _LONE_SURROGATE: Final = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|[c-fC-F](?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]))"
 )
-_PROTO: Final = "__proto__"
 _SAME_KEY: Final = "An object in the body has the same key twice; send each key once."
-_HAS_PROTO: Final = "An object in the body has the key __proto__; remove it."
 _BRACKETS: Final = bytes.maketrans(b"{}", b"[]")
 _NOT_STRUCTURE: Final = bytes(set(range(256)) - set(b'[]{}"'))
 _SLICE: Final = 2**16
@@ -57,9 +55,9 @@ def loads(data: bytes) -> JsonValue:
     """Parse one JSON value.
 
     It refuses what stores and clients interpret differently: bytes that are not UTF-8, a byte order
-    mark, duplicate keys, ``__proto__`` as a key, NaN, Infinity and numbers that overflow, integers
-    beyond `MAX_INTEGER`, U+0000, lone surrogates, more than `MAX_DEPTH` levels, and data after the
-    value.
+    mark, duplicate keys, NaN, Infinity and numbers that overflow, integers beyond `MAX_INTEGER`,
+    U+0000, lone surrogates, more than `MAX_DEPTH` levels, and data after the value. ``__proto__``
+    is a key as any other: clients post back what they were sent.
 
     Raises:
         Malformed: With one plain sentence.
@@ -134,16 +132,12 @@ def check_key(key: str, members: dict[str, Any]) -> None:
     """Check the next key of an object with these members; raises Malformed."""
     if key in members:
         raise Malformed(_SAME_KEY)
-    if key == _PROTO:
-        raise Malformed(_HAS_PROTO)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise Malformed(_SAME_KEY)
-    if _PROTO in members:
-        raise Malformed(_HAS_PROTO)
     return members
 
 
