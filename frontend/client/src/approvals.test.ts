@@ -81,6 +81,17 @@ test.each([
     part: confirmation(input),
     expected: { ...PENDING, toolCallId: "a1", toolName: "adk_request_confirmation", input },
   })),
+  {
+    title: "the arguments that would run, where the part has those of the model",
+    part: pendingPart({
+      approval: { id: "a1", descriptor: { arguments: JSON.parse('{"__proto__":{"n":1}}') } },
+    }),
+    expected: {
+      ...PENDING,
+      input: JSON.parse('{"__proto__":{"n":1}}'),
+      descriptor: { arguments: JSON.parse('{"__proto__":{"n":1}}') },
+    },
+  },
 ])("includes $title", ({ part, expected }) => {
   expect(pendingApprovals([USER, assistantMessage("m1", part)])).toEqual([expected]);
 });

@@ -51,6 +51,7 @@ function confirmedCall(part: MessagePart): RequestedCall | undefined {
 function pendingApproval(part: MessagePart, messageId: string): PendingApproval[] {
   if (!isPendingApproval(part) || part.approval === undefined) return [];
   const { id: approvalId, requestReason, descriptor } = part.approval;
+  const effective = isRecord(descriptor) ? descriptor.arguments : undefined;
   const { hint, ...call } = confirmedCall(part) ?? {
     toolCallId: part.toolCallId ?? "",
     toolName: toolName(part),
@@ -63,6 +64,8 @@ function pendingApproval(part: MessagePart, messageId: string): PendingApproval[
       approvalId,
       messageId,
       ...call,
+      // The part has the model's arguments if another step followed before the request.
+      ...(isRecord(effective) && { input: effective }),
       ...(reason !== undefined && { reason }),
       ...(descriptor !== undefined && { descriptor }),
     },

@@ -14,12 +14,14 @@ export interface Part {
 export const STAGES = {
   started: 0,
   inputAvailable: 1,
-  approvalRequested: 2,
-  approvalResponded: 3,
+  /** Before the approval request, the input is replaced by the one that would run (T9). */
+  inputReplaced: 2,
+  approvalRequested: 3,
+  approvalResponded: 4,
   /** A client-side call that requires approval is announced again after it was approved (T9). */
-  announcedAgain: 4,
-  preliminaryOutput: 5,
-  ended: 6,
+  announcedAgain: 5,
+  preliminaryOutput: 6,
+  ended: 7,
 } as const;
 
 export type Stage = (typeof STAGES)[keyof typeof STAGES];
@@ -187,8 +189,10 @@ export class ReceivedMessage {
   }
 
   #stageOf(chunk: Chunk, part: ReceivedPart | undefined): Stage | undefined {
-    const isAnnounced = part?.kind === "call" && part.stage >= STAGES.inputAvailable;
-    if (chunk.type === "tool-input-available" && isAnnounced) return STAGES.announcedAgain;
+    if (chunk.type === "tool-input-available" && part?.kind === "call") {
+      if (part.stage >= STAGES.approvalRequested) return STAGES.announcedAgain;
+      if (part.stage >= STAGES.inputAvailable) return STAGES.inputReplaced;
+    }
     if (chunk.type === "tool-output-available" && chunk.preliminary === true) {
       return STAGES.preliminaryOutput;
     }

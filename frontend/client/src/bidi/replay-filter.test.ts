@@ -50,3 +50,34 @@ describe("a replayed response", () => {
     },
   );
 });
+
+describe("an input that callbacks have changed", () => {
+  const call = { toolCallId: "c1", toolName: "pay" };
+  const changed = JSON.parse('{"to":"Eve","__proto__":{"n":1}}');
+  const chunks: Chunk[] = [
+    { type: "start", messageId: "m1" },
+    { type: "start-step" },
+    { type: "tool-input-start", ...call },
+    { type: "tool-input-available", ...call, input: { to: "Ann" } },
+    { type: "tool-input-available", ...call, input: changed },
+    { type: "tool-approval-request", approvalId: "a1", toolCallId: "c1" },
+  ];
+
+  test.each([3, 4, 5])("arrives before its approval request, after %i chunks", (after) => {
+    expect(filtered(chunks, after)).toEqual(chunks.slice(after));
+  });
+
+  test("arrives with the stored message, which has the changed input alone", () => {
+    const received = new ReceivedMessage();
+    for (const chunk of chunks.slice(0, 4)) received.apply(chunk);
+    const approval = { id: "a1" };
+    const part = { type: "tool-pay", toolCallId: "c1", state: "approval-requested" };
+    const stored = [{ type: "step-start" }, { ...part, input: changed, approval }];
+    const needed = new ReplayFilter(received).complete(stored, 7) ?? [];
+    expect(needed.map(({ type }) => type)).toEqual([
+      "tool-input-available",
+      "tool-approval-request",
+    ]);
+    expect(JSON.stringify(needed[0]?.input)).toBe(JSON.stringify(changed));
+  });
+});

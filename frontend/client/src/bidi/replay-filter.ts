@@ -38,6 +38,21 @@ function stageChunks({ chunks }: ReceivedCall, after: number, upTo: number): Chu
     .map(([, chunk]) => chunk);
 }
 
+/** The input of a call as it was announced last. */
+function announcement({ chunks }: ReceivedCall): Chunk | undefined {
+  return chunks.get(STAGES.inputReplaced) ?? chunks.get(STAGES.inputAvailable);
+}
+
+/** The announcement of a call whose input was replaced while the client was away, if it was. */
+function missedInput(replayed: ReceivedCall, received: ReceivedCall): Chunk[] {
+  const [latest, held] = [announcement(replayed), announcement(received)];
+  const isMissed =
+    received.stage === STAGES.inputAvailable &&
+    !replayed.chunks.has(STAGES.inputReplaced) &&
+    JSON.stringify(latest?.input) !== JSON.stringify(held?.input);
+  return isMissed && latest !== undefined ? [latest] : [];
+}
+
 function isSame(one: ReceivedPart | undefined, other: ReceivedPart | undefined): boolean {
   if (one?.kind === "text" && other?.kind === "text") {
     return one.type === other.type && one.text === other.text && one.isDone === other.isDone;
@@ -190,7 +205,9 @@ export class ReplayFilter {
 
   #call(replayed: ReceivedCall, received: ReceivedCall): Chunk[] {
     const { stage, inputText } = replayed;
-    if (stage > received.stage) return stageChunks(replayed, received.stage, stage);
+    if (stage > received.stage) {
+      return [...missedInput(replayed, received), ...stageChunks(replayed, received.stage, stage)];
+    }
     if (stage < received.stage) return [];
     // A call may have any number of preliminary outputs.
     if (stage === STAGES.preliminaryOutput) return stageChunks(replayed, stage - 1, stage);
