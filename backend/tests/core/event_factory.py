@@ -47,7 +47,7 @@ def confirmation_requests(*ids: str) -> Event:
         )
         for call_id in ids
     ]
-    return model(*parts)
+    return model(*parts, long_running_tool_ids={f"q{call_id}" for call_id in ids})
 
 
 ABORTED = "INVOCATION_ABORTED"

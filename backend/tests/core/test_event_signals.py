@@ -110,6 +110,12 @@ def test_a_confirmation_response_of_an_abort_is_no_decision() -> None:
     assert words(translate([PAY, confirmation_requests("1"), sealed]))[-1] == "ask 1"
 
 
+def test_a_request_that_adk_did_not_mark_is_none() -> None:
+    decoy = confirmation_requests("1").model_copy(update={"long_running_tool_ids": None})
+    credential = model(function_call("adk_request_credential", id="1", args={}))
+    assert words(translate([decoy, credential])) == []
+
+
 def test_a_placeholder_beside_a_result_is_left_out() -> None:
     parts = [
         *parts_of(response_event({"error": "wait"})),
@@ -127,7 +133,9 @@ def parts_of(event: Event) -> list[types.Part]:
 
 def test_credentials_from_the_browser_are_never_shown() -> None:
     wish = {"authConfig": {"authScheme": {"type": "apiKey"}, "rawAuthCredential": {"apiKey": "s"}}}
-    ask = model(function_call("adk_request_credential", id="1", args=wish))
+    ask = model(
+        function_call("adk_request_credential", id="1", args=wish), long_running_tool_ids={"1"}
+    )
     secret = {"exchangedAuthCredential": {"oauth2": {"authResponseUri": "s3cret"}}}
     signals = translate([ask, response_event(secret, name="adk_request_credential", author="user")])
     assert words(signals) == [

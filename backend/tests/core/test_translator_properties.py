@@ -127,6 +127,7 @@ WILD_EVENTS = st.builds(
         lambda ids: SimpleNamespace(requested_tool_confirmations=dict.fromkeys(ids)),
         st.lists(st.sampled_from(["1", "2"])),
     ),
+    long_running_tool_ids=st.sets(st.sampled_from(["1", "q1", "q2"])) | ANYTHING,
     error_code=st.sampled_from([None, "SAFETY", "INVOCATION_ABORTED", "RuntimeError"]),
     custom_metadata=st.sampled_from(
         [None, {"sluicegate": {"outcomes": {"1": {"kind": "denied"}}, "blocks": [["text", 1], 5]}}]

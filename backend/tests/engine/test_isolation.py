@@ -14,7 +14,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.errors import Unknown
+from sluicegate.errors import Superseded, Unknown
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted, words
 from tests.engine.talk import Talk, decide
@@ -104,7 +104,13 @@ async def test_a_plugin_that_raises_ends_the_turn_and_the_call_is_never_run_agai
     runs = list(counted.runs)
     assert comparable(await talk.history()) == comparable(turn.message)
     watching.raises = ""
-    await talk.post_last()
+    if where == "before":
+        # The guard follows all callbacks: the call was not claimed, so it is known not to have run.
+        assert runs == []
+        with pytest.raises(Superseded):
+            await talk.post_last()
+    else:
+        await talk.post_last()
     await talk.say("pay")
     assert counted.runs == runs
 

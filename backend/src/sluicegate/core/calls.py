@@ -140,6 +140,11 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
     if request.expires_at is not None:
         expiry = datetime.fromtimestamp(request.expires_at, UTC)
         descriptor["expiresAt"] = expiry.isoformat(timespec="milliseconds")
+    if request.arguments is not None:
+        # A part of an earlier step still has the model's.
+        descriptor["arguments"] = dict(request.arguments)
+    if request.defaults:
+        descriptor["defaults"] = dict(request.defaults)
     if call.facts.schema is not None:
         descriptor["schema"] = dict(call.facts.schema)
     return ToolApprovalRequestChunk(

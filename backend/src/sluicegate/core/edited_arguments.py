@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from sluicegate.core.json_values import canonical_json
+from sluicegate.core.shown_arguments import NotShowable, shown_arguments
 from sluicegate.errors import Malformed
 from sluicegate.wire.limits import check_size
 
@@ -22,7 +23,8 @@ def checked_edits(
     """Return the arguments to run with in place of the requested ones, None for no change.
 
     Raises:
-        Malformed: The tool's arguments cannot be edited, or the edits do not fit its schema.
+        Malformed: The tool's arguments cannot be edited, the edits cannot be shown exactly, or they
+            do not fit its schema.
         TooLarge: More values or longer texts than arguments may have.
     """
     if edits is None or _is_same(call, edits):
@@ -33,6 +35,12 @@ def checked_edits(
             f"The arguments of {call.name} cannot be changed; approve or deny the call as it is."
         )
     check_size(edits, limits)
+    try:
+        shown_arguments(edits)
+    except NotShowable as reason:
+        raise Malformed(
+            f"The changed arguments of {call.name} cannot be shown exactly, since {reason}."
+        ) from None
     # The validator takes long to import, and edits are rare.
     validator = importlib.import_module("sluicegate.core.argument_schema")
     error: str | None = validator.validation_error(edits, schema)

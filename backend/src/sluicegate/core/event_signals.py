@@ -13,9 +13,9 @@ from sluicegate.core.events import (
     CREDENTIAL,
     INPUT,
     NODE_CONFIRMATION,
+    adk_calls_of,
     arguments_of,
     attribute,
-    calls_of,
     code_of,
     media_in,
     media_in_output,
@@ -49,8 +49,11 @@ if TYPE_CHECKING:
 
 
 def requests_in(event: object) -> Iterator[Item]:
-    """ADK's requests to the user in an event: confirmations, credentials, approvals of nodes."""
-    for call in calls_of(event):
+    """ADK's requests to the user in an event: confirmations, credentials, approvals of nodes.
+
+    Calls of these names that a model makes are no requests.
+    """
+    for call in adk_calls_of(event):
         name, call_id = text(call, "name"), text(call, "id")
         if name == CONFIRMATION:
             yield _confirmation(call, event)
@@ -111,6 +114,8 @@ def _request(
     hint: str,
     payload: object,
 ) -> ApprovalRequest:
+    card = attribute(notes_of(event), "cards", call_id)
+    arguments, defaults = attribute(card, "arguments"), attribute(card, "defaults")
     return ApprovalRequest(
         approval_id=confirmation_id,
         call_id=call_id,
@@ -120,6 +125,8 @@ def _request(
         payload=json_safe(payload),
         branch=None,
         invocation=text(event, "invocation_id"),
+        arguments=arguments if isinstance(arguments, dict) else None,
+        defaults=defaults if isinstance(defaults, dict) else None,
     )
 
 

@@ -39,6 +39,12 @@ NODE_CONFIRMATION: Final = "wf_tool_confirmation:"
 """Prefix of the id of an `INPUT` call that requests approval of a tool node of a Workflow."""
 ABORTED: Final = "INVOCATION_ABORTED"
 
+RESERVED_PREFIX: Final = "adk_"
+"""Names with this prefix are calls that ADK makes itself."""
+REFUSED_PREFIX: Final = "refused_"
+"""Put before a reserved name that a model calls although no such tool is declared to it."""
+_RESERVED_IDS: Final = (NODE_CONFIRMATION, "wf_auth:")
+
 
 def attribute(source: object, *names: str) -> Any:
     """Follow attributes or keys; None where one is missing."""
@@ -124,6 +130,23 @@ def is_shown(call: object) -> bool:
     if not name or name in (TRANSFER, CONFIRMATION, CREDENTIAL):
         return False
     return not (name == INPUT and text(call, "id").startswith(NODE_CONFIRMATION))
+
+
+def is_reserved_id(call_id: str) -> bool:
+    """Whether only ADK gives a call such an id: by it, it finds requests of nodes of a Workflow."""
+    return call_id.startswith(_RESERVED_IDS)
+
+
+def adk_calls_of(event: object) -> list[Any]:
+    """The calls of an event by which ADK itself waits for the user.
+
+    ADK marks them as long-running. It marks those of a model only if their tool is declared as
+    long-running, and such names and ids are kept from models.
+    """
+    marked = attribute(event, "long_running_tool_ids")
+    if not isinstance(marked, set | frozenset | list | tuple):
+        return []
+    return [call for call in calls_of(event) if text(call, "id") in marked]
 
 
 def arguments_of(call: object) -> dict[str, JsonValue]:

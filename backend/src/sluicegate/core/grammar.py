@@ -1,7 +1,8 @@
 """The grammar of a response: which chunk may follow which.
 
 Rules for tool calls: a call is announced once in a message, and its input is complete in the step
-that began it (T2, T9). Approvals and outcomes name an announced call; an outcome is final (T8).
+that began it (T2, T9); until its approval is requested, that step may replace the input. Approvals
+and outcomes name an announced call; an outcome is final (T8).
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class CallGrammar:
         self._states: dict[str, str] = dict(known)
         self._requested = {call for call, state in known.items() if state in _REQUESTED}
         self._approvals: dict[str, str] = {}
+        self._inputs: dict[str, object] = {}
         self._last_step = set(known)
         self._dynamic: dict[str, bool] = {}
         self._reannounced = set(reannounced)
@@ -115,16 +117,24 @@ class CallGrammar:
         """``tool-input-available`` or ``tool-input-error``, inside a step."""
         call = chunk.tool_call_id
         state = self._states.get(call)
+        complete = isinstance(chunk, ToolInputAvailableChunk)
         if state is not None:
-            if state != "input-streaming":
+            # Before its approval is requested, the step may replace the input of a call.
+            is_replaced = (
+                state == "input-available"
+                and complete
+                and call in self._last_step
+                and chunk.input != self._inputs.get(call)
+            )
+            if state != "input-streaming" and not is_replaced:
                 refuse(chunk, "announces a call again", call)
             if call not in self._last_step:
                 refuse(chunk, "ends the input of a call of another step", call)
-            if self._dynamic[call] != bool(chunk.dynamic):
+            if self._dynamic.get(call, False) != bool(chunk.dynamic):
                 refuse(chunk, "changes whether the tool is dynamic", call)
         self._last_step.add(call)
-        complete = isinstance(chunk, ToolInputAvailableChunk)
         self._states[call] = "input-available" if complete else "output-error"
+        self._inputs[call] = chunk.input
 
     def request(self, chunk: ToolApprovalRequestChunk) -> None:
         """``tool-approval-request``."""

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 MAX_DEPTH: Final = 100
 """Containers nested more deeply become a note; JSON parsers recurse."""
 
-_MAX_EXACT: Final = 2**53 - 1
+MAX_EXACT_INTEGER: Final = 2**53 - 1
+"""The largest magnitude of an integer that a browser does not round."""
+
 _MAX_BITS: Final = 10_000
 _BYTES = (bytes, bytearray, memoryview)
 
@@ -98,7 +100,7 @@ class _Converter:
 
 
 def _integer(value: int) -> JsonValue:
-    if -_MAX_EXACT <= value <= _MAX_EXACT:
+    if -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
         return value
     # Python refuses to write integers of more than some thousand digits.
     return str(value) if value.bit_length() <= _MAX_BITS else f"[{value.bit_length()} bits]"
@@ -115,6 +117,11 @@ _REPLACEMENT: Final = "\ufffd"
 def storable_text(text: str) -> str:
     """Return the text with U+FFFD in place of characters that some store refuses."""
     return _NOT_STORABLE.sub(_REPLACEMENT, text)
+
+
+def is_storable_text(text: str) -> bool:
+    """Whether every store accepts the text."""
+    return _NOT_STORABLE.search(text) is None
 
 
 def storable_json(value: Any) -> Any:
@@ -152,14 +159,20 @@ def canonical_json(value: JsonValue) -> str:
         raise ValueError("the value contains itself or is nested too deeply") from None
 
 
-def hash_arguments(args: JsonValue) -> str:
+def hash_arguments(args: JsonValue, defaults: Mapping[str, JsonValue] | None = None) -> str:
     """Return the SHA-256 of the canonical JSON, 64 hexadecimal digits (A1, A10).
+
+    ``defaults`` are shown beside the arguments; another default gives another digest.
 
     Raises:
         ValueError: As `canonical_json`.
         TypeError: As `canonical_json`.
     """
-    return sha256(canonical_json(args).encode("ascii")).hexdigest()
+    text = canonical_json(args)
+    if defaults:
+        # A line break separates the two, since canonical JSON has none.
+        text = f"{text}\n{canonical_json(dict(defaults))}"
+    return sha256(text.encode("ascii")).hexdigest()
 
 
 def _plain(value: JsonValue) -> JsonValue:

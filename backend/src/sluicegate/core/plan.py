@@ -245,13 +245,17 @@ def call_key(chat: ChatKey, state: CallState) -> CallKey:
 def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:
     """The approval request of a gated call for the ledger; ``ttl`` in seconds."""
     call, request = state.call, state.request
+    arguments, defaults = call.args, None
+    if request is not None:
+        arguments = call.args if request.arguments is None else dict(request.arguments)
+        defaults = request.defaults
     return NewApproval(
         key=call_key(chat, state),
         approval_id=request.approval_id if request else "",
         tool=call.name,
-        args_hash=hash_arguments(call.args),
+        args_hash=hash_arguments(arguments, defaults),
         ttl=ttl,
-        arguments=call.args,
+        arguments=arguments,
         hint=shown_hint(call, request) if request else None,
     )
 

@@ -151,7 +151,9 @@ class ApprovalRequest:
 
     ``confirmation_id`` is the id ADK expects the answer under (it is ``approval_id`` except for
     nodes of a Workflow), ``answer_name`` the function name of that answer. ``expires_at`` is the
-    ledger's deadline in seconds since the epoch, filled in from the ledger row.
+    ledger's deadline in seconds since the epoch, filled in from the ledger row. ``arguments`` are
+    those that the call would run with, if callbacks changed the model's; ``defaults`` those of the
+    tool for what they leave out.
     ``automatic``: a grant has approved the call, so ADK has no request for it (A8).
     """
 
@@ -164,6 +166,8 @@ class ApprovalRequest:
     branch: str | None
     invocation: str
     expires_at: float | None = None
+    arguments: Mapping[str, JsonValue] | None = None
+    defaults: Mapping[str, JsonValue] | None = None
     automatic: bool = False
 
     @property

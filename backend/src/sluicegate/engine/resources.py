@@ -17,7 +17,7 @@ from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.chat_logs import ChatLogs
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.files.chat_files import ChatFiles, FileCache
-from sluicegate.engine.guard.adk_plugin import ApprovalPlugin
+from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
 from sluicegate.engine.models.model_copy import redact_errors
 from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
@@ -275,6 +275,7 @@ async def _copy(
     app = build_app(
         target,
         plugins_first=[plugin],
+        plugins_last=[LastPlugin()],
         model=model or options.model,
         client_tools=options.client_tools,
         wrap_model=lambda model: redact_errors(models.wrap(model)),

@@ -147,6 +147,7 @@ class LiveApprovalGuard(ApprovalGuard):
     pending: PendingApprovals = field(kw_only=True)
     may_gate: bool = field(kw_only=True)
     _arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The arguments of the calls as the model wrote them, which ADK compares with its log."""
 
     def start_run(self, run: InvocationContext) -> None:
         """Note that ADK has started the run."""
@@ -170,10 +171,10 @@ class LiveApprovalGuard(ApprovalGuard):
 
         return open_connection(connected, request, self.run, shape)
 
-    async def before_tool(
+    async def before_callbacks(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> dict[str, Any] | None:
-        """Answer a call in place of its tool, or let it run; a call without a decision waits."""
+        """Answer a call that cannot run now, and keep the arguments that the model wrote."""
         call_id = self.call_name(context)
         self.run.call_started(call_id, invocation_of(context))
         exchange = self.router.exchange_of(call_id)
@@ -183,11 +184,17 @@ class LiveApprovalGuard(ApprovalGuard):
             # ADK: the connection of an agent ends with its running calls, those that wait included.
             return self.outcomes.not_run(call_id, NOT_YET)
         self._arguments[call_id] = copy.deepcopy(arguments)
+        return await super().before_callbacks(tool, arguments, context)
+
+    async def before_tool(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Answer a call in place of its tool, or let it run; a call without a decision waits."""
         await self._read_ledger()
         answer = await super().before_tool(tool, arguments, context)
         if answer is not None or context.tool_confirmation is not None:
             return answer
-        if call_id not in self.requested:
+        if self.call_name(context) not in self.requested:
             return None
         await self._hold(tool, context, await request_confirmation(tool, context))
         return await super().before_tool(tool, arguments, context)
@@ -201,7 +208,8 @@ class LiveApprovalGuard(ApprovalGuard):
         if (context.function_call_id or "") not in requested:
             return shown
         call_id = self.call_name(context)
-        original = copy.deepcopy(self._arguments[call_id])
+        card = self.cards.get(call_id)
+        original = arguments if card is None else copy.deepcopy(card.arguments)
         confirmed = await self._hold(tool, context, as_object(result) if shown is None else shown)
         row = self.row_of(context)
         if row is None or not confirmed:

@@ -23,10 +23,11 @@ from sluicegate.adk_private import (
     send_content,
     tool_threads,
 )
+from sluicegate.engine.guard.reserved_names import refuse_reserved
 from sluicegate.engine.models.model_copy import ModelFailed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Container
     from typing import TypeAlias
 
     from google.adk.models.base_llm_connection import BaseLlmConnection, RealtimeInput
@@ -105,7 +106,7 @@ async def open_connection(
             inner = await stack.enter_async_context(connect(request))
         except Exception as error:  # noqa: BLE001 - any exception of a provider has words
             raise _redacted(error, owner) from None
-        connection = LiveConnection(inner, owner, shape)
+        connection = LiveConnection(inner, owner, shape, request.tools_dict)
         owner.connected(connection)
         yield connection
 
@@ -113,7 +114,14 @@ async def open_connection(
 class LiveConnection(PartialContentConnection):
     """Passes on what ADK sends, and what the model says until it is interrupted."""
 
-    def __init__(self, inner: BaseLlmConnection, owner: ConnectionOwner, shape: Shape) -> None:
+    def __init__(
+        self,
+        inner: BaseLlmConnection,
+        owner: ConnectionOwner,
+        shape: Shape,
+        declared: Container[str] = (),
+    ) -> None:
+        self._declared = declared
         self._inner = inner
         self._owner = owner
         self._shape = shape
@@ -197,6 +205,8 @@ class LiveConnection(PartialContentConnection):
                     self._owner.going_away()
                 if not self._is_dropped(response):
                     self._partial.add(response)
+                    # ADK: in a live run no callback sees the calls of a response.
+                    refuse_reserved(response, self._declared)
                     self._rename_calls(response)
                     await self._received.put(response)
         except Exception as error:  # noqa: BLE001 - `receive` raises it

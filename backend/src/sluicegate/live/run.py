@@ -14,7 +14,7 @@ from google.adk.live.live_request_queue import LiveRequestQueue
 from google.genai import types
 
 from sluicegate.adk_private import append_event, background_tasks
-from sluicegate.core.events import METADATA_KEY
+from sluicegate.core.events import METADATA_KEY, is_reserved_id
 from sluicegate.core.exchanges import ASIDE
 from sluicegate.core.signals import NOT_FINISHED
 from sluicegate.engine.guard.outcomes import Outcomes
@@ -195,7 +195,8 @@ class LiveRun:
 
     def chat_call_id(self, call_id: str) -> str:
         """Return the id of a new call in the chat: the model's, unless it is in use."""
-        chat_id = f"adk-{uuid.uuid4()}" if call_id in self._used_call_ids else call_id
+        is_taken = call_id in self._used_call_ids or is_reserved_id(call_id)
+        chat_id = f"adk-{uuid.uuid4()}" if is_taken else call_id
         self._used_call_ids.add(chat_id)
         self._model_call_ids[chat_id] = call_id
         return chat_id

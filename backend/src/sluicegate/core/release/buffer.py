@@ -8,6 +8,7 @@ natural order, shaped for the stock predicate (S2-R30).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from sluicegate.core.calls import (
@@ -91,6 +92,10 @@ class StepWriter:
         """Note that the tool part of a call is in the open step."""
         self._announced.add(call_id)
 
+    def holds(self, call_id: str) -> bool:
+        """Whether the tool part of a call is in the open step."""
+        return self._is_open and call_id in self._announced
+
     def finish(self, call_id: str) -> None:
         """Note the final output of a server tool; it counts where its part is (T5)."""
         if call_id in self._announced:
@@ -158,18 +163,27 @@ class ReleaseBuffer(ABC):
                 return self._input_available(state)
             case ApprovalRequested(request=request) if request.call_id in self.calls:
                 state = self.calls[request.call_id]
-                if state.request is not None:
-                    return []
-                state.request = request
-                if request.automatic:
-                    state.answer = Answered(request.call_id, request.approval_id, approved=True)
-                return self._approval_requested(state)
+                return self._add_request(state, request)
             case Settled(call_id=call_id) if call_id in self.calls:
                 return self._settle(self.calls[call_id], signal)
             case Answered(call_id=call_id) if call_id in self.calls:
                 return self._answer(self.calls[call_id], signal)
             case _:
                 return []
+
+    def _add_request(self, state: CallState, request: ApprovalRequest) -> list[BaseChunk]:
+        if state.request is not None:
+            return []
+        state.request = request
+        chunks: list[BaseChunk] = []
+        if request.arguments is not None:
+            state.call = replace(state.call, args=dict(request.arguments))
+            if state.announced and self._step.holds(request.call_id):
+                # The client replaces the input of the part: it shows what would run (T9).
+                chunks.append(input_chunk(state.call, provider_executed=False))
+        if request.automatic:
+            state.answer = Answered(request.call_id, request.approval_id, approved=True)
+        return [*chunks, *self._approval_requested(state)]
 
     def _settle(self, state: CallState, signal: Settled) -> list[BaseChunk]:
         if state.outcome is not None:

@@ -203,6 +203,7 @@ def _inherited_model(agent: BaseAgent | None) -> str | BaseLlm:
 def build_app(
     target: BaseAgent | BaseNode | App,
     plugins_first: Sequence[BasePlugin],
+    plugins_last: Sequence[BasePlugin] = (),
     *,
     model: BaseLlm | str | None,
     client_tools: Collection[str] = (),
@@ -214,6 +215,7 @@ def build_app(
         target: The user's agent; the App is named as the user's App, else as the root.
         plugins_first: Plugins before the user's, which are not copied since they may hold
             connections and counters.
+        plugins_last: Plugins after the user's.
         model: Replaces every model of the tree, in ``AgentTool`` and Workflow graphs too, and the
             model that summarizes events for compaction.
         client_tools: Names of tools that become client-side tools with the same declaration.
@@ -233,7 +235,7 @@ def build_app(
     if isinstance(target, App):
         changes = {
             "root_agent": root,
-            "plugins": _distinct([*plugins_first, *target.plugins]),
+            "plugins": _distinct([*plugins_first, *target.plugins, *plugins_last]),
             "resumability_config": resumable,
             "events_compaction_config": _compaction(target.events_compaction_config, model),
         }
@@ -242,7 +244,7 @@ def build_app(
         return App(
             name=root.name,
             root_agent=root,
-            plugins=_distinct(plugins_first),
+            plugins=_distinct([*plugins_first, *plugins_last]),
             resumability_config=resumable,
         )
     except ValidationError as error:

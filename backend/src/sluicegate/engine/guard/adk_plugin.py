@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.platform.time import get_time
 from google.adk.plugins.base_plugin import BasePlugin
@@ -74,6 +75,7 @@ class ApprovalPlugin(BasePlugin):
         if turn is None:
             return None
         turn.call_ids.start_model_call(callback_context)
+        turn.declared.start_model_call(callback_context, llm_request)
         UNOBSERVED.set(callback_context.agent_name in self._unobserved)
         run = invocation_of(callback_context)
         model = getattr(run.agent, "canonical_model", None)
@@ -86,19 +88,20 @@ class ApprovalPlugin(BasePlugin):
     async def after_model_callback(
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> LlmResponse | None:
-        """Make call ids unique within the chat, and text of live models storable."""
+        """Refuse what a model may not write, make call ids unique, and live text storable."""
         make_storable(llm_response)
         turn = CURRENT_TURN.get()
         if turn is not None:
+            turn.declared.refuse_reserved(callback_context, llm_response)
             turn.call_ids.assign(callback_context, llm_response)
         return None
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
-        """Claim an approved call immediately before its effect, or respond in its place (A1)."""
+        """Respond in place of a call that the user's callbacks need not see."""
         turn = CURRENT_TURN.get()
-        return None if turn is None else await turn.before_tool(tool, tool_args, tool_context)
+        return None if turn is None else await turn.before_callbacks(tool, tool_args, tool_context)
 
     async def after_tool_callback(
         self,
@@ -144,11 +147,46 @@ class ApprovalPlugin(BasePlugin):
         if not event.partial:
             event.timestamp = _next_moment(invocation_context)
             _note(event, await _outcomes(turn, event))
+            _note(event, turn.cards.note(event))
             if event.error_message and event.error_code != ABORTED:
                 event.error_message = PUBLIC_FAILURE
         _note(event, turn.order.note(event))
         # ADK: a returned event would end the chain of plugins.
         return None
+
+
+class LastPlugin(BasePlugin):
+    """Passes tool calls to the approval guard after all callbacks of the user.
+
+    ADK: the callbacks of an agent follow those of the plugins, and a tool node of a Workflow has no
+    agent. So for a call of an agent, the guard becomes the last callback of that agent.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="sluicegate_last")
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Let the guard decide about the call of a node, or make it the last of an agent."""
+        if CURRENT_TURN.get() is None:
+            return None
+        agent = invocation_of(tool_context).agent
+        if tool_context.node is not None or not isinstance(agent, LlmAgent):
+            return await guard_call(tool, tool_args, tool_context)
+        callbacks = agent.canonical_before_tool_callbacks
+        if not callbacks or callbacks[-1] is not guard_call:
+            others = [callback for callback in callbacks if callback is not guard_call]
+            agent.before_tool_callback = [*others, guard_call]
+        return None
+
+
+async def guard_call(
+    tool: BaseTool, args: dict[str, Any], tool_context: ToolContext
+) -> dict[str, Any] | None:
+    """Claim an approved call immediately before its effect, or respond in its place (A1)."""
+    turn = CURRENT_TURN.get()
+    return None if turn is None else await turn.before_tool(tool, args, tool_context)
 
 
 def _note(event: Event, notes: Mapping[str, Any]) -> None:

@@ -7,14 +7,16 @@ import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from sluicegate.core.json_values import hash_arguments, json_safe
+from sluicegate.core.json_values import json_safe
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
+from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.guard.outcomes import (
     approval_from,
     look_up,
     outcome_with_edits,
     with_edits,
 )
+from sluicegate.engine.guard.tool_schemas import schema_for
 from sluicegate.tools.gated import GatedCall, set_approval, terms_of
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from sluicegate.tools.gated import Policy
 
 _FORBIDDEN: Final = "it is not allowed."
+_CHANGED: Final = (
+    "its arguments are not those that the user approved. Call it again; the user is asked anew."
+)
 
 
 class RunningClaims:
@@ -109,6 +114,14 @@ class ToolCall:
     arguments: dict[str, Any]
     context: ToolContext
 
+    def shown(self) -> ShownArguments:
+        """Return a copy of the arguments as an approver sees them.
+
+        Raises:
+            NotShowable: They cannot be shown exactly.
+        """
+        return shown_arguments(self.arguments, schema_for(self.tool))
+
 
 @dataclass(slots=True)
 class ApprovedCalls:
@@ -151,21 +164,40 @@ class ApprovedCalls:
     async def claim(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
         """Claim a call immediately before its effect; returns its response if it may not run.
 
-        Its arguments are replaced by those that were approved (A7).
+        No callback follows. The arguments are replaced by a copy of those that were approved, which
+        nothing else refers to (A7); others than the requested ones do not run.
         """
+        shown = _shown(call)
         if row.state == "approved":
-            refusal = await self.policy_refusal(call, row, row.decided_by or "")
+            refusal = await self._refusal(call, row, shown)
             if refusal is not None and await self.ledger.refuse(row.key, refusal):
                 refused = replace(row, state="refused", outcome={"error": refusal})
                 return self.outcomes.closed(call.name, refused)
-        current = await self._claim(call, row)
-        if current is None:
-            self._prepare(call, row)
+        current = await self._claim(call, row, shown)
+        if current is None and shown is not None:
+            self._prepare(call, row, shown)
             return None
+        return await self._respond(call, current or row, shown)
+
+    async def claim_answered(self, name: str, row: ApprovalRow) -> bool:
+        """Claim a call that a callback has answered in place of its tool."""
+        self.claims.start(name, row.key)
+        current: ApprovalRow | None = row
+        try:
+            current = await self.ledger.claim(row.key, owner=self.owner, args_hash=row.args_hash)
+        finally:
+            if current is not None:
+                self.claims.end(name)
+        return current is None
+
+    async def _respond(
+        self, call: ToolCall, current: ApprovalRow, shown: ShownArguments | None
+    ) -> dict[str, Any] | None:
+        """Respond to a call that another claim won, or that may not run."""
         if current.state in ("executed", "failed"):
             return self.outcomes.stored(call.name, current)
         if current.state == "unknown":
-            return await self._recover(call, current)
+            return await self._recover(call, current, shown)
         if current.state == "executing":
             return self.outcomes.not_run(call.name, OUTCOME_UNKNOWN)
         return self.outcomes.closed(call.name, current)
@@ -194,11 +226,24 @@ class ApprovedCalls:
         await self._store(name, "failed", json_safe(shown))
         return shown
 
+    async def _refusal(
+        self, call: ToolCall, row: ApprovalRow, shown: ShownArguments | None
+    ) -> str | None:
+        """Why an approved call does not run."""
+        if shown is None or shown.digest != row.args_hash:
+            return _CHANGED
+        return await self.policy_refusal(call, row, row.decided_by or "")
+
     async def _claim(
-        self, call: ToolCall, row: ApprovalRow, *, is_again: bool = False
+        self,
+        call: ToolCall,
+        row: ApprovalRow,
+        shown: ShownArguments | None,
+        *,
+        is_again: bool = False,
     ) -> ApprovalRow | None:
         """Claim a call; returns None if this claim won, else the row as it is."""
-        digest = hash_arguments(json_safe(call.arguments))
+        digest = "" if shown is None else shown.digest
         # From here on a stop waits: whether an abandoned claim was stored could not be known.
         self.claims.start(call.name, row.key)
         try:
@@ -212,29 +257,39 @@ class ApprovedCalls:
             self.claims.end(call.name)
         return current
 
-    def _prepare(self, call: ToolCall, row: ApprovalRow, *, is_repeated: bool = False) -> None:
+    def _prepare(
+        self,
+        call: ToolCall,
+        row: ApprovalRow,
+        shown: ShownArguments,
+        *,
+        is_repeated: bool = False,
+    ) -> None:
+        approved = shown.arguments
         if isinstance(row.edits, dict):
             self._edits[call.name] = row.edits
-            edited = copy.deepcopy(row.edits)
-            call.arguments.clear()
-            call.arguments.update(edited)
+            approved = copy.deepcopy(row.edits)
+        call.arguments.clear()
+        call.arguments.update(approved)
         set_approval(call.context, replace(approval_from(row), is_repeated=is_repeated))
 
-    async def _recover(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
+    async def _recover(
+        self, call: ToolCall, row: ApprovalRow, shown: ShownArguments | None
+    ) -> dict[str, Any] | None:
         """Look up the outcome of a call that a crash interrupted, or run it again (A5, A9)."""
         terms = terms_of(call.tool)
         known = await look_up(self.ledger, terms.find, row, owner=self.owner, report=self.report)
         if known is not None:
             return self.outcomes.stored(call.name, known)
-        if terms.idempotent and await self._may_repeat(call, row):
-            self._prepare(call, row, is_repeated=True)
+        if shown is not None and terms.idempotent and await self._may_repeat(call, row, shown):
+            self._prepare(call, row, shown, is_repeated=True)
             return None
         return self.outcomes.not_run(call.name, OUTCOME_UNKNOWN)
 
-    async def _may_repeat(self, call: ToolCall, row: ApprovalRow) -> bool:
+    async def _may_repeat(self, call: ToolCall, row: ApprovalRow, shown: ShownArguments) -> bool:
         if await self.policy_refusal(call, row, row.decided_by or "") is not None:
             return False
-        return await self._claim(call, row, is_again=True) is None
+        return await self._claim(call, row, shown, is_again=True) is None
 
     async def _store(
         self, name: str, state: Literal["executed", "failed"], outcome: JsonValue
@@ -246,3 +301,10 @@ class ApprovedCalls:
             self.claims.end(name, interrupted=True)
             raise
         self.claims.end(name)
+
+
+def _shown(call: ToolCall) -> ShownArguments | None:
+    try:
+        return call.shown()
+    except NotShowable:
+        return None

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import logging
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.approvals import NewApproval
-from sluicegate.core.events import CONFIRMATION, NODE_CONFIRMATION, arguments_of, calls_of, text
-from sluicegate.core.json_values import hash_arguments, json_safe
+from sluicegate.core.events import (
+    CONFIRMATION,
+    NODE_CONFIRMATION,
+    adk_calls_of,
+    arguments_of,
+    text,
+)
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.translator import EmissionOrder
 from sluicegate.engine.files.result_files import as_object
 from sluicegate.engine.guard.call_ids import CallIds
+from sluicegate.engine.guard.cards import Cards
 from sluicegate.engine.guard.claims import ApprovedCalls, RunningClaims, ToolCall
 from sluicegate.engine.guard.outcomes import (
     NOT_APPROVED,
@@ -25,6 +34,7 @@ from sluicegate.engine.guard.outcomes import (
     TOO_MANY,
     Outcomes,
 )
+from sluicegate.engine.guard.reserved_names import DeclaredTools, refusal_of
 from sluicegate.engine.turn_context import Notices
 from sluicegate.errors import ToolError
 from sluicegate.tools.gated import terms_of
@@ -37,7 +47,6 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from google.adk.models.base_llm_connection import BaseLlmConnection
     from google.adk.models.llm_request import LlmRequest
-    from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
 
     from sluicegate.core.approvals import ApprovalRow
@@ -49,6 +58,9 @@ if TYPE_CHECKING:
 
     Connecting = AbstractAsyncContextManager[BaseLlmConnection]
     """A live connection to a model that is being opened."""
+
+
+logger = logging.getLogger("sluicegate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +84,7 @@ class ApprovalRequests:
 
     def observe(self, event: Event) -> None:
         """Record the requests of an event that is about to be stored."""
-        for call in calls_of(event):
+        for call in adk_calls_of(event):
             if call.name == CONFIRMATION:
                 original = arguments_of(call).get("originalFunctionCall")
                 self._stored.setdefault(text(original, "id"), asyncio.Event())
@@ -130,8 +142,10 @@ class ApprovalGuard:
     model_error: Exception | None = None
     order: EmissionOrder = field(default_factory=EmissionOrder)
     call_ids: CallIds = field(default_factory=CallIds)
+    declared: DeclaredTools = field(default_factory=DeclaredTools)
     requests: ApprovalRequests = field(default_factory=ApprovalRequests)
     notices: Notices = field(default_factory=Notices)
+    cards: Cards = field(default_factory=Cards)
     requested: set[str] = field(default_factory=set)
     """Names of the calls whose approval this turn requests."""
     approved: ApprovedCalls = field(init=False)
@@ -159,25 +173,48 @@ class ApprovalGuard:
         """Open a connection to a live model."""
         return connect(request)
 
+    async def before_callbacks(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Return a response in place of a call that no callback of the user needs to see."""
+        return self._answer_early(tool, context)
+
     async def before_tool(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
     ) -> dict[str, Any] | None:
-        """Return a response in place of a call, or let it run, claimed if it was approved."""
+        """Return a response in place of a call, or let it run, claimed if it was approved.
+
+        It follows all callbacks of the user, so ``arguments`` are those that the tool gets.
+        """
+        response = self._answer_early(tool, context)
+        if response is not None:
+            return response
+        name = self.call_name(context)
+        call = ToolCall(name, tool, arguments, context)
+        self.cards.add(call)
+        row = self.row_of(context)
+        if row is None or context.tool_confirmation is None:
+            return await self._before_request(call)
+        if name in self.client_outputs:
+            return self.client_outputs[name]
+        return await self.approved.claim(call, row)
+
+    def _answer_early(self, tool: BaseTool, context: ToolContext) -> dict[str, Any] | None:
+        """Return the response to a call that does not run, whatever its arguments are."""
         name = self.call_name(context)
         if self.stopping:
             return self.outcomes.not_run(name, STOPPED)
-        call = ToolCall(name, tool, arguments, context)
-        confirmation = context.tool_confirmation
+        refusal = refusal_of(tool.name) if type(tool) is BaseTool else None
+        if refusal is not None:
+            return self.outcomes.not_run(name, refusal)
+        confirmation, row = context.tool_confirmation, self.row_of(context)
         if confirmation is None:
-            return await self._before_request(call)
-        row = self.row_of(context)
+            return None
         if row is None:
             return self.outcomes.not_run(name, NOT_APPROVED)
         if confirmation.confirmed is not True:
             return self.outcomes.closed(name, row)
-        if name in self.client_outputs:
-            return self.client_outputs[name]
-        return await self.approved.claim(call, row)
+        return None
 
     async def after_tool(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext, result: object
@@ -188,6 +225,7 @@ class ApprovalGuard:
         left to wait.
         """
         name = self.call_name(context)
+        await self._claim_answered(name, context)
         outcome, shown = await self.files.outcome_of(result, is_claimed=name in self.claims)
         if name in self.claims:
             outcome, shown = self.approved.with_edits(name, outcome, shown, result)
@@ -196,7 +234,10 @@ class ApprovalGuard:
         requests = context.actions.requested_tool_confirmations
         if call_id not in requests or name in self.requested:
             return shown
-        call = ToolCall(name, tool, arguments, context)
+        card = self.cards.get(name)
+        # The tool may have changed its arguments before it requested approval.
+        requested = arguments if card is None else copy.deepcopy(card.arguments)
+        call = ToolCall(name, tool, requested, context)
         row = await self._approve_by_grant(call)
         if row is not None:
             del requests[call_id]
@@ -289,8 +330,17 @@ class ApprovalGuard:
             or self._may_have_grant(call)
         )
 
+    async def _claim_answered(self, name: str, context: ToolContext) -> None:
+        """Claim an approved call that a callback answered, so that it did not reach the guard."""
+        confirmation = context.tool_confirmation
+        if confirmation is None or confirmation.confirmed is not True or name in self.cards:
+            return
+        row = self.row_of(context)
+        if row is not None and row.state == "approved" and name not in self.client_outputs:
+            await self.approved.claim_answered(name, row)
+
     async def _before_request(self, call: ToolCall) -> dict[str, Any] | None:
-        digest = hash_arguments(json_safe(call.arguments))
+        digest = self.cards.digest(call.name) if self.rows else None
         for row in self.rows.values():
             same_call = row.tool == call.tool.name and row.args_hash == digest
             if same_call and row.state == "denied" and self.is_same_exchange(row, call.context):
@@ -308,6 +358,10 @@ class ApprovalGuard:
 
     async def _refusal(self, call: ToolCall) -> str | None:
         """Return why the approval of a call is not even requested; None if it is."""
+        not_shown = self.cards.refusal(call.name)
+        if not_shown is not None:
+            logger.warning("tool %s was not run: %s", call.tool.name, not_shown)
+            return not_shown
         if self.exceeds_limits(call.context):
             return TOO_MANY
         refusal = await self.approved.policy_refusal(call, None, self.chat.user)
@@ -324,15 +378,16 @@ class ApprovalGuard:
         """Approve a call by a grant of the chat, without a request (A8)."""
         if not self._may_have_grant(call):
             return None
-        context = call.context
-        arguments = json_safe(call.arguments)
+        context, shown = call.context, self.cards.get(call.name)
+        if shown is None:
+            return None
         new = NewApproval(
             key=CallKey(*self.chat, context.invocation_id, call.name),
             approval_id=f"remembered-{secrets.token_hex(12)}",
             tool=call.tool.name,
-            args_hash=hash_arguments(arguments),
+            args_hash=shown.digest,
             ttl=self.ttl(call.tool.name),
-            arguments=arguments,
+            arguments=shown.arguments,
         )
         row = await self.ledger.approve_by_grant(new)
         if row is not None:
@@ -356,7 +411,8 @@ def _has_predicate(tool: BaseTool) -> bool:
 
 async def _requires_approval(call: ToolCall) -> bool:
     try:
-        required = await call.tool.check_require_confirmation(call.arguments, call.context)
+        arguments = copy.deepcopy(call.arguments)
+        required = await call.tool.check_require_confirmation(arguments, call.context)
     except Exception:  # noqa: BLE001 - a predicate is the user's and may raise anything;
         # ADK calls it next and takes what it raises for a failure of the tool (T8).
         return False

@@ -1,0 +1,185 @@
+"""The arguments of a call as an approver sees them: exactly those it would run with, or none.
+
+Rule 1: what cannot be shown exactly is refused before the question, never abbreviated. Rule 2: the
+digest of an approval covers the arguments and the defaults that are shown beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from sluicegate.core.json_values import (
+    MAX_EXACT_INTEGER,
+    hash_arguments,
+    is_storable_text,
+    json_safe,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+MAX_DEPTH: Final = 24
+"""Nested arrays and objects of a call's arguments: a client posts them back inside a message."""
+
+MAX_VALUES: Final = 10_000
+"""Values of a call's arguments: arrays, objects and their items."""
+
+MAX_CHARACTERS: Final = 2**20
+"""Characters of all texts and keys of a call's arguments."""
+
+
+class NotShowable(ValueError):
+    """Arguments cannot be shown exactly; the text is the reason, as a clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownArguments:
+    """The arguments of a call, and the defaults of those that it leaves out."""
+
+    arguments: dict[str, JsonValue]
+    defaults: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """The digest that an approval of the call covers."""
+        return hash_arguments(self.arguments, self.defaults)
+
+
+def shown_arguments(
+    arguments: Mapping[str, Any], schema: Mapping[str, Any] | None = None
+) -> ShownArguments:
+    """Copy the arguments of a call as JSON that every store and client reads back unchanged.
+
+    ``schema`` is the JSON schema of the tool's arguments, from which the defaults are taken.
+
+    Raises:
+        NotShowable: The copy would differ from the arguments.
+    """
+    copied = _Copy().members(arguments, 1)
+    return ShownArguments(copied, {} if schema is None else defaults_in(schema, copied))
+
+
+class _Copy:
+    """One copy; it counts values and characters."""
+
+    def __init__(self) -> None:
+        self._values = MAX_VALUES
+        self._characters = MAX_CHARACTERS
+
+    def members(self, value: Mapping[Any, Any], depth: int) -> dict[str, JsonValue]:
+        self._enter(len(value), depth)
+        copied: dict[str, JsonValue] = {}
+        for key, item in value.items():
+            if type(key) is not str:
+                _refuse("a key is not a text")
+            if key == "__proto__" or (
+                key == "constructor" and isinstance(item, Mapping) and "prototype" in item
+            ):
+                # The AI SDK ends a response that has such a key.
+                _refuse(f"clients do not accept the key {key}")
+            copied[self._text(key)] = self._value(item, depth)
+        return copied
+
+    def _value(self, value: Any, depth: int) -> JsonValue:
+        if value is None or value is True or value is False:
+            return value
+        kind = type(value)
+        if kind is str:
+            return self._text(value)
+        if kind is int:
+            integer: int = value
+            if not -MAX_EXACT_INTEGER <= integer <= MAX_EXACT_INTEGER:
+                _refuse("a whole number is beyond 2^53; send it as a text")
+            return integer
+        if kind is float:
+            number: float = value
+            if not isfinite(number):
+                _refuse("a number is not finite")
+            return number
+        if kind is dict:
+            return self.members(value, depth + 1)
+        if kind is list or kind is tuple:
+            self._enter(len(value), depth + 1)
+            return [self._value(item, depth + 1) for item in value]
+        _refuse(f"a value of the type {kind.__name__} is not JSON")
+
+    def _enter(self, count: int, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            _refuse(f"they are nested more than {MAX_DEPTH} levels deep")
+        self._values -= count
+        if self._values < 0:
+            _refuse(f"they have more than {MAX_VALUES} values")
+
+    def _text(self, text: str) -> str:
+        self._characters -= len(text)
+        if self._characters < 0:
+            _refuse(f"they have more than {MAX_CHARACTERS} characters")
+        if not is_storable_text(text):
+            _refuse("a text has a character that cannot be stored")
+        return text
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise NotShowable(reason)
+
+
+def defaults_in(
+    schema: Mapping[str, Any], arguments: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
+    """Return the defaults that a schema declares for what the arguments leave out, by name.
+
+    A default inside an object that is given in part has the path as its name, such as ``to.city``.
+    """
+    defaults: dict[str, JsonValue] = {}
+    pending: list[tuple[str, Mapping[str, Any], Mapping[str, JsonValue]]] = [
+        ("", schema, arguments)
+    ]
+    while pending:
+        path, declared, given = pending.pop()
+        properties = declared.get("properties")
+        for name, inner in properties.items() if isinstance(properties, Mapping) else ():
+            if not isinstance(inner, Mapping):
+                continue
+            if name not in given:
+                if "default" in inner:
+                    defaults[f"{path}{name}"] = json_safe(inner["default"])
+                continue
+            value, below = given[name], _object_schema(inner, schema)
+            if isinstance(value, dict) and below is not None:
+                pending.append((f"{path}{name}.", below, value))
+    return defaults
+
+
+def _object_schema(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The schema of an object: itself, what it refers to, or the only object of a union."""
+    for _ in range(MAX_DEPTH):
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            found = _resolved(reference, root)
+        elif "properties" in schema:
+            return schema
+        else:
+            unions = (schema.get(name) for name in ("anyOf", "oneOf", "allOf"))
+            objects = [
+                each
+                for union in unions
+                for each in (union if isinstance(union, list) else ())
+                if isinstance(each, Mapping) and ("$ref" in each or "properties" in each)
+            ]
+            found = objects[0] if len(objects) == 1 else None
+        if found is None:
+            return None
+        schema = found
+    return None
+
+
+def _resolved(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    if not reference.startswith("#/"):
+        return None
+    found: Any = root
+    for step in reference[2:].split("/"):
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else None
