@@ -24,6 +24,7 @@
     │   ├── DeclarationError      an invalid declaration of a tool (ValueError too)
     │   ├── RecordingError        a recording that cannot be read, written or played
     │   └── ScenarioError         a script of the model that cannot be played
+    ├── UnusableSchema            arguments cannot be checked with it (ValueError)
     ├── MediaError                an invalid file (ValueError); one public sentence
     ├── DetailError               an invalid detail of a ToolResult (ValueError)
     │   └── DetailTypeError       a detail of another type (TypeError too)
@@ -213,6 +214,10 @@ class RecordingError(ConfigurationError):
 
 class ScenarioError(ConfigurationError):
     """A script of the model cannot be read or played."""
+
+
+class UnusableSchema(SluicegateError, ValueError):
+    """Arguments cannot be checked with a JSON schema; the text is a clause that says why."""
 
 
 class MediaError(SluicegateError, ValueError):

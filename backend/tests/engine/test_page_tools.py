@@ -220,7 +220,7 @@ LONG = {"type": "object", "description": "x" * 20_000}
         (
             {"scroll": {"description": "x", "parameters": {"type": "object", "properties": 7}}},
             Malformed,
-            "are no JSON schema; send one",
+            "cannot be used: the value of properties is not valid in a JSON schema; send a JSON",
         ),
         ({"scroll": {"description": "x", "parameters": LONG}}, TooLarge, "more than 16384 bytes"),
     ],

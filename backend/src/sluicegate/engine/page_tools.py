@@ -7,16 +7,16 @@ that the calls run in the browser follows from the name, so history needs no pag
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from google.adk.agents.llm_agent import LlmAgent
 
 from sluicegate.adk_private import UncachedToolset
+from sluicegate.core.schema_structure import read_structure
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.turn_context import CURRENT_TURN
-from sluicegate.errors import ConfigurationError, Malformed
+from sluicegate.errors import ConfigurationError, Malformed, UnusableSchema
 from sluicegate.tools.client_tools import ClientTool, client_tool
 
 if TYPE_CHECKING:
@@ -89,15 +89,17 @@ def convert_page_tools(tools: Iterable[PageTool]) -> tuple[ClientTool, ...]:
     """Convert the page's tools into tools of ADK.
 
     Raises:
-        Malformed: The parameters of a tool are not a JSON schema.
+        Malformed: The parameters of a tool are not a JSON schema, or not a bounded one.
     """
     return tuple(_convert(tool) for tool in tools)
 
 
 def _convert(tool: PageTool) -> ClientTool:
-    # Imported late: the validator is large, and most servers never need it.
-    if not importlib.import_module("sluicegate.core.argument_schema").is_schema(tool.schema):
+    try:
+        read_structure(tool.schema)
+    except UnusableSchema as error:
         raise Malformed(
-            f"The parameters of the tool {tool.name} of the page are no JSON schema; send one."
-        )
+            f"The parameters of the tool {tool.name} of the page cannot be used: {error}; "
+            "send a JSON schema."
+        ) from None
     return client_tool(tool.name, tool.description, tool.schema)
