@@ -417,7 +417,7 @@ async def test_a_worker_registered_with_one_server_is_called_by_another(
     worker = await asyncio.to_thread(nursery.start, "--token", str(files["token"]), effects=effects)
     assert one.resources.workers is not None
     assert two.resources.workers is not None
-    await one.resources.workers.register("shop", worker.url, TOKEN)
+    await one.resources.workers.register("shop", worker.url, TOKEN, peer="127.0.0.1")
     talk = Talk(one)
     asked = await talk.say("pay")
     talk.engine = two

@@ -99,7 +99,46 @@ async def test_a_registered_tool_is_approved_run_and_removed_with_its_worker(
         (bearer(TOKEN), {"name": "shop", "url": 3}, 400, "are texts"),
         (bearer(TOKEN), [1], 400, "a name and a url"),
         (bearer(TOKEN), {"name": "shop", "url": "file:///etc/passwd"}, 400, "no http or https"),
-        (bearer(TOKEN), {"name": "shop", "url": "http://127.0.0.1:9/"}, 400, "cannot be reached"),
+        *(
+            (bearer(TOKEN), {"name": "shop", "url": url}, 400, "worker_hosts (--worker-host)")
+            for url in (
+                "http://10.0.0.7:8001/mcp",
+                "http://169.254.169.254/latest/meta-data",
+                "http://127.0.0.2:8001/mcp",
+                "http://93.184.216.34/mcp",
+                "http://[::1]:8001/mcp",
+                "http://[::ffff:10.0.0.7]:8001/mcp",
+                "http://2130706433:8001/mcp",
+                "http://0x7f.1:8001/mcp",
+                "http://127.1:8001/mcp",
+                "http://tools.example:8001/mcp",
+                "http://localhost.example:8001/mcp",
+            )
+        ),
+        *(
+            (bearer(TOKEN), {"name": "shop", "url": url}, 400, sentence)
+            for url, sentence in (
+                ("http://ann@127.0.0.1:8001/mcp", "no http or https URL"),
+                ("http://127.0.0.1\\@10.0.0.7:8001/mcp", "no http or https URL"),
+                ("http://127.0.0.1:8001/mcp#x", "no http or https URL"),
+                ("gopher://127.0.0.1:8001/mcp", "no http or https URL"),
+                ("http://127.0.0.1:22/mcp", "The port 22 of the worker shop is not allowed"),
+                ("http://127.0.0.1:0/mcp", "no http or https URL"),
+                ("http://127.0.0.1:99999/mcp", "no http or https URL"),
+            )
+        ),
+        (
+            {**bearer(TOKEN), "x-forwarded-for": "127.0.0.1"},
+            {"name": "shop", "url": "http://127.0.0.1:8001/mcp"},
+            400,
+            "neither the address from which it registers",
+        ),
+        (
+            bearer(TOKEN),
+            {"name": "shop", "url": "http://127.0.0.1:1024/"},
+            400,
+            "cannot be reached",
+        ),
     ],
 )
 async def test_a_refused_registration_changes_nothing(

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import types as mcp
 
+from sluicegate.core import argument_schema
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, ToolError
 from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteToolSettings, make_remote_tools
 from sluicegate.tools.worker_calls import WorkerCall, call_from_meta
 from sluicegate.tools.worker_client import WorkerClient
+from sluicegate.tools.worker_hosts import WorkerHosts
 from sluicegate.tools.worker_names import MAX_TOOL_NAME, full_tool_name
 from sluicegate.tools.worker_registry import WorkerRegistry
 from sluicegate.tools.worker_results import result_from_mcp, result_to_mcp
@@ -41,7 +43,8 @@ class Network:
             lease=30,
             reserved_names=reserved_names,
             clock=lambda: self.now,
-            connect=lambda name, url, token: ListedClient(name, url, token, network=self),
+            hosts=WorkerHosts(["one", "two"]),
+            connect=lambda name, url, token, _: ListedClient(name, url, token, network=self),
         )
 
 
@@ -110,9 +113,6 @@ async def test_a_configured_name_cannot_be_registered(
         ([tool(), tool("a.b")], "is not a letter followed by"),
         ([tool("x" * 63)], "longer than 64 characters"),
         ([tool(description=None)], "has no description"),
-        ([tool(inputSchema={"type": "array"})], "is no object"),
-        ([tool(inputSchema={**SCHEMA, "required": 3})], "is no JSON schema"),
-        ([tool(inputSchema={**SCHEMA, "x": "y" * 70_000})], "very long"),
         ([tool(_meta={f"k{n}": 1 for n in range(33)})], "more than 32 entries"),
         ([tool(_meta={"k": "v" * 4096})], "4096 bytes"),
     ],
@@ -129,6 +129,62 @@ async def test_the_tools_of_a_worker_are_accepted_all_or_none(
     assert registry.tools() == []
 
 
+def deep(levels: int) -> dict[str, Any]:
+    return {"not": deep(levels - 1)} if levels else {}
+
+
+@pytest.mark.parametrize(
+    ("schemas", "why"),
+    [
+        ({"inputSchema": {"type": "array"}}, "it describes no object"),
+        ({"inputSchema": {**SCHEMA, "required": 3}}, "the value of required is not valid"),
+        ({"inputSchema": {**SCHEMA, "x": "y" * 70_000}}, "it has more than 65,536 bytes"),
+        ({"inputSchema": {**SCHEMA, "x": deep(70)}}, "it is nested more than 64 levels deep"),
+        ({"inputSchema": {**SCHEMA, "not": {"pattern": "(?=a)"}}}, "'(?=a)' is not valid, or has"),
+        ({"outputSchema": {"x": "y" * 70_000}}, "it has more than 65,536 bytes"),
+        ({"outputSchema": {"x": deep(150)}}, "it is nested more than 64 levels deep"),
+    ],
+)
+async def test_a_tool_with_an_unusable_schema_is_left_out_and_the_others_stay(
+    network: Network,
+    registry: WorkerRegistry,
+    caplog: pytest.LogCaptureFixture,
+    schemas: dict[str, Any],
+    why: str,
+) -> None:
+    network.listed["http://one/mcp"] = [tool("good"), tool("bad", **schemas), tool("better")]
+    registry.add("shop", "http://one/mcp", lambda: None)
+    for _ in range(2):
+        await registry.refresh()
+        assert sorted(each.name for each in registry.tools()) == ["shop_better", "shop_good"]
+    [line] = [each.getMessage() for each in caplog.records]
+    assert line.startswith("the tool shop_bad is left out: its schema cannot be used: ")
+    assert why in line
+
+
+async def test_unchanged_definitions_are_compiled_once(
+    network: Network, registry: WorkerRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Any] = []
+    original = argument_schema.read_structure
+    monkeypatch.setattr(
+        argument_schema, "read_structure", lambda schema: (read.append(schema), original(schema))[1]
+    )
+    schema = {**SCHEMA, "title": "compiled by no other test"}
+    network.listed["http://one/mcp"] = [tool("one", inputSchema=schema), tool("two")]
+    registry.add("shop", "http://one/mcp", lambda: None)
+    for _ in range(5):
+        await registry.refresh()
+        for each in registry.tools():
+            assert each.argument_error({}) is None
+    assert read.count(schema) == 1
+    first, _ = network.listed["http://one/mcp"]
+    network.listed["http://one/mcp"] = [first, tool("two", inputSchema={**schema, "title": "new"})]
+    await registry.refresh()
+    assert read.count(schema) == 1
+    assert read[-1]["title"] == "new"
+
+
 @pytest.mark.parametrize(
     "url", ["ftp://x/", "http://", "http://u:p@x/", "http://x:99999/", "javascript:1", "\x00", ""]
 )
@@ -143,7 +199,7 @@ def test_a_worker_cannot_declare_its_tool_free_of_approval() -> None:
     for names, gated in ((frozenset[str](), True), (frozenset({"shop_pay"}), False)):
         terms = RemoteToolSettings(ungated=names)
         declared = tool(annotations=safe, title="Only looks", _meta=meta)
-        [made] = make_remote_tools(CLIENT, [declared], terms, frozenset())
+        [made] = make_remote_tools(CLIENT, [declared], terms, frozenset()).tools.values()
         assert isinstance(made, GatedRemoteTool) is gated
         assert made.custom_metadata == {"toolMetadata": {"worker": "shop"}}
 

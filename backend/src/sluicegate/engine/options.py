@@ -66,6 +66,9 @@ class EngineOptions(BaseModel):
     worker_registrations: str | None = None
     """A file with the workers that may register: a line each, ``sha256:HEX NAME``."""
 
+    worker_hosts: tuple[str, ...] = ()
+    """Hosts, addresses and networks that the URLs of workers may name besides their own peer."""
+
     worker_lease: Seconds = 30.0
     """Seconds after which a registration expires unless the worker registers again."""
 

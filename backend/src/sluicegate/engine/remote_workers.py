@@ -72,7 +72,12 @@ def open_workers(options: EngineOptions, survey: AgentSurvey) -> WorkerRegistry 
     reserved = {tool.name for tools in survey.tools.values() for tool in tools}
     reserved |= set(options.page_tools)
     registry: WorkerRegistry = registries.WorkerRegistry(
-        settings, lease=options.worker_lease, reserved_names=reserved
+        settings,
+        hosts=importlib.import_module("sluicegate.tools.worker_hosts").WorkerHosts(
+            options.worker_hosts
+        ),
+        lease=options.worker_lease,
+        reserved_names=reserved,
     )
     tokens = TokenFile(options.worker_tokens)
     for entry in options.workers:

@@ -35,6 +35,7 @@ _PLACEHOLDERS: Final = {
     "workers": "[NAME=]URL",
     "worker_tokens": "FILE",
     "worker_registrations": "FILE",
+    "worker_hosts": "HOST",
     "release": "WHEN",
     "release_fixed": "",
     "approval_style": "STYLE",

@@ -198,6 +198,8 @@ def _worker_lines(registry: WorkerRegistry, settings: Settings) -> Iterator[str]
                 else "requires approval"
             )
             yield f"    {name}: {gate}"
+        for name, why in sorted(worker.offers.left_out.items()):
+            yield f"    {name}: left out; {why}"
     if settings.worker_registrations is not None:
         yield (
             "  other workers may register; their tools require approval unless "

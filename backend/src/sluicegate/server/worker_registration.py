@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _MAX_BODY: Final = 4 * 1024
 _MAX_URL: Final = 2_000
+_OF_PROXIES: Final = frozenset({"forwarded", "via", "x-forwarded-for", "x-real-ip"})
 
 
 class Registrations:
@@ -57,7 +58,7 @@ class Registrations:
         if name != own:
             raise Unauthenticated("This credential is another worker's; register under its name.")
         registry = await self._registry()
-        tools = await registry.register(name, url, token)
+        tools = await registry.register(name, url, token, peer=_peer(request))
         return json_response({"name": name, "tools": tools, "lease": registry.lease})
 
     async def unregister(self, request: Request) -> Response:
@@ -81,6 +82,13 @@ class Registrations:
     async def _registry(self) -> WorkerRegistry:
         engine = await self._engine.get()
         return await engine.worker_registry()
+
+
+def _peer(request: Request) -> str | None:
+    """Return the address of the worker; behind a proxy the peer is the proxy."""
+    if request.client is None or not _OF_PROXIES.isdisjoint(request.headers.keys()):
+        return None
+    return request.client.host
 
 
 def registration_operations(settings: Settings, engine: EngineHolder) -> list[Operation]:

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import jsonschema  # type: ignore[import-untyped]
 from google.adk.events.event import Event, NodeInfo
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.mcp_tool.mcp_tool import McpTool
 from google.genai import types
 from opentelemetry import propagate
-from referencing import Registry
 
 from sluicegate.adk_private import append_event, invocation_of, takes_events
+from sluicegate.core.argument_schema import compile_schema
 from sluicegate.core.keys import CallKey, idempotency_key
-from sluicegate.errors import ConfigurationError, ToolError
+from sluicegate.core.schema_structure import check_size
+from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
 from sluicegate.tools.gated import approval_of
 from sluicegate.tools.worker_calls import WorkerCall
 from sluicegate.tools.worker_names import full_tool_name
 from sluicegate.tools.worker_results import error_text, result_from_mcp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
     from mcp import types as mcp
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
 
 MAX_METADATA_ENTRIES: Final = 32
 MAX_METADATA_BYTES: Final = 4 * 1024
-_MAX_SCHEMA_BYTES: Final = 64 * 1024
 _MAX_DESCRIPTION: Final = 8 * 1024
 _MAX_PROGRESS: Final = 500
 _MAX_PROGRESS_CHARACTERS: Final = 10_000
@@ -57,6 +54,9 @@ class RemoteTool(McpTool):
 
     ADK: when the stream of a call breaks, ``McpTool`` waits until the read timeout, so only its
     declaration is used here.
+
+    Raises:
+        UnusableSchema: Arguments cannot be checked with its schema.
     """
 
     requires_approval = False
@@ -67,6 +67,7 @@ class RemoteTool(McpTool):
             mcp_session_manager=cast("Any", None),
             require_confirmation=self.requires_approval,
         )
+        self._schema = compile_schema(tool.inputSchema)
         self._client = client
         self._remote_name = tool.name
         self._seconds = seconds
@@ -74,14 +75,7 @@ class RemoteTool(McpTool):
 
     def argument_error(self, args: dict[str, Any]) -> str | None:
         """Return why the arguments do not match the worker's schema, None if they do (S1-R37)."""
-        try:
-            error = next(_validator(self.raw_mcp_tool.inputSchema).iter_errors(args), None)
-        except Exception:  # noqa: BLE001 - a schema may have references that cannot be resolved
-            return "the worker's schema cannot be read"
-        if error is None:
-            return None
-        path = ".".join(str(step) for step in error.absolute_path) or "arguments"
-        return f"{path}: {error.message[:200]}"
+        return self._schema.error(args, root="arguments")
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Run the tool at its worker.
@@ -145,33 +139,62 @@ class RemovedTool(BaseTool):
         raise ToolError(f"Not run: the tool {self.name} is no longer there.")
 
 
+@dataclass(frozen=True, slots=True)
+class RemoteToolListing:
+    """What a worker offers, by full name: its tools, and why others are left out.
+
+    ``definitions`` are those that the worker listed.
+    """
+
+    definitions: list[mcp.Tool] = field(default_factory=list)
+    tools: dict[str, RemoteTool] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
 def make_remote_tools(
     client: WorkerClient,
-    listed: Iterable[mcp.Tool],
+    definitions: list[mcp.Tool],
     settings: RemoteToolSettings,
     reserved_names: frozenset[str],
-) -> list[RemoteTool]:
+) -> RemoteToolListing:
     """Make tools of all that a worker offers, or of nothing (S1-R23).
 
-    ``reserved_names`` are the names of other tools. Tools that are not allowed are left out.
+    ``reserved_names`` are the names of other tools. Tools that are not allowed are ignored. A tool
+    with a schema that arguments cannot be checked with is left out; the others stay.
 
     Raises:
-        ConfigurationError: A tool is not valid; the sentence names it.
+        ConfigurationError: A name, a description or the metadata of a tool is not valid; the
+            sentence names it.
     """
-    tools: dict[str, RemoteTool] = {}
-    for tool in listed:
+    listing = RemoteToolListing(definitions)
+    names: set[str] = set()
+    for tool in definitions:
         name = full_tool_name(client.name, tool.name)
-        if name in tools or name in reserved_names:
+        if name in names or name in reserved_names:
             raise ConfigurationError(f"There are two tools named {name!r}.")
+        names.add(name)
         _check_declaration(tool, name)
-        kind = RemoteTool if name in settings.ungated else GatedRemoteTool
-        tools[name] = kind(client=client, tool=tool, name=name, seconds=settings.seconds)
-    allowed = settings.allowed
-    return [tool for name, tool in tools.items() if allowed is None or name in allowed]
+        if settings.allowed is None or name in settings.allowed:
+            try:
+                _check_schemas(tool)
+                kind = RemoteTool if name in settings.ungated else GatedRemoteTool
+                made = kind(client=client, tool=tool, name=name, seconds=settings.seconds)
+                listing.tools[name] = made
+            except UnusableSchema as error:
+                listing.left_out[name] = f"its schema cannot be used: {error}"
+    return listing
+
+
+def _check_schemas(tool: mcp.Tool) -> None:
+    if tool.inputSchema.get("type") != "object":
+        raise UnusableSchema("it describes no object")
+    # The model reads this one; no result is checked with it.
+    if tool.outputSchema is not None:
+        check_size(tool.outputSchema)
 
 
 def _check_declaration(tool: mcp.Tool, name: str) -> None:
-    """Enforce limits on what a worker declares (S1-R30)."""
+    """Enforce limits on what a worker declares beside its schema (S1-R30)."""
     annotations = tool.annotations.model_dump(exclude_none=True) if tool.annotations else {}
     metadata = {**annotations, **(tool.meta or {})}
     if len(metadata) > MAX_METADATA_ENTRIES or _json_size(metadata) > MAX_METADATA_BYTES:
@@ -181,23 +204,10 @@ def _check_declaration(tool: mcp.Tool, name: str) -> None:
         )
     if not tool.description or len(tool.description) > _MAX_DESCRIPTION:
         raise ConfigurationError(f"The tool {name!r} has no description, or a very long one.")
-    schema = tool.inputSchema
-    if schema.get("type") != "object" or _json_size(schema) > _MAX_SCHEMA_BYTES:
-        raise ConfigurationError(f"The schema of the tool {name!r} is no object, or very long.")
-    try:
-        _validator(schema).check_schema(schema)
-    except Exception as error:
-        raise ConfigurationError(f"The schema of the tool {name!r} is no JSON schema.") from error
 
 
 def _json_size(value: object) -> int:
     return len(json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace"))
-
-
-def _validator(schema: dict[str, Any]) -> Any:
-    kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
-    # The empty registry keeps a schema with remote references from making this process fetch them.
-    return kind(schema, registry=Registry())
 
 
 def _worker_call(context: ToolContext, seconds: float) -> WorkerCall:

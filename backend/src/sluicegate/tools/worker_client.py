@@ -15,9 +15,11 @@ from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.exceptions import McpError
 
 from sluicegate.errors import ToolError
+from sluicegate.tools.worker_hosts import ConnectionRule
+from sluicegate.tools.worker_transport import CheckedTransport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 
     from mcp.shared.session import ProgressFnT
 
@@ -26,23 +28,33 @@ _Result = TypeVar("_Result")
 MAX_TOOLS: Final = 200
 """Tools that one worker may offer."""
 
+_MAX_PAGES: Final = 20
 _CONNECT_TIMEOUT: Final = 5.0
 _RESULT_GRACE: Final = 0.5
 """Seconds in which a result that has arrived is read, after its connection ended."""
 
 _END_TIMEOUT: Final = 2.0
 _MAX_BYTES: Final = 64 * 1024 * 1024
+"""Bytes that a worker may send for one call; files are among them."""
+
+_MAX_LISTED_BYTES: Final = 1024 * 1024
+"""Bytes of all definitions of a worker."""
+
 _CALL: Final = "tools/call"
 
 
 @dataclass(slots=True)
 class WorkerClient:
-    """A worker's name, URL and credential; its sessions share a pool of connections."""
+    """A worker's name, URL and credential; its sessions share a pool of connections.
+
+    ``rule`` decides to which addresses the server connects for it.
+    """
 
     name: str
     url: str
     token: Callable[[], str | None]
-    _pool: httpx.AsyncHTTPTransport | None = None
+    rule: ConnectionRule = field(default_factory=ConnectionRule)
+    _pool: CheckedTransport | None = None
     _ending: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def tools(self, seconds: float) -> list[mcp.Tool]:
@@ -51,20 +63,25 @@ class WorkerClient:
         Raises:
             ToolError: The worker does not answer, or its answer is not valid.
         """
-        transport = _SessionTransport(self._connections())
+        transport = _SessionTransport(self._connections(), _MAX_LISTED_BYTES)
 
         async def list_pages(session: ClientSession) -> list[mcp.Tool]:
             tools: list[mcp.Tool] = []
             cursor: str | None = None
-            while True:
+            for _ in range(_MAX_PAGES):
                 params = mcp.PaginatedRequestParams(cursor=cursor)
-                page = await session.list_tools(params=params)
+                page = await self._answer(transport, session.list_tools(params=params))
                 tools += page.tools
                 cursor = page.nextCursor
-                if cursor is None:
-                    return tools
                 if len(tools) > MAX_TOOLS:
                     raise ToolError(f"The worker {self.name} offers more than {MAX_TOOLS} tools.")
+                if cursor is None:
+                    return tools
+                if not page.tools:
+                    raise ToolError(f"The worker {self.name} lists pages without tools.")
+            raise ToolError(
+                f"The worker {self.name} lists its tools on more than {_MAX_PAGES} pages."
+            )
 
         return await self._run(transport, list_pages, seconds)
 
@@ -82,7 +99,7 @@ class WorkerClient:
             ToolError: The worker cannot be reached, the connection breaks, or the call takes too
                 long; the sentence says whether the call can have taken effect.
         """
-        transport = _SessionTransport(self._connections())
+        transport = _SessionTransport(self._connections(), _MAX_BYTES)
         params = mcp.CallToolRequestParams(
             name=tool, arguments=arguments, _meta=mcp.RequestParams.Meta(**meta)
         )
@@ -90,23 +107,12 @@ class WorkerClient:
 
         async def call_tool(session: ClientSession) -> mcp.CallToolResult:
             # ``ClientSession.call_tool`` would list all tools again to validate the result.
-            sending = asyncio.ensure_future(
-                session.send_request(request, mcp.CallToolResult, progress_callback=progress)
-            )
-            disconnect = asyncio.ensure_future(transport.disconnected.wait())
+            sending = session.send_request(request, mcp.CallToolResult, progress_callback=progress)
             try:
-                await asyncio.wait({sending, disconnect}, return_when=asyncio.FIRST_COMPLETED)
-                await asyncio.wait({sending}, timeout=_RESULT_GRACE)
-                if not sending.done():
-                    raise ConnectionError("the stream of the call ended without its answer")
-                return sending.result()
+                return await self._answer(transport, sending)
             except asyncio.CancelledError:
                 await self._cancel(session, transport)
                 raise
-            finally:
-                sending.cancel()
-                disconnect.cancel()
-                await asyncio.gather(sending, disconnect, return_exceptions=True)
 
         return await self._run(transport, call_tool, seconds)
 
@@ -118,6 +124,29 @@ class WorkerClient:
         if self._pool is not None:
             await self._pool.aclose()
             self._pool = None
+
+    async def _answer(
+        self, transport: _SessionTransport, request: Coroutine[Any, Any, _Result]
+    ) -> _Result:
+        """Wait for the answer to a request, or for the end of the connection without it."""
+        sending = asyncio.ensure_future(request)
+        disconnect = asyncio.ensure_future(transport.disconnected.wait())
+        try:
+            await asyncio.wait({sending, disconnect}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sending}, timeout=_RESULT_GRACE)
+            if sending.done():
+                return sending.result()
+            if transport.remaining < 0:
+                effect = "; whether a call took effect is not known" if transport.is_sent else ""
+                raise ToolError(
+                    f"The worker {self.name} answers with more than {transport.max_bytes:,} bytes"
+                    f"{effect}."
+                )
+            raise ConnectionError("the stream of the call ended without its answer")
+        finally:
+            sending.cancel()
+            disconnect.cancel()
+            await asyncio.gather(sending, disconnect, return_exceptions=True)
 
     async def _run(
         self,
@@ -164,7 +193,9 @@ class WorkerClient:
     @contextlib.asynccontextmanager
     async def _session(self, transport: _SessionTransport) -> AsyncIterator[ClientSession]:
         token = self.token()
-        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        headers = {"accept-encoding": "identity"}
+        if token is not None:
+            headers["authorization"] = f"Bearer {token}"
         # The deadline is that of the call, so reads have no timeout.
         timeout = httpx.Timeout(None, connect=_CONNECT_TIMEOUT)
         http = httpx.AsyncClient(transport=transport, headers=headers, timeout=timeout)
@@ -187,7 +218,7 @@ class WorkerClient:
                 "DELETE", self.url, headers={**headers, MCP_SESSION_ID: session_id}
             )
             request.extensions["timeout"] = httpx.Timeout(_END_TIMEOUT).as_dict()
-            with contextlib.suppress(httpx.HTTPError, TimeoutError):
+            with contextlib.suppress(httpx.HTTPError, TimeoutError, ToolError):
                 async with asyncio.timeout(_END_TIMEOUT):
                     response = await self._connections().handle_async_request(request)
                     await response.aclose()
@@ -205,11 +236,9 @@ class WorkerClient:
             async with asyncio.timeout(_END_TIMEOUT):
                 await session.send_notification(notification)
 
-    def _connections(self) -> httpx.AsyncHTTPTransport:
+    def _connections(self) -> CheckedTransport:
         if self._pool is None:
-            self._pool = httpx.AsyncHTTPTransport(
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=8)
-            )
+            self._pool = CheckedTransport(self.name, self.rule)
         return self._pool
 
 
@@ -217,11 +246,13 @@ class _SessionTransport(httpx.AsyncBaseTransport):
     """Sends the requests of one session and detects when the stream of its call ends.
 
     The client of MCP 1.x continues to wait after that stream breaks, until its read timeout.
-    ``is_sent``: the call may have reached the worker.
+    ``is_sent``: the call may have reached the worker. All responses together have at most
+    ``max_bytes``.
     """
 
-    def __init__(self, pool: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, pool: httpx.AsyncBaseTransport, max_bytes: int) -> None:
         self._pool = pool
+        self.max_bytes = self.remaining = max_bytes
         self.disconnected = asyncio.Event()
         self.request_id: str | int | None = None
         self.is_sent = False
@@ -232,7 +263,7 @@ class _SessionTransport(httpx.AsyncBaseTransport):
             return httpx.Response(405, request=request)
         body = json.loads(request.content or b"null")
         if not isinstance(body, dict) or body.get("method") != _CALL:
-            return _observed(await self._pool.handle_async_request(request), asyncio.Event())
+            return self._observed(await self._pool.handle_async_request(request), asyncio.Event())
         self.request_id, self.is_sent = body.get("id"), True
         try:
             response = await self._pool.handle_async_request(request)
@@ -240,35 +271,40 @@ class _SessionTransport(httpx.AsyncBaseTransport):
             self.is_sent = not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
             self.disconnected.set()
             raise
-        return _observed(response, self.disconnected)
+        return self._observed(response, self.disconnected)
 
+    def _observed(self, response: httpx.Response, ended: asyncio.Event) -> httpx.Response:
+        stream = response.stream
+        if not isinstance(stream, httpx.AsyncByteStream):
+            return response
+        return httpx.Response(
+            response.status_code,
+            headers=response.headers,
+            stream=_ObservedStream(stream, ended, self._count),
+            extensions=response.extensions,
+        )
 
-def _observed(response: httpx.Response, ended: asyncio.Event) -> httpx.Response:
-    stream = response.stream
-    if not isinstance(stream, httpx.AsyncByteStream):
-        return response
-    return httpx.Response(
-        response.status_code,
-        headers=response.headers,
-        stream=_ObservedStream(stream, ended),
-        extensions=response.extensions,
-    )
+    def _count(self, size: int) -> None:
+        self.remaining -= size
+        if self.remaining < 0:
+            self.disconnected.set()
+            raise httpx.ReadError("the answers of a worker are too long")
 
 
 class _ObservedStream(httpx.AsyncByteStream):
-    """A limited stream that sets an event when it ends, is closed or fails."""
+    """A counted stream that sets an event when it ends, is closed or fails."""
 
-    def __init__(self, stream: httpx.AsyncByteStream, ended: asyncio.Event) -> None:
+    def __init__(
+        self, stream: httpx.AsyncByteStream, ended: asyncio.Event, count: Callable[[int], None]
+    ) -> None:
         self._stream = stream
         self._ended = ended
+        self._count = count
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
-        size = 0
         try:
             async for data in self._stream:
-                size += len(data)
-                if size > _MAX_BYTES:
-                    raise httpx.ReadError("the answer of a worker is too long")
+                self._count(len(data))
                 yield data
         finally:
             self._ended.set()

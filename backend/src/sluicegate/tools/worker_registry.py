@@ -11,17 +11,18 @@ import logging
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from sluicegate.adk_private import UncachedToolset
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, StoreError, ToolError
 from sluicegate.tools.remote_tools import (
     RemoteTool,
+    RemoteToolListing,
     RemoteToolSettings,
     RemovedTool,
     make_remote_tools,
 )
 from sluicegate.tools.worker_client import WorkerClient
+from sluicegate.tools.worker_hosts import ConnectionRule, WorkerHosts
 from sluicegate.tools.worker_names import check_worker_name, is_worker_name
 
 if TYPE_CHECKING:
@@ -54,10 +55,15 @@ class Worker:
 
     client: WorkerClient
     expires_at: float | None = None
-    tools: dict[str, RemoteTool] = field(default_factory=dict)
+    offers: RemoteToolListing = field(default_factory=RemoteToolListing)
     error: str | None = None
     retry_at: float = 0.0
     listing: asyncio.Task[None] | None = None
+
+    @property
+    def tools(self) -> dict[str, RemoteTool]:
+        """The tools that it offers, by full name."""
+        return self.offers.tools
 
 
 @dataclass(slots=True)
@@ -104,22 +110,28 @@ class WorkerRegistry:
 
     Args:
         settings: Which tools may be used, which require no approval, and the deadline of a call.
+        hosts: The hosts that workers may have.
         lease: Seconds for which a registration is valid.
         reserved_names: The names of the agent's own tools.
         clock: Seconds on a monotonic clock.
-        connect: Makes the client of a worker from its name, its URL and its credential.
+        connect: Makes the client of a worker from its name, its URL, its credential and the rule
+            of its connections.
     """
 
     def __init__(
         self,
         settings: RemoteToolSettings,
         *,
+        hosts: WorkerHosts | None = None,
         lease: float = 30.0,
         reserved_names: Iterable[str] = (),
         clock: Callable[[], float] = time.monotonic,
-        connect: Callable[[str, str, Callable[[], str | None]], WorkerClient] = WorkerClient,
+        connect: Callable[
+            [str, str, Callable[[], str | None], ConnectionRule], WorkerClient
+        ] = WorkerClient,
     ) -> None:
         self.lease = lease
+        self._hosts = WorkerHosts() if hosts is None else hosts
         self._settings = settings
         self._reserved_names = frozenset(reserved_names)
         self._clock = clock
@@ -137,16 +149,22 @@ class WorkerRegistry:
         Raises:
             ConfigurationError: The name or the URL is not valid, or the name is in use.
         """
-        _check_worker(name, url)
+        check_worker_name(name)
+        rule = self._hosts.configured(name, url)
         if name in self._workers:
             raise ConfigurationError(f"Two workers are named {name!r}; name one of them NAME=URL.")
-        self._workers[name] = Worker(self._connect(name, url, token))
+        self._workers[name] = Worker(self._connect(name, url, token, rule))
 
-    async def register(self, name: str, url: str, token: str) -> list[str]:
+    async def register(
+        self, name: str, url: str, token: str, *, peer: str | None = None
+    ) -> list[str]:
         """Register a worker or renew its lease; returns the names of its tools.
 
+        ``peer`` is the address from which it registers, None if a proxy hides it.
+
         Raises:
-            Malformed: Its name, its URL or one of its tools is not valid; nothing has changed.
+            Malformed: Its name, its URL or one of its tools is not valid, or its host is not
+                allowed; nothing has changed.
             HeldElsewhere: A worker of that name answers at another URL.
         """
         if self._sharing is not None:
@@ -154,23 +172,25 @@ class WorkerRegistry:
             await self._synchronize()
         current = self._current().get(name)
         try:
-            _check_worker(name, url)
+            check_worker_name(name)
+            rule = self._hosts.registered(name, url, peer)
             if current is not None and current.client.url != url:
                 await self._check_is_dead(current)
             if current is None and len(self._workers) >= MAX_WORKERS:
                 raise ConfigurationError(f"There are {MAX_WORKERS} workers already.")
-            client = self._connect(name, url, lambda: token)
-            tools = await self._list_tools(client)
+            client = self._connect(name, url, lambda: token, rule)
+            offers = await self._list_tools(client, RemoteToolListing())
         except (ConfigurationError, ToolError) as error:
             raise Malformed(f"The worker was not registered. {error}") from error
         if self._sharing is not None:
             await self._sharing.store.put(name, url, seconds=self.lease)
-        self._workers[name] = Worker(client, self._clock() + self.lease, tools)
+        self._workers[name] = Worker(client, self._clock() + self.lease, offers)
+        _log_left_out(offers, RemoteToolListing() if current is None else current.offers)
         if current is None:
-            logger.info("worker %s registered with %d tools", name, len(tools))
+            logger.info("worker %s registered with %d tools", name, len(offers.tools))
         else:
             await current.client.close()
-        return sorted(tools)
+        return sorted(offers.tools)
 
     async def remove(self, name: str) -> bool:
         """Remove a registered worker; False if there is none."""
@@ -255,7 +275,9 @@ class WorkerRegistry:
             if row is not None:
                 rows[name] = row
         for row in rows.values():
-            client = self._connect(row.name, row.url, lambda name=row.name: sharing.token(name))  # type: ignore[misc]
+            # The server with which it registered has checked its host.
+            rule = self._hosts.configured(row.name, row.url)
+            client = self._connect(row.name, row.url, _reader(sharing, row.name), rule)
             self._workers[row.name] = Worker(client, self._clock() + row.seconds)
 
     async def _refresh(self, worker: Worker) -> None:
@@ -269,20 +291,29 @@ class WorkerRegistry:
     async def _list(self, worker: Worker) -> None:
         started_at = self._clock()
         error: str | None = None
+        previous = worker.offers
         try:
-            worker.tools = await self._list_tools(worker.client)
+            worker.offers = await self._list_tools(worker.client, previous)
         except (ConfigurationError, ToolError) as raised:
-            worker.tools, error = {}, str(raised)
+            worker.offers, error = RemoteToolListing(), str(raised)
             if self._clock() - started_at >= LIST_TIMEOUT:
                 worker.retry_at = self._clock() + _RETRY_DELAY
         if error != worker.error and error is not None:
             logger.warning("worker %s offers no tools: %s", worker.client.name, error)
+        _log_left_out(worker.offers, previous)
         worker.error = error
 
-    async def _list_tools(self, client: WorkerClient) -> dict[str, RemoteTool]:
-        listed = await client.tools(LIST_TIMEOUT)
-        tools = make_remote_tools(client, listed, self._settings, self._reserved_names)
-        return {tool.name: tool for tool in tools}
+    async def _list_tools(
+        self, client: WorkerClient, previous: RemoteToolListing
+    ) -> RemoteToolListing:
+        """List the tools; of unchanged definitions nothing is compiled again."""
+        definitions = await client.tools(LIST_TIMEOUT)
+        if definitions == previous.definitions:
+            return previous
+        # Compiling takes a while; in a thread it shares the interpreter with the event loop.
+        return await asyncio.to_thread(
+            make_remote_tools, client, definitions, self._settings, self._reserved_names
+        )
 
     async def _check_is_dead(self, worker: Worker) -> None:
         """Refuse a second process under one name while the first still answers."""
@@ -320,6 +351,12 @@ class WorkerToolset(UncachedToolset):
         await self._registry.close()
 
 
+def _log_left_out(offers: RemoteToolListing, previous: RemoteToolListing) -> None:
+    for name, why in offers.left_out.items():
+        if previous.left_out.get(name) != why:
+            logger.warning("the tool %s is left out: %s", name, why)
+
+
 def _confirmed_names(context: ReadonlyContext) -> Iterator[str]:
     """Yield the names of tools for which the session holds approval requests."""
     for event in context.session.events:
@@ -331,12 +368,5 @@ def _confirmed_names(context: ReadonlyContext) -> Iterator[str]:
                     yield name
 
 
-def _check_worker(name: str, url: str) -> None:
-    check_worker_name(name)
-    try:
-        parts = urlsplit(url)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_usable = False
-    if not is_usable or parts.username is not None or parts.password is not None:
-        raise ConfigurationError(f"The address of the worker {name} is no http or https URL.")
+def _reader(sharing: WorkerSharing, name: str) -> Callable[[], str | None]:
+    return lambda: sharing.token(name)
