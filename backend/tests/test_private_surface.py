@@ -11,7 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import google.adk
 import pytest
@@ -32,13 +32,17 @@ from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.mcp_tool.mcp_tool import McpTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import FunctionNode, Workflow
 from google.genai import types
+from mcp import types as mcp
+from mcp.client.session import ClientSession
 from sqlalchemy import func, select
 
 import sluicegate
 from sluicegate import adk_private
+from sluicegate.core.argument_schema import ArgumentSchema
 from sluicegate.core.events import CONFIRMATION, INPUT
 from tests.engine.stage import calls, says, scripted
 
@@ -432,6 +436,28 @@ async def test_a_toolset_without_a_cache_lists_its_tools_each_time() -> None:
         await cached.get_tools_with_prefix()
 
     assert (own.listed, cached.listed) == (2, 1)
+
+
+async def test_the_results_of_an_mcp_tool_are_checked_by_a_schema_of_the_server() -> None:
+    class Sessions:
+        async def create_session(self, *, headers: dict[str, str] | None) -> ClientSession:
+            return object.__new__(ClientSession)
+
+    assert callable(ClientSession._validate_tool_result)
+    definition = mcp.Tool(name="a", inputSchema={"type": "object"})
+    tool = McpTool(mcp_tool=definition, mcp_session_manager=cast("Any", Sessions()))
+    adk_private.check_results_of(tool, ArgumentSchema({"type": "object", "required": ["n"]}))
+    session = await tool._create_session(headers=None)
+    await session._validate_tool_result(
+        "a", mcp.CallToolResult(content=[], structuredContent={"n": 1})
+    )
+    for content, refused in (({}, "'n' is a required property"), (None, "no structured content")):
+        result = mcp.CallToolResult(content=[], structuredContent=content)
+        with pytest.raises(RuntimeError, match=refused):
+            await session._validate_tool_result("a", result)
+    adk_private.check_results_of(tool, None)
+    session = await tool._create_session(headers=None)
+    await session._validate_tool_result("a", mcp.CallToolResult(content=[]))
 
 
 def test_a_tool_for_a_delegated_agent_differs_from_an_ordinary_agent_tool() -> None:

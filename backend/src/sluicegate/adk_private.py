@@ -8,6 +8,7 @@ one that fails when another module of the package uses a private part of ADK.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents._streaming_mode import StreamingMode as StreamingMode
@@ -23,7 +24,7 @@ from google.adk.workflow._graph import Graph as Graph
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.agents.base_agent import BaseAgent
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from google.adk.workflow import BaseNode
     from google.genai import types
     from sqlalchemy.ext.asyncio import AsyncSession
+
+    from sluicegate.core.argument_schema import ArgumentSchema as ResultSchema
 
     Condition = bool | Callable[..., Any]
 
@@ -220,6 +223,39 @@ class UncachedToolset(BaseToolset):
     def __init__(self) -> None:
         super().__init__()
         self._use_invocation_cache = False
+
+
+_RESULT_SCHEMA: ContextVar[ResultSchema | None] = ContextVar("sluicegate_result_schema")
+
+
+def check_results_of(tool: BaseTool, schema: ResultSchema | None) -> None:
+    """Check the results of an ``McpTool`` with a bounded schema, None for no check.
+
+    The client of MCP checks them in ``ClientSession._validate_tool_result`` with what the server
+    declares at that moment, in a regular expression engine that backtracks; there is no setting.
+    ``McpTool._create_session`` returns the session for a call. Without it the result of an MCP
+    server can hold the event loop for hours.
+    """
+    create: Callable[..., Awaitable[Any]] = type(tool)._create_session  # type: ignore[attr-defined]
+
+    async def create_session(*, headers: dict[str, str] | None) -> Any:
+        session = await create(tool, headers=headers)
+        _RESULT_SCHEMA.set(schema)
+        session._validate_tool_result = _check_result
+        return session
+
+    vars(tool)["_create_session"] = create_session
+
+
+async def _check_result(name: str, result: Any) -> None:
+    schema = _RESULT_SCHEMA.get(None)
+    if schema is None or result.isError:
+        return
+    if result.structuredContent is None:
+        raise RuntimeError(f"Tool {name} has an output schema but no structured content")
+    error = schema.error(result.structuredContent)
+    if error is not None:
+        raise RuntimeError(f"Invalid structured content returned by tool {name}: {error}")
 
 
 _DELEGATION_TOOLS: Final = frozenset({"_SingleTurnAgentTool", "_TaskAgentTool"})

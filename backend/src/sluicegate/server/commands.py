@@ -152,6 +152,8 @@ def _report_lines(target: Target, report: _Report, settings: Settings) -> Iterat
         yield "gates: none; everything streams in its natural order"
     for gate in surveyed.gated_tools:
         yield f"  {gate.tool} of {gate.agent}: {gate.why}"
+    for left_out in surveyed.left_out:
+        yield f"left out: {left_out.tool} of a toolset of {left_out.agent}; {left_out.why}"
     yield from report.workers
     tools = {tool.name for tools in surveyed.tools.values() for tool in tools}
     for setting in ("dynamic_gates", "never_gates", "client_tools"):

@@ -17,6 +17,7 @@ from sluicegate.core.argument_schema import compile_schema
 from sluicegate.core.keys import CallKey, idempotency_key
 from sluicegate.core.schema_structure import check_size
 from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
+from sluicegate.tools.declaration_limits import MAX_DESCRIPTION
 from sluicegate.tools.gated import approval_of
 from sluicegate.tools.worker_calls import WorkerCall
 from sluicegate.tools.worker_names import full_tool_name
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 MAX_METADATA_ENTRIES: Final = 32
 MAX_METADATA_BYTES: Final = 4 * 1024
-_MAX_DESCRIPTION: Final = 8 * 1024
 _MAX_PROGRESS: Final = 500
 _MAX_PROGRESS_CHARACTERS: Final = 10_000
 
@@ -202,7 +202,7 @@ def _check_declaration(tool: mcp.Tool, name: str) -> None:
             f"The metadata of the tool {name!r} has more than {MAX_METADATA_ENTRIES} entries or "
             f"{MAX_METADATA_BYTES} bytes."
         )
-    if not tool.description or len(tool.description) > _MAX_DESCRIPTION:
+    if not tool.description or len(tool.description) > MAX_DESCRIPTION:
         raise ConfigurationError(f"The tool {name!r} has no description, or a very long one.")
 
 

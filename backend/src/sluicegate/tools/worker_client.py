@@ -15,6 +15,7 @@ from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.exceptions import McpError
 
 from sluicegate.errors import ToolError
+from sluicegate.tools.declaration_limits import MAX_TOOLS
 from sluicegate.tools.worker_hosts import ConnectionRule
 from sluicegate.tools.worker_transport import CheckedTransport
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from mcp.shared.session import ProgressFnT
 
 _Result = TypeVar("_Result")
-
-MAX_TOOLS: Final = 200
-"""Tools that one worker may offer."""
 
 _MAX_PAGES: Final = 20
 _CONNECT_TIMEOUT: Final = 5.0

@@ -18,6 +18,7 @@ from google.adk.workflow import START, BaseNode
 from pydantic import ValidationError
 
 from sluicegate.adk_private import Graph, prompt_of
+from sluicegate.engine.agents.mcp_toolsets import BoundedTools, is_mcp_toolset
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_facts import ToolNames, as_tool, requirement_of, schema_of
 from sluicegate.errors import ConfigurationError
@@ -159,18 +160,20 @@ class TreeCopy:
         return fresh
 
     def _toolset(self, toolset: BaseToolset) -> BaseToolset:
-        """Return the toolset, or a copy whose named tools are client-side.
+        """Return the toolset, or a copy that bounds an MCP server, or makes tools client-side.
 
         A copy with shadowed methods keeps the class, which ADK and user code check.
         """
-        if not self._client_tools:
+        bounded = BoundedTools() if is_mcp_toolset(toolset) else None
+        if not self._client_tools and bounded is None:
             return toolset
         prefix = f"{toolset.tool_name_prefix}_" if toolset.tool_name_prefix else ""
 
         async def get_tools(readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+            tools = await toolset.get_tools(readonly_context)
             return [
                 self._as_client(tool) if prefix + tool.name in self._client_tools else tool
-                for tool in await toolset.get_tools(readonly_context)
+                for tool in (tools if bounded is None else await bounded.select(tools))
             ]
 
         fresh = copy.copy(toolset)

@@ -9,13 +9,14 @@ overrides ``check_require_confirmation``, a toolset has a confirmation setting, 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from google.adk.apps.app import App
 
 from sluicegate.core.signals import ToolFacts
+from sluicegate.engine.agents.mcp_toolsets import BoundedTools, is_mcp_toolset
 from sluicegate.engine.agents.resumable_positions import root_position
 from sluicegate.engine.agents.tool_facts import ToolNames, callback_requirement
 from sluicegate.engine.agents.tree_walk import PendingToolset, SurveyedTool, TreeWalk, list_tools
@@ -46,13 +47,23 @@ class GatedTool:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOutTool:
+    """A tool of an MCP toolset that is not offered, ``*`` for all of them, and why."""
+
+    agent: str
+    tool: str
+    why: str
+
+
 @dataclass(frozen=True)
 class AgentSurvey:
     """Facts of an agent tree; implements ``ToolLookup``.
 
     ``agents`` are the names of all agents, root first. ``tools`` are the tools of each agent or
     Workflow; ``unlisted`` the toolsets that could not be listed in time, by agent. ``late`` returns
-    the facts of tools that come and go while the server runs, by name.
+    the facts of tools that come and go while the server runs, by name. ``left_out`` are the tools
+    of MCP servers that are not offered.
     """
 
     agents: tuple[str, ...]
@@ -63,6 +74,7 @@ class AgentSurvey:
     _facts: Mapping[tuple[str, str], ToolFacts] = field(repr=False)
     _by_name: Mapping[str, ToolFacts] = field(repr=False)
     late: Callable[[str], ToolFacts | None] | None = None
+    left_out: tuple[LeftOutTool, ...] = ()
 
     def terms(self, name: str) -> ApprovalTerms:
         """Return the approval terms of a tool's author, by the tool's name."""
@@ -102,15 +114,16 @@ async def survey(
     walk = TreeWalk(names, callback_requirement(_tool_callbacks(plugins), "A plugin of the App"))
     walk.visit(node, root_position(node))
     unlisted: dict[str, list[str]] = {}
+    left_out: list[LeftOutTool] = []
     while walk.toolsets:
         pending, walk.toolsets = walk.toolsets, []
-        listed = await asyncio.gather(*(_list(each, resolve_timeout) for each in pending))
+        listed = await asyncio.gather(*(_list(each, resolve_timeout, left_out) for each in pending))
         for each, tools in zip(pending, listed, strict=True):
             if tools is None:
                 unlisted.setdefault(each.agent, []).append(type(each.toolset).__name__)
             else:
                 walk.add_listed(each, tools)
-    return _assemble(walk, unlisted, resolve_timeout)
+    return replace(_assemble(walk, unlisted, resolve_timeout), left_out=tuple(left_out))
 
 
 def root_of(target: BaseAgent | BaseNode | App) -> BaseNode:
@@ -157,12 +170,18 @@ def _assemble(walk: TreeWalk, unlisted: Mapping[str, list[str]], seconds: float)
     )
 
 
-async def _list(pending: PendingToolset, seconds: float) -> list[object] | None:
+async def _list(
+    pending: PendingToolset, seconds: float, left_out: list[LeftOutTool]
+) -> list[object] | None:
+    bounded = BoundedTools() if is_mcp_toolset(pending.toolset) else None
     try:
         async with asyncio.timeout(seconds):
-            return list(await list_tools(pending.toolset))
+            tools = list(await list_tools(pending.toolset, bounded))
     except Exception:  # noqa: BLE001 - a toolset may fail in any way; ADK drops its tools then
         return None
+    if bounded is not None:
+        left_out += [LeftOutTool(pending.agent, *each) for each in bounded.left_out.items()]
+    return list[object](tools)
 
 
 def _tool_callbacks(plugins: Collection[BasePlugin]) -> Iterator[object]:

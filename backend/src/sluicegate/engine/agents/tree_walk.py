@@ -31,6 +31,7 @@ from sluicegate.tools.gated import DEFAULT_TERMS, ApprovalTerms, terms_of
 
 if TYPE_CHECKING:
     from sluicegate.core.signals import ToolKind
+    from sluicegate.engine.agents.mcp_toolsets import BoundedTools
 
 _RUNS_NODES: Final = "run_node"
 _NOT_CHILDREN: Final = frozenset({"parent_agent", "tools", "edges", "graph"})
@@ -218,9 +219,14 @@ def runnables_in(function: object) -> Iterator[BaseNode | BaseTool]:
             yield from (each for each in values_in(each) if isinstance(each, BaseNode | BaseTool))
 
 
-async def list_tools(toolset: BaseToolset) -> list[BaseTool]:
-    """Return a toolset's tools, named as the model calls them, without filling its cache."""
+async def list_tools(toolset: BaseToolset, bounded: BoundedTools | None = None) -> list[BaseTool]:
+    """Return a toolset's tools, named as the model calls them, without filling its cache.
+
+    ``bounded`` leaves out tools of an MCP server.
+    """
     tools = await toolset.get_tools(None)
+    if bounded is not None:
+        tools = await bounded.select(tools)
     prefix = toolset.tool_name_prefix
     if not prefix:
         return tools

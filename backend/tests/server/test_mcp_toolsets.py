@@ -1,0 +1,79 @@
+"""MCP servers in the toolsets of an agent: what they declare is bounded, in a running server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.adk.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
+
+from sluicegate.server.cli import main
+from tests.engine.stage import Prompts, calls, says, scripted
+from tests.server.page import Page, served
+from tests.server.test_worker_limits import LEFT_OUT, worker
+from tests.tools.hostile_worker import definition, hostile_worker
+from tests.tools.worker_process import WorkerProcess
+
+__all__ = ["worker"]
+
+AGENT = """
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
+
+server = McpToolset(connection_params=StreamableHTTPConnectionParams(url="{url}"))
+root_agent = LlmAgent(name="clerk", model="gemini-3.5-flash", tools=[server])
+"""
+
+
+def toolset(url: str, **options: Any) -> McpToolset:
+    return McpToolset(connection_params=StreamableHTTPConnectionParams(url=url), **options)
+
+
+def outputs(read: list[dict[str, Any]]) -> list[Any]:
+    return [chunk["output"] for chunk in read if chunk["type"] == "tool-output-available"]
+
+
+async def test_a_tool_of_an_mcp_server_with_a_pattern_that_cannot_run_is_left_out(
+    tmp_path: Path, worker: WorkerProcess, caplog: pytest.LogCaptureFixture
+) -> None:
+    prompts = Prompts()
+    script = [calls(("pay", {"n": 7})), says("done")]
+    agent = scripted(script, [toolset(worker.url)], before_model_callback=prompts)
+    async with served(agent, tmp_path) as http:
+        read = await Page(http).say("pay")
+    assert [each["structuredContent"] for each in outputs(read)] == [{"result": 7}]
+    lines = {each.getMessage() for each in caplog.records if "left out" in each.getMessage()}
+    assert len(lines) == 1
+    assert min(lines).startswith(f"the tool look of an MCP toolset is left out: {LEFT_OUT}")
+
+
+def test_check_names_the_left_out_tools_of_an_mcp_server(
+    tmp_path: Path, worker: WorkerProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "agent.py").write_text(AGENT.format(url=worker.url))
+    assert main(["check", str(tmp_path / "agent.py")]) == 0
+    assert f"left out: look of a toolset of clerk; {LEFT_OUT}" in capsys.readouterr().out
+
+
+def test_an_mcp_server_with_too_many_tools_on_one_page_offers_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with hostile_worker(list=lambda _: {"tools": [definition(f"t{n}") for n in range(201)]}) as it:
+        (tmp_path / "agent.py").write_text(AGENT.format(url=it.url))
+        assert main(["check", str(tmp_path / "agent.py")]) == 0
+    said = capsys.readouterr().out
+    assert "left out: * of a toolset of clerk; it offers more than 200 tools;" in said
+
+
+async def test_the_result_of_an_mcp_server_is_checked_in_linear_time(tmp_path: Path) -> None:
+    answer = {"a": "a" * 60 + "!"}
+    schema = {"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}}
+    tools = [{**definition("hours"), "outputSchema": schema}, definition("free")]
+    result = {"content": [{"type": "text", "text": "x"}], "structuredContent": answer}
+    with hostile_worker(list=lambda _: {"tools": tools}, call=lambda _: result) as server:
+        script = [calls(("free", {})), calls(("hours", {})), says("oh")]
+        async with served(scripted(script, [toolset(server.url)]), tmp_path) as http:
+            free, hours = outputs(await Page(http).say("go"))
+    assert free["structuredContent"] == answer
+    assert "Invalid structured content returned by tool hours: a: 'aaaa" in hours["error"]
