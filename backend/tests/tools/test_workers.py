@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import types as mcp
 
-from sluicegate.core import argument_schema
+from sluicegate.core.schema_structure import SchemaStructure, read_structure
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, ToolError
 from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteToolSettings, make_remote_tools
 from sluicegate.tools.worker_calls import WorkerCall, call_from_meta
@@ -166,10 +166,12 @@ async def test_unchanged_definitions_are_compiled_once(
     network: Network, registry: WorkerRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Any] = []
-    original = argument_schema.read_structure
-    monkeypatch.setattr(
-        argument_schema, "read_structure", lambda schema: (read.append(schema), original(schema))[1]
-    )
+
+    def counted(schema: dict[str, Any]) -> SchemaStructure:
+        read.append(schema)
+        return read_structure(schema)
+
+    monkeypatch.setattr("sluicegate.core.argument_schema.read_structure", counted)
     schema = {**SCHEMA, "title": "compiled by no other test"}
     network.listed["http://one/mcp"] = [tool("one", inputSchema=schema), tool("two")]
     registry.add("shop", "http://one/mcp", lambda: None)
