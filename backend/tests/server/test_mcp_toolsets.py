@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 
 from sluicegate.server.cli import main
-from tests.engine.stage import Prompts, calls, says, scripted
+from tests.engine.stage import Responses, calls, says, scripted
 from tests.server.page import Page, served
 from tests.server.test_worker_limits import LEFT_OUT, worker
 from tests.tools.hostile_worker import definition, hostile_worker
@@ -26,8 +27,11 @@ root_agent = LlmAgent(name="clerk", model="gemini-3.5-flash", tools=[server])
 """
 
 
-def toolset(url: str, **options: Any) -> McpToolset:
-    return McpToolset(connection_params=StreamableHTTPConnectionParams(url=url), **options)
+def agent_of(url: str, script: Responses) -> LlmAgent:
+    """An agent with the tools of an MCP server."""
+    agent = scripted(script)
+    agent.tools = [McpToolset(connection_params=StreamableHTTPConnectionParams(url=url))]
+    return agent
 
 
 def outputs(read: list[dict[str, Any]]) -> list[Any]:
@@ -37,10 +41,8 @@ def outputs(read: list[dict[str, Any]]) -> list[Any]:
 async def test_a_tool_of_an_mcp_server_with_a_pattern_that_cannot_run_is_left_out(
     tmp_path: Path, worker: WorkerProcess, caplog: pytest.LogCaptureFixture
 ) -> None:
-    prompts = Prompts()
     script = [calls(("pay", {"n": 7})), says("done")]
-    agent = scripted(script, [toolset(worker.url)], before_model_callback=prompts)
-    async with served(agent, tmp_path) as http:
+    async with served(agent_of(worker.url, script), tmp_path) as http:
         read = await Page(http).say("pay")
     assert [each["structuredContent"] for each in outputs(read)] == [{"result": 7}]
     lines = {each.getMessage() for each in caplog.records if "left out" in each.getMessage()}
@@ -73,7 +75,7 @@ async def test_the_result_of_an_mcp_server_is_checked_in_linear_time(tmp_path: P
     result = {"content": [{"type": "text", "text": "x"}], "structuredContent": answer}
     with hostile_worker(list=lambda _: {"tools": tools}, call=lambda _: result) as server:
         script = [calls(("free", {})), calls(("hours", {})), says("oh")]
-        async with served(scripted(script, [toolset(server.url)]), tmp_path) as http:
+        async with served(agent_of(server.url, script), tmp_path) as http:
             free, hours = outputs(await Page(http).say("go"))
     assert free["structuredContent"] == answer
     assert "Invalid structured content returned by tool hours: a: 'aaaa" in hours["error"]
