@@ -9,7 +9,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios smoke mutants soak bench format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios smoke mutants soak bench sbom format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -96,6 +96,9 @@ bench: setup-browser ## measure the server beside its peers (a table, JSON, a pi
 	$(BIN)/python backend/bench --json "$(BENCH).json" --picture "$(BENCH).svg"
 	$(NPM) run --silent bench --workspace frontend/app
 
+sbom: setup node ## write bills of materials (CycloneDX) from the lock files into build/sbom
+	@NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" $(BIN)/python scripts/sbom.py build/sbom
+
 format: setup-node ## format everything and mend what can be mended without thought
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -105,5 +108,6 @@ lock: setup-node ## write the lock files anew, with the newest versions the rang
 	$(COMPILE) --upgrade --group bootstrap -o bootstrap.lock
 	$(COMPILE) --upgrade --group node -o node.lock
 	$(COMPILE) --upgrade pyproject.toml --group dev -o requirements.lock
+	$(COMPILE) pyproject.toml --extra postgresql --extra valkey -c requirements.lock -o deploy/requirements.lock
 	$(COMPILE) --upgrade backend/bench/peers.in -o backend/bench/peers.lock
 	$(NPM) update --package-lock-only

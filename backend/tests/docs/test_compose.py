@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +12,14 @@ import pytest
 import yaml
 
 from sluicegate import __version__
-from sluicegate.errors import Unavailable
+from sluicegate.errors import ConfigurationError, Unavailable
 from sluicegate.server.app import build
 from sluicegate.server.cli import command_parser
 from sluicegate.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
 from sluicegate.server.uvicorn_server import CLOSING_SECONDS
 from sluicegate.stores.streams.open_streams import open_streams
 from tests.docs.markdown import DOCS, ROOT
+from tests.real_stores.valkey import Valkey
 from tests.server.exchange import client
 from tests.server.fake_engine import FakeEngine
 
@@ -24,13 +27,15 @@ DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 REPLICAS = [name for name in SERVICES if name.startswith("sluicegate-")]
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text("utf-8")
+LOCK = (DEPLOY / "requirements.lock").read_text("utf-8")
 PROXY = (DEPLOY / "Caddyfile").read_text("utf-8")
-GIVEN = {"POSTGRES_PASSWORD": "secret"}
+GIVEN = {"POSTGRES_PASSWORD": "secret", "VALKEY_PASSWORD": "valkey-secret"}
 KEEP_ALIVE_OF_THE_SERVER = 75
 
 
 def substituted(text: str) -> str:
-    """A text after variable substitution by Compose, with only a password set."""
+    """A text after variable substitution by Compose, with only the passwords set."""
     return re.sub(
         r"\$\{(\w+):([-?])([^}]*)\}",
         lambda found: GIVEN.get(found[1], found[3] if found[2] == "-" else ""),
@@ -83,7 +88,7 @@ async def test_the_replicas_share_their_stores(settings: Settings) -> None:
     database = SERVICES[host]["environment"]
     assert (database["POSTGRES_USER"], database["POSTGRES_DB"]) == ("sluicegate", "sluicegate")
     assert substituted(database["POSTGRES_PASSWORD"]) == "secret"
-    assert settings.streams == "valkey://valkey:6379/0"
+    assert settings.streams == "valkey://:valkey-secret@valkey:6379/0"
     assert "valkey" in SERVICES
     [files] = SERVICES[REPLICAS[0]]["volumes"]
     assert settings.artifacts == f"file:{files.partition(':')[2]}"
@@ -140,11 +145,65 @@ def test_no_timeout_is_shorter_than_the_operation_it_covers(settings: Settings) 
 
 
 def test_every_image_has_a_pinned_version() -> None:
-    images = [service["image"] for service in SERVICES.values()]
-    [base] = re.findall(r"^FROM (\S+)", (DEPLOY / "Dockerfile").read_text("utf-8"), re.MULTILINE)
+    images = [substituted(service["image"]) for service in SERVICES.values()]
+    [base] = re.findall(r"^ARG PYTHON_IMAGE=(\S+)", DOCKERFILE, re.MULTILINE)
+    assert substituted(SERVICES[REPLICAS[0]]["build"]["args"]["PYTHON_IMAGE"]) == base
+    assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${PYTHON_IMAGE}"]
     for image in [*images, base]:
         assert re.fullmatch(r"[a-z/]+:\d+\.\d+(\.\d+)?(-[a-z]+)?", image)
     assert f"sluicegate:{__version__}" in images
+
+
+def test_every_image_can_be_pinned_by_digest() -> None:
+    page = (DOCS / "how-to" / "scale-out.md").read_text("utf-8")
+    for service in SERVICES.values():
+        image = service["image"]
+        if not image.startswith("sluicegate:"):
+            [variable] = re.findall(r"^\$\{(\w+_IMAGE):-", image)
+            assert f"`{variable}`" in page
+    assert "`PYTHON_IMAGE`" in page
+
+
+def test_every_package_of_the_image_is_installed_by_its_hash() -> None:
+    assert "--require-hashes -r /tmp/requirements.lock" in DOCKERFILE
+    assert re.findall(r"pip install .*\.whl", DOCKERFILE) == [
+        "pip install --no-cache-dir --no-deps --no-index /tmp/sluicegate-*.whl"
+    ]
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", LOCK, re.MULTILINE))
+    blocks = re.split(r"\n(?=\S)", LOCK.strip())
+    assert len(blocks) == len(pinned) > 50
+    assert all("--hash=sha256:" in block for block in blocks)
+    tested = (ROOT / "requirements.lock").read_text("utf-8")
+    assert pinned.items() <= dict(re.findall(r"^([\w.-]+)==(\S+)", tested, re.MULTILINE)).items()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["postgresql"], *extras["valkey"]]
+    assert {re.match(r"[\w-]+", each)[0] for each in wanted} <= set(pinned)  # type: ignore[index]
+
+
+@pytest.fixture
+def guarded_valkey(tmp_path: Path) -> Iterator[Valkey]:
+    """A server with the configuration that the command of the service writes."""
+    [command] = [part for part in SERVICES["valkey"]["command"] if "requirepass" in part]
+    [line] = re.findall(r'echo "(requirepass [^"]+)" > /tmp/valkey.conf', command)
+    assert "exec valkey-server /tmp/valkey.conf" in command
+    server = Valkey(
+        tmp_path / "valkey", configuration=line.replace("$$VALKEY_PASSWORD", "valkey-secret")
+    )
+    server.start()
+    yield server
+    server.kill()
+
+
+async def test_valkey_answers_only_with_the_password(
+    settings: Settings, guarded_valkey: Valkey
+) -> None:
+    url = settings.streams.replace("valkey:6379", f"127.0.0.1:{guarded_valkey.port}")
+    store = await open_streams(url)
+    assert await store.check()
+    await store.aclose()
+    with pytest.raises(ConfigurationError, match="refuses this client"):
+        await open_streams(url.replace(":valkey-secret@", ""))
 
 
 async def test_the_page_names_urls_that_can_be_opened() -> None:

@@ -15,10 +15,14 @@ from tests.real_stores.ports import free_port
 
 
 class Valkey:
-    """One server; it keeps its port over restarts, and nothing else."""
+    """One server; it keeps its port over restarts, and nothing else.
 
-    def __init__(self, folder: Path, *, port: int | None = None) -> None:
+    ``configuration`` are lines of a configuration file, which precede the options.
+    """
+
+    def __init__(self, folder: Path, *, port: int | None = None, configuration: str = "") -> None:
         self.folder = folder
+        self._configuration = configuration
         self.port = port or free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -29,10 +33,13 @@ class Valkey:
     def start(self) -> None:
         """Start an empty server and wait until it responds."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        configured = self.folder / "valkey.conf"
+        configured.write_text(f"{self._configuration}\n")
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
                     str(get_binary_path()),
+                    str(configured),
                     *("--port", str(self.port), "--bind", "127.0.0.1"),
                     *("--save", "", "--appendonly", "no", "--dir", str(self.folder)),
                 ],
@@ -65,7 +72,7 @@ class Valkey:
             try:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=1) as probe:
                     probe.sendall(b"PING\r\n")
-                    if probe.recv(16).startswith(b"+PONG"):
+                    if probe.recv(16).startswith((b"+PONG", b"-NOAUTH")):
                         return
             except OSError:
                 pass
