@@ -90,8 +90,22 @@ class LargeRequests:
         """
         if size < LARGE:
             return function()
+        results: list[Result | Exception] = []
+
+        def call() -> None:
+            try:
+                results.append(function())
+            except Exception as error:  # noqa: BLE001 - it is raised by the caller
+                # Its frames hold the data.
+                results.append(error.with_traceback(None))
+
         async with self._parsing:
-            return await asyncio.to_thread(function)
+            # A future of a thread is part of a cycle, which would hold the result until the next
+            # full garbage collection.
+            await asyncio.to_thread(call)
+        if isinstance(results[0], Exception):
+            raise results.pop()  # type: ignore[misc]  # as it has just been found
+        return results.pop()  # type: ignore[return-value]  # the same
 
     def _admit(self) -> None:
         waiting, self._waiting = self._waiting, deque()
