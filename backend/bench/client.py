@@ -62,9 +62,9 @@ def post_file(address: Address, path: str, data: bytes, media_type: str) -> Any:
     return json.loads(_exchange(address, _head("POST", address, path, fields) + data).body)
 
 
-def get_json(address: Address, path: str) -> Any:
+def get_json(address: Address, path: str, headers: Mapping[str, str] | None = None) -> Any:
     """Fetch a JSON document; raises as `post` does."""
-    return json.loads(_exchange(address, _head("GET", address, path, {})).body)
+    return json.loads(_exchange(address, _head("GET", address, path, headers or {})).body)
 
 
 def _head(method: str, address: Address, path: str, headers: Mapping[str, str]) -> bytes:

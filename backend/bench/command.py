@@ -14,6 +14,7 @@ from bench.approval_cost import measure_costs
 from bench.client import BenchError
 from bench.crowd import MANY, measure_crowd, measure_lag, measure_memory
 from bench.files import SMALL_CACHES, measure_files
+from bench.flood import LARGEST, measure_flood
 from bench.growth import measure_approvals, measure_import, measure_start, measure_turns
 from bench.idle import measure_idle
 from bench.live import measure_spoken
@@ -40,9 +41,10 @@ LEDGER: Final = "ledger"
 SPOKEN: Final = "spoken"
 FILES: Final = "files"
 IDLE: Final = "idle"
+FLOOD: Final = "flood"
 NAMES: Final = (
     *(peer.name for peer in PEERS),
-    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN, FILES, IDLE),
+    *(CROWD, MEMORY, GROWTH, PENDING, START, LEDGER, SPOKEN, FILES, IDLE, FLOOD),
 )
 
 
@@ -58,10 +60,14 @@ class Size(NamedTuple):
     repeats: int
     pictured: int
     sockets: int
+    flood: tuple[float, int]
+    """Seconds, and the bytes of a body."""
 
 
-FULL: Final = Size(9, 2_000, 500, (1, 10, 50, 200), 4, (10, 100, 1_000, 5_000), 5, 1_000, 2_000)
-SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20)
+FULL: Final = Size(
+    9, 2_000, 500, (1, 10, 50, 200), 4, (10, 100, 1_000, 5_000), 5, 1_000, 2_000, (30, LARGEST)
+)
+SHORT: Final = Size(1, 50, 5, (1, 2), 1, (10,), 1, 10, 20, (0.5, 2**20))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -128,6 +134,10 @@ def _run(folder: Path, size: Size, names: Container[str]) -> Report:
         _say(f"{size.sockets} idle sockets")
         with ServerProcess(sluicegate("free"), folder / IDLE, variables) as server:
             report.idle = measure_idle(server, sockets=size.sockets, rounds=size.repeats)
+    if FLOOD in names:
+        seconds, largest = size.flood
+        _say(f"small requests beside the largest ones, for {seconds} s")
+        report.flood = measure_flood(folder / FLOOD, seconds=seconds, size=largest)
     if FILES in names:
         _say(f"{size.pictured} turns with pictures, and a large one")
         with ServerProcess(

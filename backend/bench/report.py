@@ -10,6 +10,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.files import GROWTH_MIB, PEAK_MIB
+from bench.flood import GROWTH_MIB as FLOOD_GROWTH_MIB
+from bench.flood import LEFT, P99, percentile
 from bench.growth import APPROVALS_A_SECOND
 from bench.idle import BUDGET_KIB, GROWTH_KIB
 from bench.live import BUDGET
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from bench.approval_cost import ApprovalCost
     from bench.crowd import Crowd
     from bench.files import Files
+    from bench.flood import Flood
     from bench.growth import Rates, Turn
     from bench.idle import Idle
     from bench.live import Spoken
@@ -83,6 +86,7 @@ class Report:
     spoken: Spoken | None = None
     files: Files | None = None
     idle: Idle | None = None
+    flood: Flood | None = None
 
     def per_delta(self, name: str) -> Spread:
         """Return the spread of a row."""
@@ -139,6 +143,7 @@ class Report:
             "files": None if self.files is None else asdict(self.files),
             "socket_added": self.socket_added(),
             "idle": None if self.idle is None else asdict(self.idle),
+            "flood": None if self.flood is None else asdict(self.flood),
             "spoken": None if self.spoken is None else asdict(self.spoken),
         }
 
@@ -231,6 +236,7 @@ class Report:
                 f"closing leave {self.idle.growth:.2f} (at most {GROWTH_KIB:.0f})"
             )
         yield from self._of_files()
+        yield from self._of_flood()
         found = self.pending
         if found is not None:
             yield (
@@ -251,6 +257,23 @@ class Report:
         )
         for way, peak in found.peaks.items():
             yield f"An attachment of 10 MiB, {way}: {peak:.0f} MiB at its peak (at most {PEAK_MIB})"
+
+    def _of_flood(self) -> Iterator[str]:
+        found = self.flood
+        if found is None:
+            return
+        most = f"(at most {P99 * 1e3:.0f})"
+        for what, seconds in (("a list of chats", found.read), ("a short answer", found.chat)):
+            p50, p99 = (percentile(seconds, share) * 1e3 for share in (0.5, 0.99))
+            yield (
+                f"While another user sends the largest requests, {what}: p50 {p50:.0f} ms, "
+                f"p99 {p99:.0f} {most}"
+            )
+        yield (
+            f"{sum(found.large.values())} of these: the process grows by {found.growth:.0f} MiB "
+            f"(at most {FLOOD_GROWTH_MIB}), {found.left * 100:.0f} % are left (at most "
+            f"{LEFT * 100:.0f})"
+        )
 
 
 def machine() -> dict[str, str]:

@@ -14,6 +14,8 @@ from bench.client import BenchError, Exchange
 from bench.script import DELTA
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bench.client import Address
 
 _MARK: Final = DELTA.encode()
@@ -39,7 +41,12 @@ def ask_over_socket(address: Address, path: str, frame: object) -> Exchange:
         raise BenchError(f"The socket at port {address.port} does not answer: {error}.") from error
 
 
-def open_socket(connection: socket.socket, address: Address, path: str) -> None:
+def open_socket(
+    connection: socket.socket,
+    address: Address,
+    path: str,
+    headers: Mapping[str, str] | None = None,
+) -> None:
     """Perform the WebSocket handshake on a connection.
 
     Raises:
@@ -48,9 +55,10 @@ def open_socket(connection: socket.socket, address: Address, path: str) -> None:
     key = base64.b64encode(os.urandom(16)).decode()
     head = (
         f"GET {path} HTTP/1.1\r\nhost: {address.host}:{address.port}\r\nupgrade: websocket\r\n"
-        f"connection: Upgrade\r\nsec-websocket-key: {key}\r\nsec-websocket-version: 13\r\n\r\n"
+        f"connection: Upgrade\r\nsec-websocket-key: {key}\r\nsec-websocket-version: 13\r\n"
     )
-    connection.sendall(head.encode())
+    head += "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+    connection.sendall(f"{head}\r\n".encode())
     answer = b""
     while b"\r\n\r\n" not in answer:
         piece = connection.recv(_PIECE)

@@ -54,6 +54,20 @@ def test_closed_idle_sockets_leave_little_memory(
     assert (idle["sockets"], len(idle["opened"]), len(idle["closed"])) == (20, 1, 1)
 
 
+def test_small_requests_are_answered_beside_large_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "bench.json"
+
+    assert main(["--short", "--only", "flood", "--json", str(written)]) == 0
+
+    assert "While another user sends the largest requests" in capsys.readouterr().out
+    flood = json.loads(written.read_text("utf-8"))["flood"]
+    assert flood["read"]
+    assert flood["chat"]
+    assert flood["large"]
+
+
 def test_the_cost_of_ledger_and_lease_is_a_row_for_each_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

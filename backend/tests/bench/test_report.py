@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from bench.crowd import Crowd
+from bench.flood import Flood
 from bench.growth import Rates, Turn
 from bench.idle import Idle
 from bench.peers import AG_UI, AI_SDK, FLOOR, PEERS, SOCKET, SSE
@@ -69,6 +70,20 @@ def test_idle_sockets_are_measured_open_and_after_closing() -> None:
     assert (idle.kib_per_socket, idle.growth) == (30.0, 1.0)
     table = Report(rounds=1, deltas=1, idle=idle).table()
     assert "100 idle sockets: 30.0 KiB each (at most 40); 2 rounds" in table
+
+
+def test_small_requests_beside_large_ones_are_reported_with_their_targets() -> None:
+    sent = {"text": 3, "values": 4}
+    flood = Flood(
+        (0.001, 0.002), (0.02, 0.3), (0.02,), large=sent, before=100.0, peak=180.0, after=104.0
+    )
+
+    assert flood.growth == 80.0
+    assert flood.left == pytest.approx(0.04)
+    table = Report(rounds=1, deltas=1, flood=flood).table()
+    assert "a list of chats: p50 2 ms, p99 2 (at most 250)" in table
+    assert "a short answer: p50 300 ms, p99 300 (at most 250)" in table
+    assert "7 of these: the process grows by 80 MiB (at most 250), 4 % are left (" in table
 
 
 def test_a_row_that_was_not_measured_has_no_ratio() -> None:
