@@ -52,6 +52,24 @@ async def test_a_repeated_upload_renews_the_time(uploads: Uploads, clock: Clock)
     assert await due(uploads) == [FIRST]
 
 
+async def test_a_file_of_a_message_is_not_due_and_counts_for_its_chat(
+    uploads: Uploads, clock: Clock
+) -> None:
+    await uploads.record(FIRST, size=10)
+    await uploads.record(SECOND, size=5, is_kept=True)
+    await uploads.record(THIRD, size=100)
+    clock.ahead += 101
+    assert await due(uploads) == [FIRST, THIRD]
+    await uploads.keep(FIRST)
+    assert await due(uploads) == [THIRD]
+    assert await uploads.total(CHAT) == 15
+    # A repeated upload is of the same content.
+    await uploads.record(FIRST)
+    assert await uploads.total(CHAT) == 15
+    await uploads.delete_all(CHAT)
+    assert await uploads.total(CHAT) == 0
+
+
 async def test_one_of_two_claims_an_upload(uploads: Uploads, clock: Clock) -> None:
     await uploads.record(FIRST)
     await uploads.record(THIRD)

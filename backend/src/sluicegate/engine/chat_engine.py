@@ -86,6 +86,7 @@ class ChatEngine:
             app=resources.app,
             ttl=resources.options.upload_ttl,
             uploads=resources.uploads,
+            limits=resources.upload_limits,
             files=resources.files,
             logs=resources.logs,
             replicas=resources.replicas,

@@ -1,7 +1,7 @@
 """Rate limits, counted by each process for itself.
 
-`RateLimit` bounds what a user does in any minute exactly; `TokenBucket` lets a connection burst and
-then holds it to a rate, for the price of two numbers.
+`RateLimit` bounds what a user does in any minute or hour exactly; `TokenBucket` lets a connection
+burst and then holds it to a rate, for the price of two numbers.
 """
 
 from __future__ import annotations
@@ -21,55 +21,83 @@ TOO_MANY_TURNS: Final = (
 )
 TOO_MANY_MESSAGES: Final = "You have sent too much in a minute; wait a moment and send it again."
 
-_WINDOW: Final = 60.0
+_MINUTE: Final = 60.0
 _PRUNE_AT: Final = 1_000
-"""Users from which on those are pruned who have done nothing for a minute."""
+"""Users from which on those are pruned who have done nothing for the window."""
+
+
+class _Taken:
+    """What one user has taken in the window: times with amounts, and their sum."""
+
+    __slots__ = ("entries", "total")
+
+    def __init__(self) -> None:
+        self.entries: deque[tuple[float, int]] = deque()
+        self.total = 0
 
 
 class RateLimit:
-    """A sliding window per user: at most ``per_minute`` in any minute.
+    """A sliding window per user: at most ``bound`` in any ``window`` of seconds.
 
     ``sentence`` is the public sentence of a refusal, ``clock`` returns seconds.
     """
 
     def __init__(
-        self, per_minute: int, sentence: str, *, clock: Callable[[], float] = time.monotonic
+        self,
+        bound: int,
+        sentence: str,
+        *,
+        window: float = _MINUTE,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._bound = per_minute
+        self._bound = bound
         self._sentence = sentence
+        self._window = window
         self._clock = clock
-        self._times: dict[str, deque[float]] = {}
+        self._users: dict[str, _Taken] = {}
         self._prune_at = _PRUNE_AT
 
     def __len__(self) -> int:
         """The number of users that are counted."""
-        return len(self._times)
+        return len(self._users)
 
-    def take(self, user: str) -> None:
-        """Count one more of a user.
+    def take(self, user: str, amount: int = 1) -> None:
+        """Count so much more of a user.
 
         Raises:
-            TooManyRequests: it would be one too many; it is not counted.
+            TooManyRequests: it would be too much; it is not counted.
         """
         now = self._clock()
-        times = self._times.get(user)
-        if times is None:
+        taken = self._users.get(user)
+        if taken is None:
             self._prune(now)
-            times = self._times[user] = deque()
-        while times and times[0] <= now - _WINDOW:
-            times.popleft()
-        if len(times) >= self._bound:
-            wait = times[0] + _WINDOW - now
+            taken = self._users[user] = _Taken()
+        while taken.entries and taken.entries[0][0] <= now - self._window:
+            taken.total -= taken.entries.popleft()[1]
+        excess = taken.total + amount - self._bound
+        if excess > 0:
+            wait = self._window
+            for at, part in taken.entries:
+                excess -= part
+                if excess <= 0:
+                    wait = at + self._window - now
+                    break
             raise TooManyRequests(self._sentence, retry_after=max(1, ceil(wait)))
-        times.append(now)
+        taken.entries.append((now, amount))
+        taken.total += amount
 
     def _prune(self, now: float) -> None:
-        if len(self._times) < self._prune_at:
+        if len(self._users) < self._prune_at:
             return
-        idle = [user for user, times in self._times.items() if times[-1] <= now - _WINDOW]
+        oldest = now - self._window
+        idle = [
+            user
+            for user, taken in self._users.items()
+            if not taken.entries or taken.entries[-1][0] <= oldest
+        ]
         for user in idle:
-            del self._times[user]
-        self._prune_at = max(_PRUNE_AT, 2 * len(self._times))
+            del self._users[user]
+        self._prune_at = max(_PRUNE_AT, 2 * len(self._users))
 
 
 class TokenBucket:

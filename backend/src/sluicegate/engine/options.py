@@ -186,6 +186,15 @@ class EngineOptions(BaseModel):
     max_file_bytes: Count = 20 * 1024 * 1024
     """Decoded bytes of one file."""
 
+    max_uploads_per_hour: Count = 500
+    """Files that one user may attach in any hour; one more is answered 429."""
+
+    max_upload_bytes_per_hour: Count = 1024 * 1024 * 1024
+    """Bytes of files that one user may attach in any hour; one more is answered 429."""
+
+    max_chat_file_bytes: Count = 1024 * 1024 * 1024
+    """Bytes of the files that users attach to one chat; one more is answered 413."""
+
     upload_ttl: Seconds = 86400.0
     """Seconds after which an uploaded file that no message references is deleted."""
 

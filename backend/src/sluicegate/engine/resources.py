@@ -17,6 +17,7 @@ from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.chat_logs import ChatLogs
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.files.chat_files import ChatFiles, FileCache
+from sluicegate.engine.files.upload_limits import UploadLimits
 from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
 from sluicegate.engine.models.model_copy import redact_errors
 from sluicegate.engine.models.model_files import ModelFiles
@@ -104,6 +105,7 @@ class EngineResources:
     chats: ChatIndex
     files: ChatFiles
     uploads: Uploads
+    upload_limits: UploadLimits
     models: ModelFiles
     leases: ChatLeases
     turns: TurnRegistry
@@ -175,6 +177,8 @@ async def open_resources(
     if not database.is_exclusive:
         monitor.start(timings.lease_poll)
     chats = ChatIndex(database)
+    uploads = Uploads(database)
+    upload_limits = UploadLimits(options, uploads)
     runner = Runner(
         app=agent.app, session_service=stores.sessions, artifact_service=agent.artifacts
     )
@@ -203,7 +207,8 @@ async def open_resources(
         inbox=ApprovalInbox(database),
         chats=chats,
         files=agent.files,
-        uploads=Uploads(database),
+        uploads=uploads,
+        upload_limits=upload_limits,
         models=agent.models,
         leases=leases,
         turns=turns,
@@ -219,6 +224,8 @@ async def open_resources(
             logs=logs,
             closer=closer,
             files=agent.files,
+            uploads=uploads,
+            upload_limits=upload_limits,
             chats=chats,
         ),
         continue_turn=ContinueTurn(

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.engine.chat_logs import ChatLogs
     from sluicegate.engine.files.chat_files import ChatFiles
+    from sluicegate.engine.files.upload_limits import UploadLimits
     from sluicegate.engine.turn.builder import TurnBuilder
     from sluicegate.engine.turn.close_open_calls import OpenCallCloser
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.engine.turn.registry import TurnRegistry
     from sluicegate.stores.chats import ChatIndex
+    from sluicegate.stores.uploads import Uploads
     from sluicegate.wire.chunks import BaseChunk
 
 _MAX_TITLE: Final = 80
@@ -48,6 +50,8 @@ class StartTurn:
     logs: ChatLogs
     closer: OpenCallCloser
     files: ChatFiles
+    uploads: Uploads
+    upload_limits: UploadLimits
     chats: ChatIndex
 
     async def start(
@@ -110,7 +114,9 @@ class StartTurn:
 
     async def _content(self, chat: ChatKey, plan: NewExchange) -> types.Content:
         if plan.message is not None:
-            return await question_content(self.files, chat, plan.message)
+            return await question_content(
+                self.files, chat, plan.message, self.upload_limits, self.uploads
+            )
         question = plan.rewound[0].user_event if plan.rewound else None
         if question is None or question.content is None:
             raise Unknown("This message is not part of the chat; load the chat again.")

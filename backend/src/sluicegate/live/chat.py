@@ -216,7 +216,13 @@ class LiveChat:
         if plan.rewound or plan.message is None:
             raise NotRewindable
         resources.turns.admit(context.chat.user)
-        content = await question_content(resources.files, context.chat, plan.message)
+        content = await question_content(
+            resources.files,
+            context.chat,
+            plan.message,
+            resources.upload_limits,
+            resources.uploads,
+        )
         async with context.lock:
             opening = await self._supersede(plan)
             session = self._session

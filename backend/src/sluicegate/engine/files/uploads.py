@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sluicegate.core.keys import ChatKey
     from sluicegate.engine.chat_logs import ChatLogs
     from sluicegate.engine.files.chat_files import ChatFiles
+    from sluicegate.engine.files.upload_limits import UploadLimits
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.replicas import Replicas
     from sluicegate.stores.uploads import Uploads
@@ -26,25 +27,29 @@ if TYPE_CHECKING:
     from sluicegate.wire.requests import UserMessage
 
 
-async def question_content(files: ChatFiles, chat: ChatKey, message: UserMessage) -> types.Content:
+async def question_content(
+    files: ChatFiles, chat: ChatKey, message: UserMessage, limits: UploadLimits, uploads: Uploads
+) -> types.Content:
     """A user's message: files first, then its text.
 
     Raises:
         RequestError: a file cannot be taken, or is not of this chat.
     """
+    await limits.take(chat, [len(file.data) for file in message.files if file.data is not None])
     for file in message.files:
         if file.data is not None:
             files.check(file.data, file.media_type)
         else:
             await files.find(chat, stored_name(file.url or ""))
-    parts = [await _part(files, chat, file) for file in message.files]
+    parts = [await _part(files, chat, file, uploads) for file in message.files]
     parts.extend(types.Part(text=text) for text in message.texts)
     return types.Content(role="user", parts=parts)
 
 
-async def _part(files: ChatFiles, chat: ChatKey, file: FilePart) -> types.Part:
+async def _part(files: ChatFiles, chat: ChatKey, file: FilePart, uploads: Uploads) -> types.Part:
     if file.data is not None:
         stored = await files.attach(chat, file.data, file.media_type, file.filename)
+        await uploads.record(Upload(chat, stored.name), size=stored.size, is_kept=True)
     else:
         stored = await files.find(chat, stored_name(file.url or ""))
         stored = replace(stored, title=file.filename or stored.title)
@@ -81,6 +86,7 @@ class PendingUploads:
     app: str
     ttl: float
     uploads: Uploads
+    limits: UploadLimits
     files: ChatFiles
     logs: ChatLogs
     replicas: Replicas
@@ -97,9 +103,10 @@ class PendingUploads:
         """
         self.files.check(data, media_type)
         async with self.lock(chat):
+            await self.limits.take(chat, [len(data)])
             file = await self.files.attach(chat, data, media_type, title)
             try:
-                await self.uploads.record(Upload(chat, file.name))
+                await self.uploads.record(Upload(chat, file.name), size=len(data))
             except StoreError as error:
                 raise Unavailable("The file could not be stored; attach it again.") from error
         await self.sweep()
@@ -132,8 +139,9 @@ class PendingUploads:
             try:
                 async with self.leases.hold(chat, after=location.fence):
                     is_named = await self._is_named(upload)
-                    claimed = await self.uploads.claim(upload, seconds=self.ttl)
-                    if claimed and not is_named:
+                    if is_named:
+                        await self.uploads.keep(upload)
+                    elif await self.uploads.claim(upload, seconds=self.ttl):
                         await self._delete(upload)
             except HeldElsewhere:
                 return

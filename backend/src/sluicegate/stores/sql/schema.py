@@ -179,6 +179,9 @@ UPLOADS: Final = Table(
     *_chat_key(),
     Column("name", Text, primary_key=True),
     Column("uploaded_at", Double, nullable=False),
+    Column("size", BigInteger),
+    # Set once a message refers to the file, which is then no longer due.
+    Column("is_kept", Boolean),
     Index("sluicegate_uploads_oldest", "app", "uploaded_at"),
 )
 
