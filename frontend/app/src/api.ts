@@ -62,6 +62,7 @@ export async function deleteChat(id: string): Promise<void> {
 
 /** A grant: calls of the tool need no approval in the chat. */
 export interface Grant {
+  readonly id: string;
   readonly tool: string;
 }
 
@@ -70,8 +71,8 @@ export async function listGrants(chat: string): Promise<readonly Grant[]> {
   return grants;
 }
 
-export async function withdrawGrant(chat: string, tool: string): Promise<void> {
-  await request(`${chatPath(chat)}/grants/${encodeURIComponent(tool)}`, { method: "DELETE" });
+export async function withdrawGrant(chat: string, grant: string): Promise<void> {
+  await request(`${chatPath(chat)}/grants/${encodeURIComponent(grant)}`, { method: "DELETE" });
 }
 
 /** Store a file with a chat; undefined if the server does not store files. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pendingApprovals } from "./approvals.ts";
+import { approvalDescriptor, pendingApprovals, StagedDecisions } from "./approvals.ts";
 import type { ChatMessage, MessagePart } from "./messages.ts";
 
 function pendingPart(more: object = {}): MessagePart {
@@ -38,8 +38,28 @@ function confirmation(input: unknown, approval: object = {}): MessagePart {
 
 const CALL = { id: "c1", name: "pay", args: { amount: 5 } };
 
+const CHANGED = { description: ["Pay.", "Pay twice."], parameters: [{}, null] };
+
 test.each([
   { title: "a call", part: pendingPart(), expected: PENDING },
+  {
+    title: "a call of a changed tool of an agent",
+    part: pendingPart({
+      approval: { id: "a1", descriptor: { agent: "shop/billing", changed: CHANGED } },
+      toolMetadata: { agent: "another" },
+    }),
+    expected: {
+      ...PENDING,
+      descriptor: { agent: "shop/billing", changed: CHANGED },
+      agent: "shop/billing",
+      changed: CHANGED,
+    },
+  },
+  {
+    title: "a call of an agent without a descriptor",
+    part: pendingPart({ toolMetadata: { agent: "shop/billing" } }),
+    expected: { ...PENDING, agent: "shop/billing" },
+  },
   {
     title: "a call with a reason and a descriptor",
     part: pendingPart({
@@ -127,4 +147,41 @@ test("includes all pending approvals in order", () => {
   const messages = [USER, assistantMessage("m1", { type: "step-start" }, ...parts)];
   expect(pendingApprovals(messages).map((expected) => expected.approvalId)).toEqual(ids);
   expect(pendingApprovals([])).toEqual([]);
+});
+
+test.each([undefined, null, "x", [], { editable: "yes", rememberable: 1, grantTtl: -1, agent: 5 }])(
+  "an invalid descriptor %j permits nothing",
+  (value) => {
+    expect(approvalDescriptor(value)).toEqual({
+      editable: false,
+      rememberable: false,
+      grantTtl: 86_400,
+    });
+  },
+);
+
+test("a descriptor is parsed", () => {
+  const descriptor = {
+    toolName: "pay",
+    agent: "shop",
+    editable: true,
+    rememberable: true,
+    grantTtl: 60,
+    expiresAt: "2026-01-01T00:00:00.000+00:00",
+    schema: { type: "object" },
+    changed: CHANGED,
+  };
+  expect(approvalDescriptor(descriptor)).toEqual(descriptor);
+  expect(approvalDescriptor({ changed: { description: ["one"], parameters: 5 } }).changed).toEqual(
+    {},
+  );
+});
+
+test("a decision is staged with the scope of its grant", () => {
+  const staged = new StagedDecisions();
+  staged.stage("a1", { remember: { where: ["recipient"], ttl: 60 } });
+  staged.stage("a2", { remember: "chat" });
+  expect(staged.body()).toEqual({
+    remember: { a1: { where: ["recipient"], ttl: 60 }, a2: "chat" },
+  });
 });

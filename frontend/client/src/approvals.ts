@@ -17,8 +17,69 @@ export interface PendingApproval {
   readonly input: unknown;
   /** Why the agent requests the approval; AI SDK 7 and the style `confirmation`. */
   readonly reason?: string;
-  /** The server's description of the tool; AI SDK 7. */
+  /** The server's description of the tool; AI SDK 7. `approvalDescriptor` reads it. */
   readonly descriptor?: unknown;
+  /** The names of the agents from the root to the one that calls, joined by `/`. */
+  readonly agent?: string;
+  /** What differs from the tool that an earlier grant was given for. */
+  readonly changed?: DefinitionChange;
+}
+
+/** The old and the new value of each part of a tool's definition that has changed. */
+export interface DefinitionChange {
+  readonly description?: readonly [old: string, new: string];
+  /** The JSON schemas of the arguments; null where the tool declared none. */
+  readonly parameters?: readonly [old: unknown, new: unknown];
+}
+
+/** The server's description of a call that waits for a decision. */
+export interface ApprovalDescriptor {
+  readonly toolName?: string;
+  /** The names of the agents from the root to the one that calls, joined by `/`. */
+  readonly agent?: string;
+  readonly editable: boolean;
+  readonly rememberable: boolean;
+  /** The seconds for which an approval may be remembered, at most and by default. */
+  readonly grantTtl: number;
+  /** The deadline, as an ISO timestamp. */
+  readonly expiresAt?: string;
+  /** The JSON schema of the arguments. */
+  readonly schema?: Readonly<Record<string, unknown>>;
+  readonly changed?: DefinitionChange;
+}
+
+const DEFAULT_GRANT_TTL = 86_400;
+
+function pair(value: unknown): [unknown, unknown] | undefined {
+  return Array.isArray(value) && value.length === 2 ? [value[0], value[1]] : undefined;
+}
+
+function definitionChange(value: unknown): DefinitionChange | undefined {
+  if (!isRecord(value)) return undefined;
+  const [before, after] = pair(value.description) ?? [];
+  const parameters = pair(value.parameters);
+  return {
+    ...(typeof before === "string" &&
+      typeof after === "string" && { description: [before, after] }),
+    ...(parameters && { parameters }),
+  };
+}
+
+/** Parse the `descriptor` of an approval; what is not valid permits neither edits nor grants. */
+export function approvalDescriptor(value: unknown): ApprovalDescriptor {
+  const fields = isRecord(value) ? value : {};
+  const { toolName, agent, grantTtl, expiresAt, schema } = fields;
+  const changed = definitionChange(fields.changed);
+  return {
+    editable: fields.editable === true,
+    rememberable: fields.rememberable === true,
+    grantTtl: typeof grantTtl === "number" && grantTtl > 0 ? grantTtl : DEFAULT_GRANT_TTL,
+    ...(typeof toolName === "string" && { toolName }),
+    ...(typeof agent === "string" && { agent }),
+    ...(typeof expiresAt === "string" && { expiresAt }),
+    ...(isRecord(schema) && { schema }),
+    ...(changed && { changed }),
+  };
 }
 
 interface RequestedCall {
@@ -59,6 +120,7 @@ function pendingApproval(part: MessagePart, messageId: string): PendingApproval[
     hint: undefined,
   };
   const reason = requestReason ?? hint;
+  const { agent = metadataAgent(part), changed } = approvalDescriptor(descriptor);
   return [
     {
       approvalId,
@@ -68,8 +130,16 @@ function pendingApproval(part: MessagePart, messageId: string): PendingApproval[
       ...(isRecord(effective) && { input: effective }),
       ...(reason !== undefined && { reason }),
       ...(descriptor !== undefined && { descriptor }),
+      ...(agent !== undefined && { agent }),
+      ...(changed && { changed }),
     },
   ];
+}
+
+/** The agent that the tool's metadata names; AI SDK 6 has no descriptor. */
+function metadataAgent({ toolMetadata }: MessagePart): string | undefined {
+  const agent = isRecord(toolMetadata) ? toolMetadata.agent : undefined;
+  return typeof agent === "string" ? agent : undefined;
 }
 
 /**
@@ -191,13 +261,21 @@ export interface StagedDecision {
   /** Arguments for the call, in place of those that the model chose (A7). */
   readonly edit?: Readonly<Record<string, unknown>>;
   /** Grant later calls of the same tool in this chat (A8). */
-  readonly remember?: "chat";
+  readonly remember?: Remember;
 }
+
+/**
+ * The later calls that a decision approves too: with `"chat"` those with any arguments.
+ *
+ * `where` names arguments of the call that must have the values with which it runs; `ttl` is the
+ * seconds from the decision on, at most the `grantTtl` of the descriptor.
+ */
+export type Remember = "chat" | { readonly where?: readonly string[]; readonly ttl?: number };
 
 /** The properties of a request body that hold the staged decisions, by approval id. */
 export interface StagedBody {
   readonly edits?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  readonly remember?: Readonly<Record<string, "chat">>;
+  readonly remember?: Readonly<Record<string, Remember>>;
 }
 
 /**
@@ -229,7 +307,7 @@ export class StagedDecisions {
   /** All staged decisions as properties of a request body; an empty object if there are none. */
   readonly body = (): StagedBody => {
     const edits: Record<string, Readonly<Record<string, unknown>>> = {};
-    const remember: Record<string, "chat"> = {};
+    const remember: Record<string, Remember> = {};
     for (const [id, decision] of this.#decisions) {
       if (decision.edit !== undefined) edits[id] = decision.edit;
       if (decision.remember !== undefined) remember[id] = decision.remember;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stopChat } from "./chat-api.ts";
+import { loadGrants, revokeGrant, stopChat } from "./chat-api.ts";
 import { RequestRefused } from "./refusals.ts";
 
 interface Request {
@@ -74,4 +74,30 @@ test.each(["", ".", ".."])("sends no request for the chat id '%s'", async (chatI
   const { requests, fetch } = recordingFetch(stopped);
   await expect(stopChat({ api: "/api/chat", chatId, fetch })).rejects.toThrow("cannot have the id");
   expect(requests).toEqual([]);
+});
+
+test("the grants of a chat are loaded, and one is revoked by its id", async () => {
+  const grant = { id: "grant-1", tool: "pay", agent: "shop", where: { recipient: "ann" } };
+  const loading = recordingFetch(() => Response.json({ grants: [grant] }));
+  const options = { apiUrl: "/api", chatId: "c1", headers: { Authorization: "Bearer x" } };
+  expect(await loadGrants({ ...options, fetch: loading.fetch })).toEqual([grant]);
+  const revoking = recordingFetch(stopped);
+  await revokeGrant({ ...options, fetch: revoking.fetch, grantId: "grant/1" });
+
+  const headers = { authorization: "Bearer x" };
+  expect(loading.requests).toEqual([
+    { url: "/api/chats/c1/grants", init: { method: "GET", headers } },
+  ]);
+  expect(revoking.requests).toEqual([
+    { url: "/api/chats/c1/grants/grant%2F1", init: { method: "DELETE", headers } },
+  ]);
+});
+
+test("a refusal of grants is rejected", async () => {
+  const { fetch } = recordingFetch(() => new Response("There is no such chat.", { status: 404 }));
+  const options = { apiUrl: "/api", chatId: "c1", fetch };
+  await expect(loadGrants(options)).rejects.toThrow("There is no such chat.");
+  await expect(revokeGrant({ ...options, grantId: "grant-1" })).rejects.toBeInstanceOf(
+    RequestRefused,
+  );
 });

@@ -84,6 +84,53 @@ export async function loadChat<Message>(
   throw await refusalFromResponse(response, "The chat could not be loaded.");
 }
 
+/** Calls of a tool that an earlier decision in the chat approves (A8). */
+export interface Grant {
+  readonly id: string;
+  readonly tool: string;
+  /** The names of the agents from the root to the one that calls, joined by `/`. */
+  readonly agent: string;
+  /** Arguments that must have these values; empty if any arguments are approved. */
+  readonly where: Readonly<Record<string, unknown>>;
+  /** The approval that the grant comes from. */
+  readonly approvalId: string;
+  readonly grantedAt: string;
+  readonly expiresAt: string;
+}
+
+/**
+ * Load the grants of a chat that have not expired, oldest first.
+ *
+ * Rejects as `loadChat` does, also for a chat that the server does not have.
+ */
+export async function loadGrants(options: LoadChatOptions): Promise<readonly Grant[]> {
+  const response = await requestGrants(options, "", "GET");
+  if (!response.ok) throw await refusalFromResponse(response, "The grants could not be loaded.");
+  return ((await response.json()) as { readonly grants: Grant[] }).grants;
+}
+
+/** Revoke a grant: the next call that it covered requests approval. Rejects as `loadGrants`. */
+export async function revokeGrant(
+  options: LoadChatOptions & { readonly grantId: string },
+): Promise<void> {
+  const grant = `/${encodeURIComponent(options.grantId)}`;
+  const response = await requestGrants(options, grant, "DELETE");
+  if (!response.ok) throw await refusalFromResponse(response, "The grant could not be revoked.");
+  await response.body?.cancel();
+}
+
+async function requestGrants(
+  { apiUrl, chatId, headers, credentials, fetch = globalThis.fetch }: LoadChatOptions,
+  path: string,
+  method: "GET" | "DELETE",
+): Promise<Response> {
+  return fetch(urlBelow(apiUrl, `/chats/${chatIdSegment(chatId)}/grants${path}`), {
+    method,
+    headers: await resolveHeaders(headers),
+    ...(credentials && { credentials }),
+  });
+}
+
 export interface StopOptions {
   /** The URL of the chat route, such as `/api/chat`. */
   readonly api: string;

@@ -1,4 +1,11 @@
-export { type PendingApproval, pendingApprovals } from "./approvals.ts";
+export {
+  type ApprovalDescriptor,
+  approvalDescriptor,
+  type DefinitionChange,
+  type PendingApproval,
+  pendingApprovals,
+  type Remember,
+} from "./approvals.ts";
 export {
   type Levels,
   type SpokenTurn,
@@ -9,7 +16,15 @@ export {
 export { BidiChatTransport, type BidiChatTransportOptions } from "./bidi/bidi-transport.ts";
 export type { LiveEvents, LiveFrame } from "./bidi/live-events.ts";
 export type { ReconnectOptions } from "./bidi/reconnecting-socket.ts";
-export { type HeaderSource, type StopOptions, stopChat } from "./chat-api.ts";
+export {
+  type Grant,
+  type HeaderSource,
+  type LoadChatOptions,
+  loadGrants,
+  revokeGrant,
+  type StopOptions,
+  stopChat,
+} from "./chat-api.ts";
 export {
   type BidiOptions,
   createChatTransport,

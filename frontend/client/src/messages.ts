@@ -22,6 +22,7 @@ export interface MessagePart {
   readonly toolCallId?: string | undefined;
   readonly toolName?: string | undefined;
   readonly input?: unknown;
+  readonly toolMetadata?: unknown;
   readonly preliminary?: boolean | undefined;
   readonly providerExecuted?: boolean | undefined;
   readonly approval?: Approval | undefined;

@@ -61,9 +61,9 @@ test("a refusal shows the sentence of the server", async () => {
 });
 
 test("a grant can be withdrawn", async () => {
-  const requests = stubServer([{ tool: "process_payment" }]);
+  const requests = stubServer([{ id: "grant-1", tool: "process_payment" }]);
   const { user } = renderSettings();
   await user.click(await screen.findByRole("button", { name: "Ask again" }));
   await waitFor(() => expect(screen.queryByText("process_payment")).toBeNull());
-  expect(requests).toEqual(["DELETE /api/chats/c1/grants/process_payment"]);
+  expect(requests).toEqual(["DELETE /api/chats/c1/grants/grant-1"]);
 });

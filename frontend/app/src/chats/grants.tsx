@@ -11,10 +11,10 @@ export function Grants({ chat }: { readonly chat: string }) {
     // Without the list the section is hidden; calls without a grant still request approval.
     listGrants(chat).then(setGrants, () => {});
   }, [chat]);
-  const withdraw = async (tool: string) => {
+  const withdraw = async (id: string) => {
     try {
-      await withdrawGrant(chat, tool);
-      setGrants(grants.filter((grant) => grant.tool !== tool));
+      await withdrawGrant(chat, id);
+      setGrants(grants.filter((grant) => grant.id !== id));
     } catch (error) {
       setProblem(errorMessage(error));
     }
@@ -25,12 +25,12 @@ export function Grants({ chat }: { readonly chat: string }) {
       <Text size="sm" fw={500}>
         Allowed without asking in this chat
       </Text>
-      {grants.map(({ tool }) => (
-        <Group key={tool} justify="space-between" wrap="nowrap">
+      {grants.map(({ id, tool }) => (
+        <Group key={id} justify="space-between" wrap="nowrap">
           <Text size="sm" ff="monospace">
             <VisibleText text={tool} />
           </Text>
-          <Button size="compact-sm" variant="default" onClick={() => void withdraw(tool)}>
+          <Button size="compact-sm" variant="default" onClick={() => void withdraw(id)}>
             Ask again
           </Button>
         </Group>
