@@ -121,7 +121,7 @@ async def test_a_decision_outside_the_chat_may_edit_arguments_and_add_a_grant(
     talk = Talk(await open_stage(scripted(script, [counted.tool()])))
     await talk.say("pay")
     shown = await decide(talk, {"approved": True, "edits": {"n": 2}, "remember": "chat"})
-    assert shown["edits"] == {"n": 2}
+    assert (shown["edits"], shown["remember"]) == ({"n": 2}, {"ttl": 86400.0})
     await settled(talk)
     assert counted.runs == [2, 5]
 
@@ -147,9 +147,33 @@ async def test_a_repeated_decision_is_accepted_and_a_different_one_is_refused(
     for _ in range(3):
         assert (await decide(talk, YES))["approved"] is True
         await settled(talk)
-    with pytest.raises(AlreadyDecided):
-        await decide(talk, {"approved": False})
+    different: list[dict[str, Any]] = [
+        {"approved": False},
+        {**YES, "edits": {"n": 2}},
+        {**YES, "remember": "chat"},
+        {**YES, "remember": {"where": ["n"]}},
+    ]
+    for body in different:
+        with pytest.raises(AlreadyDecided):
+            await decide(talk, body)
+    assert (await decide(talk, {**YES, "edits": {"n": 1}}))["approved"] is True
     assert counted.runs == [1]
+
+
+async def test_a_repeated_decision_outside_the_chat_names_the_same_edits_and_grant(
+    open_stage: Open, counted: Counted
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
+    await talk.say("pay")
+    whole: dict[str, Any] = {**YES, "edits": {"n": 2}, "remember": {"where": ["n"], "ttl": 60}}
+    for _ in range(2):
+        shown = await decide(talk, whole)
+        assert (shown["edits"], shown["remember"]) == ({"n": 2}, {"where": ["n"], "ttl": 60.0})
+        await settled(talk)
+    for missing in ("edits", "remember"):
+        with pytest.raises(AlreadyDecided):
+            await decide(talk, {name: whole[name] for name in whole if name != missing})
+    assert counted.runs == [2]
 
 
 async def test_a_user_cannot_decide_approvals_of_another_user(
@@ -178,6 +202,9 @@ async def test_a_user_cannot_decide_approvals_of_another_user(
         {"approved": True, "edits": [1]},
         {"approved": True, "edits": {"n": "two"}},
         {"approved": True, "remember": "always"},
+        {"approved": True, "remember": {"where": ["m"]}},
+        {"approved": True, "remember": {"where": ["n"]}, "edits": {}},
+        {"approved": True, "remember": {"ttl": 86401}},
     ],
 )
 async def test_an_ambiguous_decision_changes_nothing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -286,7 +287,60 @@ async def test_an_edit_with_a_denial_is_ignored(open_stage: Open, counted: Count
     assert (counted.runs, (await row_of(talk)).edits) == ([], None)
 
 
-async def test_a_repeated_approval_changes_nothing_even_with_other_edits(
+async def test_a_second_approval_with_other_edits_is_a_conflict(
+    open_stage: Open, counted: Counted
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
+    await talk.say("pay")
+    [asked] = talk.asks()
+    decide(talk.pending()[0], approved=True)
+    message = copy.deepcopy(talk.messages[-1])
+    posted: dict[str, Any] = {"message": message, "messageId": message["id"]}
+    await talk.post({**posted, "edits": {asked: {"n": 2}}})
+    await talk.post({**posted, "edits": {asked: {"n": 2}}})
+    for others in ({"n": 3}, {"n": 1}, {"n": "nonsense"}, {}):
+        with pytest.raises(AlreadyDecided):
+            await talk.post({**posted, "edits": {asked: others}})
+    with pytest.raises(AlreadyDecided):
+        await talk.post({**posted, "remember": {asked: "chat"}, "edits": {asked: {"n": 2}}})
+    assert (counted.runs, (await row_of(talk)).edits) == ([2], {"n": 2})
+
+
+async def test_a_second_approval_without_the_edits_is_a_repetition_if_the_page_knows_them(
+    open_stage: Open, counted: Counted
+) -> None:
+    talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
+    await talk.say("pay")
+    [asked] = talk.asks()
+    decide(talk.pending()[0], approved=True)
+    message: Any = copy.deepcopy(talk.messages[-1])
+    posted: dict[str, Any] = {"message": message, "messageId": message["id"]}
+    await talk.post({**posted, "edits": {asked: {"n": 2}}})
+    with pytest.raises(AlreadyDecided):
+        await talk.post(posted)
+    message["metadata"] = {"approvals": {asked: {"edits": {"n": 3}}}}
+    with pytest.raises(AlreadyDecided):
+        await talk.post(posted)
+    message["metadata"] = (await talk.history())["metadata"]
+    assert message["metadata"]["approvals"][asked]["edits"] == {"n": 2}
+    await talk.post(posted)
+    assert counted.runs == [2]
+
+
+async def test_a_page_repeats_an_edited_approval_beside_the_next_one(
+    open_stage: Open, counted: Counted
+) -> None:
+    two = [calls(("pay", {"n": 1}), ("ask", {"n": 5})), says("done")]
+    asking = RequestingTool()
+    talk = Talk(await open_stage(scripted(two, [counted.tool(), asking.ask])))
+    await talk.say("pay")
+    await talk.answer(approved=True, tools=["pay"], **edited(talk, n=2))
+    assert counted.runs == []
+    turn = await talk.answer(approved=True)
+    assert (turn.finish_reason, counted.runs, asking.done) == ("stop", [2], [5])
+
+
+async def test_a_second_approval_with_edits_of_an_unedited_one_is_a_conflict(
     open_stage: Open, counted: Counted
 ) -> None:
     talk = Talk(await open_stage(scripted(PAY, [counted.tool()])))
@@ -294,10 +348,11 @@ async def test_a_repeated_approval_changes_nothing_even_with_other_edits(
     [asked] = talk.asks()
     decide(talk.pending()[0], approved=True)
     posted = {"message": talk.messages[-1], "messageId": talk.messages[-1]["id"]}
-    await talk.post({**posted, "edits": {asked: {"n": 2}}})
-    await talk.post({**posted, "edits": {asked: {"n": 3}}})
     await talk.post(posted)
-    assert (counted.runs, (await row_of(talk)).edits) == ([2], {"n": 2})
+    with pytest.raises(AlreadyDecided):
+        await talk.post({**posted, "edits": {asked: {"n": 2}}})
+    await talk.post({**posted, "edits": {asked: {"n": 1}}})
+    assert (counted.runs, (await row_of(talk)).edits) == ([1], None)
 
 
 async def test_of_two_tabs_that_approve_different_arguments_one_receives_a_conflict(

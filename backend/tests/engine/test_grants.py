@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
+from sqlalchemy import update
 
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import AlreadyDecided, Malformed, ToolError, Unknown
+from sluicegate.stores.sql.schema import APPROVALS
 from sluicegate.tools import gated
 from sluicegate.wire.chunks import ToolApprovalRequestChunk, ToolApprovalResponseChunk
 from sluicegate.wire.messages import comparable
@@ -23,7 +25,7 @@ from tests.engine.stage import (
     says,
     scripted,
 )
-from tests.engine.talk import Talk, check
+from tests.engine.talk import Talk, check, decide
 from tests.engine.test_denials import RequestingTool
 from tests.engine.topologies import flow
 
@@ -283,11 +285,14 @@ async def test_grants_are_listed_and_can_be_revoked(open_stage: Open, counted: C
     [grant] = listed["grants"]
     assert (grant["tool"], grant["approvalId"]) == ("pay", asked)
     assert grant["grantedAt"].endswith("+00:00")
-    await talk.engine.approvals.revoke(talk.chat_id, "pay", user=talk.user, via="test")
+    assert (grant["agent"], grant["where"]) == (talk.engine.survey.agents[0], {})
+    with pytest.raises(Unknown):
+        await talk.engine.approvals.revoke(talk.chat_id, "pay", user=talk.user, via="test")
+    await talk.engine.approvals.revoke(talk.chat_id, grant["id"], user=talk.user, via="test")
     assert await grants(talk) == []
     assert (await talk.say("again")).finish_reason == "tool-calls"
     with pytest.raises(Unknown):
-        await talk.engine.approvals.revoke(talk.chat_id, "pay", user=talk.user, via="test")
+        await talk.engine.approvals.revoke(talk.chat_id, grant["id"], user=talk.user, via="test")
 
 
 async def test_a_user_cannot_list_or_revoke_grants_of_other_users(
@@ -298,8 +303,11 @@ async def test_a_user_cannot_list_or_revoke_grants_of_other_users(
     await remember(talk)
     with pytest.raises(Unknown):
         await talk.engine.approvals.grants(talk.chat_id, user="bob")
+    listed = await talk.engine.approvals.grants(talk.chat_id, user=talk.user)
     with pytest.raises(Unknown):
-        await talk.engine.approvals.revoke(talk.chat_id, "pay", user="bob", via="test")
+        await talk.engine.approvals.revoke(
+            talk.chat_id, listed["grants"][0]["id"], user="bob", via="test"
+        )
     assert await grants(talk) == ["pay"]
 
 
@@ -310,6 +318,25 @@ async def test_a_deleted_chat_has_no_grants(open_stage: Open, counted: Counted) 
     await talk.engine.delete_chat(talk.chat_id, user=talk.user)
     again = Talk(talk.engine, chat_id=talk.chat_id)
     assert (await again.say("pay")).finish_reason == "tool-calls"
+
+
+async def test_a_call_that_an_old_grant_approved_does_not_run(
+    open_engine: Any, counted: Counted
+) -> None:
+    agent = scripted([TWICE[0], says("done")], [counted.tool()])
+    async with open_engine(agent) as engine:
+        talk = Talk(engine)
+        await talk.say("pay")
+        [part] = talk.pending()
+        # As schema 6 stored it: approved by a grant, without the definition of the tool.
+        stored = update(APPROVALS).values(
+            state="approved", answer=True, grant_id="ask-1", definition_hash=None
+        )
+        await engine.resources.database.write(lambda connection: connection.execute(stored))
+        decide(part, approved=True)
+        turn = await talk.post_last()
+    assert counted.runs == []
+    assert "the tool has changed" in str(turn.message["parts"])
 
 
 async def test_granted_calls_do_not_count_as_requests(open_stage: Open, counted: Counted) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from sluicegate.errors import ConfigurationError
+from sluicegate.errors import ConfigurationError, Malformed
 from sluicegate.tools import worker_calls
 from sluicegate.wire.chunks import ToolOutputAvailableChunk
 from sluicegate.wire.messages import comparable, is_tool_part
@@ -103,6 +103,23 @@ async def test_a_remote_tool_requests_approval_and_runs_after_it(
     assert prompts.results == {"shop_pay": {"paid": 41, "to": "nobody"}}
     assert part["toolMetadata"] == {"worker": "shop"}
     assert comparable(await talk.history()) == comparable(turn.message)
+
+
+@pytest.mark.parametrize("named", [(), ("shop_pay",)])
+async def test_approvals_of_a_worker_are_not_rememberable_by_default(
+    open_stage: Open, worker: WorkerProcess, named: tuple[str, ...]
+) -> None:
+    script = [calls(("shop_pay", {"n": 43})), calls(("shop_pay", {"n": 44})), says("done")]
+    talk = await talk_with(open_stage, worker.url, script, rememberable_tools=named)
+    await talk.say("pay")
+    [asked] = talk.asks()
+    assert talk.pending()[0]["approval"]["descriptor"]["rememberable"] is bool(named)
+    if named:
+        assert (await talk.approve(remember={asked: "chat"})).finish_reason == "stop"
+        return
+    with pytest.raises(Malformed, match="cannot be remembered"):
+        await talk.approve(remember={asked: "chat"})
+    assert (await talk.post_last()).finish_reason == "tool-calls"
 
 
 async def test_a_denied_remote_tool_does_not_run(

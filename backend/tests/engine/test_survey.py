@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -203,5 +204,30 @@ async def test_plugins_that_request_no_approval_change_nothing() -> None:
 
 async def test_unknown_tools_require_no_approval_and_the_survey_is_a_tool_lookup() -> None:
     lookup: ToolLookup = await look(agent("root", pay))
-    assert lookup.facts("root", "transfer_to_agent") == ToolFacts()
-    assert lookup.facts("nobody", "nothing") == ToolFacts()
+    unknown = ToolFacts(rememberable=False)
+    assert lookup.facts("root", "transfer_to_agent") == replace(unknown, agent="root")
+    assert lookup.facts("nobody", "nothing") == replace(unknown, agent="root/…/nobody")
+
+
+async def test_the_facts_of_a_tool_name_the_path_of_its_agent() -> None:
+    inner = agent("inner", gated(), sub_agents=[agent("innermost", gated())])
+    found = await look(agent("root", gated(), sub_agents=[inner]))
+    for name, path in (
+        ("root", "root"),
+        ("inner", "root/inner"),
+        ("innermost", "root/inner/innermost"),
+    ):
+        facts = found.facts(name, "pay")
+        assert (facts.agent, facts.rememberable) == (path, True)
+
+
+async def test_an_agent_whose_name_has_several_places_has_no_grants() -> None:
+    twins = [
+        agent(name, sub_agents=[agent("twin", gated(), sub_agents=[agent("below", gated())])])
+        for name in ("one", "other")
+    ]
+    found = await look(agent("root", gated(), sub_agents=twins))
+    for name in ("twin", "below"):
+        facts = found.facts(name, "pay")
+        assert (facts.agent, facts.rememberable) == (f"root/…/{name}", False)
+    assert found.facts("root", "pay").rememberable

@@ -39,10 +39,12 @@ async def test_an_approval_for_the_whole_chat_is_listed_and_revoked(
         live = page.messages[-1]
         assert comparable(await page.history(), major=major) == comparable(live, major=major)
         grants = f"/api/chats/{page.chat_id}/grants"
-        assert [g["tool"] for g in (await http.get(grants)).json()["grants"]] == ["pay"]
-        assert (await http.delete(f"{grants}/pay")).status_code == 204
-        assert (await http.get(grants)).json() == {"grants": []}
+        [grant] = (await http.get(grants)).json()["grants"]
+        assert (grant["tool"], grant["where"]) == ("pay", {})
         assert (await http.delete(f"{grants}/pay")).status_code == 404
+        assert (await http.delete(f"{grants}/{grant['id']}")).status_code == 204
+        assert (await http.get(grants)).json() == {"grants": []}
+        assert (await http.delete(f"{grants}/{grant['id']}")).status_code == 404
         assert (await http.get("/api/chats/none/grants")).status_code == 404
         await page.say("pay again")
         assert len(page.pending()) == 1

@@ -1,3 +1,4 @@
+import dataclasses
 from typing import Any
 
 import pytest
@@ -40,6 +41,10 @@ def no(approval_id: str, reason: str | None = None) -> PostedDecision:
     return PostedDecision(approval_id=approval_id, approved=False, reason=reason)
 
 
+def ended(decision: PostedDecision) -> PostedDecision:
+    return dataclasses.replace(decision, form="ended")
+
+
 def continued(*parts: Any, limits: RequestLimits = LIMITS) -> PostedAssistantMessage:
     request = parse_chat_request(body(message(*parts)), limits)
     assert request.user_message is None
@@ -76,7 +81,7 @@ ANSWERS: list[tuple[str, list[Any], list[PostedDecision]]] = [
             call("output-error", {"id": "b", "approved": True, "reason": "ok"}, errorText="No."),
             call("output-denied", {"id": "c", "approved": False, "reason": "no"}),
         ],
-        [yes("a"), yes("b", "ok"), no("c", "no")],
+        [ended(yes("a")), ended(yes("b", "ok")), ended(no("c", "no"))],
     ),
     (
         "what an ended call says is decoration",
@@ -87,7 +92,7 @@ ANSWERS: list[tuple[str, list[Any], list[PostedDecision]]] = [
             call("output-available", "yes"),
             call("output-available", {"id": "b", "approved": True, "reason": 1}),
         ],
-        [yes("b")],
+        [ended(yes("b"))],
     ),
     (
         "a call that is still open answers nothing",

@@ -60,6 +60,7 @@ def test_the_limits_of_the_reference_are_the_defaults() -> None:
     assert dataclasses.asdict(LIMITS) == {
         "user_text": 100_000,
         "reason": 2_000,
+        "grant_ttl": 86_400.0,
         "files": 10,
         "file_bytes": 20 * 1024 * 1024,
         "parts": 100,

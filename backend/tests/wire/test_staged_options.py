@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sluicegate.errors import Malformed
-from sluicegate.wire.posted_assistant_message import PostedDecision
+from sluicegate.wire.posted_assistant_message import PostedDecision, RememberOption
 from sluicegate.wire.requests import parse_chat_request
 
 
@@ -28,9 +28,27 @@ def test_staged_options_belong_to_the_decision_with_their_id() -> None:
     edited, remembered, plain = answers(
         part("a"), part("b"), part("c"), edits={"a": {"n": 2}}, remember={"b": "chat"}
     )
-    assert (edited.edits, edited.is_remembered) == ({"n": 2}, False)
-    assert (remembered.edits, remembered.is_remembered) == (None, True)
-    assert (plain.edits, plain.is_remembered) == (None, False)
+    assert (edited.edits, edited.remember) == ({"n": 2}, None)
+    assert (remembered.edits, remembered.remember) == (None, RememberOption())
+    assert (plain.edits, plain.remember) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("scope", "option"),
+    [
+        ("chat", RememberOption()),
+        ({}, RememberOption()),
+        ({"where": None, "ttl": None}, RememberOption()),
+        ({"where": ["to", "amount"]}, RememberOption(("amount", "to"))),
+        ({"ttl": 1}, RememberOption((), 1.0)),
+        ({"where": ["to"], "ttl": 0.5e3}, RememberOption(("to",), 500.0)),
+    ],
+)
+def test_an_approval_is_remembered_for_chosen_arguments_and_a_time(
+    scope: Any, option: RememberOption
+) -> None:
+    [answer] = answers(part("a"), remember={"a": scope})
+    assert answer.remember == option
 
 
 @pytest.mark.parametrize(
@@ -53,7 +71,7 @@ def test_staged_options_belong_to_the_decision_with_their_id() -> None:
 def test_staged_options_without_an_approval_in_the_request_are_ignored(
     answered: dict[str, Any], staged: dict[str, Any]
 ) -> None:
-    assert all(a.edits is None and not a.is_remembered for a in answers(answered, **staged))
+    assert all(a.edits is None and a.remember is None for a in answers(answered, **staged))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +84,20 @@ def test_staged_options_without_an_approval_in_the_request_are_ignored(
         ({"edits": {"a": "n=2"}}, "changed arguments of an approval must be an object"),
         ({"remember": {"a": "user"}}, "for its chat alone"),
         ({"remember": {"a": True}}, "for its chat alone"),
-        ({"remember": {"a": {}}}, "for its chat alone"),
+        ({"remember": {"a": []}}, "for its chat alone"),
+        ({"remember": {"a": {"values": {"to": "ann"}}}}, "for its chat alone"),
+        ({"remember": {"a": {"where": "to"}}}, "a list of different names"),
+        ({"remember": {"a": {"where": []}}}, "a list of different names"),
+        ({"remember": {"a": {"where": ["to", "to"]}}}, "a list of different names"),
+        ({"remember": {"a": {"where": ["to", 1]}}}, "a list of different names"),
+        ({"remember": {"a": {"where": {"to": "ann"}}}}, "a list of different names"),
+        ({"remember": {"a": {"where": [f"n{n}" for n in range(101)]}}}, "different names"),
+        ({"remember": {"a": {"ttl": 0.9}}}, "seconds from 1 on"),
+        ({"remember": {"a": {"ttl": -1}}}, "seconds from 1 on"),
+        ({"remember": {"a": {"ttl": True}}}, "seconds from 1 on"),
+        ({"remember": {"a": {"ttl": "60"}}}, "seconds from 1 on"),
+        ({"remember": {"a": {"ttl": 10**400}}}, "seconds from 1 on"),
+        ({"remember": {"a": {"ttl": float("nan")}}}, "seconds from 1 on"),
     ],
 )
 def test_invalid_staged_options_of_an_approval_are_refused(
@@ -79,7 +110,7 @@ def test_invalid_staged_options_of_an_approval_are_refused(
 @pytest.mark.parametrize("staged", [{"edits": None}, {"remember": None}, {"edits": {"a": None}}])
 def test_a_staged_option_of_null_counts_as_missing(staged: dict[str, Any]) -> None:
     [answer] = answers(part("a"), **staged)
-    assert (answer.edits, answer.is_remembered) == (None, False)
+    assert (answer.edits, answer.remember) == (None, None)
 
 
 def test_staged_options_beside_a_user_message_are_ignored() -> None:

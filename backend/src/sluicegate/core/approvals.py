@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from sluicegate.core.json_values import canonical_json
+from sluicegate.core.json_values import canonical_json, hash_arguments
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import JsonValue
 
+    from sluicegate.core.definitions import ToolDefinition
     from sluicegate.core.keys import CallKey
 
 ApprovalState = Literal[
@@ -49,14 +52,33 @@ def sources(target: ApprovalState) -> tuple[ApprovalState, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class GrantScope:
+    """The later calls that a decision approves: those of the next ``ttl`` seconds.
+
+    ``where`` are the names of the arguments that must have the same values; without names, any
+    arguments are approved.
+    """
+
+    ttl: float
+    where: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """The scope as it is stored and shown."""
+        return {"ttl": self.ttl} | ({"where": list(self.where)} if self.where else {})
+
+
+@dataclass(frozen=True, slots=True)
 class ApprovalRow:
     """One gated call in the ledger (A1). Times are seconds since the epoch, database clock.
 
     ``answer`` is the decision, also when it came too late; ``owner`` names the process and turn
     that claimed the call; ``outcome`` is the result for the model, once known.
     ``arguments`` are the requested ones, ``edits`` those that were approved in their place.
-    ``grant_id`` is the approval whose grant approved this call (A8). ``via`` is the transport that
-    brought the decision (A10).
+    ``grant_id`` is the grant that approved this call (A8). ``via`` is the transport that brought
+    the decision (A10). ``agent`` is the path of the agent that calls; ``definition_hash`` is the
+    digest of the tool's definition when the approval was requested, and ``changed`` what differs
+    from the definition of an earlier grant. ``remember`` is the scope of the grant that the
+    decision asks for.
     """
 
     key: CallKey
@@ -79,6 +101,10 @@ class ApprovalRow:
     hint: str | None = None
     grant_id: str | None = None
     via: str | None = None
+    agent: str | None = None
+    definition_hash: str | None = None
+    changed: JsonValue = None
+    remember: GrantScope | None = None
 
     @property
     def is_automatic(self) -> bool:
@@ -88,7 +114,11 @@ class ApprovalRow:
 
 @dataclass(frozen=True, slots=True)
 class NewApproval:
-    """An approval request to record; ``ttl`` in seconds counts from the database's now."""
+    """An approval request to record; ``ttl`` in seconds counts from the database's now.
+
+    ``agent`` is the path of the agent that calls. ``definition`` is that of the tool, if it is
+    known, and ``changed`` what differs from the definition of an earlier grant.
+    """
 
     key: CallKey
     approval_id: str
@@ -97,34 +127,65 @@ class NewApproval:
     ttl: float
     arguments: JsonValue = None
     hint: str | None = None
+    agent: str = ""
+    definition: ToolDefinition | None = None
+    changed: JsonValue = None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A person's decision on one approval request.
 
-    ``edits`` are the arguments to run with in place of the requested ones; ``is_remembered``:
-    the decision grants the tool's later calls in the chat too (A8).
+    ``edits`` are the arguments to run with in place of the requested ones; ``remember`` is the
+    scope in which later calls are approved too, None for this call alone (A8).
     """
 
     request: NewApproval
     approved: bool
     reason: str | None
     edits: JsonValue = None
-    is_remembered: bool = False
+    remember: GrantScope | None = None
 
     def equals(self, row: ApprovalRow) -> bool:
-        """Whether the row holds the same decision: approving other arguments is another one."""
-        return row.answer is self.approved and canonical_json(row.edits) == canonical_json(
-            self.edits
-        )
+        """Whether the row holds the same decision: approving anything else is another one."""
+        is_approved_alike = row.answer is self.approved and row.remember == self.remember
+        return is_approved_alike and is_same(row.edits, self.edits)
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An approval of every call of ``tool`` in the chat (A8)."""
+    """An approval of later calls of one tool of one agent in a chat (A8).
+
+    ``agent`` is the path of the agent. A call is approved if the tool has the same definition and
+    each argument in ``where`` has that value. Times are seconds since the epoch.
+    """
 
     tool: str
+    agent: str
+    definition: ToolDefinition
+    where: Mapping[str, JsonValue]
     approval_id: str
     granted_by: str
     granted_at: float
+    expires_at: float
+
+    @property
+    def id(self) -> str:
+        """The id of the grant; one with the same agent, definition and values has the same."""
+        scope: list[JsonValue] = [self.agent, self.definition.digest, dict(self.where)]
+        return f"grant-{hash_arguments(scope)[:24]}"
+
+    def covers(self, call: NewApproval) -> bool:
+        """Whether the grant approves a call of its tool."""
+        if call.definition is None or call.definition.digest != self.definition.digest:
+            return False
+        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        return all(
+            name in arguments and is_same(arguments[name], value)
+            for name, value in self.where.items()
+        )
+
+
+def is_same(one: JsonValue, other: JsonValue) -> bool:
+    """Whether two values are equal as JSON; ``true`` and ``1`` differ."""
+    return canonical_json(one) == canonical_json(other)

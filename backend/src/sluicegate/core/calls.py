@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from sluicegate.wire.chunks import (
     BaseChunk,
@@ -16,6 +16,7 @@ from sluicegate.wire.chunks import (
     ToolOutputDeniedChunk,
     ToolOutputErrorChunk,
 )
+from sluicegate.wire.limits import GRANT_TTL
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -77,6 +78,8 @@ class CallState:
         return self.is_client_side and not ended_here
 
 
+_MAY_ASK: Final = ("gated", "conditional", "gated-client")
+
 CONFIRMATION_TOOL = "adk_request_confirmation"
 STANDARD_HINT = "Please approve or reject the tool call {}() by responding"
 """The beginning of ADK's own hint, which is written for a program.
@@ -131,12 +134,15 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
         return ToolApprovalRequestChunk(
             approval_id=request.approval_id, tool_call_id=part_id, is_automatic=True
         )
+    facts = call.facts
     descriptor: dict[str, JsonValue] = {
         "toolName": call.name,
-        "agent": call.author,
-        "editable": call.facts.editable,
-        "rememberable": call.facts.rememberable,
+        "agent": agent_path(call),
+        "editable": facts.editable,
+        "rememberable": facts.rememberable,
     }
+    if facts.rememberable and facts.grant_ttl != GRANT_TTL:
+        descriptor["grantTtl"] = facts.grant_ttl
     if request.expires_at is not None:
         expiry = datetime.fromtimestamp(request.expires_at, UTC)
         descriptor["expiresAt"] = expiry.isoformat(timespec="milliseconds")
@@ -145,14 +151,21 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
         descriptor["arguments"] = dict(request.arguments)
     if request.defaults:
         descriptor["defaults"] = dict(request.defaults)
-    if call.facts.schema is not None:
-        descriptor["schema"] = dict(call.facts.schema)
+    if facts.schema is not None:
+        descriptor["schema"] = dict(facts.schema)
+    if request.changed is not None:
+        descriptor["changed"] = request.changed
     return ToolApprovalRequestChunk(
         approval_id=request.approval_id,
         tool_call_id=part_id,
         reason=shown_hint(call, request),
         approval_descriptor=descriptor,
     )
+
+
+def agent_path(call: Call) -> str:
+    """The path of the agent that calls, or its name where no path is known."""
+    return call.facts.agent or call.author
 
 
 def shown_hint(call: Call, request: ApprovalRequest) -> str | None:
@@ -190,4 +203,8 @@ def notice_chunk(sentence: str) -> BaseChunk:
 
 
 def _metadata(call: Call) -> dict[str, JsonValue] | None:
-    return None if call.facts.metadata is None else dict(call.facts.metadata)
+    """The author's metadata, and the agent that calls a gated tool if it is not the root."""
+    facts = call.facts
+    if facts.kind in _MAY_ASK and "/" in facts.agent:
+        return {**(facts.metadata or {}), "agent": facts.agent}
+    return None if facts.metadata is None else dict(facts.metadata)

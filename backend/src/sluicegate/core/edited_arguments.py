@@ -27,7 +27,7 @@ def checked_edits(
             do not fit its schema.
         TooLarge: More values or longer texts than arguments may have.
     """
-    if edits is None or _is_same(call, edits):
+    if edits is None or effective_edits(call, edits) is None:
         return None
     schema = call.facts.schema
     if not call.facts.editable or schema is None:
@@ -49,8 +49,9 @@ def checked_edits(
     return edits
 
 
-def _is_same(call: Call, edits: JsonValue) -> bool:
+def effective_edits(call: Call, edits: JsonValue) -> JsonValue:
+    """Return arguments that differ from the requested ones, None for those that are the same."""
     try:
-        return canonical_json(edits) == canonical_json(call.args)
+        return None if canonical_json(edits) == canonical_json(call.args) else edits
     except ValueError:
-        return False
+        return edits

@@ -276,6 +276,10 @@ def _trace(row: ApprovalRow) -> dict[str, Any]:
         "decidedBy": row.decided_by,
         "tool": row.tool,
     }
+    if row.agent is not None:
+        trace["agent"] = row.agent
+    if row.changed is not None:
+        trace["changed"] = row.changed
     if row.is_automatic:
         trace["automatic"] = True
     if row.edits is not None:

@@ -45,12 +45,14 @@ CLOSING_REASONS: Final[Mapping[str, str]] = {
 def annotated(signal: Signal, rows: Rows, note: Mapping[str, Any]) -> Signal:
     """Add what only the ledger or a note on the event holds.
 
-    The deadline of a request, the reason of a decision, the shape that a browser's output had.
+    The deadline of a request and what has changed in its tool, the reason of a decision, the
+    shape that a browser's output had.
     """
     match signal:
         case ApprovalRequested(request=request) if request.approval_id in rows:
-            deadline = rows[request.approval_id].deadline
-            return replace(signal, request=replace(request, expires_at=deadline))
+            row = rows[request.approval_id]
+            stored = replace(request, expires_at=row.deadline, changed=row.changed)
+            return replace(signal, request=stored)
         case Answered(approval_id=str(approval_id)) if approval_id in rows:
             approved, reason = shown_decision(rows[approval_id])
             return replace(signal, approved=approved, reason=reason)

@@ -6,11 +6,18 @@ Rule 1: only new text, answers and outputs count (S2-R44). Rule 2: a refusal lea
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from sluicegate.core.approvals import EFFECTFUL, ApprovalRow, Decision, NewApproval
-from sluicegate.core.calls import shown_hint
-from sluicegate.core.edited_arguments import checked_edits
+from sluicegate.core.approvals import (
+    EFFECTFUL,
+    ApprovalRow,
+    Decision,
+    GrantScope,
+    NewApproval,
+    is_same,
+)
+from sluicegate.core.calls import agent_path, shown_hint
+from sluicegate.core.edited_arguments import checked_edits, effective_edits
 from sluicegate.core.function_responses import check_output
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.core.keys import CallKey, ChatKey
@@ -105,6 +112,8 @@ class RepeatExchange:
 
 Plan = NewExchange | ContinueExchange | RepeatExchange
 
+_DECIDED: Final = "This approval was already decided; load the chat again."
+
 
 def plan_turn(request: ChatRequest, log: ChatLog) -> Plan:
     """Plan the turn of a request.
@@ -163,7 +172,7 @@ def _plan_answers(posted: PostedAssistantMessage, log: ChatLog) -> Plan:
         state = by_approval.get(answer.approval_id)
         if state is None:
             raise Unknown("This approval is not known; load the chat again.")
-        if _is_repeat(state, answer, log.rows.get(answer.approval_id)):
+        if _is_repeat(state, answer, log):
             repeats.append(answer.approval_id)
         else:
             decisions.append(_decision(log, state, answer))
@@ -174,34 +183,60 @@ def _plan_answers(posted: PostedAssistantMessage, log: ChatLog) -> Plan:
     }
     for call_id, output in outputs.items():
         check_output(exchange.buffer.calls[call_id], output, log.limits)
+    if not decisions and not outputs:
+        _check_repeats(posted, log.rows)
     return ContinueExchange(exchange, posted, decisions, repeats, outputs)
 
 
 def _decision(log: ChatLog, state: CallState, answer: PostedDecision) -> Decision:
-    if answer.is_remembered and not state.call.facts.rememberable:
+    if answer.remember is not None and not state.call.facts.rememberable:
         raise Malformed(
             f"Approvals of {state.call.name} cannot be remembered; approve this one alone."
         )
+    edits = checked_edits(state.call, answer.edits, log.limits)
+    remember = _grant_scope(answer, log.limits)
+    if remember is not None:
+        effective = state.call.args if edits is None else edits
+        if not isinstance(effective, dict) or not effective.keys() >= set(remember.where):
+            raise Malformed(
+                f"An argument that must keep its value is none of this call of {state.call.name}; "
+                "name arguments that it has."
+            )
     return Decision(
         new_approval(log.chat, state, ttl=0),
         answer.approved,
         answer.reason,
-        edits=checked_edits(state.call, answer.edits, log.limits),
-        is_remembered=answer.is_remembered,
+        edits=edits,
+        remember=remember,
     )
+
+
+def _grant_scope(answer: PostedDecision, limits: RequestLimits) -> GrantScope | None:
+    option = answer.remember
+    if option is None:
+        return None
+    ttl = limits.grant_ttl if option.ttl is None else option.ttl
+    if ttl > limits.grant_ttl:
+        raise Malformed(
+            f"An approval is remembered for at most {limits.grant_ttl:g} seconds; "
+            "choose a shorter time."
+        )
+    return GrantScope(ttl, option.where)
 
 
 def _awaits_output(state: CallState | None) -> bool:
     return state is not None and state.is_client_side and state.outcome is None
 
 
-def _is_repeat(state: CallState, answer: PostedDecision, row: ApprovalRow | None) -> bool:
+def _is_repeat(state: CallState, answer: PostedDecision, log: ChatLog) -> bool:
     """Whether a decision repeats the recorded one (A4).
 
     Raises:
         AlreadyDecided: It contradicts the recorded one.
         Superseded: The request is closed.
+        Malformed: It asks for a grant that no decision can give.
     """
+    row = log.rows.get(answer.approval_id)
     if row is None:
         if state.answer is None:
             return False
@@ -213,10 +248,47 @@ def _is_repeat(state: CallState, answer: PostedDecision, row: ApprovalRow | None
     if first is None:
         raise Superseded("This approval is closed; load the chat again.")
     if first is not answer.approved:
-        raise AlreadyDecided("This approval was already decided; load the chat again.")
+        raise AlreadyDecided(_DECIDED)
     if row is not None and row.state == "superseded":
         raise Superseded("This approval is closed; load the chat again.")
+    if row is not None and not _approves_the_same(state, answer, row, log.limits):
+        raise AlreadyDecided(_DECIDED)
     return True
+
+
+def _approves_the_same(
+    state: CallState, answer: PostedDecision, row: ApprovalRow, limits: RequestLimits
+) -> bool:
+    """Whether a second decision states neither other arguments nor another grant (A7)."""
+    if not answer.approved or answer.form == "ended":
+        return True
+    is_whole = answer.form == "whole"
+    if is_whole or answer.edits is not None:
+        edits = None if answer.edits is None else effective_edits(state.call, answer.edits)
+        if not is_same(edits, row.edits):
+            return False
+    if is_whole or answer.remember is not None:
+        return _grant_scope(answer, limits) == row.remember
+    return True
+
+
+def _check_repeats(posted: PostedAssistantMessage, rows: Rows) -> None:
+    """Refuse a request whose only news is a yes to the arguments before another person's edits.
+
+    A page sends its yes again beside later answers without the edits, but then it knows them from
+    the metadata of the message.
+
+    Raises:
+        AlreadyDecided: The yes approves other arguments than the recorded decision.
+    """
+    for answer in posted.decisions:
+        row = rows.get(answer.approval_id)
+        if row is None or row.edits is None or not answer.approved:
+            continue
+        is_stated = answer.edits is not None or answer.form != "part"
+        known = posted.known_edits.get(answer.approval_id)
+        if not is_stated and not is_same(known, row.edits):
+            raise AlreadyDecided(_DECIDED)
 
 
 def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow]) -> None:
@@ -232,7 +304,7 @@ def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow]) ->
         if row.state == "superseded":
             raise Superseded("This approval is closed; load the chat again.")
         if row.answer is not None and not decision.equals(row):
-            raise AlreadyDecided("This approval was already decided; load the chat again.")
+            raise AlreadyDecided(_DECIDED)
 
 
 def call_key(chat: ChatKey, state: CallState) -> CallKey:
@@ -257,6 +329,7 @@ def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:
         ttl=ttl,
         arguments=arguments,
         hint=shown_hint(call, request) if request else None,
+        agent=agent_path(call),
     )
 
 

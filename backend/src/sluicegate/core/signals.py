@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from sluicegate.wire.limits import GRANT_TTL
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -29,9 +31,11 @@ browser."""
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """Properties of a tool on the wire (T7); ``expires`` is the lifetime of its approvals (A5).
+    """Properties of a tool on the wire (T7).
 
-    ``expires`` is in seconds.
+    ``expires`` is the lifetime of its approvals (A5) and ``grant_ttl`` the longest lifetime of its
+    grants (A8), in seconds. ``agent`` is the path of the agent that calls it: the names of the
+    agents from the root, joined by ``/``.
     """
 
     kind: ToolKind = "free"
@@ -42,6 +46,8 @@ class ToolFacts:
     rememberable: bool = True
     expires: float | None = None
     dynamic: bool = False
+    grant_ttl: float = GRANT_TTL
+    agent: str = ""
 
 
 UNKNOWN_TOOL: Final = ToolFacts()
@@ -151,7 +157,8 @@ class ApprovalRequest:
 
     ``confirmation_id`` is the id ADK expects the answer under (it is ``approval_id`` except for
     nodes of a Workflow), ``answer_name`` the function name of that answer. ``expires_at`` is the
-    ledger's deadline in seconds since the epoch, filled in from the ledger row. ``arguments`` are
+    ledger's deadline in seconds since the epoch and ``changed`` says what is new in the tool's
+    definition since an earlier grant; both are filled in from the ledger row. ``arguments`` are
     those that the call would run with, if callbacks changed the model's; ``defaults`` those of the
     tool for what they leave out.
     ``automatic``: a grant has approved the call, so ADK has no request for it (A8).
@@ -168,6 +175,7 @@ class ApprovalRequest:
     expires_at: float | None = None
     arguments: Mapping[str, JsonValue] | None = None
     defaults: Mapping[str, JsonValue] | None = None
+    changed: JsonValue = None
     automatic: bool = False
 
     @property

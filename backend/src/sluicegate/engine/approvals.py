@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sluicegate.core.events import NODE_CONFIRMATION
 from sluicegate.core.keys import ChatKey
+from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.failures import describe
 from sluicegate.engine.stored_chats import iso_time
 from sluicegate.engine.turn.reader import Client
@@ -112,7 +113,7 @@ class ChatApprovals:
             await asyncio.wait(self._tasks)
 
     async def grants(self, chat_id: str, *, user: str) -> dict[str, Any]:
-        """``{grants: [{tool, approvalId, grantedAt}]}``: tools that need not ask in a chat.
+        """``{grants: [{id, tool, agent, where, …}]}``: calls that need not ask in a chat.
 
         Raises:
             Unknown: no such chat of this user.
@@ -120,23 +121,27 @@ class ChatApprovals:
         chat = await self._chat(chat_id, user)
         grants = [
             {
+                "id": grant.id,
                 "tool": grant.tool,
+                "agent": grant.agent,
+                "where": dict(grant.where),
                 "approvalId": grant.approval_id,
                 "grantedAt": iso_time(grant.granted_at),
+                "expiresAt": iso_time(grant.expires_at),
             }
             for grant in await self.grant_store.all(chat)
         ]
         return {"grants": grants}
 
-    async def revoke(self, chat_id: str, tool: str, *, user: str, via: str) -> None:
-        """Revoke a grant: the next call of the tool asks again.
+    async def revoke(self, chat_id: str, grant_id: str, *, user: str, via: str) -> None:
+        """Revoke a grant: the next call that it covers asks again.
 
         Raises:
-            Unknown: no such chat of this user, or the tool has no grant in it.
+            Unknown: no such chat of this user, or it has no such grant.
         """
         chat = await self._chat(chat_id, user)
-        if not await self.grant_store.revoke(chat, tool, by=user, via=via):
-            raise Unknown("No approval of this tool is remembered in this chat.")
+        if not await self.grant_store.revoke(chat, grant_id, by=user, via=via):
+            raise Unknown("This chat has no such grant; load its grants again.")
 
     async def _run(self, request: ChatRequest, user: str, via: str) -> None:
         reader = await self.start(request, user=user, client=Client(major=7, via=via))
@@ -152,10 +157,9 @@ class ChatApprovals:
             raise Unknown("The chat of this approval has gone on without it.")
         approval = {"id": row.approval_id} | _only(body, "approved", "reason")
         staged = {name: {row.approval_id: body[name]} for name in _only(body, "edits", "remember")}
-        decision = with_staged_options(
-            parse_decision(approval, log.limits),
-            StagedOptions(staged.get("edits"), staged.get("remember")),
-        )
+        answer = replace(parse_decision(approval, log.limits), form="whole")
+        options = StagedOptions(staged.get("edits"), staged.get("remember"))
+        decision = with_staged_options(answer, options)
         part: dict[str, JsonValue] = {
             "type": f"tool-{row.tool}",
             "toolCallId": row.key.call,
@@ -173,24 +177,30 @@ class ChatApprovals:
         )
 
     def _shown(self, row: ApprovalRow) -> dict[str, Any]:
-        facts = self.survey.facts("", row.tool)
+        agent = row.agent or ""
+        facts = self.survey.facts(name_in(agent), row.tool)
+        rememberable = facts.rememberable and not row.key.call.startswith(NODE_CONFIRMATION)
         shown: dict[str, Any] = {
             "approvalId": row.approval_id,
             "chatId": row.key.chat,
             "tool": row.tool,
+            "agent": agent,
             "arguments": row.arguments,
             "state": row.state,
             "requestedAt": iso_time(row.requested_at),
             "expiresAt": iso_time(row.deadline),
             "editable": facts.editable,
-            "rememberable": facts.rememberable and not row.key.call.startswith(NODE_CONFIRMATION),
+            "rememberable": rememberable,
+            "grantTtl": facts.grant_ttl,
         }
         optional = {
             "hint": row.hint,
             "schema": facts.schema,
+            "changed": row.changed,
             "approved": row.answer,
             "reason": row.reason,
             "edits": row.edits,
+            "remember": None if row.remember is None else row.remember.as_json(),
             "decidedBy": row.decided_by,
             "decidedAt": None if row.decided_at is None else iso_time(row.decided_at),
         }

@@ -156,9 +156,10 @@ class ContinueTurn:
         if not plan.decisions:
             return log, plan
         chat, ttl = log.chat, self.builder.approval_ttl
+        requests = (decision.request for decision in plan.decisions)
         decisions = [
-            replace(decision, request=replace(decision.request, ttl=ttl(decision.request.tool)))
-            for decision in plan.decisions
+            replace(decision, request=replace(request, ttl=ttl(request.agent, request.tool)))
+            for decision, request in zip(plan.decisions, requests, strict=True)
         ]
         ledger, recorder = self.logs.ledger, self.builder.recorder
         rows = await ledger.record_decisions(decisions, by=chat.user, via=client.via)

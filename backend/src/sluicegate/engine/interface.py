@@ -32,9 +32,9 @@ class Approvals(Protocol):
         """Record a decision ``{approved, reason?, edits?, remember?}``; the turn continues."""
 
     async def grants(self, chat_id: str, *, user: str) -> dict[str, Any]:
-        """Return the grants of a chat: ``{grants: [{tool, approvalId, grantedAt}]}``."""
+        """Return the grants of a chat: ``{grants: [{id, tool, agent, where, …}]}``."""
 
-    async def revoke(self, chat_id: str, tool: str, *, user: str, via: str) -> None:
+    async def revoke(self, chat_id: str, grant_id: str, *, user: str, via: str) -> None:
         """Revoke a grant; raises Unknown."""
 
 

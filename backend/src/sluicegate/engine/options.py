@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from sluicegate.engine.files.result_files import ResultLimits
-from sluicegate.wire.limits import RequestLimits
+from sluicegate.wire.limits import GRANT_TTL, RequestLimits
 
 Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 """A positive, finite duration."""
@@ -44,6 +44,12 @@ class EngineOptions(BaseModel):
 
     live_approval_ttl: Seconds = 120.0
     """The same in a live chat, where the user is present and the model waits."""
+
+    grant_ttl: Seconds = GRANT_TTL
+    """Seconds for which an approval may be remembered, at most and by default (A8)."""
+
+    rememberable_tools: tuple[str, ...] = ()
+    """Tools of workers and MCP servers whose approvals may be remembered; others never may."""
 
     dynamic_gates: tuple[str, ...] = ()
     """Tools that may require approval although neither declaration nor code shows it."""
@@ -250,6 +256,7 @@ class EngineOptions(BaseModel):
         return RequestLimits(
             user_text=self.max_text_characters,
             reason=self.max_reason_characters,
+            grant_ttl=self.grant_ttl,
             files=self.max_files,
             file_bytes=self.max_file_bytes,
             parts=self.max_parts,

@@ -131,11 +131,16 @@ def attach(
     toolset = importlib.import_module("sluicegate.tools.worker_registry").WorkerToolset(registry)
     # ADK: of two tools of the same name the later one runs; the agent's own must win.
     root.tools = [toolset, *root.tools]
-    names = ToolNames(options.dynamic_gates, options.never_gates, options.client_tools)
+    names = ToolNames(
+        options.dynamic_gates,
+        options.never_gates,
+        options.client_tools,
+        options.rememberable_tools,
+    )
 
     def late(name: str) -> ToolFacts | None:
         tool = registry.find(name)
-        return None if tool is None else facts_of(tool, requirement_of(tool, names).kind)
+        return None if tool is None else facts_of(tool, requirement_of(tool, names).kind, names)
 
     unlisted = {**survey.unlisted}
     unlisted[root.name] = (*unlisted.get(root.name, ()), type(toolset).__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from google.adk.runners import Runner
@@ -261,7 +261,9 @@ async def _copy(
         dynamic_gates=options.dynamic_gates,
         never_gates=options.never_gates,
         client_tools=options.client_tools,
+        rememberable_tools=options.rememberable_tools,
     )
+    found = replace(found, grant_ttl=options.grant_ttl)
     refused = refusals(target, found)
     if refused:
         raise ConfigurationError(refused[0])

@@ -71,11 +71,10 @@ class LiveContext:
         """The limits and intervals of the chat."""
         return self.options.timings
 
-    def approval_ttl(self, tool: str) -> float:
-        """Return how many seconds an approval of a tool waits: the model waits too."""
-        return min(
-            self.resources.builder.approval_ttl(tool), self.resources.options.live_approval_ttl
-        )
+    def approval_ttl(self, agent: str, tool: str) -> float:
+        """Return how many seconds an approval of an agent's tool waits: the model waits too."""
+        declared = self.resources.builder.approval_ttl(agent, tool)
+        return min(declared, self.resources.options.live_approval_ttl)
 
     def record(self, frame: dict[str, Any] | bytes) -> None:
         """Record a frame or audio of the client."""

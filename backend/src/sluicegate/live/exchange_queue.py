@@ -268,6 +268,7 @@ class ExchangeQueue:
             invocation=run.invocation,
             claims=run.records.claims,
             granted=run.records.granted,
+            requested=run.records.requested,
             approval_ttl=context.approval_ttl,
         )
 

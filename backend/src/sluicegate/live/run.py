@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.keys import ChatKey
     from sluicegate.engine.guard.claims import RunningClaims
-    from sluicegate.engine.guard.guard import ApprovalGuard
+    from sluicegate.engine.guard.guard import ApprovalGuard, RequestedTool
     from sluicegate.live.connection import LiveConnection
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
@@ -62,6 +62,8 @@ class CallRecords:
     outcomes: Outcomes = field(default_factory=Outcomes)
     granted: dict[str, ApprovalRow] = field(default_factory=dict)
     """Calls that a grant has approved, by ADK's id (A8)."""
+    requested: dict[str, RequestedTool] = field(default_factory=dict)
+    """Calls that request an approval, by ADK's id."""
     client_outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Results of gated client-side calls, by ADK's id."""
 

@@ -142,6 +142,8 @@ class LiveRunSession:
             claims=self.run.records.claims,
             outcomes=self.run.records.outcomes,
             granted=self.run.records.granted,
+            requested=self.run.records.requested,
+            tools=resources.survey,
             client_outputs=self.run.records.client_outputs,
             run=self.run,
             router=router,

@@ -89,16 +89,16 @@ def approval_operations(body: BodyLimits) -> list[Operation]:
         Operation(
             "GET",
             "/chats/{id}/grants",
-            "List the tools whose approval a chat remembers.",
-            (Success(200, "The remembered approvals.", "application/json", Grants),),
+            "List the grants of a chat: decisions that approve later calls too.",
+            (Success(200, "The grants that have not expired.", "application/json", Grants),),
             endpoint=_grants,
             refusals=(Unknown,),
         ),
         Operation(
             "DELETE",
-            "/chats/{id}/grants/{tool}",
-            "Let a tool ask again.",
-            (Success(204, "Its next call asks."),),
+            "/chats/{id}/grants/{grantId}",
+            "Revoke a grant.",
+            (Success(204, "The next call that it covered asks."),),
             endpoint=_revoke,
             refusals=(Unknown,),
         ),
@@ -127,8 +127,8 @@ async def _grants(request: Request, engine: Engine, user: str) -> Response:
 
 
 async def _revoke(request: Request, engine: Engine, user: str) -> Response:
-    tool = str(request.path_params["tool"])
-    if len(tool) > _MAX_NAME or not tool.isprintable():
+    grant = str(request.path_params["grantId"])
+    if len(grant) > _MAX_NAME or not grant.isprintable():
         raise Unknown
-    await engine.approvals.revoke(chat_id(request), tool, user=user, via=VIA)
+    await engine.approvals.revoke(chat_id(request), grant, user=user, via=VIA)
     return Response(status_code=204)

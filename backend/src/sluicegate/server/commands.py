@@ -115,6 +115,7 @@ async def _examine(target: Target, settings: Settings) -> _Report:
         dynamic_gates=settings.dynamic_gates,
         never_gates=settings.never_gates,
         client_tools=settings.client_tools,
+        rememberable_tools=settings.rememberable_tools,
     )
     refused = refusals(target, surveyed)
     workers, unusable = await _worker_report(target, surveyed, settings)

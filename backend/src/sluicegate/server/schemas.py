@@ -89,23 +89,43 @@ class StoredFile(TypedDict):
     filename: NotRequired[str]
 
 
+class GrantScope(TypedDict):
+    """The later calls that a decision approves."""
+
+    where: NotRequired[
+        Annotated[list[str], Field(description="Arguments that must keep their values.")]
+    ]
+    ttl: NotRequired[Annotated[float, Field(ge=1, description="Seconds from the decision on.")]]
+
+
+class DefinitionChange(TypedDict):
+    """The old and the new value of what differs from the tool that a grant was given for."""
+
+    description: NotRequired[list[str]]
+    parameters: NotRequired[list[Any]]
+
+
 class Approval(TypedDict):
     """An approval request and its decision, if there is one."""
 
     approvalId: str
     chatId: str
     tool: str
+    agent: Annotated[str, Field(description="Names from the root agent to the caller: `a/b`.")]
     state: ApprovalState
     requestedAt: str
     expiresAt: str
     arguments: NotRequired[dict[str, Any]]
     editable: NotRequired[bool]
     rememberable: NotRequired[bool]
+    grantTtl: NotRequired[Annotated[float, Field(description="Seconds for `remember`, at most.")]]
+    changed: NotRequired[DefinitionChange]
     hint: NotRequired[str]
     schema: NotRequired[dict[str, Any]]
     approved: NotRequired[bool]
     reason: NotRequired[str]
     edits: NotRequired[dict[str, Any]]
+    remember: NotRequired[GrantScope]
     decidedBy: NotRequired[str]
     decidedAt: NotRequired[str]
 
@@ -125,15 +145,24 @@ class Decision(TypedDict):
     edits: NotRequired[
         Annotated[dict[str, Any], Field(description="Arguments to run with in place of the first.")]
     ]
-    remember: NotRequired[Literal["chat"]]
+    remember: NotRequired[
+        Annotated[
+            Literal["chat"] | GrantScope,
+            Field(description="Approve later calls too; `chat` is any arguments."),
+        ]
+    ]
 
 
 class Grant(TypedDict):
-    """A tool whose calls in a chat are approved by an earlier decision."""
+    """Calls of a tool that an earlier decision in the chat approves."""
 
+    id: str
     tool: str
+    agent: str
+    where: Annotated[dict[str, Any], Field(description="Arguments that must have these values.")]
     approvalId: str
     grantedAt: str
+    expiresAt: str
 
 
 class Grants(TypedDict):

@@ -94,10 +94,12 @@ class ApprovalTerms:
     """How the approvals of a tool, and calls that a crash interrupted, may be treated.
 
     ``expires`` is the seconds an approval stays open, None for the setting ``approval_ttl``.
+    ``rememberable`` None: the approvals of tools of this process are, those of tools of MCP servers
+    and workers are not, unless the setting ``rememberable_tools`` names them.
     """
 
     editable: bool = True
-    rememberable: bool = True
+    rememberable: bool | None = None
     idempotent: bool = False
     find: OutcomeLookup | None = None
     expires: float | None = None
@@ -107,7 +109,7 @@ class ApprovalTermOptions(TypedDict, total=False):
     """The fields of `ApprovalTerms` as keywords."""
 
     editable: bool
-    rememberable: bool
+    rememberable: bool | None
     idempotent: bool
     find: OutcomeLookup | None
     expires: float | None
@@ -166,8 +168,10 @@ def terms_of(tool: BaseTool) -> ApprovalTerms:
     if isinstance(terms, ApprovalTerms):
         return terms
     editable = metadata.get("editable", True) is not False
-    rememberable = metadata.get("rememberable", True) is not False
-    return DEFAULT_TERMS if editable and rememberable else ApprovalTerms(editable, rememberable)
+    declared = metadata.get("rememberable")
+    rememberable = declared if isinstance(declared, bool) else None
+    is_default = editable and rememberable is None
+    return DEFAULT_TERMS if is_default else ApprovalTerms(editable, rememberable)
 
 
 def _checked(terms: ApprovalTerms) -> ApprovalTerms:

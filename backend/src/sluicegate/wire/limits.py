@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 
+GRANT_TTL: Final = 86400.0
+"""Seconds for which a grant approves calls, unless the settings say otherwise (A8)."""
+
+
 @dataclass(frozen=True)
 class RequestLimits:
     """The limits of a request; a value equal to its limit is accepted."""
@@ -19,6 +23,8 @@ class RequestLimits:
     """Characters of a user's message, over all its text parts."""
     reason: int = 2_000
     """Characters of the reason of a decision."""
+    grant_ttl: float = GRANT_TTL
+    """Seconds for which a decision may approve later calls too."""
     files: int = 10
     """Files in a user's message."""
     file_bytes: int = 20 * 2**20

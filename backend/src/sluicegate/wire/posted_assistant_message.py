@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeGuard
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeGuard
 
 from pydantic import JsonValue
 
@@ -11,20 +11,43 @@ from sluicegate.errors import Malformed, TooLarge
 from sluicegate.wire.messages import is_tool_part, tool_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.messages import Part
 
 _MAX_CALL_ID: Final = 256
+_MAX_NAMES: Final = 100
+_MAX_TTL: Final = 1e12
 _FINAL_STATES: Final = ("output-available", "output-error", "output-denied")
+
+
+@dataclass(frozen=True)
+class RememberOption:
+    """The later calls that a decision is to approve too (A8).
+
+    ``where`` are the names of arguments that must keep their values, empty for any arguments.
+    ``ttl`` is in seconds, None for the server's default.
+    """
+
+    where: tuple[str, ...] = ()
+    ttl: float | None = None
+
+
+DecisionForm: TypeAlias = Literal["whole", "part", "ended"]
+"""What a decision without edits says of the arguments, once the approval is decided.
+
+``whole``: it approves the requested ones. ``part``, the part of a message in
+``approval-responded``: pages send it again beside later answers, so it says nothing there.
+``ended``, a part with an outcome: it repeats what the server has sent.
+"""
 
 
 @dataclass(frozen=True)
 class PostedDecision:
     """A decision on an approval; a repetition if the approval is already decided.
 
-    ``edits`` are the arguments to run with in place of the requested ones, ``is_remembered`` grants
+    ``edits`` are the arguments to run with in place of the requested ones, ``remember`` grants
     later calls of the tool (A8); both are set for approvals only, not for denials.
     """
 
@@ -32,7 +55,8 @@ class PostedDecision:
     approved: bool
     reason: str | None
     edits: dict[str, JsonValue] | None = None
-    is_remembered: bool = False
+    remember: RememberOption | None = None
+    form: DecisionForm = "part"
 
 
 @dataclass(frozen=True)
@@ -63,13 +87,15 @@ class PostedPart:
 class PostedAssistantMessage:
     """The message that a request continues, with its parts in order.
 
-    ``decisions`` holds each approval once.
+    ``decisions`` holds each approval once. ``known_edits`` are the edited arguments that the server
+    has reported in the message's metadata, by approval id.
     """
 
     id: str
     parts: tuple[PostedPart, ...]
     decisions: tuple[PostedDecision, ...]
     outputs: tuple[ClientOutput, ...]
+    known_edits: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,12 +116,19 @@ class StagedOptions:
             raise Malformed("The changed arguments of an approval must be an object.")
         return edits
 
-    def remembers(self, approval_id: str) -> bool:
-        """Whether an approval is to be remembered; raises Malformed."""
+    def remember_of(self, approval_id: str) -> RememberOption | None:
+        """Return how an approval is to be remembered, None if it is not; raises Malformed."""
         scope = _staged_entry(self.remember, approval_id)
-        if scope not in (None, "chat"):
-            raise Malformed('An approval can be remembered for its chat alone; send "chat".')
-        return scope is not None
+        if scope is None:
+            return None
+        if scope == "chat":
+            return RememberOption()
+        if not isinstance(scope, dict) or not scope.keys() <= {"where", "ttl"}:
+            raise Malformed(
+                'An approval can be remembered for its chat alone; send "chat", or an object with '
+                "where and ttl."
+            )
+        return RememberOption(_argument_names(scope), _seconds(scope))
 
 
 NO_STAGED_OPTIONS: Final = StagedOptions()
@@ -108,6 +141,27 @@ def _staged_entry(staged: JsonValue, approval_id: str) -> JsonValue:
     return None if staged is None else staged.get(approval_id)
 
 
+def _argument_names(scope: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    names = scope.get("where")
+    if names is None:
+        return ()
+    if isinstance(names, list) and 0 < len(names) <= _MAX_NAMES:
+        texts = [name for name in names if isinstance(name, str)]
+        if len(set(texts)) == len(names):
+            return tuple(sorted(texts))
+    raise Malformed("The arguments that must keep their values must be a list of different names.")
+
+
+def _seconds(scope: Mapping[str, JsonValue]) -> float | None:
+    ttl = scope.get("ttl")
+    if ttl is None:
+        return None
+    # The upper bound is the server's; this one is for integers that no float holds.
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 1 <= ttl <= _MAX_TTL:
+        raise Malformed("The time for which an approval is remembered must be seconds from 1 on.")
+    return float(ttl)
+
+
 def is_call_id(value: object) -> TypeGuard[str]:
     """Whether a call or an approval may have this id; ids of Workflows contain ``@`` and ``/``."""
     return isinstance(value, str) and 0 < len(value) <= _MAX_CALL_ID and value.isprintable()
@@ -118,8 +172,11 @@ def parse_assistant_message(
     parts: Sequence[Part],
     limits: RequestLimits,
     staged: StagedOptions = NO_STAGED_OPTIONS,
+    metadata: JsonValue = None,
 ) -> PostedAssistantMessage:
     """Parse the parts of a continued message; each is an object with a ``type``.
+
+    ``metadata`` is the message's.
 
     Raises:
         Malformed: The decision of a part in ``approval-responded`` is not valid, or two parts
@@ -146,6 +203,7 @@ def parse_assistant_message(
         parts=tuple(_posted_part(part) for part in parts),
         decisions=tuple(decisions.values()),
         outputs=tuple(outputs),
+        known_edits=_known_edits(metadata),
     )
 
 
@@ -172,7 +230,7 @@ def with_staged_options(decision: PostedDecision, staged: StagedOptions) -> Post
     return replace(
         decision,
         edits=staged.edits_of(decision.approval_id),
-        is_remembered=staged.remembers(decision.approval_id),
+        remember=staged.remember_of(decision.approval_id),
     )
 
 
@@ -188,7 +246,19 @@ def _part_decision(
     reason = approval.get("reason")
     if not is_call_id(approval_id) or not isinstance(approved, bool):
         return None
-    return PostedDecision(approval_id, approved, reason if isinstance(reason, str) else None)
+    reason = reason if isinstance(reason, str) else None
+    return PostedDecision(approval_id, approved, reason, form="ended")
+
+
+def _known_edits(metadata: JsonValue) -> dict[str, JsonValue]:
+    approvals = metadata.get("approvals") if isinstance(metadata, dict) else None
+    if not isinstance(approvals, dict):
+        return {}
+    return {
+        approval_id: entry["edits"]
+        for approval_id, entry in approvals.items()
+        if isinstance(entry, dict) and "edits" in entry
+    }
 
 
 def _client_output(part: Part) -> ClientOutput | None:

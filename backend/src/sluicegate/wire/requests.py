@@ -117,7 +117,9 @@ def parse_chat_request(
     message = next((item for item in messages if _is_assistant(item, message_id)), last)
     _id_and_parts(last)
     staged = StagedOptions(body.get("edits"), body.get("remember"))
-    continued = parse_assistant_message(*_id_and_parts(message), limits, staged)
+    continued = parse_assistant_message(
+        *_id_and_parts(message), limits, staged, message.get("metadata")
+    )
     posted_body = _used_fields(body, message, tools)
     return ChatRequest(chat_id, trigger, message_id, None, continued, posted_body, tools)
 

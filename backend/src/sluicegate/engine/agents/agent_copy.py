@@ -20,7 +20,8 @@ from pydantic import ValidationError
 from sluicegate.adk_private import Graph, prompt_of
 from sluicegate.engine.agents.mcp_toolsets import BoundedTools, is_mcp_toolset
 from sluicegate.engine.agents.survey import root_of
-from sluicegate.engine.agents.tool_facts import ToolNames, as_tool, requirement_of, schema_of
+from sluicegate.engine.agents.tool_definitions import schema_of
+from sluicegate.engine.agents.tool_facts import ToolNames, as_tool, requirement_of
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool, client_tool
 

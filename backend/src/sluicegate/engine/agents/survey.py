@@ -19,9 +19,16 @@ from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.mcp_toolsets import BoundedTools, is_mcp_toolset
 from sluicegate.engine.agents.resumable_positions import root_position
 from sluicegate.engine.agents.tool_facts import ToolNames, callback_requirement
-from sluicegate.engine.agents.tree_walk import PendingToolset, SurveyedTool, TreeWalk, list_tools
+from sluicegate.engine.agents.tree_walk import (
+    PendingToolset,
+    SurveyedTool,
+    TreeWalk,
+    list_tools,
+    name_in,
+)
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.gated import DEFAULT_TERMS
+from sluicegate.wire.limits import GRANT_TTL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -32,8 +39,11 @@ if TYPE_CHECKING:
 
     from sluicegate.tools.gated import ApprovalTerms
 
-_FREE: Final = ToolFacts()
-_UNLISTED: Final = ToolFacts(kind="conditional")
+_SOMEWHERE: Final = "…"
+"""Stands in a path for agents that are not known."""
+
+_FREE: Final = ToolFacts(rememberable=False)
+_UNLISTED: Final = ToolFacts(kind="conditional", rememberable=False)
 _BY_STRICTNESS: Final = ("free", "client", "conditional", "gated", "gated-client")
 _TOOL_CALLBACKS: Final = ("before_tool_callback", "after_tool_callback", "on_tool_error_callback")
 
@@ -63,7 +73,8 @@ class AgentSurvey:
     ``agents`` are the names of all agents, root first. ``tools`` are the tools of each agent or
     Workflow; ``unlisted`` the toolsets that could not be listed in time, by agent. ``late`` returns
     the facts of tools that come and go while the server runs, by name. ``left_out`` are the tools
-    of MCP servers that are not offered.
+    of MCP servers that are not offered. ``grant_ttl`` is the longest lifetime of a grant in
+    seconds.
     """
 
     agents: tuple[str, ...]
@@ -73,26 +84,41 @@ class AgentSurvey:
     gated_tools: list[GatedTool]
     _facts: Mapping[tuple[str, str], ToolFacts] = field(repr=False)
     _by_name: Mapping[str, ToolFacts] = field(repr=False)
+    _paths: Mapping[str, str] = field(repr=False)
     late: Callable[[str], ToolFacts | None] | None = None
     left_out: tuple[LeftOutTool, ...] = ()
+    grant_ttl: float = GRANT_TTL
 
-    def terms(self, name: str) -> ApprovalTerms:
-        """Return the approval terms of a tool's author, by the tool's name."""
-        terms = (tool.terms for tools in self.tools.values() for tool in tools if tool.name == name)
+    def terms(self, agent: str, name: str) -> ApprovalTerms:
+        """Return the approval terms of a tool's author, by the path of the agent and the name."""
+        of_agent = [tool for tool in self.tools.get(name_in(agent), ()) if tool.name == name]
+        found = of_agent or [
+            tool for tools in self.tools.values() for tool in tools if tool.name == name
+        ]
+        terms = (tool.terms for tool in found)
         return next((each for each in terms if each != DEFAULT_TERMS), DEFAULT_TERMS)
 
     def facts(self, author: str, name: str) -> ToolFacts:
         """Return the facts of a tool as an agent sees it.
 
-        For an author without such a tool (a renamed node), the strictest tool of that name counts.
-        An unknown tool is ``free``, but ``conditional`` if the agent has an unlisted toolset.
+        For an author without such a tool (a renamed node), the strictest tool of that name counts,
+        without grants. An unknown tool is ``free``, but ``conditional`` if the agent has an
+        unlisted toolset.
         """
-        facts = self._facts.get((author, name)) or self._by_name.get(name)
-        if facts is None and self.late is not None:
-            facts = self.late(name)
-        if facts is not None:
+        facts = self._facts.get((author, name))
+        if facts is None:
+            path = self._paths.get(author) or _path_below(next(iter(self._paths), ""), author)
+            facts = _of_agent(self._facts_elsewhere(author, name), path)
+        if facts.grant_ttl == self.grant_ttl:
             return facts
-        return _UNLISTED if author in self.unlisted else _FREE
+        return replace(facts, grant_ttl=self.grant_ttl)
+
+    def _facts_elsewhere(self, author: str, name: str) -> ToolFacts:
+        facts = self._by_name.get(name)
+        if facts is not None:
+            return replace(facts, rememberable=False)
+        facts = None if self.late is None else self.late(name)
+        return facts or (_UNLISTED if author in self.unlisted else _FREE)
 
 
 async def survey(
@@ -101,6 +127,7 @@ async def survey(
     dynamic_gates: Collection[str],
     never_gates: Collection[str],
     client_tools: Collection[str],
+    rememberable_tools: Collection[str] = (),
     resolve_timeout: float = 5.0,
 ) -> AgentSurvey:
     """Walk the whole tree and determine for every tool whether it requires approval.
@@ -110,7 +137,12 @@ async def survey(
     """
     node = root_of(root)
     plugins = root.plugins if isinstance(root, App) else []
-    names = ToolNames(frozenset(dynamic_gates), frozenset(never_gates), frozenset(client_tools))
+    names = ToolNames(
+        frozenset(dynamic_gates),
+        frozenset(never_gates),
+        frozenset(client_tools),
+        frozenset(rememberable_tools),
+    )
     walk = TreeWalk(names, callback_requirement(_tool_callbacks(plugins), "A plugin of the App"))
     walk.visit(node, root_position(node))
     unlisted: dict[str, list[str]] = {}
@@ -146,9 +178,13 @@ def _assemble(walk: TreeWalk, unlisted: Mapping[str, list[str]], seconds: float)
         known = by_name.get(tool.name)
         if known is None or _BY_STRICTNESS.index(tool.kind) > _BY_STRICTNESS.index(known.kind):
             by_name[tool.name] = tool.facts
+    paths = _unique_paths(walk)
     named = [(tool.node, tool) for tool in walk.tools if tool.node is not None]
     named += [(tool.agent, tool) for tool in walk.tools]
-    facts = {(author, tool.name): tool.facts for author, tool in named}
+    facts = {
+        (author, tool.name): _of_agent(tool.facts, paths.get(tool.agent, tool.path))
+        for author, tool in named
+    }
     gated = [
         GatedTool(tool.agent, tool.name, tool.requirement.why)
         for tool in walk.tools
@@ -167,7 +203,33 @@ def _assemble(walk: TreeWalk, unlisted: Mapping[str, list[str]], seconds: float)
         gated_tools=list(dict.fromkeys(gated)),
         _facts=facts,
         _by_name=by_name,
+        _paths=MappingProxyType(paths),
     )
+
+
+def _unique_paths(walk: TreeWalk) -> dict[str, str]:
+    """Return the path of each agent and Workflow.
+
+    Where a name has several paths, which of them an event belongs to is not known.
+    """
+    root = next(iter(walk.paths), "")
+    several = {name for name, found in walk.paths.items() if len(found) > 1}
+    return {
+        name: next(iter(found))
+        if several.isdisjoint(next(iter(found)).split("/"))
+        else _path_below(root, name)
+        for name, found in walk.paths.items()
+    }
+
+
+def _path_below(root: str, name: str) -> str:
+    return f"{root}/{_SOMEWHERE}/{name}"
+
+
+def _of_agent(facts: ToolFacts, path: str) -> ToolFacts:
+    """Return the facts of a tool of the agent at a path; a grant needs one whole path."""
+    is_known = _SOMEWHERE not in path.split("/")
+    return replace(facts, agent=path, rememberable=facts.rememberable and is_known)
 
 
 async def _list(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
-from google.genai import types
 
-from sluicegate.adk_private import confirmation_setting, declaration_of
+from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_inspection import find_name
+from sluicegate.engine.agents.tool_definitions import is_of_mcp_server, schema_of
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
 from sluicegate.tools.functions import TypedTool
 from sluicegate.tools.gated import terms_of
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from google.adk.tools.base_toolset import BaseToolset
 
     from sluicegate.core.signals import ToolKind
+    from sluicegate.tools.gated import ApprovalTerms
 
 REQUEST: Final = "request_confirmation"
 """The method of ADK's ToolContext by which running code requests an approval."""
@@ -40,6 +41,10 @@ class ToolNames:
     dynamic_gates: Collection[str] = ()
     never_gates: Collection[str] = ()
     client_tools: Collection[str] = ()
+    rememberable_tools: Collection[str] = ()
+
+
+_NO_NAMES: Final = ToolNames()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +102,14 @@ def callback_requirement(callbacks: Iterator[object], owner: str) -> ApprovalReq
     return None
 
 
-def facts_of(tool: BaseTool, kind: ToolKind) -> ToolFacts:
+def facts_of(tool: BaseTool, kind: ToolKind, names: ToolNames = _NO_NAMES) -> ToolFacts:
     """Return what the wire carries of a tool (T7).
 
     ``title``, ``toolMetadata`` and the approval terms come from ``custom_metadata``, the JSON
     schema of the arguments from the declaration. Approvals of client-side tools are neither
     editable nor rememberable: the browser may change the call itself, and each call needs its own
-    approval. Without a schema edits could not be checked, so there are none.
+    approval. Without a schema edits could not be checked, so there are none. A tool that another
+    process declares is rememberable only if its author or the settings say so.
     """
     custom: Mapping[str, Any] = tool.custom_metadata or {}
     title, metadata = custom.get("title"), custom.get("toolMetadata")
@@ -116,27 +122,15 @@ def facts_of(tool: BaseTool, kind: ToolKind) -> ToolFacts:
         metadata=metadata if isinstance(metadata, Mapping) else None,
         schema=schema,
         editable=terms.editable and runs_here and schema is not None,
-        rememberable=terms.rememberable and runs_here,
+        rememberable=_is_rememberable(tool, terms, names) and runs_here,
         expires=terms.expires,
     )
 
 
-def schema_of(tool: BaseTool) -> dict[str, Any] | None:
-    """Return the JSON schema of a tool's arguments; None for a tool without a declaration."""
-    try:
-        declaration = declaration_of(tool)
-    except Exception:  # noqa: BLE001 - annotations are the user's and may raise anything;
-        # ADK raises the same at the first model call, where the turn reports it.
-        return None
-    if declaration is None:
-        return None
-    schema = declaration.parameters_json_schema
-    if isinstance(schema, dict):
-        return schema
-    if isinstance(declaration.parameters, types.Schema):
-        converted = declaration.parameters.json_schema
-        return converted.model_dump(mode="json", exclude_none=True, by_alias=True)
-    return {"type": "object", "properties": {}}
+def _is_rememberable(tool: BaseTool, terms: ApprovalTerms, names: ToolNames) -> bool:
+    if terms.rememberable is not None:
+        return terms.rememberable
+    return not is_of_mcp_server(tool) or tool.name in names.rememberable_tools
 
 
 def as_tool(entry: Callable[..., Any] | BaseTool) -> BaseTool:

@@ -41,12 +41,13 @@ _NOT_CHILDREN: Final = frozenset({"parent_agent", "tools", "edges", "graph"})
 class SurveyedTool:
     """A tool of one agent, and the position of that agent in the tree.
 
-    ``agent`` is the author of the events that request approvals: an LlmAgent, or the Workflow of a
-    tool or function node; ``node`` is that node's name, None for a tool of an LlmAgent.
+    ``path`` is the path of the author of the events that request approvals: an LlmAgent, or the
+    Workflow of a tool or function node; ``node`` is that node's name, None for a tool of an
+    LlmAgent.
     ``is_part_of_adk``: ADK itself wrote the tool's code.
     """
 
-    agent: str
+    path: str
     name: str
     requirement: ApprovalRequirement
     facts: ToolFacts
@@ -54,6 +55,11 @@ class SurveyedTool:
     node: str | None = None
     is_part_of_adk: bool = False
     terms: ApprovalTerms = DEFAULT_TERMS
+
+    @property
+    def agent(self) -> str:
+        """The name of the agent or Workflow."""
+        return name_in(self.path)
 
     @property
     def kind(self) -> ToolKind:
@@ -65,56 +71,62 @@ class SurveyedTool:
 class PendingToolset:
     """A toolset whose tools are not listed yet."""
 
-    agent: str
+    path: str
     toolset: BaseToolset
     position: ResumablePosition
     inherited: ApprovalRequirement | None
+
+    @property
+    def agent(self) -> str:
+        """The name of the agent that has the toolset."""
+        return name_in(self.path)
 
 
 class TreeWalk:
     """Collects the tools of a tree; a node at two positions is visited at both.
 
-    ``inherited`` is the requirement of every tool that comes from plugins of the App.
+    ``inherited`` is the requirement of every tool that comes from plugins of the App. ``paths`` are
+    the paths of each agent and Workflow by name: the names from the root, joined by ``/``.
     """
 
     def __init__(self, names: ToolNames, inherited: ApprovalRequirement | None) -> None:
         self.tools: list[SurveyedTool] = []
         self.toolsets: list[PendingToolset] = []
         self.agents: list[str] = []
+        self.paths: dict[str, set[str]] = {}
         self._names = names
         self._inherited = inherited
         self._seen: set[tuple[int, ResumablePosition]] = set()
 
-    def visit(
-        self, node: BaseNode, position: ResumablePosition, *, workflow: str | None = None
-    ) -> None:
-        """Visit a node and everything below it; ``workflow`` is the author of its events."""
+    def visit(self, node: BaseNode, position: ResumablePosition, *, above: str = "") -> None:
+        """Visit a node and everything below it; ``above`` is the path of the node's parent."""
+        path = above
+        if not above or isinstance(node, BaseAgent | Workflow):
+            path = f"{above}/{node.name}" if above else node.name
+            self.paths.setdefault(node.name, set()).add(path)
         if (id(node), position) in self._seen:
             return
         self._seen.add((id(node), position))
         if isinstance(node, BaseAgent):
             self.agents.append(node.name)
-        author = workflow or node.name
         if isinstance(node, LlmAgent):
-            self._visit_tools(node, position)
+            self._visit_tools(node, position, path)
         elif isinstance(node, FunctionNode):
-            self._visit_function_node(node, position, author)
+            self._visit_function_node(node, position, path)
         elif isinstance(tool := getattr(node, "tool", None), BaseTool):
-            self._add(tool, author, position, self._inherited, node=node.name)
-        self._visit_function(function_of(node), author, position, "node")
-        inner = node.name if isinstance(node, Workflow) else author
+            self._add(tool, path, position, self._inherited, node=node.name)
+        self._visit_function(function_of(node), path, position, "node")
         edge: Edge = "sub-agent" if isinstance(node, BaseAgent) else "node"
         for child in children_of(node):
-            below = None if isinstance(child, BaseAgent | Workflow) else inner
-            self.visit(child, child_position(position, edge, child), workflow=below)
+            self.visit(child, child_position(position, edge, child), above=path)
 
     def add_listed(self, pending: PendingToolset, tools: Iterable[object]) -> None:
         """Add the tools of a toolset that has been listed."""
         for tool in tools:
             if isinstance(tool, BaseTool):
-                self._add(tool, pending.agent, pending.position, pending.inherited)
+                self._add(tool, pending.path, pending.position, pending.inherited)
 
-    def _visit_tools(self, agent: LlmAgent, position: ResumablePosition) -> None:
+    def _visit_tools(self, agent: LlmAgent, position: ResumablePosition, path: str) -> None:
         callbacks = (
             callback
             for group in (
@@ -130,26 +142,26 @@ class TreeWalk:
         for entry in agent.tools:
             if isinstance(entry, BaseToolset):
                 required = toolset_requirement(entry) or inherited
-                self.toolsets.append(PendingToolset(agent.name, entry, position, required))
+                self.toolsets.append(PendingToolset(path, entry, position, required))
             elif isinstance(entry, BaseNode):
-                self.visit(entry, child_position(position, "tool", entry))
+                self.visit(entry, child_position(position, "tool", entry), above=path)
             else:
-                self._add(as_tool(entry), agent.name, position, inherited)
+                self._add(as_tool(entry), path, position, inherited)
 
     def _add(
         self,
         tool: BaseTool,
-        agent: str,
+        path: str,
         position: ResumablePosition,
         inherited: ApprovalRequirement | None,
         *,
         node: str | None = None,
     ) -> None:
         requirement = requirement_of(tool, self._names, inherited=inherited)
-        facts = facts_of(tool, requirement.kind)
+        facts = facts_of(tool, requirement.kind, self._names)
         self.tools.append(
             SurveyedTool(
-                agent,
+                path,
                 tool.name,
                 requirement,
                 facts,
@@ -162,25 +174,24 @@ class TreeWalk:
         inner = getattr(tool, "agent", None)
         if isinstance(tool, AgentTool) and isinstance(inner, BaseAgent):
             if not is_delegation_tool(tool):
-                self.visit(inner, child_position(position, "agent-tool", inner))
+                self.visit(inner, child_position(position, "agent-tool", inner), above=path)
         elif isinstance(wrapped := getattr(tool, "node", None), BaseNode):
-            self.visit(wrapped, child_position(position, "tool", wrapped))
+            self.visit(wrapped, child_position(position, "tool", wrapped), above=path)
         else:
-            self._visit_function(getattr(tool, "func", None), agent, position, "tool")
+            self._visit_function(getattr(tool, "func", None), path, position, "tool")
 
     def _visit_function(
-        self, function: object, author: str, position: ResumablePosition, edge: Edge
+        self, function: object, path: str, position: ResumablePosition, edge: Edge
     ) -> None:
         """Visit what a function runs by ``run_node``, as far as its names show it."""
         for each in runnables_in(function):
             if isinstance(each, BaseNode):
-                below = None if isinstance(each, BaseAgent | Workflow) else author
-                self.visit(each, child_position(position, edge, each), workflow=below)
+                self.visit(each, child_position(position, edge, each), above=path)
             else:
-                self._add(each, author, position, self._inherited, node=each.name)
+                self._add(each, path, position, self._inherited, node=each.name)
 
     def _visit_function_node(
-        self, node: FunctionNode, position: ResumablePosition, author: str
+        self, node: FunctionNode, position: ResumablePosition, path: str
     ) -> None:
         """Add a function of a Workflow, which has only its own setting."""
         setting = node.require_confirmation
@@ -200,7 +211,12 @@ class TreeWalk:
             requirement = ApprovalRequirement("free", requirement.when, requirement.why)
         # ADK: after an approval it runs with the input of the node before it.
         facts = ToolFacts(kind=requirement.kind, editable=False, rememberable=False)
-        self.tools.append(SurveyedTool(author, node.name, requirement, facts, position, node.name))
+        self.tools.append(SurveyedTool(path, node.name, requirement, facts, position, node.name))
+
+
+def name_in(path: str) -> str:
+    """The name of the agent at a path."""
+    return path.rpartition("/")[2]
 
 
 def children_of(node: BaseNode) -> Iterator[BaseNode]:

@@ -7,9 +7,11 @@ import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from sluicegate.core.approvals import Grant
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
+from sluicegate.engine.agents.tool_definitions import definition_of
 from sluicegate.engine.guard.outcomes import (
     approval_from,
     look_up,
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 _FORBIDDEN: Final = "it is not allowed."
 _CHANGED: Final = (
     "its arguments are not those that the user approved. Call it again; the user is asked anew."
+)
+_OTHER_TOOL: Final = (
+    "the tool has changed since its approval was requested. Call it again; the user is asked anew."
 )
 
 
@@ -230,6 +235,8 @@ class ApprovedCalls:
         self, call: ToolCall, row: ApprovalRow, shown: ShownArguments | None
     ) -> str | None:
         """Why an approved call does not run."""
+        if _has_changed(call, row):
+            return _OTHER_TOOL
         if shown is None or shown.digest != row.args_hash:
             return _CHANGED
         return await self.policy_refusal(call, row, row.decided_by or "")
@@ -248,7 +255,11 @@ class ApprovedCalls:
         self.claims.start(call.name, row.key)
         try:
             current = await self.ledger.claim(
-                row.key, owner=self.owner, args_hash=digest, is_again=is_again
+                row.key,
+                owner=self.owner,
+                args_hash=digest,
+                grant=None if is_again else _grant_of(call, row, shown),
+                is_again=is_again,
             )
         except BaseException as error:
             self.claims.end(call.name, interrupted=isinstance(error, asyncio.CancelledError))
@@ -308,3 +319,36 @@ def _shown(call: ToolCall) -> ShownArguments | None:
         return call.shown()
     except NotShowable:
         return None
+
+
+def _grant_of(call: ToolCall, row: ApprovalRow, shown: ShownArguments | None) -> Grant | None:
+    """The grant that the decision of a call asks for, with the arguments that run (A8)."""
+    scope, decided_at = row.remember, row.decided_at
+    if scope is None or shown is None or row.agent is None or decided_at is None:
+        return None
+    definition = definition_of(call.tool)
+    if definition is None or row.definition_hash is None:
+        # Without the definition that the approver has seen, the next call asks again.
+        return None
+    arguments = row.edits if isinstance(row.edits, dict) else shown.arguments
+    if not arguments.keys() >= set(scope.where):
+        return None
+    return Grant(
+        tool=row.tool,
+        agent=row.agent,
+        definition=definition,
+        where={name: arguments[name] for name in scope.where},
+        approval_id=row.approval_id,
+        granted_by=row.decided_by or "",
+        granted_at=decided_at,
+        expires_at=decided_at + scope.ttl,
+    )
+
+
+def _has_changed(call: ToolCall, row: ApprovalRow) -> bool:
+    """Whether a tool is declared otherwise than when its approval was requested."""
+    if row.definition_hash is None:
+        # Grants of schema 6 named a tool alone, and approve nothing any more.
+        return row.is_automatic
+    definition = definition_of(call.tool)
+    return definition is not None and definition.digest != row.definition_hash

@@ -14,6 +14,7 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.approvals import NewApproval
+from sluicegate.core.definitions import changes
 from sluicegate.core.events import (
     CONFIRMATION,
     NODE_CONFIRMATION,
@@ -23,6 +24,7 @@ from sluicegate.core.events import (
 )
 from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.core.translator import EmissionOrder
+from sluicegate.engine.agents.tool_definitions import definition_of
 from sluicegate.engine.files.result_files import as_object
 from sluicegate.engine.guard.call_ids import CallIds
 from sluicegate.engine.guard.cards import Cards
@@ -37,7 +39,6 @@ from sluicegate.engine.guard.outcomes import (
 from sluicegate.engine.guard.reserved_names import DeclaredTools, refusal_of
 from sluicegate.engine.turn_context import Notices
 from sluicegate.errors import ToolError
-from sluicegate.tools.gated import terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -48,8 +49,11 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm_connection import BaseLlmConnection
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
+    from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.definitions import ToolDefinition
+    from sluicegate.core.signals import ToolFacts, ToolLookup
     from sluicegate.engine.files.result_files import ResultFiles
     from sluicegate.engine.models.model_files import ModelFiles
     from sluicegate.stores.approvals.ledger import Ledger
@@ -70,6 +74,17 @@ class ApprovalLimits:
     per_turn: int
     per_exchange: int
     per_chat: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedTool:
+    """The definition of a tool whose approval is requested.
+
+    ``changed`` is what differs from the definition of an earlier grant.
+    """
+
+    definition: ToolDefinition | None
+    changed: JsonValue = None
 
 
 class ApprovalRequests:
@@ -119,7 +134,8 @@ class ApprovalGuard:
     ``client_outputs`` are results of gated client-side calls by call id, ``page_tools`` the tools
     of the page's request. ``outcomes`` are notes for function responses: calls without a plain
     output (T8). ``granted`` are calls that were approved by a grant, by ADK's id (A8).
-    ``model_error`` is what a model raised; only its type and frames go to the log.
+    ``requested`` are the calls whose approval this turn requests, by name. ``model_error`` is what
+    a model raised; only its type and frames go to the log.
     """
 
     chat: ChatKey
@@ -127,12 +143,13 @@ class ApprovalGuard:
     ledger: Ledger
     rows: dict[CallKey, ApprovalRow]
     limits: ApprovalLimits
-    ttl: Callable[[str], float]
+    ttl: Callable[[str, str], float]
     files: ResultFiles
     models: ModelFiles
     new_error_id: Callable[[], str]
     report: Callable[[str, BaseException], None]
     claims: RunningClaims
+    tools: ToolLookup
     policy: Policy | None = None
     client_outputs: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     page_tools: tuple[ClientTool, ...] = ()
@@ -146,8 +163,7 @@ class ApprovalGuard:
     requests: ApprovalRequests = field(default_factory=ApprovalRequests)
     notices: Notices = field(default_factory=Notices)
     cards: Cards = field(default_factory=Cards)
-    requested: set[str] = field(default_factory=set)
-    """Names of the calls whose approval this turn requests."""
+    requested: dict[str, RequestedTool] = field(default_factory=dict)
     approved: ApprovedCalls = field(init=False)
 
     def __post_init__(self) -> None:
@@ -236,9 +252,10 @@ class ApprovalGuard:
             return shown
         card = self.cards.get(name)
         # The tool may have changed its arguments before it requested approval.
-        requested = arguments if card is None else copy.deepcopy(card.arguments)
-        call = ToolCall(name, tool, requested, context)
-        row = await self._approve_by_grant(call)
+        effective = arguments if card is None else copy.deepcopy(card.arguments)
+        call = ToolCall(name, tool, effective, context)
+        requested = RequestedTool(definition_of(tool))
+        row, requested = await self._approve_by_grant(call, requested)
         if row is not None:
             del requests[call_id]
             return await self.run_approved(call, row)
@@ -248,7 +265,7 @@ class ApprovalGuard:
             # ADK and tools set it beside a request, so that the model does not comment on it.
             context.actions.skip_summarization = None
             return self.outcomes.not_run(name, refusal)
-        self.requested.add(name)
+        self.requested[name] = requested
         return shown
 
     async def tool_failed(
@@ -343,18 +360,30 @@ class ApprovalGuard:
         digest = self.cards.digest(call.name) if self.rows else None
         for row in self.rows.values():
             same_call = row.tool == call.tool.name and row.args_hash == digest
-            if same_call and row.state == "denied" and self.is_same_exchange(row, call.context):
+            if same_call and row.state == "denied" and self._is_of_agent(row, call):
                 return self.outcomes.not_run(call.name, REPEATED_AFTER_DENIAL)
         if not self.decides_before_adk(call) or not await _requires_approval(call):
             return None
-        row_of_grant = await self._approve_by_grant(call)
+        requested = RequestedTool(definition_of(call.tool))
+        row_of_grant, requested = await self._approve_by_grant(call, requested)
         if row_of_grant is not None:
             return await self.approved.claim(call, row_of_grant)
         refusal = await self._refusal(call)
         if refusal is not None:
             return self.outcomes.not_run(call.name, refusal)
-        self.requested.add(call.name)
+        self.requested[call.name] = requested
         return None
+
+    def _is_of_agent(self, row: ApprovalRow, call: ToolCall) -> bool:
+        """Whether a row is of the agent and the exchange of a call."""
+        # A node of a Workflow has no agent of its own, and rows of schema 6 name none.
+        is_named = row.agent is not None and call.context.node is None
+        if is_named and row.agent != self._facts(call).agent:
+            return False
+        return self.is_same_exchange(row, call.context)
+
+    def _facts(self, call: ToolCall) -> ToolFacts:
+        return self.tools.facts(call.context.agent_name, call.tool.name)
 
     async def _refusal(self, call: ToolCall) -> str | None:
         """Return why the approval of a call is not even requested; None if it is."""
@@ -369,31 +398,42 @@ class ApprovalGuard:
 
     def _may_have_grant(self, call: ToolCall) -> bool:
         # A node of a Workflow is approved by its path, and its calls are not shown otherwise.
-        if not terms_of(call.tool).rememberable or call.context.node is not None:
+        if call.context.node is not None:
             return False
-        # A grant is an approval of the same tool, so most calls need no look-up.
-        return any(row.answer and row.tool == call.tool.name for row in self.rows.values())
+        # A grant comes from an approval of the same tool, so most calls need no look-up.
+        tool = call.tool.name
+        if not any(row.remember and row.tool == tool for row in self.rows.values()):
+            return False
+        return self._facts(call).rememberable
 
-    async def _approve_by_grant(self, call: ToolCall) -> ApprovalRow | None:
-        """Approve a call by a grant of the chat, without a request (A8)."""
-        if not self._may_have_grant(call):
-            return None
-        context, shown = call.context, self.cards.get(call.name)
-        if shown is None:
-            return None
+    async def _approve_by_grant(
+        self, call: ToolCall, requested: RequestedTool
+    ) -> tuple[ApprovalRow | None, RequestedTool]:
+        """Approve a call by a grant of the chat, without a request (A8).
+
+        Returns the row, None without a grant, and what the card shows of the tool.
+        """
+        definition, shown = requested.definition, self.cards.get(call.name)
+        if definition is None or shown is None or not self._may_have_grant(call):
+            return None, requested
+        context, facts = call.context, self._facts(call)
         new = NewApproval(
             key=CallKey(*self.chat, context.invocation_id, call.name),
             approval_id=f"remembered-{secrets.token_hex(12)}",
             tool=call.tool.name,
             args_hash=shown.digest,
-            ttl=self.ttl(call.tool.name),
+            ttl=self.ttl(facts.agent, call.tool.name),
             arguments=shown.arguments,
+            agent=facts.agent,
+            definition=definition,
         )
-        row = await self.ledger.approve_by_grant(new)
-        if row is not None:
-            self.rows[row.key] = self.granted[call.name] = row
+        found = await self.ledger.approve_by_grant(new)
+        if found.row is not None:
+            self.rows[found.row.key] = self.granted[call.name] = found.row
             context.tool_confirmation = ToolConfirmation(confirmed=True)
-        return row
+        if found.definition is not None:
+            requested = RequestedTool(definition, changes(found.definition, definition))
+        return found.row, requested
 
     def _report(self, error: BaseException) -> str:
         error_id = self.new_error_id()

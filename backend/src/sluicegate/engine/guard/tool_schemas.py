@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from sluicegate.engine.agents.tool_facts import schema_of
+from sluicegate.engine.agents.tool_definitions import schema_of
 
 if TYPE_CHECKING:
     from google.adk.tools.base_tool import BaseTool

@@ -14,6 +14,7 @@ from sluicegate.core.grammar import Grammar
 from sluicegate.core.history import known_calls
 from sluicegate.core.release.policy import open_release_buffer
 from sluicegate.core.translator import Translator
+from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.failures import describe
 from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.guard.claims import RunningClaims
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from sluicegate.core.release.policy import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.files.chat_files import ChatFiles
+    from sluicegate.engine.guard.guard import RequestedTool
     from sluicegate.engine.models.model_files import ModelFiles
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
@@ -46,13 +48,17 @@ logger = logging.getLogger("sluicegate")
 
 @dataclass(frozen=True, slots=True)
 class SharedRun:
-    """The live run that a turn shares with other turns; ``granted`` are its granted calls."""
+    """The live run that a turn shares with other turns.
+
+    ``granted`` are its granted calls and ``requested`` those that request an approval.
+    """
 
     owner: str
     invocation: str
     claims: RunningClaims
     granted: dict[str, ApprovalRow]
-    approval_ttl: Callable[[str], float]
+    requested: dict[str, RequestedTool]
+    approval_ttl: Callable[[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +111,12 @@ class TurnBuilder:
             model=self.model,
         )
 
-    def approval_ttl(self, tool: str) -> float:
-        """Seconds an approval of a tool stays open: by the settings, or by its declaration."""
-        declared = self.survey.facts("", tool).expires
+    def approval_ttl(self, agent: str, tool: str) -> float:
+        """Seconds an approval of an agent's tool stays open: by the settings, or as declared.
+
+        ``agent`` is a path.
+        """
+        declared = self.survey.facts(name_in(agent), tool).expires
         default = self.options.approval_ttl if declared is None else declared
         return self.options.approval_ttls.get(tool, default)
 
@@ -168,6 +177,8 @@ class TurnBuilder:
             page_tools=setup.tools,
             claims=run.claims if run else running_claims(options, self.turns, chat),
             granted=run.granted if run else {},
+            requested=run.requested if run else {},
+            tools=self.survey,
         )
 
     def _warn_unforeseen(self, tool: str) -> None:

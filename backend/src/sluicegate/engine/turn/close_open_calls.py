@@ -34,12 +34,12 @@ logger = logging.getLogger("sluicegate")
 class OpenCallCloser:
     """Closes open calls in the ledger first, then in the session.
 
-    ``terms`` returns the declaration of a tool by its name.
+    ``terms`` returns the declaration of a tool by the path of its agent and its name.
     """
 
     ledger: Ledger
     log: SessionLog
-    terms: Callable[[str], ApprovalTerms]
+    terms: Callable[[str, str], ApprovalTerms]
 
     async def close(
         self,
@@ -89,7 +89,7 @@ class OpenCallCloser:
         """The row with the outcome that a look-up of the tool has found."""
         if row is None or row.state != "unknown":
             return row
-        find = self.terms(row.tool).find
+        find = self.terms(row.agent or "", row.tool).find
         found = await look_up(self.ledger, find, row, owner=row.owner or "", report=_log_failure)
         return found or row
 
@@ -104,6 +104,8 @@ def closed_cards(rows: Sequence[ApprovalRow], message_id: str) -> list[BaseChunk
                 "messageId": message_id,
                 "state": row.state,
                 "reason": _shown_end(row),
+                "tool": row.tool,
+                "agent": row.agent or "",
             },
             transient=True,
         )

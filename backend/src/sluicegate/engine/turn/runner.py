@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import logging
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 
 from sluicegate.adk_private import StreamingMode
+from sluicegate.core.calls import agent_path
 from sluicegate.core.events import continued, notes_of
 from sluicegate.core.finish_metadata import edits_in, metadata
 from sluicegate.core.ledger_overlay import (
@@ -101,7 +102,7 @@ class RunningTurn:
     guard: ApprovalGuard
     ledger: Ledger
     backpressure: ReaderBackpressure
-    approval_ttl: Callable[[str], float]
+    approval_ttl: Callable[[str, str], float]
     held_limit: int
     warn_unforeseen: Callable[[str], None]
     before: RebuiltExchange | None = None
@@ -230,7 +231,12 @@ class RunningTurn:
         if state is None:
             return signal
         state.request = signal.request
-        approval = new_approval(self.chat, state, ttl=self.approval_ttl(state.call.name))
+        ttl = self.approval_ttl(agent_path(state.call), state.call.name)
+        approval = new_approval(self.chat, state, ttl=ttl)
+        requested = self.guard.requested.get(state.call.id_in_adk)
+        if requested is not None:
+            definition, changed = requested.definition, requested.changed
+            approval = replace(approval, definition=definition, changed=changed)
         state.request = None
         if state.call.facts.kind == "free":
             self.warn_unforeseen(state.call.name)

@@ -1,20 +1,24 @@
-"""Grants: the tools that a user has approved for the rest of a chat (A8)."""
+"""Grants: decisions that approve later calls of a tool in their chat too (A8)."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+import json
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, select
 
 from sluicegate.core.approvals import Grant
+from sluicegate.core.definitions import stored_definition
 from sluicegate.stores.approvals.audit import GRANTED, REVOKED, audit_grant
+from sluicegate.stores.approvals.statements import to_json
 from sluicegate.stores.sql.schema import GRANTS
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
-    from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.approvals import ApprovalRow, NewApproval
+    from sluicegate.core.definitions import ToolDefinition
     from sluicegate.core.keys import ChatKey
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.sql.database import Database
@@ -22,8 +26,20 @@ if TYPE_CHECKING:
 _C = GRANTS.c
 
 
+@dataclass(frozen=True, slots=True)
+class GrantLookup:
+    """What the grants of a chat say about a call.
+
+    ``row`` is the call's row if a grant has approved it. ``definition`` is that of the newest grant
+    of the same agent and tool, if there is one.
+    """
+
+    row: ApprovalRow | None
+    definition: ToolDefinition | None
+
+
 class Grants:
-    """The grants of a chat; `Ledger.record_decisions` adds to them.
+    """The grants of a chat; `Ledger.claim` adds to them.
 
     Every method raises StoreError when the database fails.
     """
@@ -33,15 +49,19 @@ class Grants:
         self._ledger = ledger
 
     async def all(self, chat: ChatKey) -> list[Grant]:
-        """Return the grants of a chat, oldest first."""
-        statement = select(GRANTS).where(_of(chat)).order_by(_C.granted_at, _C.tool)
+        """Return the grants of a chat that have not expired, oldest first."""
+        statement = (
+            select(GRANTS)
+            .where(_of(chat), _C.expires_at > self._database.now())
+            .order_by(_C.granted_at, _C.id)
+        )
 
         def read(connection: Connection) -> list[Grant]:
             return [_grant(row) for row in connection.execute(statement)]
 
         return await self._database.read(read)
 
-    async def revoke(self, chat: ChatKey, tool: str, *, by: str, via: str = "") -> bool:
+    async def revoke(self, chat: ChatKey, grant_id: str, *, by: str, via: str = "") -> bool:
         """Revoke a grant; False when there is none.
 
         A call that it has approved and that has not begun is refused.
@@ -49,13 +69,13 @@ class Grants:
 
         def delete_grant(connection: Connection) -> bool:
             # The grant goes first: an approval by it holds a lock on it until the call is stored.
-            statement = delete(GRANTS).where(_of(chat), _C.tool == tool).returning(GRANTS)
+            statement = delete(GRANTS).where(_of(chat), _C.id == grant_id).returning(GRANTS)
             row = connection.execute(statement).one_or_none()
             if row is None:
                 return False
             revoked = replace(_grant(row), granted_by=by)
             audit_grant(connection, chat, revoked, REVOKED, now=self._database.now(), via=via)
-            self._ledger.refuse_granted(connection, chat, tool)
+            self._ledger.refuse_granted(connection, chat, grant_id)
             return True
 
         return await self._database.write(delete_grant)
@@ -66,20 +86,49 @@ class Grants:
         await self._database.write(lambda connection: connection.execute(statement).rowcount)
 
 
-def find_grant(connection: Connection, chat: ChatKey, tool: str) -> Grant | None:
-    """Return the grant of a tool, locked until the end of the transaction."""
-    statement = select(GRANTS).where(_of(chat), _C.tool == tool).with_for_update(read=True)
-    row = connection.execute(statement).one_or_none()
-    return None if row is None else _grant(row)
+def find_grants(connection: Connection, database: Database, call: NewApproval) -> list[Grant]:
+    """Return the grants of a call's agent and tool, newest first.
+
+    They are locked until the end of the transaction.
+    """
+    statement = (
+        select(GRANTS)
+        .where(
+            _of(call.key.chat_key),
+            _C.tool == call.tool,
+            _C.agent == call.agent,
+            _C.expires_at > database.now(),
+        )
+        .order_by(_C.granted_at.desc(), _C.id)
+        .with_for_update(read=True)
+    )
+    return [_grant(row) for row in connection.execute(statement)]
 
 
-def add_grant(connection: Connection, database: Database, row: ApprovalRow) -> None:
-    """Add a grant for the tool of an approval, unless the chat has one already."""
-    chat = row.key.chat_key
-    grant = Grant(row.tool, row.approval_id, row.decided_by or "", row.decided_at or 0.0)
-    new = database.insert(GRANTS).values(**chat._asdict(), **asdict(grant))
-    if connection.execute(new.on_conflict_do_nothing()).rowcount > 0:
-        audit_grant(connection, chat, grant, GRANTED, now=database.now(), via=row.via or "")
+def add_grant(
+    connection: Connection, database: Database, chat: ChatKey, grant: Grant, *, via: str
+) -> None:
+    """Add a grant, in place of an earlier one of the same scope; expired ones are deleted."""
+    now = database.now()
+    connection.execute(delete(GRANTS).where(_of(chat), _C.expires_at <= now))
+    values = {
+        "approval_id": grant.approval_id,
+        "granted_by": grant.granted_by,
+        "granted_at": grant.granted_at,
+        "expires_at": grant.expires_at,
+    }
+    new = database.insert(GRANTS).values(
+        **chat._asdict(),
+        id=grant.id,
+        tool=grant.tool,
+        agent=grant.agent,
+        definition=to_json(grant.definition.as_json()),
+        arguments=to_json(dict(grant.where)),
+        **values,
+    )
+    key = [column.name for column in GRANTS.primary_key]
+    connection.execute(new.on_conflict_do_update(index_elements=key, set_=values))
+    audit_grant(connection, chat, grant, GRANTED, now=now, via=via)
 
 
 def _of(chat: ChatKey) -> ColumnElement[bool]:
@@ -87,4 +136,13 @@ def _of(chat: ChatKey) -> ColumnElement[bool]:
 
 
 def _grant(row: Row[Any]) -> Grant:
-    return Grant(row.tool, row.approval_id, row.granted_by, row.granted_at)
+    return Grant(
+        tool=row.tool,
+        agent=row.agent,
+        definition=stored_definition(json.loads(row.definition)),
+        where=json.loads(row.arguments),
+        approval_id=row.approval_id,
+        granted_by=row.granted_by,
+        granted_at=row.granted_at,
+        expires_at=row.expires_at,
+    )

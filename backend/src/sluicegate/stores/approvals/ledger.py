@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import StoreError
-from sluicegate.stores.approvals.grants import add_grant, find_grant
+from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
 from sluicegate.stores.approvals.statements import (
     CLAIMED_OWNERS,
     ERASE_DETAILS,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
     from sqlalchemy import Connection
 
-    from sluicegate.core.approvals import ApprovalRow, Decision, NewApproval
+    from sluicegate.core.approvals import ApprovalRow, Decision, Grant, NewApproval
     from sluicegate.core.keys import CallKey, ChatKey
     from sluicegate.stores.approvals.statements import TransitionName
     from sluicegate.stores.sql.database import Database
@@ -81,7 +81,7 @@ class Ledger:
         if not decisions:
             return []
         requests = _requests_of(decisions)
-        if len(decisions) == 1 and not decisions[0].is_remembered:
+        if len(decisions) == 1:
             # Nearly always this is the first decision, and then one statement records it.
             values = _decision_values(decisions[0], by, via)
             rows = await self._transitions.execute("answer", values)
@@ -91,30 +91,31 @@ class Ledger:
         recorded = await self._database.write(record)
         return [recorded[decision.request.key] for decision in decisions]
 
-    async def approve_by_grant(self, new: NewApproval) -> ApprovalRow | None:
-        """Approve a call whose tool has a grant in its chat (A8).
+    async def approve_by_grant(self, new: NewApproval) -> GrantLookup:
+        """Approve a call that a grant of its chat covers (A8); also finds one approved before."""
 
-        Returns the row, also one that was approved so before; None without a grant.
-        """
-
-        def approve(connection: Connection) -> ApprovalRow | None:
-            grant = find_grant(connection, new.key.chat_key, new.tool)
+        def approve(connection: Connection) -> GrantLookup:
+            grants = find_grants(connection, self._database, new)
+            grant = next((each for each in grants if each.covers(new)), None)
             if grant is not None and self._request(connection, [new]):
                 values = {
                     **key_values(new.key),
                     "new_decided_by": grant.granted_by,
-                    "new_grant_id": grant.approval_id,
+                    "new_grant_id": grant.id,
                     "new_via": BY_GRANT,
                 }
                 self._transitions.execute_in(connection, "grant", values)
             row = _select(connection, [new.key]).get(new.key)
-            return row if row is not None and row.is_automatic else None
+            return GrantLookup(
+                row if row is not None and row.is_automatic else None,
+                grants[0].definition if grants else None,
+            )
 
         return await self._database.write(approve)
 
-    def refuse_granted(self, connection: Connection, chat: ChatKey, tool: str) -> None:
+    def refuse_granted(self, connection: Connection, chat: ChatKey, grant_id: str) -> None:
         """Refuse the calls that a revoked grant has approved and that have not begun."""
-        values = {**key_values(chat), "its_tool": tool, "new_outcome": _error(REVOKED)}
+        values = {**key_values(chat), "its_grant_id": grant_id, "new_outcome": _error(REVOKED)}
         self._transitions.execute_in(connection, "refuse granted", values, reason=REVOKED)
 
     async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
@@ -140,12 +141,19 @@ class Ledger:
         return await self._execute_in_transaction("expire", key_values(chat))
 
     async def claim(
-        self, key: CallKey, *, owner: str, args_hash: str, is_again: bool = False
+        self,
+        key: CallKey,
+        *,
+        owner: str,
+        args_hash: str,
+        grant: Grant | None = None,
+        is_again: bool = False,
     ) -> ApprovalRow | None:
         """Claim an approved call just before its effect: move it to ``executing``.
 
         ``is_again`` claims only a call with an ``unknown`` outcome, of a tool that may run twice
-        (A9). Other arguments than the approved ones never win.
+        (A9). Other arguments than the approved ones never win. ``grant`` is that of the call's
+        decision; it exists from the moment at which the claim wins (A8).
 
         Returns:
             None to the winner, the unchanged row to everybody else.
@@ -155,7 +163,13 @@ class Ledger:
         """
         name: TransitionName = "claim again" if is_again else "claim"
         values = {**key_values(key), "its_args_hash": args_hash, "new_owner": owner}
-        if await self._transitions.execute(name, values):
+        if grant is not None:
+            claimed = await self._database.write(
+                partial(self._claim_with_grant, name=name, values=values, key=key, grant=grant)
+            )
+        else:
+            claimed = await self._transitions.execute(name, values)
+        if claimed:
             return None
         rows = await self._database.read(partial(_select, keys=[key]))
         if key not in rows:
@@ -259,9 +273,21 @@ class Ledger:
             values = _decision_values(decision, by, via)
             for row in self._transitions.execute_in(connection, "answer", values):
                 rows[row.key] = row
-                if decision.is_remembered and row.state == "approved":
-                    add_grant(connection, self._database, row)
         return rows
+
+    def _claim_with_grant(
+        self,
+        connection: Connection,
+        *,
+        name: TransitionName,
+        values: Mapping[str, Any],
+        key: CallKey,
+        grant: Grant,
+    ) -> list[ApprovalRow]:
+        claimed = self._transitions.execute_in(connection, name, values)
+        for row in claimed:
+            add_grant(connection, self._database, key.chat_key, grant, via=row.via or "")
+        return claimed
 
     async def _execute_in_transaction(
         self, name: TransitionName, values: Mapping[str, Any], *, reason: str | None = None
@@ -295,11 +321,14 @@ def _request_values(new: NewApproval) -> dict[str, Any]:
         "new_ttl": new.ttl,
         "new_arguments": to_json(new.arguments),
         "new_hint": new.hint,
+        "new_agent": new.agent,
+        "new_definition_hash": None if new.definition is None else new.definition.digest,
+        "new_changed": None if new.changed is None else to_json(new.changed),
     }
 
 
 def _decision_values(decision: Decision, by: str, via: str) -> dict[str, Any]:
-    request, edits = decision.request, decision.edits
+    request, edits, remember = decision.request, decision.edits, decision.remember
     return {
         **key_values(request.key),
         "its_args_hash": request.args_hash,
@@ -310,6 +339,7 @@ def _decision_values(decision: Decision, by: str, via: str) -> dict[str, Any]:
         "new_via": via or None,
         "new_edits": None if edits is None else to_json(edits),
         "new_edits_hash": None if edits is None else hash_arguments(edits),
+        "new_remember": None if remember is None else to_json(remember.as_json()),
     }
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import and_, bindparam, case, func, insert, or_, select, tuple_,
 from sqlalchemy.sql.elements import Null
 from sqlalchemy.types import Double, Text
 
-from sluicegate.core.approvals import ApprovalRow, sources
+from sluicegate.core.approvals import ApprovalRow, GrantScope, sources
 from sluicegate.core.keys import CallKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.sql.database_clock import NOW
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _C = APPROVALS.c
 _KEY: Final = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
-_JSON: Final = ("outcome", "arguments", "edits")
+_JSON: Final = ("outcome", "arguments", "edits", "changed", "remember")
 
 _IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY))
 _OF_CHAT: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY[:3]))
@@ -55,8 +55,16 @@ def row_of(row: Mapping[str, Any]) -> ApprovalRow:
     answer = values.pop("answer")
     for name in _JSON:
         values[name] = None if values[name] is None else json.loads(values[name])
-    # SQLite returns numbers for booleans.
-    return ApprovalRow(key=key, answer=None if answer is None else bool(answer), **values)
+    remember = values.pop("remember")
+    return ApprovalRow(
+        key=key,
+        # SQLite returns numbers for booleans.
+        answer=None if answer is None else bool(answer),
+        remember=None
+        if remember is None
+        else GrantScope(remember["ttl"], tuple(remember.get("where", ()))),
+        **values,
+    )
 
 
 def to_json(value: JsonValue) -> str:
@@ -112,12 +120,21 @@ def _from(target: ApprovalState) -> ColumnElement[bool]:
     return or_(*(_C.state == source for source in sources(target)))
 
 
+_NEW: Final = (
+    "approval_id",
+    "tool",
+    "arguments",
+    "hint",
+    "agent",
+    "definition_hash",
+    "changed",
+)
 _NEW_ROW: Final[dict[str, Any]] = {
     "requested_at": NOW,
     "deadline": NOW + bindparam("new_ttl", type_=Double),
     "state": "requested",
     **{name: bindparam(f"its_{name}") for name in (*(column.name for column in _KEY), "args_hash")},
-    **{name: bindparam(f"new_{name}") for name in ("approval_id", "tool", "arguments", "hint")},
+    **{name: bindparam(f"new_{name}") for name in _NEW},
 }
 _CLAIMED: Final[dict[str, Any]] = {"owner": bindparam("new_owner"), "claimed_at": NOW}
 _ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_at": NOW}
@@ -135,6 +152,7 @@ _ANSWER: Final[ReturningUpdate[Any]] = (
         via=bindparam("new_via"),
         edits=bindparam("new_edits"),
         edits_hash=bindparam("new_edits_hash"),
+        remember=bindparam("new_remember"),
         decided_at=NOW,
         finished_at=case(
             (or_(_IS_LATE, bindparam("new_state", type_=Text) == "denied"), NOW), else_=Null()
@@ -170,7 +188,7 @@ _WITHIN: Final[dict[TransitionName, _Transition]] = {
     "refuse": _to("refused", _IS_ROW, **_ENDED),
     "refuse granted": _to(
         "refused",
-        and_(_OF_CHAT, _C.tool == bindparam("its_tool"), _C.grant_id.is_not(None)),
+        and_(_OF_CHAT, _C.grant_id == bindparam("its_grant_id")),
         **_ENDED,
     ),
     "unknown": _to(

@@ -71,21 +71,36 @@ APPROVALS: Final = Table(
     Column("edits", Text),
     Column("edits_hash", Text),
     Column("hint", Text),
-    # The approval id of the grant, for a call that a grant has approved.
+    # The grant that has approved the call.
     Column("grant_id", Text),
     Column("via", Text),
+    # The path of the agent that calls.
+    Column("agent", Text),
+    Column("definition_hash", Text),
+    # JSON: what is new in the tool's definition, and the grant that the decision asks for.
+    Column("changed", Text),
+    Column("remember", Text),
     Index("sluicegate_approvals_waiting", "app", "user", "state", "requested_at"),
 )
 
 GRANTS: Final = Table(
-    "sluicegate_grants",
+    "sluicegate_tool_grants",
     METADATA,
     *_chat_key(),
-    Column("tool", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("tool", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    # JSON: the definition of the tool, and the arguments that must have these values.
+    Column("definition", Text, nullable=False),
+    Column("arguments", Text, nullable=False),
     Column("approval_id", Text, nullable=False),
     Column("granted_by", Text, nullable=False),
     Column("granted_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
 )
+
+NAME_GRANTS: Final = "sluicegate_grants"
+"""The grants of schemas before 7: they name a tool alone, so they approve nothing any more."""
 
 AUDIT: Final = Table(
     "sluicegate_audit",
@@ -218,7 +233,8 @@ def create_tables(connection: Connection) -> None:
     """Create missing tables, columns and indexes in the caller's transaction.
 
     A schema only grows: a column that is added later is nullable or has a default, so that an
-    older server can use the same database beside a newer one.
+    older server can use the same database beside a newer one. Grants of schemas before 7 are
+    deleted.
 
     Raises:
         ConfigurationError: a newer version has created the tables; they stay unchanged.
@@ -235,6 +251,8 @@ def create_tables(connection: Connection) -> None:
         if table.name in existing:
             columns = {column["name"] for column in inspector.get_columns(table.name)}
             _add_columns(connection, table, columns)
+    if NAME_GRANTS in existing:
+        connection.exec_driver_sql(f"DELETE FROM {NAME_GRANTS}")
     connection.execute(delete(META).where(META.c.name == "schema"))
     connection.execute(insert(META).values(name="schema", value=str(SCHEMA_VERSION)))
 
