@@ -15,7 +15,13 @@ SOAK = ("-m", "tests.faults.soak")
 def test_the_long_run_has_the_promised_length() -> None:
     counts = {case.name: case.count for case in cases()}
     assert len(counts) == len(cases())
-    asked = {"two approvals": 1000, "kill": 600, "seeded schedules": 20_000}
+    asked = {
+        "two approvals": 1000,
+        "kill": 600,
+        "seeded schedules": 20_000,
+        "hostile models": 20_000,
+        "fuzzed": 60_000,
+    }
     for words, least in asked.items():
         assert sum(count for name, count in counts.items() if name.startswith(words)) >= least
 

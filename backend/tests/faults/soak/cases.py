@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from tests.faults.kill_points import POINTS
+from tests.faults.soak.fuzz import KINDS as FUZZED
+from tests.faults.soak.fuzz import Kind as Fuzzed
+from tests.faults.soak.fuzz import fuzz
+from tests.faults.soak.hostile import play as play_hostile
 from tests.faults.soak.kills import kill
 from tests.faults.soak.races import TITLES, Rival, race
 from tests.faults.soak.schedules import play
@@ -17,6 +21,8 @@ RACES: Final = 130
 OTHER_RACES: Final = 80
 KILLS: Final = 32
 SCHEDULES: Final = 20_000
+HOSTILE: Final = 20_000
+FUZZ: Final = 20_000
 
 DELAYS: Final = (0.0, 0.01, 0.1, 0.25)
 """Seconds between the two answers."""
@@ -37,13 +43,15 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """All cases: 1,040 double approvals, 640 kills and 20,000 schedules among them."""
+    """All cases: 1,040 double approvals, 640 kills, 20,000 schedules, 20,000 hostile chats."""
     return [
         *(_race(kind, "approve", delay, RACES) for kind in KINDS for delay in DELAYS),
         *(_race(kind, "deny", 0.0, OTHER_RACES) for kind in KINDS),
         *(_race(kind, "new text", delay, OTHER_RACES) for kind in KINDS for delay in (0.0, 0.1)),
         *(_kill(kind, point) for kind in KINDS for point in POINTS),
         _schedules(),
+        _hostile(),
+        *(_fuzz(kind) for kind in FUZZED),
     ]
 
 
@@ -68,3 +76,17 @@ def _schedules() -> Case:
         return play(folder, first_seed, count, processes)
 
     return Case("seeded schedules", SCHEDULES, run)
+
+
+def _hostile() -> Case:
+    def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        return play_hostile(first_seed, count, processes)
+
+    return Case("hostile models", HOSTILE, run)
+
+
+def _fuzz(kind: Fuzzed) -> Case:
+    def run(folder: Path, *, count: int, processes: int, first_seed: int) -> Tally:
+        return fuzz(kind, first_seed, count, processes)
+
+    return Case(f"fuzzed {kind}", FUZZ, run)
