@@ -172,9 +172,9 @@ class FuzzedWorker(WorkerClient):
     rng: Random
 
     def _connections(self) -> Any:
-        return httpx.MockTransport(self._answer)
+        return httpx.MockTransport(self._mutated_answer)
 
-    async def _answer(self, request: httpx.Request) -> httpx.Response:
+    async def _mutated_answer(self, request: httpx.Request) -> httpx.Response:
         asked = json.loads(request.content or b"{}")
         result = _ANSWERS.get(str(asked.get("method")))
         if result is None:
