@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults.soak.fuzz import KINDS, Kind, play
 
-COUNTS: dict[Kind, int] = {"frames": 500, "bodies": 500, "worker answers": 40}
+COUNTS: dict[Kind, int] = {"frames": 500, "bodies": 500, "worker answers": 20}
 
 
 @pytest.mark.parametrize("kind", KINDS)

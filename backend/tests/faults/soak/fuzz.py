@@ -31,8 +31,8 @@ KINDS: Final[tuple[Kind, ...]] = ("frames", "bodies", "worker answers")
 
 PATIENCE: Final = 3600.0
 PORTION: Final = 2_000
-SECONDS: Final = 5.0
-"""What a worker's answer may take; only a defect reaches it."""
+SECONDS: Final = 0.5
+"""What a worker may take; a call without an answer of its own ends then."""
 
 TOKENS: Final = (
     b"null",
