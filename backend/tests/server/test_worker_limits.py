@@ -194,23 +194,28 @@ def test_tools_on_many_pages_are_refused(
     assert worker.methods.count("tools/list") == 20
 
 
-async def test_a_call_that_is_answered_with_too_many_bytes_ends_in_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("limit", "result"),
+    [
+        ("_MAX_BYTES", {"content": [{"type": "text", "text": "x" * 100_000}]}),
+        ("_MAX_VALUES", {"content": [], "structuredContent": {"a": [1] * 100_001}}),
+    ],
+)
+async def test_a_call_that_is_answered_with_too_much_ends_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, result: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(worker_client, "_MAX_BYTES", 100_000)
+    monkeypatch.setattr(worker_client, limit, 100_000)
     agent = scripted([calls(("shop_pay", {})), says("pity")])
     with hostile_worker(
-        list=lambda _: {"tools": [definition("pay")]},
-        call=lambda _: {"content": [{"type": "text", "text": "x" * 100_000}]},
+        list=lambda _: {"tools": [definition("pay")]}, call=lambda _: result
     ) as worker:
         options = {"workers": (f"shop={worker.url}",), "ungated_worker_tools": ("shop_pay",)}
         async with served(agent, tmp_path, **options) as http:
             read = await Page(http).say("go")
     [error] = [chunk["errorText"] for chunk in read if chunk["type"] == "tool-output-error"]
-    assert error == (
-        "The worker shop answers with more than 100,000 bytes; whether a call took effect is not "
-        "known."
-    )
+    assert error.startswith("The worker shop answers with more than ")
+    assert "100,000" in error
+    assert error.endswith("; whether a call took effect is not known.")
 
 
 async def test_a_call_that_is_answered_with_a_redirect_ends_in_one_sentence(tmp_path: Path) -> None:

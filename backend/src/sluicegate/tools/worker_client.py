@@ -35,6 +35,9 @@ _END_TIMEOUT: Final = 2.0
 _MAX_BYTES: Final = 64 * 1024 * 1024
 """Bytes that a worker may send for one call; files are among them."""
 
+_MAX_VALUES: Final = 500_000
+"""Commas in them: values in JSON, which are parsed at once and take far more memory than text."""
+
 _MAX_LISTED_BYTES: Final = 1024 * 1024
 """Bytes of all definitions of a worker."""
 
@@ -134,11 +137,11 @@ class WorkerClient:
             await asyncio.wait({sending}, timeout=_RESULT_GRACE)
             if sending.done():
                 return sending.result()
-            if transport.remaining < 0:
+            if transport.is_too_long:
                 effect = "; whether a call took effect is not known" if transport.is_sent else ""
                 raise ToolError(
-                    f"The worker {self.name} answers with more than {transport.max_bytes:,} bytes"
-                    f"{effect}."
+                    f"The worker {self.name} answers with more than {transport.max_bytes:,} bytes "
+                    f"or {_MAX_VALUES:,} values{effect}."
                 )
             raise ConnectionError("the stream of the call ended without its answer")
         finally:
@@ -244,13 +247,15 @@ class _SessionTransport(httpx.AsyncBaseTransport):
     """Sends the requests of one session and detects when the stream of its call ends.
 
     The client of MCP 1.x continues to wait after that stream breaks, until its read timeout.
-    ``is_sent``: the call may have reached the worker. All responses together have at most
-    ``max_bytes``.
+    ``is_sent``: the call may have reached the worker. ``is_too_long``: all responses together have
+    more than ``max_bytes`` or too many values.
     """
 
     def __init__(self, pool: httpx.AsyncBaseTransport, max_bytes: int) -> None:
         self._pool = pool
-        self.max_bytes = self.remaining = max_bytes
+        self.max_bytes = max_bytes
+        self.is_too_long = False
+        self._bytes = self._values = 0
         self.disconnected = asyncio.Event()
         self.request_id: str | int | None = None
         self.is_sent = False
@@ -282,9 +287,11 @@ class _SessionTransport(httpx.AsyncBaseTransport):
             extensions=response.extensions,
         )
 
-    def _count(self, size: int) -> None:
-        self.remaining -= size
-        if self.remaining < 0:
+    def _count(self, data: bytes) -> None:
+        self._bytes += len(data)
+        self._values += data.count(b",")
+        if self._bytes > self.max_bytes or self._values > _MAX_VALUES:
+            self.is_too_long = True
             self.disconnected.set()
             raise httpx.ReadError("the answers of a worker are too long")
 
@@ -293,7 +300,7 @@ class _ObservedStream(httpx.AsyncByteStream):
     """A counted stream that sets an event when it ends, is closed or fails."""
 
     def __init__(
-        self, stream: httpx.AsyncByteStream, ended: asyncio.Event, count: Callable[[int], None]
+        self, stream: httpx.AsyncByteStream, ended: asyncio.Event, count: Callable[[bytes], None]
     ) -> None:
         self._stream = stream
         self._ended = ended
@@ -302,7 +309,7 @@ class _ObservedStream(httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncGenerator[bytes]:
         try:
             async for data in self._stream:
-                self._count(len(data))
+                self._count(data)
                 yield data
         finally:
             self._ended.set()
