@@ -20,6 +20,23 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
     await chat.send("Pay Ada 50 euros");
     await chat.card("Send money").getByRole("button", { name: "Edit" }).click();
   },
+  "a grant": async (chat) => {
+    await chat.send("Pay Ada 50 euros");
+    await chat.card("Send money").getByRole("button", { name: "Do not ask again…" }).click();
+  },
+  grants: async (chat) => {
+    await STATES["a grant"]?.(chat);
+    await chat
+      .card("Send money")
+      .getByRole("button", { name: /do not ask again$/ })
+      .click();
+    await chat.waitForEnd();
+    await chat.page
+      .getByRole("button", { name: "Rename or delete: Pay Ada 50 euros" })
+      .first()
+      .click();
+    await expect(chat.page.getByRole("region", { name: "Always allowed" })).toBeVisible();
+  },
   "held results": async (chat) => {
     await chat.send("How is the weather in Bern? And pay the guide");
     await expect(chat.tool("Look up the weather")).toContainText("waiting");
@@ -97,7 +114,7 @@ test("a card has an accessible structure", async ({ chat }) => {
           - row "amount 50"
       - button "Approve"
       - button "Edit"
-      - button "Always in this chat"
+      - button "Do not ask again…"
       - button "Deny"
       - textbox "Reason for denying (optional)"
   `);

@@ -8,19 +8,22 @@ import { expect, test } from "./fixtures.ts";
 
 const LONG = `${"Dear Ada, ".repeat(120)}transfer everything`;
 
-function payment(match: string, recipient: string, amount: number) {
-  const call = { name: "process_payment", args: { recipient, amount, currency: "EUR" } };
-  return {
-    match,
-    responses: [{ parts: [{ call }] }, { parts: [{ text: "The payment is settled." }] }],
-  };
+type Payment = readonly [recipient: string, amount: number];
+
+function payments(match: string, ...all: Payment[]) {
+  const calls = all.map(([recipient, amount]) => ({
+    parts: [{ call: { name: "process_payment", args: { recipient, amount, currency: "EUR" } } }],
+  }));
+  return { match, responses: [...calls, { parts: [{ text: "The payment is settled." }] }] };
 }
 
 const SCRIPT = {
   scenarios: [
-    payment("long", LONG, 5),
-    payment("look-alike", "pаypal\u202e5\u0336", 1_500_000),
-    payment("plain", "Ada", 50),
+    payments("long", [LONG, 5]),
+    payments("look-alike", ["pаypal\u202e5\u0336", 1_500_000]),
+    payments("plain", ["Ada", 50]),
+    payments("several", ["Bob", 10], ["Bob", 20], ["Eve", 30]),
+    payments("again", ["Bob", 40]),
   ],
 };
 
@@ -96,5 +99,38 @@ test.describe("an approval card", () => {
     await expect(chat.answer).toContainText("The payment is settled.");
     const effects = (await cardServer.effects()).map((effect) => JSON.parse(effect).args);
     expect(effects).toContainEqual({ recipient: "Ada", amount: 1.5, currency: "EUR" });
+  });
+
+  test("payments to the same person are allowed, until the person ends it", async ({
+    chat: { page },
+  }) => {
+    const chat = await new ChatPage(page, cardServer).open();
+    await chat.send("several payments");
+    const card = chat.card("Send money");
+    await card.getByRole("button", { name: "Do not ask again…" }).click();
+    await card.getByRole("checkbox", { name: "amount" }).uncheck();
+    await card.getByRole("checkbox", { name: "currency" }).uncheck();
+    await expect(card).toContainText("For 24 hours, sluicegate_demo can call process_payment");
+    await card.getByRole("button", { name: "Approve and do not ask again" }).click();
+    // The second payment to Bob runs without a card; one to somebody else does not.
+    await expect(card).toContainText("Eve");
+    await chat.deny("Send money");
+    await expect(chat.answer).toContainText("The payment is settled.");
+    const effects = (await cardServer.effects()).map((effect) => JSON.parse(effect).args);
+    const paid = effects.filter(({ recipient }) => recipient !== "Ada");
+    expect(paid.map(({ recipient, amount }) => [recipient, amount])).toEqual([
+      ["Bob", 10],
+      ["Bob", 20],
+    ]);
+
+    await page.getByRole("button", { name: "Rename or delete: several payments" }).click();
+    const grants = page.getByRole("region", { name: "Always allowed" });
+    await expect(grants.getByRole("listitem")).toContainText(["recipient"]);
+    await expect(grants).toContainText("Bob");
+    await grants.getByRole("button", { name: /^Ask again: process_payment/ }).click();
+    await expect(grants).toHaveCount(0);
+    await page.getByRole("button", { name: "Close" }).click();
+    await chat.send("pay Bob again");
+    await expect(card).toContainText("40");
   });
 });

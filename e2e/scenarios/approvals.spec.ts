@@ -167,7 +167,10 @@ test("a tool that is always allowed in a chat requests no further approvals", as
   await chat.open();
   const before = await server.effects();
   await chat.send("Pay my five invoices one after the other");
-  await chat.card("Send money").getByRole("button", { name: "Always in this chat" }).click();
+  const card = chat.card("Send money");
+  await card.getByRole("button", { name: "Do not ask again…" }).click();
+  await card.getByRole("radio", { name: /any values/ }).click();
+  await card.getByRole("button", { name: "Approve and do not ask again" }).click();
   await expect(chat.answer).toContainText("Those were the five invoices.");
   await chat.waitForEnd();
   expect((await server.effects()).length - before.length).toBe(5);

@@ -1,4 +1,4 @@
-import { RequestRefused } from "sluicegate";
+import { type Grant, loadGrants, RequestRefused, revokeGrant } from "sluicegate";
 
 /** A chat in the list. */
 export interface ChatSummary {
@@ -60,19 +60,12 @@ export async function deleteChat(id: string): Promise<void> {
   await request(chatPath(id), { method: "DELETE" });
 }
 
-/** A grant: calls of the tool need no approval in the chat. */
-export interface Grant {
-  readonly id: string;
-  readonly tool: string;
-}
-
 export async function listGrants(chat: string): Promise<readonly Grant[]> {
-  const { grants } = await (await request(`${chatPath(chat)}/grants`)).json();
-  return grants;
+  return loadGrants({ apiUrl: API_URL, chatId: chat });
 }
 
-export async function withdrawGrant(chat: string, grant: string): Promise<void> {
-  await request(`${chatPath(chat)}/grants/${encodeURIComponent(grant)}`, { method: "DELETE" });
+export async function withdrawGrant(chat: string, grantId: string): Promise<void> {
+  await revokeGrant({ apiUrl: API_URL, chatId: chat, grantId });
 }
 
 /** Store a file with a chat; undefined if the server does not store files. */

@@ -18,8 +18,8 @@ const card = (name = "Send money") => screen.getByRole("region", { name: `Approv
 const button = (name: string) => screen.getByRole<HTMLButtonElement>("button", { name });
 
 test("a card shows the tool, its arguments, the reason and the agent", () => {
-  renderGroup(payment({ descriptor: { agent: "bookkeeper" }, reason: "Over the limit" }));
-  expect(card().textContent).toContain("bookkeeper wants to call process_payment");
+  renderGroup(payment({ agent: "shop/bookkeeper", reason: "Over the limit" }));
+  expect(card().textContent).toContain("shop/bookkeeper wants to call process_payment");
   expect(card().textContent).toContain("Over the limit");
   const rows = screen.getAllByRole("row").map((row) => row.textContent);
   expect(rows).toEqual(["recipientAda", "amount50"]);
@@ -63,7 +63,6 @@ test("a repeated key does not press a button", () => {
 
 test.each([
   ["Approve", { approved: true }],
-  ["Always in this chat", { approved: true, remember: "chat" }],
   ["Deny", { approved: false }],
 ])("%s can be pressed with the keyboard", async (name, decision) => {
   const { decide, user } = renderGroup(payment());
@@ -81,7 +80,7 @@ test("a denial includes its reason", async () => {
 
 test.each([
   ["Edit", { editable: false, rememberable: true }],
-  ["Always in this chat", { editable: true, rememberable: false }],
+  ["Do not ask again…", { editable: true, rememberable: false }],
 ])("%s is shown only if the descriptor permits it", (name, descriptor) => {
   renderGroup(payment({ descriptor }));
   expect(screen.queryByRole("button", { name })).toBeNull();
@@ -173,7 +172,7 @@ test("the card names characters that can mislead", () => {
   renderGroup(
     payment({
       input: { recipient: "Аda", note: { items: ["a\u202eb"] }, amount: 5 },
-      descriptor: { agent: "shop/bіlling" },
+      agent: "shop/bіlling",
     }),
   );
   const content = card().textContent;
@@ -231,7 +230,7 @@ test.each(Object.entries(LONG))(
     expect(card().textContent).toContain(
       "A long value is not shown in full. Open it before you approve.",
     );
-    for (const name of ["Approve", "Edit", "Always in this chat"]) {
+    for (const name of ["Approve", "Edit", "Do not ask again…"]) {
       expect(button(name).disabled).toBe(true);
     }
     expect(button("Deny").disabled).toBe(false);
@@ -266,6 +265,94 @@ test("a value stays read while the form is open", async () => {
   await user.click(button("Show all 1,000 characters"));
   await user.click(button("Edit"));
   await user.click(button("Cancel"));
+  expect(button("Approve").disabled).toBe(false);
+});
+
+const box = (name: RegExp) => screen.getByRole<HTMLInputElement>("checkbox", { name });
+
+test("later calls are approved only with the same values, unless the person widens it", async () => {
+  const { decide, user } = renderGroup(payment({ agent: "shop/billing" }));
+  await user.click(button("Do not ask again…"));
+  expect(document.activeElement).toBe(screen.getByRole("radio", { name: /same values/ }));
+  expect(box(/recipient/).checked && box(/amount/).checked).toBe(true);
+  expect(card().textContent).toContain(
+    "For 24 hours, shop/billing can call process_payment with the same recipient, amount in this chat",
+  );
+  await user.click(box(/amount/));
+  expect(card().textContent).toContain("with the same recipient in this chat");
+  await user.selectOptions(screen.getByRole("combobox", { name: "Ask again after" }), "1 hour");
+  await user.click(button("Approve and do not ask again"));
+  const remember = { where: ["recipient"], ttl: 3600 };
+  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember }]]);
+});
+
+test.each([
+  ["24 hours", "chat"],
+  ["10 minutes", { ttl: 600 }],
+])("later calls of the tool are approved with any values for %s", async (duration, remember) => {
+  const { decide, user } = renderGroup(payment());
+  await user.click(button("Do not ask again…"));
+  await user.click(screen.getByRole("radio", { name: /^This tool with any values/ }));
+  expect(screen.queryByRole("checkbox")).toBeNull();
+  await user.selectOptions(screen.getByRole("combobox", { name: "Ask again after" }), duration);
+  expect(card().textContent).toContain(`For ${duration}, `);
+  await user.click(button("Approve and do not ask again"));
+  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember }]]);
+});
+
+test("the duration is limited by the server", async () => {
+  const descriptor = { rememberable: true, grantTtl: 3600 };
+  const { user } = renderGroup(payment({ descriptor }));
+  await user.click(button("Do not ask again…"));
+  expect(screen.getAllByRole("option").map(({ textContent }) => textContent)).toEqual([
+    "10 minutes",
+    "1 hour",
+  ]);
+});
+
+test("at least one value must be the same", async () => {
+  const { decide, user } = renderGroup(payment());
+  await user.click(button("Do not ask again…"));
+  await user.click(box(/recipient/));
+  await user.click(box(/amount/));
+  expect(button("Approve and do not ask again").disabled).toBe(true);
+  expect(card().textContent).toContain("Choose at least one argument.");
+  await user.keyboard("{Escape}");
+  expect(document.activeElement).toBe(card());
+  expect(decide).not.toHaveBeenCalled();
+});
+
+test("a call without arguments can only be allowed for the tool", async () => {
+  const { decide, user } = renderGroup(payment({ input: {} }));
+  await user.click(button("Do not ask again…"));
+  expect(screen.queryByRole("radio", { name: /same values/ })).toBeNull();
+  await user.click(button("Approve and do not ask again"));
+  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember: "chat" }]]);
+});
+
+test("the changes of a tool since its grant are shown", async () => {
+  const schema = (amount: object, ...required: string[]) => ({
+    properties: { amount, recipient: { type: "string" } },
+    required,
+  });
+  const parameters = [
+    schema({ type: "integer" }, "amount"),
+    { ...schema({ type: "number" }), properties: { amount: { type: "number" }, iban: {} } },
+  ];
+  const description = ["Pay a person.", `Pay anybody, ${"very ".repeat(200)}much.`];
+  const { user } = renderGroup(payment({ descriptor: { changed: { description, parameters } } }));
+  const notice = screen.getByRole("alert");
+  expect(notice.textContent).toContain("This tool has changed since you allowed it in this chat");
+  expect(notice.textContent).toContain("DescriptionBefore: Pay a person.Now: Pay anybody, ");
+  for (const change of [
+    'Argument amountBefore: required, {"type":"integer"}Now: optional, {"type":"number"}',
+    'Argument recipientBefore: optional, {"type":"string"}Now: no such argument',
+    "Argument ibanBefore: no such argumentNow: optional, {}",
+  ]) {
+    expect(notice.textContent).toContain(change);
+  }
+  expect(button("Approve").disabled).toBe(true);
+  await user.click(within(notice).getByRole("button", { name: /^Show all/ }));
   expect(button("Approve").disabled).toBe(false);
 });
 

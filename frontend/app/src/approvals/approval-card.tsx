@@ -4,9 +4,16 @@ import { Findings } from "../components/findings.tsx";
 import { ReadingContext, useReading } from "../components/reading.ts";
 import { FieldTable, VisibleText } from "../components/values.tsx";
 import { visibleName } from "../components/visible-text.ts";
-import { type ApprovalRequest, type Decide, parseDescriptor } from "./approval-requests.ts";
+import {
+  type ApprovalRequest,
+  type Decide,
+  type Decision,
+  parseDescriptor,
+} from "./approval-requests.ts";
 import { DecisionButtons } from "./decision-buttons.tsx";
+import { DefinitionNotice } from "./definition-notice.tsx";
 import { EditForm } from "./edit-form.tsx";
+import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft } from "./time-left.tsx";
 
 export function requestName(request: ApprovalRequest): string {
@@ -14,7 +21,8 @@ export function requestName(request: ApprovalRequest): string {
 }
 
 function Heading({ request, id }: { readonly request: ApprovalRequest; readonly id: string }) {
-  const { agent, expiresAt } = parseDescriptor(request.descriptor);
+  const { expiresAt } = parseDescriptor(request.descriptor);
+  const { agent } = request;
   const isOpen = request.decision === undefined;
   return (
     <Stack gap={4}>
@@ -46,6 +54,55 @@ function Heading({ request, id }: { readonly request: ApprovalRequest; readonly 
   );
 }
 
+/** The form that is open in place of the buttons. */
+type OpenForm = "edit" | "remember";
+
+interface ActionsProps {
+  readonly request: ApprovalRequest;
+  readonly onDecide: Decide;
+  readonly unread: number;
+  readonly form: OpenForm | undefined;
+  readonly onForm: (form: OpenForm | undefined) => void;
+}
+
+function Actions({ request, onDecide, unread, form, onForm }: ActionsProps) {
+  const { approvalId, input } = request;
+  const { defaults, schema } = parseDescriptor(request.descriptor);
+  const approve = (decision: Omit<Decision & { approved: true }, "approved">) =>
+    onDecide(approvalId, { approved: true, ...decision });
+  const onCancel = () => onForm(undefined);
+  switch (form) {
+    case "edit":
+      return (
+        <EditForm
+          schema={schema}
+          input={input}
+          defaults={defaults}
+          onApprove={(edit) => approve({ edit })}
+          onCancel={onCancel}
+        />
+      );
+    case "remember":
+      return (
+        <RememberForm
+          request={request}
+          onApprove={(remember) => approve({ remember })}
+          onCancel={onCancel}
+        />
+      );
+    case undefined:
+      return (
+        <DecisionButtons
+          request={request}
+          onDecide={onDecide}
+          onEdit={() => onForm("edit")}
+          onRemember={() => onForm("remember")}
+          unread={unread}
+        />
+      );
+  }
+}
+
 interface ApprovalCardProps {
   readonly request: ApprovalRequest;
   readonly onDecide: Decide;
@@ -62,19 +119,19 @@ interface ApprovalCardProps {
  * cannot hide or reorder its content. It approves only what was shown in full.
  */
 export function ApprovalCard({ request, onDecide, focusRef, onUnread }: ApprovalCardProps) {
-  const [isEditing, setEditing] = useState(false);
+  const [form, setForm] = useState<OpenForm>();
   const [reading, unread] = useReading();
   const heading = useId();
   const { approvalId } = request;
-  const { defaults = {}, schema } = parseDescriptor(request.descriptor);
+  const { changed, defaults } = parseDescriptor(request.descriptor);
   const card = useRef<HTMLElement | null>(null);
   const setCard = (element: HTMLElement | null) => {
     card.current = element;
     focusRef?.(element);
   };
-  const endEditing = () => {
-    setEditing(false);
-    card.current?.focus();
+  const openForm = (next: OpenForm | undefined) => {
+    setForm(next);
+    if (next === undefined) card.current?.focus();
   };
   useLayoutEffect(() => onUnread?.(approvalId, unread), [onUnread, approvalId, unread]);
   return (
@@ -91,24 +148,19 @@ export function ApprovalCard({ request, onDecide, focusRef, onUnread }: Approval
       >
         <Stack gap="sm">
           <Heading request={request} id={heading} />
-          {!isEditing && <FieldTable value={request.input} label="Arguments" defaults={defaults} />}
-          {request.decision === undefined &&
-            (isEditing ? (
-              <EditForm
-                schema={schema}
-                input={request.input}
-                defaults={defaults}
-                onApprove={(edit) => onDecide(approvalId, { approved: true, edit })}
-                onCancel={endEditing}
-              />
-            ) : (
-              <DecisionButtons
-                request={request}
-                onDecide={onDecide}
-                onEdit={() => setEditing(true)}
-                unread={unread}
-              />
-            ))}
+          {changed !== undefined && <DefinitionNotice changed={changed} />}
+          {form !== "edit" && (
+            <FieldTable value={request.input} label="Arguments" defaults={defaults} />
+          )}
+          {request.decision === undefined && (
+            <Actions
+              request={request}
+              onDecide={onDecide}
+              unread={unread}
+              form={form}
+              onForm={openForm}
+            />
+          )}
         </Stack>
       </Paper>
     </ReadingContext>

@@ -1,17 +1,16 @@
-import { type ChatMessage, type PendingApproval, pendingApprovals } from "sluicegate";
+import {
+  type ApprovalDescriptor,
+  approvalDescriptor,
+  type ChatMessage,
+  type PendingApproval,
+  pendingApprovals,
+  type Remember,
+} from "sluicegate";
 
 /** The server's description of a gated tool (`approvalDescriptor`). */
-export interface Descriptor {
-  /** The path of the agent that calls the tool, such as `shop/billing`. */
-  readonly agent?: string;
-  /** The deadline, as an ISO timestamp. */
-  readonly expiresAt?: string;
-  readonly editable: boolean;
-  readonly rememberable: boolean;
+export interface Descriptor extends ApprovalDescriptor {
   /** The values that the tool uses for omitted arguments. */
-  readonly defaults?: Readonly<Record<string, unknown>>;
-  /** The JSON schema of the arguments. */
-  readonly schema?: Record<string, unknown>;
+  readonly defaults: Readonly<Record<string, unknown>>;
 }
 
 /** An approval request, as its card shows it. */
@@ -29,7 +28,7 @@ export type Decision =
       /** Other arguments than the requested ones (A7). */
       readonly edit?: Record<string, unknown>;
       /** Grant later calls of the tool in this chat (A8). */
-      readonly remember?: "chat";
+      readonly remember?: Remember;
     }
   | { readonly approved: false; readonly reason?: string };
 
@@ -41,15 +40,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** Parse a descriptor; an invalid one permits neither edits nor grants. */
 export function parseDescriptor(value: unknown): Descriptor {
-  if (!isRecord(value)) return { editable: false, rememberable: false };
-  return {
-    editable: value.editable === true,
-    rememberable: value.rememberable === true,
-    ...(isRecord(value.defaults) && { defaults: value.defaults }),
-    ...(typeof value.agent === "string" && { agent: value.agent }),
-    ...(typeof value.expiresAt === "string" && { expiresAt: value.expiresAt }),
-    ...(isRecord(value.schema) && { schema: value.schema }),
-  };
+  const defaults = isRecord(value) && isRecord(value.defaults) ? value.defaults : {};
+  return { ...approvalDescriptor(value), defaults };
 }
 
 /** The properties of a tool part that an approval request needs. */

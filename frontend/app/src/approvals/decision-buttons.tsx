@@ -18,6 +18,7 @@ interface DecisionButtonsProps {
   readonly request: ApprovalRequest;
   readonly onDecide: Decide;
   readonly onEdit: () => void;
+  readonly onRemember: () => void;
   /** The number of long values that were not shown in full, which must not be approved. */
   readonly unread: number;
 }
@@ -31,7 +32,7 @@ export function unreadHint(unread: number): string {
 
 /** The buttons of an open request. */
 export function DecisionButtons(props: DecisionButtonsProps) {
-  const { request, onDecide, onEdit, unread } = props;
+  const { request, onDecide, onEdit, onRemember, unread } = props;
   const [reason, setReason] = useState("");
   const hint = useId();
   const { editable, rememberable } = parseDescriptor(request.descriptor);
@@ -58,12 +59,8 @@ export function DecisionButtons(props: DecisionButtonsProps) {
           </Button>
         )}
         {rememberable && (
-          <Button
-            {...locked}
-            variant="default"
-            onClick={() => onDecide(approvalId, { approved: true, remember: "chat" })}
-          >
-            Always in this chat
+          <Button {...locked} variant="default" onClick={onRemember}>
+            Do not ask again…
           </Button>
         )}
       </Group>

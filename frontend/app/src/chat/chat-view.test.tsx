@@ -97,7 +97,8 @@ afterEach(() => {
 test("the decisions of a group are sent in one request with their grants", async () => {
   const posts = stubServer(PENDING, ANSWER);
   const user = renderChat();
-  await press(user, "Send money", "Always in this chat");
+  await press(user, "Send money", "Do not ask again…");
+  await press(user, "Send money", "Approve and do not ask again");
   expect(posts).toHaveLength(0);
   expect((await card("Send money")).textContent).toContain("approved, not sent yet");
   await press(user, "Archive", "Deny");
@@ -111,7 +112,7 @@ test("the decisions of a group are sent in one request with their grants", async
     ["ap-pay", true],
     ["ap-file", false],
   ]);
-  expect(posts[0]?.remember).toEqual({ "ap-pay": "chat" });
+  expect(posts[0]?.remember).toEqual({ "ap-pay": { where: ["id"], ttl: 86_400 } });
   expect((await tool("Send money")).textContent).toContain("done");
   expect((await tool("Archive")).textContent).toContain("denied");
 });

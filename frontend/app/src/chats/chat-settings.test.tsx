@@ -10,7 +10,7 @@ const CHAT = { id: "c1", title: "Pay Ada", updatedAt: "2026-01-02T03:04:05Z", pe
 function stubServer(grants: object[], respond = () => new Response(null, { status: 204 })) {
   const requests: string[] = [];
   vi.stubGlobal("fetch", async (url: string, init: RequestInit = {}) => {
-    if (init.method === undefined) return Response.json({ grants });
+    if ((init.method ?? "GET") === "GET") return Response.json({ grants });
     requests.push([init.method, url, init.body].filter(Boolean).join(" "));
     return respond();
   });
@@ -60,10 +60,38 @@ test("a refusal shows the sentence of the server", async () => {
   expect(onDeleted).not.toHaveBeenCalled();
 });
 
-test("a grant can be withdrawn", async () => {
-  const requests = stubServer([{ id: "grant-1", tool: "process_payment" }]);
+const GRANT = {
+  id: "grant-1",
+  tool: "process_payment",
+  agent: "shop/billing",
+  where: {},
+  approvalId: "ap-1",
+  grantedAt: "2026-01-02T03:04:05Z",
+  expiresAt: new Date(Date.now() + 24 * 3_600_000 - 60_000).toISOString(),
+};
+
+test("the grants are listed with their agent, values, expiry and id", async () => {
+  const scoped = { ...GRANT, id: "grant-2", agent: "shop", where: { recipient: "Ada", amount: 5 } };
+  stubServer([GRANT, scoped]);
+  renderSettings();
+  const [first, second] = (await screen.findAllByRole("listitem")).map(
+    ({ textContent }) => textContent,
+  );
+  expect(first).toContain("shop/billing can call process_payment with any arguments.");
+  expect(first).toContain("24 hours left");
+  expect(first).toContain("grant-1");
+  expect(second).toContain("shop can call process_payment with these values:");
+  expect(second).toContain("recipientAda");
+  expect(second).toContain("amount5");
+});
+
+test("one of two grants of a tool is withdrawn by its id", async () => {
+  const requests = stubServer([GRANT, { ...GRANT, id: "grant/2", agent: "shop/sales" }]);
   const { user } = renderSettings();
-  await user.click(await screen.findByRole("button", { name: "Ask again" }));
-  await waitFor(() => expect(screen.queryByText("process_payment")).toBeNull());
-  expect(requests).toEqual(["DELETE /api/chats/c1/grants/grant-1"]);
+  await user.click(
+    await screen.findByRole("button", { name: "Ask again: process_payment, shop/sales" }),
+  );
+  await waitFor(() => expect(screen.getAllByRole("listitem")).toHaveLength(1));
+  expect(screen.getByRole("listitem").textContent).toContain("shop/billing");
+  expect(requests).toEqual(["DELETE /api/chats/c1/grants/grant%2F2"]);
 });

@@ -18,7 +18,8 @@ type Part = UIMessage["parts"][number];
 
 function isInputRequest(part: ToolPart, { isBusy }: ChatContextValue): boolean {
   const isOpen = part.state === "input-available" && part.providerExecuted !== true;
-  return isOpen && !isBusy && part.approval === undefined && !(toolName(part) in CLIENT_TOOLS);
+  const isAutomatic = Object.hasOwn(CLIENT_TOOLS, toolName(part));
+  return isOpen && !isBusy && part.approval === undefined && !isAutomatic;
 }
 
 function Reasoning({ text }: { readonly text: string }) {
