@@ -112,6 +112,7 @@ test("a card has an accessible structure", async ({ chat }) => {
         - rowgroup:
           - row "recipient Ada"
           - row "amount 50"
+          - row "currency EUR (default, not given by the agent)"
       - button "Approve"
       - button "Edit"
       - button "Do not ask again…"
