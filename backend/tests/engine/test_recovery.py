@@ -82,6 +82,9 @@ async def die(talk: Talk, bank: Bank, *, paid: bool, edits: Any = None) -> None:
     if paid:
         bank.paid[idempotency_key(row.key)] = {"paid": 1}
     decide(talk.pending()[0], approved=True)
+    if edits is not None:
+        # A plain yes would approve the requested arguments; the loaded chat names the edits.
+        talk.messages[-1] = await talk.history()
 
 
 async def test_a_plain_tool_is_not_run_again_and_the_outcome_is_unknown(

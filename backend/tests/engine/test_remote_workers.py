@@ -283,7 +283,7 @@ async def test_a_tool_that_returned_before_the_approval_runs(
     assert lines(effects) == ["pay 1"]
 
 
-async def test_arguments_that_a_new_version_does_not_accept_are_not_run(
+async def test_a_tool_that_changed_during_its_approval_is_not_run(
     open_stage: Open, start: Start, effects: Path, tmp_path: Path
 ) -> None:
     worker = await start()
@@ -293,8 +293,9 @@ async def test_arguments_that_a_new_version_does_not_accept_are_not_run(
     (tmp_path / "fewer.py").write_text(FEWER)
     await start(port=worker.port, file=tmp_path / "fewer.py")
     turn = await talk.approve()
-    assert part_of(turn.message, "shop_pay")["errorText"].startswith(
-        "Not run: the arguments do not fit: n: 1 is not of type 'string'"
+    assert part_of(turn.message, "shop_pay")["errorText"] == (
+        "Not run: the tool has changed since its approval was requested. Call it again; the user "
+        "is asked anew."
     )
     assert (words(turn.message), lines(effects), turn.failed) == ("pity", [], False)
 

@@ -238,4 +238,7 @@ async def test_an_approval_request_names_its_agent(open_stage: Open) -> None:
     turn = await talk.say("pay what is due")
     for message in (turn.message, await talk.history()):
         asked = [part["approval"] for part in message["parts"] if "approval" in part]
-        assert [each["descriptor"]["agent"] for each in asked] == ["first", "second"]
+        assert [each["descriptor"]["agent"] for each in asked] == [
+            "side_by_side/first",
+            "side_by_side/second",
+        ]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from starlette.types import Message, Scope
 
+from sluicegate.server.security_headers import HEADERS as SECURITY_HEADERS
 from tests.server.exchange import client
 from tests.server.fake_engine import FakeEngine, application, fake_app
 
@@ -205,6 +206,7 @@ async def test_a_preflight_response_lists_allowed_methods_and_headers(path: str)
         "access-control-allow-headers": "content-type, authorization, x-ai-sdk, x-release",
         "access-control-max-age": "600",
         "vary": "origin",
+        **SECURITY_HEADERS,
     }
 
 

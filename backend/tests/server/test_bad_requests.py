@@ -111,7 +111,6 @@ BAD = [
     Bad("JSON with something after it", body() + b"{}"),
     Bad("JSON that is cut off", body()[:-1]),
     Bad("a key twice", text(b'"Hi","text":"Ho"')),
-    Bad("the key __proto__", text(b'"Hi","__proto__":{"a":1}')),
     Bad("NaN", text(b"NaN")),
     Bad("Infinity", text(b"-Infinity")),
     Bad("1e400", text(b"1e400")),

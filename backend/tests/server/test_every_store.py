@@ -107,6 +107,7 @@ Row: TypeAlias = tuple[str, str, Any, int]
 
 X128, X129 = "x" * 128, "x" * 129
 BIG, TOO_BIG = 2**53, 2**53 + 1
+EXACT = 2**53 - 1
 
 
 def new(text: str = '"Hi"', *, chat: str = "limits", message: str = "u1") -> str:
@@ -181,6 +182,7 @@ ANSWERS: list[tuple[str, int]] = [
     (r'{"approved": true, "reason": "a\udc00"}', 400),
     ('{"approved": NaN}', 400),
     (f'{{"approved": true, "edits": {{"n": {TOO_BIG}}}}}', 400),
+    (f'{{"approved": true, "edits": {{"n": {BIG}}}}}', 400),
     ('{"approved": true, "edits": {"n": 1e309}}', 400),
     (r'{"approved": true, "edits": {"n": 1, "more": {"a\u0000": 1}}}', 400),
     ('{"approved": true, "edits": {"n": "one"}}', 400),
@@ -188,7 +190,7 @@ ANSWERS: list[tuple[str, int]] = [
     (
         '{"approved": true, "reason": "'
         + "é" * 2_000
-        + f'", "edits": {{"more": {{"zz": 1, "a": {BIG}}}, "n": -0.5}}}}',
+        + f'", "edits": {{"more": {{"zz": 1, "a": {EXACT}}}, "n": -0.5}}}}',
         202,
     ),
 ]
@@ -207,7 +209,7 @@ async def test_decisions_are_validated_alike_and_an_invalid_one_has_no_effect(
     while (await http.get(where)).json()["state"] != "executed":
         pass
     row = (await http.get(where)).json()
-    assert row["edits"] == {"n": -0.5, "more": {"zz": 1, "a": BIG}}
+    assert row["edits"] == {"n": -0.5, "more": {"zz": 1, "a": EXACT}}
     assert row["reason"] == "é" * 2_000
 
 

@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import StoreError, TurnRunning
+from sluicegate.server.security_headers import HEADERS as SECURITY_HEADERS
 from sluicegate.transports.backpressure import WriteLimits
 from sluicegate.transports.sse import KEEP_ALIVE, EventStream, OpenStreams
 from sluicegate.wire.chunks import StartChunk
@@ -69,6 +70,7 @@ async def test_a_stream_has_exactly_the_stream_headers(engine: FakeEngine, metho
         "cache-control": "no-cache",
         "x-accel-buffering": "no",
         "x-vercel-ai-ui-message-stream": "v1",
+        **SECURITY_HEADERS,
     }
 
 

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.definitions import ToolDefinition
     from sluicegate.core.keys import CallKey, ChatKey
     from sluicegate.engine.guard.outcomes import Outcomes
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import Policy
 
 _FORBIDDEN: Final = "it is not allowed."
+_GONE: Final = "the tool {} is no longer there."
 _CHANGED: Final = (
     "its arguments are not those that the user approved. Call it again; the user is asked anew."
 )
@@ -235,7 +237,10 @@ class ApprovedCalls:
         self, call: ToolCall, row: ApprovalRow, shown: ShownArguments | None
     ) -> str | None:
         """Why an approved call does not run."""
-        if _has_changed(call, row):
+        definition = definition_of(call.tool)
+        if definition is None and row.definition_hash is not None:
+            return _GONE.format(call.tool.name)
+        if _has_changed(definition, row):
             return _OTHER_TOOL
         if shown is None or shown.digest != row.args_hash:
             return _CHANGED
@@ -345,10 +350,9 @@ def _grant_of(call: ToolCall, row: ApprovalRow, shown: ShownArguments | None) ->
     )
 
 
-def _has_changed(call: ToolCall, row: ApprovalRow) -> bool:
+def _has_changed(definition: ToolDefinition | None, row: ApprovalRow) -> bool:
     """Whether a tool is declared otherwise than when its approval was requested."""
     if row.definition_hash is None:
         # Grants of schema 6 named a tool alone, and approve nothing any more.
         return row.is_automatic
-    definition = definition_of(call.tool)
     return definition is not None and definition.digest != row.definition_hash
