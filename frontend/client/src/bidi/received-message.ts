@@ -84,6 +84,11 @@ function isOfCall(call: ReceivedCall, chunk: Chunk): boolean {
   return call.chunks.get(STAGES.approvalRequested)?.approvalId === chunk.approvalId;
 }
 
+/** The announcement of a call with the input that it had last before its approval request. */
+export function announcementOf({ chunks }: ReceivedCall): Chunk | undefined {
+  return chunks.get(STAGES.inputReplaced) ?? chunks.get(STAGES.inputAvailable);
+}
+
 /** The identity of a persistent data part. */
 export function dataKey(chunk: Chunk): string {
   return `${chunk.type}/${String(chunk.id)}`;
@@ -191,7 +196,11 @@ export class ReceivedMessage {
   #stageOf(chunk: Chunk, part: ReceivedPart | undefined): Stage | undefined {
     if (chunk.type === "tool-input-available" && part?.kind === "call") {
       if (part.stage >= STAGES.approvalRequested) return STAGES.announcedAgain;
-      if (part.stage >= STAGES.inputAvailable) return STAGES.inputReplaced;
+      // AI SDK 6 gets no request that was decided; a replaced input differs from the one before.
+      if (part.stage >= STAGES.inputAvailable) {
+        const isSame = JSON.stringify(announcementOf(part)?.input) === JSON.stringify(chunk.input);
+        return isSame ? STAGES.announcedAgain : STAGES.inputReplaced;
+      }
     }
     if (chunk.type === "tool-output-available" && chunk.preliminary === true) {
       return STAGES.preliminaryOutput;

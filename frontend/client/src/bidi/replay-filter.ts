@@ -1,4 +1,5 @@
 import {
+  announcementOf,
   type Chunk,
   chunksOfParts,
   dataKey,
@@ -38,14 +39,9 @@ function stageChunks({ chunks }: ReceivedCall, after: number, upTo: number): Chu
     .map(([, chunk]) => chunk);
 }
 
-/** The input of a call as it was announced last. */
-function announcement({ chunks }: ReceivedCall): Chunk | undefined {
-  return chunks.get(STAGES.inputReplaced) ?? chunks.get(STAGES.inputAvailable);
-}
-
 /** The announcement of a call whose input was replaced while the client was away, if it was. */
 function missedInput(replayed: ReceivedCall, received: ReceivedCall): Chunk[] {
-  const [latest, held] = [announcement(replayed), announcement(received)];
+  const [latest, held] = [announcementOf(replayed), announcementOf(received)];
   const isMissed =
     received.stage === STAGES.inputAvailable &&
     !replayed.chunks.has(STAGES.inputReplaced) &&
