@@ -48,7 +48,8 @@ OTHERS_SECONDS: Final = 0.1
 _OTHERS: Final = 300
 _PATIENCE: Final = 60.0
 _PIECE: Final = 1 << 14
-_OUR_TABLES: Final = ("sluicegate_approvals", "sluicegate_audit", "sluicegate_chats")
+_OUR_TABLES: Final = ("sluicegate_approvals", "sluicegate_chats")
+"""Copied with the sessions; to the audit trail only a server adds lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ def _multiply(path: Path, count: int) -> None:
         tables = {"sessions": "id", "events": "session_id", **dict.fromkeys(_OUR_TABLES, "chat")}
         for table, chat in tables.items():
             columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
-            kept = [f'"{name}"' for name in columns if (table, name) != ("sluicegate_audit", "id")]
+            kept = [f'"{name}"' for name in columns]
             taken = ["?1" if name == f'"{chat}"' else name for name in kept]
             first = f"""CREATE TEMP TABLE "of {table}" AS SELECT * FROM {table} """
             database.execute(f"""{first} WHERE "{chat}" = 'first'""")

@@ -65,10 +65,13 @@ async def read_chat_request(
     """Read the body as a chat request; raises as `read_json` and `parse_chat_request` do."""
     _check_content_type(request.headers)
     async with _Body(request, limits, user) as body:
-        data = await body.read()
+        # The parser gets the only reference, so that no body is held beside the files in it.
+        unread = [await body.read()]
         return await limits.large.run(
-            len(data),
-            lambda: parse_chat_request(limits.large.loads(data), fields, own_files=own_files),
+            len(unread[0]),
+            lambda: parse_chat_request(
+                limits.large.loads(unread.pop()), fields, own_files=own_files
+            ),
         )
 
 

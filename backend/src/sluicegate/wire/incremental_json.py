@@ -219,7 +219,7 @@ class Parser:
             return False
         if data[self.position : self.position + 1] == b'"':
             self.position += 1
-            self._string = _LongString()
+            self._string = _LongString(data, self.position)
         elif space is None:
             if constant := _CONSTANT.match(data, self.position):
                 strict_json.refuse_constant(constant[0].decode())
@@ -260,9 +260,15 @@ def _error_at(data: bytes, position: int) -> Malformed:
 
 
 class _LongString:
-    """A string that is read in pieces."""
+    """A string that is read in pieces.
 
-    def __init__(self) -> None:
+    The ASCII at its beginning, all of an attached file, is copied only once the string has ended.
+    """
+
+    def __init__(self, data: bytes, start: int) -> None:
+        self._data = data
+        self._start = start
+        self._end = start
         self._pieces: list[str] = []
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._size = 0
@@ -270,6 +276,10 @@ class _LongString:
 
     def add(self, piece: bytes) -> None:
         """Add bytes without escapes; a character may continue in the next piece."""
+        if not self._pieces and piece.isascii():
+            self._end += len(piece)
+            self._size += len(piece)
+            return
         try:
             self._append(self._decoder.decode(piece), len(piece))
         except UnicodeDecodeError:
@@ -286,7 +296,8 @@ class _LongString:
         """Return the whole string."""
         if self._decoder.getstate()[0]:
             raise strict_json.NotUtf8
-        return "".join(self._pieces)
+        beginning = str(memoryview(self._data)[self._start : self._end], "ascii")
+        return beginning + "".join(self._pieces) if self._pieces else beginning
 
     def _append(self, text: str, size: int) -> None:
         self._pieces.append(text)
