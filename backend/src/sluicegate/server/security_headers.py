@@ -14,9 +14,10 @@ HEADERS: Final = {
     "cross-origin-opener-policy": "same-origin",
     # No other site embeds a response; CORS allows more, request by request.
     "cross-origin-resource-policy": "same-origin",
+    # The page asks for the microphone in live chats, and a tool of the page for the location.
     "permissions-policy": (
         "accelerometer=(), bluetooth=(), browsing-topics=(), camera=(), display-capture=(), "
-        "geolocation=(), gyroscope=(), hid=(), magnetometer=(), microphone=(self), midi=(), "
+        "geolocation=(self), gyroscope=(), hid=(), magnetometer=(), microphone=(self), midi=(), "
         "payment=(), serial=(), usb=()"
     ),
     "referrer-policy": "no-referrer",
