@@ -18,7 +18,6 @@ from sluicegate.engine.guard.outcomes import (
     outcome_with_edits,
     with_edits,
 )
-from sluicegate.engine.guard.tool_schemas import schema_for
 from sluicegate.tools.gated import GatedCall, set_approval, terms_of
 
 if TYPE_CHECKING:
@@ -127,7 +126,9 @@ class ToolCall:
         Raises:
             NotShowable: They cannot be shown exactly.
         """
-        return shown_arguments(self.arguments, schema_for(self.tool))
+        definition = definition_of(self.tool)
+        schema = None if definition is None else definition.parameters
+        return shown_arguments(self.arguments, schema if isinstance(schema, dict) else None)
 
 
 @dataclass(slots=True)
