@@ -68,7 +68,7 @@ WEIGHT = {
     "wire": (room("wire"), {"google", "starlette", "sqlalchemy", "uvicorn", "anyio", "asyncio"}),
     # The validator of changed arguments is the one module of core that is imported when needed.
     "core": (
-        room("core").replace("sluicegate.core.argument_schema, ", ""),
+        room("core").replace("sluicegate.core.schema_validation, ", ""),
         {"google", "starlette", "sqlalchemy", "uvicorn", "anyio", "jsonschema"},
     ),
     "what serve imports": (

@@ -20,12 +20,14 @@ from google.adk.agents.callback_context import CallbackContext
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.run_config import RunConfig
+from google.adk.apps.app import App
 from google.adk.apps.llm_event_summarizer import LlmEventSummarizer
 from google.adk.events.event import Event
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.gemini_llm_connection import GeminiLlmConnection
 from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import InMemoryRunner
 from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.tools.agent_tool import AgentTool
@@ -42,8 +44,8 @@ from sqlalchemy import func, select
 
 import sluicegate
 from sluicegate import adk_private
-from sluicegate.core.argument_schema import ArgumentSchema
-from sluicegate.core.events import CONFIRMATION, INPUT
+from sluicegate.core.event_reading import CONFIRMATION, INPUT
+from sluicegate.core.schema_validation import ArgumentSchema
 from tests.engine.stage import calls, says, scripted
 
 SOURCE = Path(sluicegate.__file__).parent
@@ -355,6 +357,46 @@ async def test_a_confirmation_is_requested_in_the_format_of_adk() -> None:
         for each in event.actions.requested_tool_confirmations.values()
     ]
     assert hint == stored
+
+
+async def test_the_callbacks_before_a_tool_run_in_the_order_of_adk() -> None:
+    ran: list[str] = []
+
+    class Changing(BasePlugin):
+        async def before_tool_callback(
+            self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+        ) -> None:
+            ran.append("plugin")
+
+    def first(any_tool: BaseTool, its_arguments: Any, its_context: ToolContext) -> None:
+        ran.append(f"first {its_arguments}")
+
+    async def second(tool: BaseTool, args: Any, tool_context: ToolContext) -> dict[str, Any] | None:
+        ran.append("second")
+        return {"answered": True} if args == {"n": 2} else None
+
+    def third(tool: BaseTool, args: Any, tool_context: ToolContext) -> None:
+        ran.append("third")
+
+    async def act(n: int, tool_context: ToolContext) -> dict[str, Any]:
+        """Act."""
+        by_adk, ran[:] = list(ran), []
+        tool = BaseTool(name="act", description="")
+        run = adk_private.run_before_tool_callbacks
+        assert await run(tool, {"n": n}, tool_context) is None
+        assert ran == by_adk == ["plugin", "first {'n': 1}", "second", "third"]
+        assert await run(tool, {"n": 2}, tool_context) == {"answered": True}
+        assert ran[-1] == "second"
+        return {"ok": True}
+
+    root = scripted([calls(("act", {"n": 1})), says("Done.")], [act])
+    root.before_tool_callback = [first, second, third]
+    app = App(name="app", root_agent=root, plugins=[Changing(name="changing")])
+    async with InMemoryRunner(app=app) as runner:
+        await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
+        message = types.Content(role="user", parts=[types.Part(text="go")])
+        events = runner.run_async(user_id="u", session_id="s", new_message=message)
+        assert results([event async for event in events]) == [{"ok": True}]
 
 
 def test_the_declaration_of_a_tool_is_read_and_given_by_the_hook() -> None:

@@ -12,19 +12,21 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.agents._streaming_mode import StreamingMode as StreamingMode
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.tools._confirmation_utils import apply_confirmation_gate
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
+from google.adk.utils._callback_pipeline import _run_callbacks, _stop_on_non_none
 from google.adk.utils._sync_runner import _get_tool_thread_pool, _use_executor_for_sync_callables
 from google.adk.utils.model_name_utils import _is_gemini_3_x_live
 from google.adk.workflow._graph import Graph as Graph
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.agents.base_agent import BaseAgent
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from google.genai import types
     from sqlalchemy.ext.asyncio import AsyncSession
 
-    from sluicegate.core.argument_schema import ArgumentSchema as ResultSchema
+    from sluicegate.core.schema_validation import ArgumentSchema as ResultSchema
 
     Condition = bool | Callable[..., Any]
 
@@ -133,6 +135,28 @@ async def request_confirmation(tool: BaseTool, context: ToolContext) -> dict[str
     """
     stand_in = _RequiresApproval(name=tool.name, description="")
     return dict(await apply_confirmation_gate(stand_in, {}, context) or {})
+
+
+async def run_before_tool_callbacks(
+    tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+) -> dict[str, Any] | None:
+    """Run the callbacks of plugins and agent before a tool, in the order of ADK.
+
+    Callbacks of an agent may name their parameters freely: ``_run_callbacks`` of
+    ``google.adk.utils._callback_pipeline`` calls them, which is not exported. Without it a call of
+    a live run, which ADK does not resume, runs with arguments that no callback has seen after its
+    approval.
+    """
+    run = context._invocation_context
+    response = await run.plugin_manager.run_before_tool_callback(
+        tool=tool, tool_args=arguments, tool_context=context
+    )
+    if response is not None or not isinstance(run.agent, LlmAgent):
+        return response
+    callbacks: Sequence[Callable[..., Any]] = run.agent.canonical_before_tool_callbacks
+    return await _run_callbacks(
+        callbacks, _stop_on_non_none, tool=tool, args=arguments, tool_context=context
+    )
 
 
 def declaration_of(tool: BaseTool) -> types.FunctionDeclaration | None:

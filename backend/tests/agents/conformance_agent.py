@@ -93,7 +93,7 @@ def is_held(chat: str, tool: str) -> bool:
 async def _wait_while_held(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
     results = [part.function_response for part in llm_request.contents[-1].parts or []]
     tool = next((result.name for result in results if result), None) or ""
-    # Another process removes the file, so this one has to poll.
+    # Another process removes the file, and the standard library has no event for that.
     while is_held(callback_context.session.id, tool):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import time
@@ -27,8 +28,12 @@ _ANSWERED: defaultdict[int, asyncio.Event] = defaultdict(asyncio.Event)
 
 
 def _note(what: str) -> None:
-    with Path(os.environ["SLUICEGATE_EFFECTS"]).open("a") as effects:
+    path = Path(os.environ["SLUICEGATE_EFFECTS"])
+    with path.open("a") as effects:
         effects.write(f"{what}\n")
+    # A test that waits for the line has made the pipe and reads it.
+    with contextlib.suppress(FileNotFoundError), path.with_suffix(".pipe").open("r+b", 0) as pipe:
+        pipe.write(b"\n")
 
 
 def pay(n: int, to: str = "nobody") -> dict[str, Any]:

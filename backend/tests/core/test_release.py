@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.core.release.buffer import ProgressiveBuffer
 from sluicegate.core.release.deferred import DeferredBuffer
+from sluicegate.core.release.progressive import ProgressiveBuffer
 from sluicegate.core.signals import TextSignal
 from sluicegate.wire.chunks import TextDeltaChunk, TextEndChunk, TextStartChunk
 from tests.core.signal_factory import (

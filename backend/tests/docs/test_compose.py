@@ -17,7 +17,7 @@ from sluicegate.server.app import build
 from sluicegate.server.cli import command_parser
 from sluicegate.server.settings import ENVIRONMENT_PREFIX, Settings, load_settings
 from sluicegate.server.uvicorn_server import CLOSING_SECONDS
-from sluicegate.stores.streams.open_streams import open_streams
+from sluicegate.stores.streams.from_url import open_stream_store
 from tests.docs.markdown import DOCS, ROOT
 from tests.real_stores.valkey import Valkey
 from tests.server.exchange import client
@@ -199,17 +199,17 @@ async def test_valkey_answers_only_with_the_password(
     settings: Settings, guarded_valkey: Valkey
 ) -> None:
     url = settings.streams.replace("valkey:6379", f"127.0.0.1:{guarded_valkey.port}")
-    store = await open_streams(url)
+    store = await open_stream_store(url)
     assert await store.check()
     await store.aclose()
     with pytest.raises(ConfigurationError, match="refuses this client"):
-        await open_streams(url.replace(":valkey-secret@", ""))
+        await open_stream_store(url.replace(":valkey-secret@", ""))
 
 
 async def test_the_page_names_urls_that_can_be_opened() -> None:
     page = (DOCS / "how-to" / "scale-out.md").read_text("utf-8")
     [streams] = re.findall(r"--streams (\S+)\n", page)
-    store = await open_streams(streams.replace("host:6379", "127.0.0.1:1"))
+    store = await open_stream_store(streams.replace("host:6379", "127.0.0.1:1"))
     assert store.is_shared
     await store.aclose()
     assert re.findall(r"--sessions (\S+) ", page) == ["postgresql+asyncpg://user@host/database"]

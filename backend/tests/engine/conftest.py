@@ -24,7 +24,7 @@ from tests.engine.talk import Talk
 from tests.real_stores.databases import flush, fresh_database
 from tests.real_stores.postgres import Postgres
 from tests.real_stores.valkey import Valkey
-from tests.stores.builders import PATIENT
+from tests.stores.builders import PATIENT, Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -55,6 +55,12 @@ async def loop_time() -> AsyncIterator[LoopTime]:
     """The clock of the test's event loop, which the test can advance."""
     with LoopTime.of_running_loop() as advanced:
         yield advanced
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock of the database, which the test can advance."""
+    return Clock()
 
 
 @pytest.fixture

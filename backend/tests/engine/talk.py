@@ -6,8 +6,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.grammar import Grammar
-from sluicegate.core.keys import ChatKey
 from sluicegate.engine.turn.reader import Client
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk
 from sluicegate.wire.limits import RequestLimits
@@ -18,7 +18,7 @@ from sluicegate.wire.requests import ChatRequest, parse_chat_request
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.engine.turn.runner import RunningTurn

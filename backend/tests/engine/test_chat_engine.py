@@ -14,7 +14,7 @@ from tests.engine.talk import Talk, decide
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
 
 pytestmark = on_every_store

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.files.chat_files import ChatFiles
 from sluicegate.errors import RequestError, TooLarge, Unavailable, Unknown, UnsupportedMediaType
-from sluicegate.stores.artifacts import open_artifacts
+from sluicegate.stores.open_artifacts import open_artifacts
 from sluicegate.wire.requests import parse_chat_request
 from tests.engine.stage import Prompts, says, scripted
 from tests.engine.talk import Talk

@@ -15,7 +15,7 @@ from tests.engine.stage import Counted, Prompts, calls, kinds, part_of, read, sa
 from tests.engine.talk import Talk, Turn, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]

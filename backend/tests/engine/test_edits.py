@@ -11,8 +11,8 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from pydantic import BaseModel
 
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.json_values import hash_arguments
-from sluicegate.core.keys import ChatKey
 from sluicegate.errors import AlreadyDecided, Malformed, TooLarge, ToolError
 from sluicegate.tools import client_tool, gated
 from sluicegate.wire.messages import comparable
@@ -23,7 +23,7 @@ from tests.engine.topologies import flow
 
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,26 +12,12 @@ from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted,
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from tests.engine.stage import Open
+    from tests.stores.builders import Clock
 
 RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]
 DAY = 86_400.0
-
-
-@dataclass
-class Clock:
-    """Seconds that the database's clock is ahead."""
-
-    ahead: float = 0.0
-
-    def __call__(self) -> float:
-        return self.ahead
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.files.chat_files import FileCache
-from sluicegate.media.shaping import FileForm
+from sluicegate.media.model_request_shaping import FileForm
 from tests.media import samples
 
 CHAT, OTHER = ChatKey("app", "ann", "c1"), ChatKey("app", "bob", "c1")

@@ -27,7 +27,7 @@ from tests.engine.stage import (
 from tests.engine.talk import Talk, Turn, check, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.turn.reader import TurnReader
     from tests.engine.loop_time import LoopTime
     from tests.engine.stage import Open
@@ -55,6 +55,22 @@ async def test_a_fixed_release_policy_refuses_other_policies(open_stage: Open) -
     assert not (await Talk(engine, "progressive").say("hello")).failed
     chats = await engine.list_chats(user="ann", limit=10, after=None, query=None)
     assert len(chats["chats"]) == 1
+
+
+async def test_the_list_says_which_chats_run_and_which_wait(open_stage: Open) -> None:
+    script = {"pay": [calls(("pay", {"n": 1}))], "think": [HANGS], ".": [says("Hello.")]}
+    engine = await open_stage(scripted(script, [Counted().tool()]))
+    waiting, running, ready = Talk(engine), Talk(engine), Talk(engine)
+    await waiting.say("pay")
+    await ready.say("hello")
+    reader = await ask(running, "think")
+    chats = (await engine.list_chats(user="ann", limit=10, after=None, query=None))["chats"]
+    assert {chat["id"]: chat["status"] for chat in chats} == {
+        waiting.chat_id: "waiting",
+        running.chat_id: "running",
+        ready.chat_id: "ready",
+    }
+    await reader.aclose()
 
 
 async def test_the_number_of_concurrent_turns_of_a_user_is_limited(open_stage: Open) -> None:

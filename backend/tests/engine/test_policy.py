@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.tools.tool_context import ToolContext
 
-from sluicegate.core.keys import CallKey, idempotency_key
+from sluicegate.core.chat_keys import CallKey, idempotency_key
 from sluicegate.tools import Approval, GatedCall, approval_of, gated
 from sluicegate.wire.messages import comparable
 from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted
@@ -17,7 +17,7 @@ from tests.engine.talk import Talk
 from tests.engine.test_denials import RequestingTool
 
 if TYPE_CHECKING:
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from tests.engine.stage import Open
 
 RELEASES: list[ReleasePolicy] = ["deferred", "preview", "progressive"]

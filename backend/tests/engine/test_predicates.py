@@ -15,7 +15,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
-from sluicegate.core.events import CONFIRMATION
+from sluicegate.core.event_reading import CONFIRMATION
 from sluicegate.tools import gated, typed_tool
 from tests.engine.stage import Open, calls, part_of, says, scripted
 from tests.engine.talk import Talk

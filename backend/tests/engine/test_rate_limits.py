@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.engine.limits import RateLimit
+from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.errors import TooManyRequests
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.talk import Talk

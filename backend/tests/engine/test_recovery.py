@@ -11,9 +11,9 @@ from google.adk.tools.tool_context import ToolContext
 from sqlalchemy import delete
 
 from sluicegate.core.approvals import Decision, NewApproval
-from sluicegate.core.keys import idempotency_key
+from sluicegate.core.chat_keys import idempotency_key
 from sluicegate.engine.continue_turn import ContinueTurn
-from sluicegate.engine.guard.outcomes import look_up
+from sluicegate.engine.guard.outcome_lookup import look_up
 from sluicegate.engine.turn.builder import TurnBuilder, TurnSetup
 from sluicegate.stores.sql.schema import APPROVALS
 from sluicegate.tools import approval_of, gated

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from sluicegate.errors import ConfigurationError, Malformed
-from sluicegate.tools import worker_calls
+from sluicegate.tools import worker_call_metadata
 from sluicegate.wire.chunks import ToolOutputAvailableChunk
 from sluicegate.wire.messages import comparable, is_tool_part
 from tests.engine.loop_time import EVENT_TIMEOUT, LoopTime
@@ -82,10 +83,27 @@ def lines(effects: Path) -> list[str]:
 
 
 async def line_in(effects: Path, wanted: str) -> None:
-    """Wait until the tools have noted a line."""
-    async with asyncio.timeout(EVENT_TIMEOUT):
-        while wanted not in lines(effects):  # noqa: ASYNC110 - it is another process
-            await asyncio.sleep(0.01)
+    """Wait until the tools have noted a line; they write to a pipe after each one."""
+    path, noted = effects.with_suffix(".pipe"), asyncio.Event()
+    os.mkfifo(path)
+    # Open for writing too: without a writer, the end of the file would be read all the time.
+    pipe = os.open(path, os.O_RDWR)
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        os.read(pipe, 4096)
+        noted.set()
+
+    loop.add_reader(pipe, read)
+    try:
+        async with asyncio.timeout(EVENT_TIMEOUT):
+            while wanted not in lines(effects):
+                await noted.wait()
+                noted.clear()
+    finally:
+        loop.remove_reader(pipe)
+        os.close(pipe)
+        path.unlink()
 
 
 async def test_a_remote_tool_requests_approval_and_runs_after_it(
@@ -409,7 +427,7 @@ async def test_a_worker_continues_the_trace_of_its_call(
 async def test_without_the_package_an_error_names_the_package_to_install(
     open_stage: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker_calls, "find_spec", lambda name: None)
+    monkeypatch.setattr(worker_call_metadata, "find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match=r"install sluicegate\[workers\]\."):
         await open_stage(scripted([says("hi")]), workers=("http://a/mcp",))
 

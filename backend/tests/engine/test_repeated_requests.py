@@ -29,7 +29,7 @@ from tests.engine.talk import Talk, check, decide
 
 if TYPE_CHECKING:
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.wire.messages import UIMessage
     from tests.engine.stage import Open
 

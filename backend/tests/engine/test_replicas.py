@@ -34,7 +34,7 @@ from tests.engine.stage import (
 from tests.engine.talk import Talk, decide
 
 if TYPE_CHECKING:
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.stores.leases.base import LeaseState
     from sluicegate.stores.sql.database import Database
@@ -281,6 +281,28 @@ async def test_a_stop_reaches_the_replica_that_runs_the_turn(open_replicas: Open
     assert (await two.get_chat(talk.chat_id, user="ann"))["status"] == "ready"
     talk.take(chunks)
     await check_histories(talk, one, two)
+
+
+async def test_every_replica_lists_a_chat_as_running(open_replicas: Open) -> None:
+    held = HeldTool()
+    one, two = await open_replicas(
+        scripted([calls(("hold", {"n": 1})), says("Done.")], [held.tool()])
+    )
+    talk = Talk(one)
+    reading = asyncio.create_task(talk.say("hold"))
+    await held.began.wait()
+
+    async def statuses() -> list[str]:
+        pages = [
+            await engine.list_chats(user="ann", limit=10, after=None, query=None)
+            for engine in (one, two)
+        ]
+        return [page["chats"][0]["status"] for page in pages]
+
+    assert await statuses() == ["running", "running"]
+    held.may_end.set()
+    await reading
+    assert await statuses() == ["ready", "ready"]
 
 
 async def test_a_stop_on_another_replica_waits_for_the_claimed_call(open_replicas: Open) -> None:

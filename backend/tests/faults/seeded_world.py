@@ -28,7 +28,7 @@ from google.adk.tools.tool_context import ToolContext
 from sqlalchemy import make_url
 
 from sluicegate.core.approvals import ApprovalState
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
 from sluicegate.errors import RequestError, Unknown
@@ -37,7 +37,7 @@ from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.stores.sql.database import Database
 from sluicegate.stores.sql.schema import create_tables
 from sluicegate.stores.sql.sqlite import FileLock, SqliteFile
-from sluicegate.stores.sql.timings import DatabaseTimings
+from sluicegate.stores.sql.time_limits import DatabaseTimings
 from sluicegate.wire.messages import UIMessage, comparable, is_tool_part
 from tests.engine.stage import calls, says
 from tests.engine.talk import Talk, decide

@@ -7,10 +7,10 @@ import contextlib
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,21 +73,20 @@ class Replica:
                     "SLUICEGATE_EFFECTS": str(self._effects),
                 },
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                stdout=subprocess.PIPE,
+                stderr=log,
             )
 
     def wait(self) -> None:
-        """Wait until the server has logged its URL."""
+        """Wait until the server prints its URL, the only line of its output."""
         assert self._process is not None
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline and self._process.poll() is None:
-            found = _URL.search(self.log.read_text())
-            if found:
-                self.port = int(found[1])
-                return
-            time.sleep(0.02)
-        raise RuntimeError(f"the replica did not start:\n{self.log.read_text()}")
+        output = self._process.stdout
+        assert output is not None
+        printed, _, _ = select.select([output], [], [], _START_SECONDS)
+        found = _URL.search(output.readline().decode()) if printed else None
+        if found is None:
+            raise RuntimeError(f"the replica did not start:\n{self.log.read_text()}")
+        self.port = int(found[1])
 
     def kill(self) -> None:
         """Kill the server with SIGKILL, as the system does without memory."""
@@ -124,6 +123,8 @@ class Replica:
             process.send_signal(signal.SIGCONT)
             process.send_signal(number)
             process.wait(30)
+            if process.stdout is not None:
+                process.stdout.close()
 
 
 @contextlib.asynccontextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sluicegate.stores.sql.timings import DatabaseTimings
+from sluicegate.stores.sql.time_limits import DatabaseTimings
 from tests.faults.conftest import Pair
 from tests.faults.served import LIMIT, answers_again, asking, at, client_of, resuming
 from tests.server.page import Page

@@ -12,6 +12,7 @@ import pytest
 from sluicegate.wire.messages import comparable
 from tests.faults.conftest import Pair
 from tests.faults.served import LEASE, LIMIT, asking, at, client_of, resuming
+from tests.server.event_stream import events_of
 from tests.server.page import Page
 
 
@@ -31,6 +32,12 @@ async def card(page: Page) -> str:
     """The state of the only card of the stored message."""
     [part] = [part for part in (await page.history())["parts"] if "approval" in part]
     return str(part["state"])
+
+
+async def card_states(page: Page, http: httpx.AsyncClient) -> list[str]:
+    """The states of the cards of the stored message."""
+    parts = (await at(page, http).history())["parts"]
+    return [str(part["state"]) for part in parts if "approval" in part]
 
 
 async def test_any_replica_answers_any_request(
@@ -62,6 +69,46 @@ async def test_a_decision_at_one_replica_is_visible_at_the_other_at_once(
     assert states == {first: "approval-responded", second: "approval-requested"}
     contrary = await two.post(f"/api/approvals/{first}", json={"approved": False})
     assert contrary.headers["x-error-code"] == "already_decided"
+
+
+async def test_every_connection_sees_a_decision_and_the_turn_that_it_lets_go_on(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
+) -> None:
+    page = Page(one)
+    async with events_of(one) as here, events_of(two) as there:
+        for stream in (here, there):
+            await stream.next()
+        await page.say("story:two_in_one_step")
+        first, second = page.asks()
+        for stream in (here, there):
+            await stream.until(type="chat", chatId=page.chat_id, status="waiting")
+        # The last decision lets the turn go on, at whichever replica each is given.
+        for http, approval in ((two, first), (one, second)):
+            said = await http.post(f"/api/approvals/{approval}", json={"approved": True})
+            assert said.status_code == 202
+            for stream in (here, there):
+                await stream.until(type="approval", approvalId=approval, state="approved")
+        for stream in (here, there):
+            seen = await stream.until(type="chat", chatId=page.chat_id, status="ready")
+            executed = [event["approvalId"] for event in seen if event.get("state") == "executed"]
+            assert sorted(executed) == sorted([first, second])
+        position = there.position
+    await two.patch(f"/api/chats/{page.chat_id}", json={"title": "Both"})
+    # A position of one replica is known at the other.
+    async with events_of(one, after=position) as stream:
+        assert await stream.next() == {"type": "ready"}
+        await stream.until(type="chat", chatId=page.chat_id, title="Both")
+    assert (await card_states(page, two)) == ["output-available"] * 2
+
+
+async def test_the_death_of_a_replica_resets_every_connection(
+    replicas: Pair, one: httpx.AsyncClient, two: httpx.AsyncClient
+) -> None:
+    async with events_of(one) as lost, events_of(two) as there:
+        await lost.next()
+        await there.next()
+        replicas.one.kill()
+        await there.until(type="reset")
 
 
 async def test_a_turn_of_one_is_read_live_at_the_other_and_stopped_there(

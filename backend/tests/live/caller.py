@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sluicegate.core.keys import ChatKey
-from sluicegate.live.chat import LiveChat, open_live
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.live.context import LiveOptions, LiveTimings
+from sluicegate.live.open_chat import LiveChat, open_live
 from sluicegate.live.outbox import ChatEnded
 from sluicegate.wire.frames import ResumeFrame
 from sluicegate.wire.live_frames import INPUT_RATE, TranscriptFrame, TurnFrame

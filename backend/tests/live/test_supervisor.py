@@ -23,8 +23,8 @@ from tests.live.caller import LIMIT, Caller, agree, spoken_response
 from tests.live.model_input import record_input
 
 if TYPE_CHECKING:
-    from sluicegate.core.keys import ChatKey
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.chat_engine import ChatEngine
     from tests.engine.stage import Open, OpenReplicas
 

@@ -12,7 +12,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.genai import types
 
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.files.chat_files import ChatFiles, FileCache
 from sluicegate.engine.files.result_files import ResultFiles, ResultLimits
 from sluicegate.engine.guard.guard import ApprovalGuard

@@ -12,11 +12,11 @@ from google.adk.workflow import Workflow
 from google.genai import types
 
 from sluicegate import ToolResult
-from sluicegate.core.events import media_in_output
+from sluicegate.core.event_reading import media_in_output
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.engine.options import EngineOptions
-from sluicegate.wire.files import StoredFile
 from sluicegate.wire.messages import comparable
+from sluicegate.wire.stored_files import StoredFile
 from tests.engine.talk import Talk
 from tests.media import samples
 

@@ -10,12 +10,12 @@ import pytest
 
 import sluicegate
 from sluicegate.media.capabilities import CapabilityTable
+from sluicegate.media.model_request_shaping import RequestShaper
 from sluicegate.media.selection import ModelProfile
-from sluicegate.media.shaping import RequestShaper
-from sluicegate.wire.files import StoredFile
+from sluicegate.wire.stored_files import StoredFile
 from tests.media import samples
 from tests.media.history import said
-from tests.media.test_shaping import stored
+from tests.media.test_model_request_shaping import stored
 
 SOURCES = Path(sluicegate.__file__).parent
 

@@ -16,9 +16,9 @@ import pytest
 import pytest_asyncio
 from google.adk.events.event import Event
 
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.exchanges import exchanges
 from sluicegate.core.history import RebuiltExchange, assistant_message, rebuild, user_message
-from sluicegate.core.keys import ChatKey
 from sluicegate.engine.agents.survey import AgentSurvey, survey
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.engine.models.model_copy import FastLaneCall
+from sluicegate.engine.models.fast_lane import FastLaneCall
 from sluicegate.engine.options import EngineOptions
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import RequestError

@@ -70,6 +70,7 @@ async def test_every_chat_starts_with_the_first_turn(tmp_path: Path) -> None:
             "title": "story:two_in_sequence",
             "updatedAt": recording.header.created,
             "pendingApprovals": 1,
+            "status": "waiting",
         }
     ]
     with pytest.raises(Unknown):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -192,10 +193,16 @@ class FakeEngine:
 
 
 def application(
-    engine: FakeEngine, *, authenticate: Authenticate | None = None, **settings: Any
+    engine: FakeEngine,
+    *,
+    authenticate: Authenticate | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    **settings: Any,
 ) -> Application:
     """The real application with the fake engine; the environment is not read."""
-    return build(engine.open, Settings(**settings), authenticate=authenticate, page_folder=PAGE)
+    return build(
+        engine.open, Settings(**settings), authenticate=authenticate, page_folder=PAGE, clock=clock
+    )
 
 
 def fake_app(

@@ -120,7 +120,7 @@ BAD = [
     Bad("UTF-16", body().decode().encode("utf-16")),
     Bad("a byte order mark", b"\xef\xbb\xbf" + body()),
     Bad("bytes that are not UTF-8", text(b'"\xff"')),
-    Bad("33 levels", nested(33)),
+    Bad("129 levels", nested(129)),
     Bad("100,000 levels", nested(100_000)),
     # trigger
     Bad("an unknown trigger", body(trigger="resume")),
@@ -190,7 +190,7 @@ GOOD = {
     ),
     "100 parts": message(parts=[{"type": "text", "text": "Hi"}] * 100),
     "a text at its limit": text(b'"' + b"x" * 100_000 + b'"'),
-    "32 levels": nested(32),
+    "128 levels": nested(128),
     "an id of 128 characters": body(id="x" * 128),
     "a decision": decided(approved=False, reason="x" * 2000),
     "a small file": data_url("data:image/png;base64,iVBORw0KGgo="),

@@ -18,7 +18,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 
-from sluicegate.engine.failures import describe
+from sluicegate.engine.describe_exceptions import describe
 from sluicegate.replay import ScriptedModel
 from sluicegate.server.logs import SafeFormatter, logging_to_stderr
 from sluicegate.server.settings import Settings

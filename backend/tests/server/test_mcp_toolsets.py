@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
@@ -13,7 +15,7 @@ from sluicegate.server.cli import main
 from tests.engine.stage import Responses, calls, says, scripted
 from tests.server.page import Page, served
 from tests.server.test_worker_limits import LEFT_OUT, worker
-from tests.tools.hostile_worker import definition, hostile_worker
+from tests.tools.hostile_worker import Answer, Raw, definition, hostile_worker
 from tests.tools.worker_process import WorkerProcess
 
 __all__ = ["worker"]
@@ -79,3 +81,64 @@ async def test_the_result_of_an_mcp_server_is_checked_in_linear_time(tmp_path: P
             free, hours = outputs(await Page(http).say("go"))
     assert free["structuredContent"] == answer
     assert "Invalid structured content returned by tool hours: a: 'aaaa" in hours["error"]
+
+
+def test_a_redirect_of_an_mcp_server_is_not_followed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with hostile_worker(initialize=lambda _: Raw(307, {"location": "/elsewhere"})) as server:
+        (tmp_path / "agent.py").write_text(AGENT.format(url=server.url))
+        assert main(["check", str(tmp_path / "agent.py")]) == 0
+    assert set(server.paths) == {"/mcp"}
+    lines = [each.getMessage() for each in caplog.records if "redirect" in each.getMessage()]
+    assert lines[0].startswith(f"the MCP server 127.0.0.1:{server.port} answers with a redirect")
+
+
+BOMB = gzip.compress(b" " * 10_000_000)
+
+
+@pytest.mark.parametrize(
+    ("listed", "sentence"),
+    [
+        (lambda _: {"tools": [], "_meta": {"x": "x" * 1_100_000}}, "more than 1,048,576 bytes"),
+        (lambda _: Raw(200, {"content-encoding": "gzip"}, BOMB), "compresses its answers"),
+        (lambda _: Raw(200, {"content-type": "text/event-stream"}, b":" * 1_100_000), "1,048,576"),
+    ],
+    ids=["large", "compressed", "large stream"],
+)
+async def test_the_bytes_of_a_listing_of_an_mcp_server_are_bounded(
+    tmp_path: Path, listed: Answer, sentence: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with hostile_worker(list=listed) as server:
+        agent = agent_of(server.url, [says("hi")])
+        async with served(agent, tmp_path) as http:
+            read = await Page(http).say("go")
+    assert [chunk["delta"] for chunk in read if chunk["type"] == "text-delta"] == ["hi"]
+    assert any(sentence in each.getMessage() for each in caplog.records)
+
+
+async def test_an_mcp_server_may_answer_a_call_with_more_than_a_listing(tmp_path: Path) -> None:
+    result = {"content": [{"type": "text", "text": "x" * 2_000_000}]}
+    tools = {"tools": [definition("read")]}
+    with hostile_worker(list=lambda _: tools, call=lambda _: result) as server:
+        agent = agent_of(server.url, [calls(("read", {})), says("done")])
+        async with served(agent, tmp_path) as http:
+            assert len(outputs(await Page(http).say("go"))) == 1
+
+
+async def test_a_toolset_keeps_the_client_of_its_author(tmp_path: Path) -> None:
+    made: list[httpx.AsyncClient] = []
+
+    def client(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx.AsyncClient:
+        made.append(httpx.AsyncClient(headers=headers, timeout=timeout, auth=auth))
+        return made[-1]
+
+    tools = {"tools": [definition("free")], "_meta": {"x": "x" * 1_100_000}}
+    done = {"content": [{"type": "text", "text": "x"}]}
+    with hostile_worker(list=lambda _: tools, call=lambda _: done) as server:
+        agent = agent_of(server.url, [calls(("free", {})), says("done")])
+        params = StreamableHTTPConnectionParams(url=server.url, httpx_client_factory=client)
+        agent.tools = [McpToolset(connection_params=params)]
+        async with served(agent, tmp_path) as http:
+            assert len(outputs(await Page(http).say("go"))) == 1
+    assert made

@@ -134,3 +134,31 @@ async def test_a_server_that_declares_its_tool_otherwise_while_a_chat_goes_on_is
         assert chat.card()["changed"] == {"description": ["Send a mail.", server.description]}
         [card] = await chat.inbox()
         assert card["changed"] == chat.card()["changed"]
+
+
+@pytest.mark.parametrize("transport", ["sse", "socket"])
+async def test_the_card_has_the_schema_that_the_server_declares_at_the_call(
+    tmp_path: Path, transport: Transport
+) -> None:
+    server = Server()
+    async with conversation(agent(server), tmp_path, transport) as chat:
+        await chat.say("send")
+        assert chat.card()["schema"] == SCHEMA
+        await chat.answer()
+        server.schema = {
+            "type": "object",
+            "properties": {"to": {"type": "string", "maxLength": 3}, "cc": {"type": "string"}},
+        }
+        await chat.say("send")
+        assert chat.card()["schema"] == server.schema
+        stored = (await chat.http.get(f"/api/chats/{chat.chat_id}")).json()["messages"][-1]
+        [part] = [part for part in stored["parts"] if "approval" in part]
+        assert part["approval"]["descriptor"]["schema"] == server.schema
+        # The list of approvals knows the definition of the start-up alone, so it shows none.
+        [listed] = await chat.inbox()
+        assert "schema" not in listed
+        approval = chat.pending()[0]["approval"]["id"]
+        with pytest.raises(Refused, match="do not fit: to: 'anna' is too long"):
+            await chat.answer(edits={"to": "anna"})
+        await chat.post(edits={approval: {"to": "bob", "cc": "eve"}})
+        assert server.sent == ["ann", "bob"]

@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from sluicegate.demo.suggestions import SUGGESTIONS
 from sluicegate.server import commands, uvicorn_server
 from sluicegate.server.cli import main
 from sluicegate.server.page import built_page
@@ -117,8 +118,7 @@ def test_the_command_of_the_package_serves_the_demo(folder: Path) -> None:
         url = line.partition(" at ")[2].partition(" ")[0]
         with httpx.Client(base_url=url, timeout=30) as http:
             page = http.get("/")
-            suggestions = http.get("/suggestions.json").json()
-            answer = http.post("/api/chat", json=chat_body(suggestions[0]))
+            answer = http.post("/api/chat", json=chat_body(SUGGESTIONS[0]))
         process.terminate()
         errors = process.stderr.read()
         assert process.wait(timeout=30) == 0

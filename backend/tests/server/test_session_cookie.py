@@ -123,6 +123,28 @@ async def test_sign_out_ends_the_session_for_a_copy_of_the_cookie_too(tokens: Pa
     assert await status_of(app, **carried) == 401
 
 
+async def test_a_session_is_described_to_its_page(tokens: Path) -> None:
+    app = fake_app(FakeEngine(), auth=f"bearer:{tokens}")
+    carried = {"sec-fetch-site": "same-origin", "cookie": f"{COOKIE}={await signed_in(app)}"}
+    async with client(app) as http:
+        by_cookie = await http.get("/api/session", headers=carried)
+        by_header = await http.get("/api/session", headers=bearer(BOB))
+        assert (await http.get("/api/session")).status_code == 401
+    assert by_cookie.json() == {"user": "ada", "canSignOut": True}
+    assert by_cookie.headers["cache-control"] == "no-store"
+    assert by_header.json() == {"user": "bob", "canSignOut": False}
+
+
+@pytest.mark.parametrize(("settings", "user"), [({}, None), ({"auth": "header:x-user"}, "ada")])
+async def test_a_user_without_a_session_cannot_sign_out(
+    settings: dict[str, Any], user: str | None
+) -> None:
+    carried = {"x-user": "ada", "origin": ORIGIN, "cookie": f"{COOKIE}={'x' * 43}"}
+    async with client(fake_app(FakeEngine(), **settings)) as http:
+        response = await http.get("/api/session", headers=carried)
+    assert response.json() == {"user": user, "canSignOut": False}
+
+
 async def test_the_cookie_authenticates_the_user_until_sign_out(tokens: Path) -> None:
     engine = FakeEngine()
     app = fake_app(engine, auth=f"bearer:{tokens}")

@@ -79,6 +79,7 @@ ENVIRONMENT: list[tuple[str, str, object]] = [
         ("https://a.example", "http://b.example:8080"),
     ),
     ("dynamic_gates", "one,,two,", ("one", "two")),
+    ("suggestions", "Hello, world\n\n Two \n", ("Hello, world", "Two")),
     ("model", "gemini-2.5-pro", "gemini-2.5-pro"),
     ("sessions", "sqlite+aiosqlite:///a,b.db", "sqlite+aiosqlite:///a,b.db"),
 ]
@@ -114,6 +115,14 @@ WRONG: list[tuple[Mapping[str, Any], str]] = [
     ({"prefix": "/"}, "The setting prefix cannot be used"),
     ({"public_url": "https://a.example/"}, "The setting public_url cannot be used"),
     ({"dynamic_gates": ["a", "b"], "never_gates": ["b"]}, "both name b"),
+    ({"title": ""}, "The setting title cannot be used"),
+    ({"title": "x" * 61}, "The setting title cannot be used"),
+    ({"title": "two\nlines"}, "one line of printable characters"),
+    ({"welcome": "x" * 201}, "The setting welcome cannot be used"),
+    ({"welcome": "\u202e"}, "one line of printable characters"),
+    ({"suggestions": ["x"] * 51}, "The setting suggestions cannot be used"),
+    ({"suggestions": ["x" * 501]}, "The setting suggestions cannot be used"),
+    ({"suggestions": ["two\nlines"]}, "one line of printable characters"),
 ]
 
 

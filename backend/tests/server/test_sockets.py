@@ -225,7 +225,8 @@ async def test_a_user_with_a_newer_valid_token_stays_connected(tokens: Path) -> 
     async def authenticate(asked: HTTPConnection) -> str | None:
         return valid.get(asked.headers.get("authorization", ""))
 
-    caller = SocketCaller(authenticate, connection, UserLimits(per_minute=10, connections=1))
+    limits = UserLimits(per_minute=10, connections=1)
+    caller = SocketCaller(authenticate, connection, limits, frame_tokens=True)
     await caller.authenticate_handshake()
     for token in ("Bearer one", "Bearer two"):
         assert await caller.authenticate({"authorization": token}) == "ada"

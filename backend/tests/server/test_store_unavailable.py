@@ -19,7 +19,7 @@ from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sql.database import Database
-from sluicegate.stores.sql.timings import DatabaseTimings
+from sluicegate.stores.sql.time_limits import DatabaseTimings
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.real_stores.databases import fresh_database
 from tests.real_stores.postgres import Postgres

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sluicegate.core import argument_schema, linear_patterns
+from sluicegate.core import linear_patterns, schema_validation
 from sluicegate.server.cli import main
-from sluicegate.tools import worker_client
+from sluicegate.tools.declaration_limits import MAX_RESULT_BYTES, MAX_RESULT_VALUES
 from tests.engine.stage import calls, says, scripted
 from tests.server.page import Page, served
 from tests.server.test_workers import AGENT, TOKEN, bearer, known
@@ -111,7 +111,7 @@ async def test_nothing_is_compiled_for_a_model_call(
 ) -> None:
     compiled: list[str] = []
 
-    class Counted(argument_schema.ArgumentSchema):
+    class Counted(schema_validation.ArgumentSchema):
         def __init__(self, schema: Any) -> None:
             compiled.append("schema")
             super().__init__(schema)
@@ -125,7 +125,7 @@ async def test_nothing_is_compiled_for_a_model_call(
     options = {"workers": (f"shop={worker.url}",), "ungated_worker_tools": ("shop_hours",)}
     async with served(agent, tmp_path, **options) as http:
         page = Page(http)
-        monkeypatch.setattr(argument_schema, "ArgumentSchema", Counted)
+        monkeypatch.setattr(schema_validation, "ArgumentSchema", Counted)
         monkeypatch.setattr("sluicegate.core.schema_structure.LinearPattern", CountedPattern)
         read = await page.say("go")
         assert len([c for c in read if c["type"] == "tool-output-available"]) == 4
@@ -195,16 +195,16 @@ def test_tools_on_many_pages_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("limit", "result"),
+    "result",
     [
-        ("_MAX_BYTES", {"content": [{"type": "text", "text": "x" * 100_000}]}),
-        ("_MAX_VALUES", {"content": [], "structuredContent": {"a": [1] * 100_001}}),
+        {"content": [{"type": "text", "text": "x" * MAX_RESULT_BYTES}]},
+        {"content": [], "structuredContent": {"a": [1] * (MAX_RESULT_VALUES + 1)}},
     ],
+    ids=["bytes", "values"],
 )
 async def test_a_call_that_is_answered_with_too_much_ends_in_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, result: dict[str, Any]
+    tmp_path: Path, result: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(worker_client, limit, 100_000)
     agent = scripted([calls(("shop_pay", {})), says("pity")])
     with hostile_worker(
         list=lambda _: {"tools": [definition("pay")]}, call=lambda _: result
@@ -214,7 +214,7 @@ async def test_a_call_that_is_answered_with_too_much_ends_in_one_sentence(
             read = await Page(http).say("go")
     [error] = [chunk["errorText"] for chunk in read if chunk["type"] == "tool-output-error"]
     assert error.startswith("The worker shop answers with more than ")
-    assert "100,000" in error
+    assert f"{MAX_RESULT_VALUES:,} values" in error
     assert error.endswith("; whether a call took effect is not known.")
 
 

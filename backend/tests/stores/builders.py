@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.approvals import Decision, NewApproval
-from sluicegate.core.keys import CallKey, ChatKey
+from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.stores.sql.database import Database
-from sluicegate.stores.sql.timings import DatabaseTimings
+from sluicegate.stores.sql.time_limits import DatabaseTimings
 from sluicegate.stores.streams.valkey_writer import ValkeyTimings
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ import json
 import sys
 
 from sluicegate.core.approvals import Decision, NewApproval
-from sluicegate.core.keys import CallKey, ChatKey
+from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.sql.database import Database
-from sluicegate.stores.sql.timings import DatabaseTimings
+from sluicegate.stores.sql.time_limits import DatabaseTimings
 
 CHAT = ChatKey("app", "ann", "chat-1")
 PATIENT = DatabaseTimings(busy=30, connect=30, pool=30, command=30, response=30)

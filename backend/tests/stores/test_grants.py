@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sluicegate.core.approvals import Grant, GrantScope, NewApproval
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.definitions import define
-from sluicegate.core.keys import ChatKey
-from sluicegate.stores.approvals.audit import AuditFilter, read_audit
+from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
 from tests.stores.builders import CHAT, TTL, key, request, yes
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import Malformed
 from tests.stores.builders import CHAT, TTL, key, request, yes
 

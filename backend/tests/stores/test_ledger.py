@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sluicegate.core.approvals import ApprovalRow, Decision, NewApproval
-from sluicegate.core.keys import CallKey, ChatKey
+from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.errors import StoreError
 from tests.stores.builders import CHAT, TTL, approve, claim, key, no, request, yes
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from sluicegate.core.approvals import ApprovalRow, Decision
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import StoreError
 from tests.stores.builders import CHAT, approve, claim, key, request, yes
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,15 +12,16 @@ import pytest
 from sqlalchemy import inspect, select, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from sluicegate.core.keys import ChatKey
-from sluicegate.stores.approvals.audit import AuditFilter, read_audit
-from sluicegate.stores.approvals.audit_verification import verify_audit
+from sluicegate.core.chat_keys import ChatKey
+from sluicegate.stores.approvals.audit_reading import AuditFilter, read_audit
+from sluicegate.stores.approvals.audit_verification import read_checkpoint, verify_audit
 from sluicegate.stores.approvals.grants import Grants
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sessions import ChatSessions
+from sluicegate.stores.sql.audit_chain_triggers import CHAIN_LENGTH, CHAIN_LOCK
 from sluicegate.stores.sql.schema import META, METADATA, NAME_GRANTS, SCHEMA_VERSION
 from tests.real_stores.databases import connection_to
-from tests.stores.builders import open_database, request
+from tests.stores.builders import LIMIT, open_database, request
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -27,19 +30,48 @@ FIXTURES: Final = Path(__file__).parent / "fixtures"
 CHAT: Final = ChatKey("shop", "ann", "chat-1")
 
 
+STATES: Final = {
+    "waiting": "requested",
+    "denied": "denied",
+    "paid": "executed",
+    "again": "approved",
+}
+
+
 @pytest.fixture
 async def schema_6(database_url: str) -> str:
     """A database that version 6 has written, with rows in every table."""
-    if database_url.startswith("sqlite"):
-        unpack(Path(database_url.partition("///")[2]))
-    else:
-        async with connection_to(database_url) as connection:
-            await connection.execute((FIXTURES / "schema-6.sql").read_text("utf-8"))
+    await unpack("schema-6", database_url)
     return database_url
 
 
-def unpack(path: Path) -> None:
-    path.write_bytes(gzip.decompress((FIXTURES / "schema-6.db.gz").read_bytes()))
+@pytest.fixture
+async def schema_7(database_url: str) -> str:
+    """As `schema_6`, of version 7, which has one chain on either database."""
+    await unpack("schema-7", database_url)
+    return database_url
+
+
+@pytest.fixture(params=["schema-6", "schema-7"])
+async def older(request: pytest.FixtureRequest, database_url: str) -> str:
+    await unpack(request.param, database_url)
+    return database_url
+
+
+async def unpack(name: str, url: str) -> None:
+    if is_postgresql(url):
+        async with connection_to(url) as connection:
+            await connection.execute((FIXTURES / f"{name}.sql").read_text("utf-8"))
+    else:
+        unpack_file(name, Path(url.partition("///")[2]))
+
+
+def unpack_file(name: str, path: Path) -> None:
+    path.write_bytes(gzip.decompress((FIXTURES / f"{name}.db.gz").read_bytes()))
+
+
+def is_postgresql(url: str) -> bool:
+    return url.startswith("postgresql")
 
 
 def rows_by_table(connection: Connection) -> dict[str, list[dict[str, Any]]]:
@@ -50,10 +82,10 @@ def rows_by_table(connection: Connection) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-async def test_a_database_of_schema_6_keeps_its_rows(schema_6: str) -> None:
-    before = await raw_rows(schema_6)
+async def test_an_older_database_keeps_its_rows(older: str) -> None:
+    before = await raw_rows(older)
     assert all(before.values())
-    database = await open_database(schema_6)
+    database = await open_database(older)
     after = await database.read(rows_by_table)
     version = await database.read(lambda connection: connection.scalar(select(META.c.value)))
     assert version == str(SCHEMA_VERSION)
@@ -78,18 +110,14 @@ async def raw_rows(url: str) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-async def test_an_approval_of_schema_6_is_decided_and_a_chat_is_read(schema_6: str) -> None:
-    database = await open_database(schema_6)
+async def test_the_approvals_and_the_chat_of_an_older_database_are_read(older: str) -> None:
+    has_grants = "sluicegate_tool_grants" in await raw_rows(older)
+    database = await open_database(older)
     ledger = Ledger(database)
     states = {row.key.call: row.state for row in await ledger.rows(CHAT)}
-    assert states == {
-        "waiting": "requested",
-        "denied": "denied",
-        "paid": "executed",
-        "mailed": "approved",
-        "again": "approved",
-    }
-    assert await Grants(database, ledger).all(CHAT) == []
+    assert states == STATES | {"mailed": "executed" if has_grants else "approved"}
+    # Grants of schema 6 do not name what they approve.
+    assert len(await Grants(database, ledger).all(CHAT)) == has_grants
     sessions = ChatSessions(database, max_bytes=1 << 20)
     await database.create_session_tables(sessions)
     session = await sessions.get_session(app_name=CHAT.app, user_id=CHAT.user, session_id=CHAT.chat)
@@ -107,6 +135,47 @@ async def test_the_lines_of_schema_6_are_named_as_not_chained(schema_6: str) -> 
     await again.close()
     found = await verify_audit(schema_6)
     lines = [entry async for entry in read_audit(schema_6, AuditFilter())]
-    assert (found.broken, found.last.number, found.unchained) == (None, 1, len(lines) - 1)
+    assert (found.broken, found.chained, found.unchained) == (None, 1, len(lines) - 1)
     assert found.last_unchained == lines[-2].id
-    assert found.last.line == lines[-1].id == 13
+    assert found.last.entries[0].line == lines[-1].id == 13
+
+
+async def test_the_chain_of_schema_7_goes_on_beside_new_ones(schema_7: str) -> None:
+    signed = await read_checkpoint(schema_7)
+    assert (await verify_audit(schema_7, signed)).chained == 14
+    database = await open_database(schema_7)
+    ledger = Ledger(database)
+    await ledger.request([request("first")])
+    async with connection_to(schema_7) if is_postgresql(schema_7) else nullcontext() as other:
+        if other is not None:
+            # As a transaction that has added a line to the first chain.
+            await other.execute(f"SELECT pg_advisory_lock({CHAIN_LOCK})")
+        await ledger.request([request("second"), request("third")])
+    await database.close()
+    found = await verify_audit(schema_7, signed)
+    assert (found.broken, found.chained, found.unchained) == (None, 17, 0)
+    assert str(signed).startswith("sluicegate audit: line 14, entry 14, sha256 ")
+    numbers = [entry.number for entry in found.last.entries]
+    assert numbers == ([15, CHAIN_LENGTH + 2] if is_postgresql(schema_7) else [17])
+
+
+async def test_a_line_that_is_not_committed_is_in_its_chain_before_the_schema_changes(
+    postgresql_url: str,
+) -> None:
+    await unpack("schema-7", postgresql_url)
+    async with connection_to(postgresql_url) as older, older.transaction():
+        await older.execute(
+            'INSERT INTO sluicegate_audit SELECT 15, at, app, "user", chat, invocation, call, '
+            "approval_id, tool, action FROM sluicegate_audit WHERE id = 14"
+        )
+        opening = asyncio.create_task(open_database(postgresql_url))
+        waits = (
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database "
+            "WHERE datname = current_database() AND locktype = 'relation' AND NOT granted"
+        )
+        async with asyncio.timeout(LIMIT):
+            while await older.fetchval(waits) == 0:
+                pass
+    await (await opening).close()
+    found = await verify_audit(postgresql_url)
+    assert (found.broken, [entry.number for entry in found.last.entries]) == (None, [15])

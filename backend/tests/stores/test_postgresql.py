@@ -24,7 +24,7 @@ from sluicegate.stores.sql.postgresql import (
     PostgresServer,
     clocks_agree,
 )
-from sluicegate.stores.sql.timings import DatabaseTimings
+from sluicegate.stores.sql.time_limits import DatabaseTimings
 from tests.real_stores.databases import connection_to, execute
 from tests.real_stores.ports import free_port
 from tests.real_stores.postgres import Postgres

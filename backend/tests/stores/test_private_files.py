@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from sluicegate.stores.artifacts import open_artifacts
+from sluicegate.stores.open_artifacts import open_artifacts
 from sluicegate.stores.private_files import make_private, make_tree_private, private_folder
 from tests.stores.builders import open_database
 

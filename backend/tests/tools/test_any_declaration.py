@@ -21,8 +21,8 @@ from sluicegate.tools import (
     Tool,
     declare,
 )
-from sluicegate.tools.declarations import Declared
 from sluicegate.tools.remote_tools import RemoteToolSettings, make_remote_tools
+from sluicegate.tools.strict_genai import Declared
 from sluicegate.tools.worker_client import WorkerClient
 from sluicegate.wire.requests import PageTool
 

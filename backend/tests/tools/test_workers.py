@@ -12,13 +12,13 @@ from mcp import types as mcp
 
 from sluicegate.core.schema_structure import SchemaStructure, read_structure
 from sluicegate.errors import ConfigurationError, HeldElsewhere, Malformed, ToolError
+from sluicegate.tools.mcp_results import result_from_mcp, result_to_mcp
 from sluicegate.tools.remote_tools import GatedRemoteTool, RemoteToolSettings, make_remote_tools
-from sluicegate.tools.worker_calls import WorkerCall, call_from_meta
+from sluicegate.tools.worker_call_metadata import WorkerCall, call_from_meta
 from sluicegate.tools.worker_client import WorkerClient
 from sluicegate.tools.worker_hosts import WorkerHosts
 from sluicegate.tools.worker_names import MAX_TOOL_NAME, full_tool_name
 from sluicegate.tools.worker_registry import WorkerRegistry
-from sluicegate.tools.worker_results import result_from_mcp, result_to_mcp
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 TOKEN = "a-token-of-some-length"
@@ -171,7 +171,7 @@ async def test_unchanged_definitions_are_compiled_once(
         read.append(schema)
         return read_structure(schema)
 
-    monkeypatch.setattr("sluicegate.core.argument_schema.read_structure", counted)
+    monkeypatch.setattr("sluicegate.core.schema_validation.read_structure", counted)
     schema = {**SCHEMA, "title": "compiled by no other test"}
     network.listed["http://one/mcp"] = [tool("one", inputSchema=schema), tool("two")]
     registry.add("shop", "http://one/mcp", lambda: None)

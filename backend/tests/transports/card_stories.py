@@ -13,7 +13,7 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.replay import ScriptedModel
 from sluicegate.server.app import build, engine_of
@@ -97,9 +97,9 @@ class Tab:
         await self.post(**staged)
 
     async def post(self, **staged: Any) -> None:
-        """Post the last message."""
+        """Post all messages, as stock clients do."""
         last = self.messages[-1]
-        body = {"id": "c1", "messages": [last], "trigger": "submit-message", **staged}
+        body = {"id": "c1", "messages": self.messages, "trigger": "submit-message", **staged}
         if last["role"] == "assistant":
             body["messageId"] = last["id"]
         self.read = await self._exchange(body)

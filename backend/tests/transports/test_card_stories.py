@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -14,12 +16,14 @@ from google.adk.apps.app import App
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import request_input  # type: ignore[attr-defined]
 from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.core.shown_arguments import MAX_CHARACTERS, MAX_DEPTH, MAX_VALUES
 from sluicegate.replay.scenario import parse_scenarios
 from tests.engine.stage import Prompts, Responses, calls, says
+from tests.server.exchange import PATIENCE
 from tests.transports.card_stories import TRANSPORTS, Forge, HostileModel, Tab, tab_on
 
 pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
@@ -44,6 +48,19 @@ class Bank:
             return {"paid": True}
 
         return FunctionTool(pay, require_confirmation=True)
+
+    def pay_on_request(self) -> FunctionTool:
+        """Pay, after an approval that the tool itself requests."""
+
+        def pay(what: Any, tool_context: ToolContext) -> dict[str, Any]:
+            """Pay."""
+            if tool_context.tool_confirmation is None:
+                tool_context.request_confirmation(hint="Pay?")
+                return {"status": "asked"}
+            self.paid.append(what)
+            return {"paid": True}
+
+        return FunctionTool(pay)
 
     def note(self) -> FunctionTool:
         """Write something down, freely."""
@@ -72,6 +89,13 @@ def decoy(original: dict[str, Any], *, hint: str = "Harmless") -> dict[str, Any]
 
 def call(name: str, args: dict[str, Any], call_id: str | None = None) -> types.Part:
     return types.Part(function_call=types.FunctionCall(id=call_id, name=name, args=args))
+
+
+async def wait_ready(tab: Tab) -> None:
+    """Wait until nothing of the chat runs or waits."""
+    async with asyncio.timeout(PATIENCE):
+        while (await tab.get("/api/chats/c1"))["status"] != "ready":
+            pass
 
 
 async def ran(tab: Tab) -> None:
@@ -288,8 +312,9 @@ async def test_what_callbacks_change_is_shown_and_runs(
 
 
 @CHANGES
+@pytest.mark.parametrize("tool", [Bank.pay, Bank.pay_on_request])
 async def test_a_later_change_does_not_run_and_is_asked_anew(
-    tmp_path: Path, transport: str, changed: Any
+    tmp_path: Path, transport: str, changed: Any, tool: Callable[[Bank], FunctionTool]
 ) -> None:
     bank, now = Bank(), ["rent"]
 
@@ -297,25 +322,107 @@ async def test_a_later_change_does_not_run_and_is_asked_anew(
         args["what"] = now[0]
 
     pays = calls(("pay", {"what": "nothing"}))
-    target = changed(change, agent([pays, pays, says("done")], [bank.pay()]))
-    held = transport == "live"
+    target = changed(change, agent([pays, pays, says("done")], [tool(bank)]))
     async with tab_on(target, transport, tmp_path, release="progressive") as tab:
         await tab.say()
         [card] = tab.cards()
         assert card["input"] == {"what": "rent"}
         now[0] = "a yacht"
         await tab.decide()
-        if held:
-            # The call is held where it is: no callback runs again, so the approved call runs.
-            assert bank.paid == ["rent"]
-            return
         assert bank.paid == []
         [first, second] = tab.parts("pay")
         assert first["state"] == "output-error"
         assert "not those that the user approved" in first["errorText"]
         assert (second["state"], second["input"]) == ("approval-requested", {"what": "a yacht"})
+        assert [row.state for row in await tab.rows()] == ["refused", "requested"]
         await tab.decide()
         assert bank.paid == ["a yacht"]
+        await wait_ready(tab)
+
+
+@CHANGES
+async def test_arguments_that_change_after_every_decision_end_with_a_refusal(
+    tmp_path: Path, transport: str, changed: Any
+) -> None:
+    bank, count = Bank(), itertools.count()
+
+    def change(args: dict[str, Any]) -> None:
+        args["what"] = next(count)
+
+    pays = calls(("pay", {"what": "rent"}))
+    target = changed(change, agent([pays, pays, pays, says("done")], [bank.pay()]))
+    async with tab_on(target, transport, tmp_path, max_requests_per_exchange=2) as tab:
+        await tab.say()
+        await tab.decide()
+        await tab.decide()
+        assert bank.paid == []
+        assert tab.cards() == []
+        assert "too many approvals" in tab.parts("pay")[-1]["errorText"]
+        assert tab.read[-1]["finishReason"] == "stop"
+        await wait_ready(tab)
+        await tab.say("again")
+
+
+async def test_a_callback_may_answer_an_approved_call_in_place_of_its_tool(
+    tmp_path: Path, transport: str
+) -> None:
+    bank, answers = Bank(), [None, {"paid": "by another system"}]
+
+    async def answer(tool: Any, args: dict[str, Any], tool_context: Any) -> Any:
+        return answers.pop(0)
+
+    shop = agent(
+        [calls(("pay", {"what": "rent"})), says("done")],
+        [bank.pay()],
+        before_tool_callback=answer,
+    )
+    async with tab_on(shop, transport, tmp_path) as tab:
+        await tab.say()
+        await tab.decide()
+        assert bank.paid == []
+        assert tab.parts("pay")[0]["output"] == {"paid": "by another system"}
+        assert [row.state for row in await tab.rows()] == ["executed"]
+        await wait_ready(tab)
+
+
+@pytest.mark.parametrize("moment", ["before the request", "before the effect", "after the effect"])
+async def test_a_callback_that_fails_leaves_no_chat_running(
+    tmp_path: Path, transport: str, moment: str
+) -> None:
+    bank, fails = Bank(), [moment == "before the request"]
+
+    async def before(tool: Any, args: dict[str, Any], tool_context: Any) -> None:
+        if fails[0] and moment != "after the effect":
+            raise RuntimeError("secret")
+
+    async def after(tool: Any, args: Any, tool_context: Any, tool_response: Any) -> None:
+        if fails[0] and moment == "after the effect":
+            raise RuntimeError("secret")
+
+    shop = agent(
+        [calls(("pay", {"what": "rent"})), says("done")],
+        [bank.pay()],
+        before_tool_callback=before,
+        after_tool_callback=after,
+    )
+    async with tab_on(shop, transport, tmp_path) as tab:
+        await tab.say()
+        if not fails[0]:
+            fails[0] = True
+            await tab.decide()
+        assert bank.paid == (["rent"] if moment == "after the effect" else [])
+        assert "secret" not in str(tab.read)
+        await wait_ready(tab)
+        if transport == "live":
+            [pay] = tab.parts("pay")
+            states = [row.state for row in await tab.rows()]
+            assert (pay["state"], states) == {
+                "before the request": ("output-error", []),
+                "before the effect": ("output-error", ["refused"]),
+                "after the effect": ("output-available", ["executed"]),
+            }[moment]
+            assert tab.read[-1]["finishReason"] == "stop"
+        await tab.say("again")
 
 
 async def test_arguments_that_a_reference_changes_during_the_claim_do_not_run(

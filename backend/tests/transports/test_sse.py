@@ -17,7 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import StoreError, TurnRunning
 from sluicegate.server.security_headers import HEADERS as SECURITY_HEADERS
-from sluicegate.transports.backpressure import WriteLimits
+from sluicegate.transports.slow_clients import WriteLimits
 from sluicegate.transports.sse import KEEP_ALIVE, EventStream, OpenStreams
 from sluicegate.wire.chunks import StartChunk
 from tests.server.exchange import PATIENCE, chat_body, chunks, client, over_socket, serving

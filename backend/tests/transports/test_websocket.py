@@ -10,7 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from sluicegate.engine.failures import type_name
+from sluicegate.engine.describe_exceptions import type_name
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import StoreError, StoreUnavailable, TurnRunning, Unavailable
 from sluicegate.wire.chunks import StartChunk, TextDeltaChunk

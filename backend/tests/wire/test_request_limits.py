@@ -31,13 +31,15 @@ def test_a_value_is_accepted_at_a_limit_and_refused_one_past_it(most: Any, more:
         check_size(more, LIMITS)
 
 
-def test_deep_values_need_no_recursion() -> None:
+def test_deep_values_are_refused_without_recursion() -> None:
     deep: JsonValue = None
-    for _ in range(9_999):
-        deep = [deep]
+    for level in range(32):
+        deep = {"a": deep} if level % 2 else [deep]
     check_size(deep, RequestLimits())
-    with pytest.raises(TooLarge):
-        check_size([deep], RequestLimits())
+    for _ in range(9_000):
+        deep = [deep]
+        with pytest.raises(TooLarge, match="more than 32 levels deep"):
+            check_size(deep, RequestLimits())
 
 
 def test_the_defaults_hold_for_a_large_output() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from sluicegate.errors import Malformed, RequestError, TooLarge
-from sluicegate.wire.files import FilePart
+from sluicegate.wire.file_parts import FilePart
 from sluicegate.wire.limits import RequestLimits
 from sluicegate.wire.requests import ChatRequest, UserMessage, is_valid_id, parse_chat_request
 
@@ -66,6 +66,7 @@ def test_the_limits_of_the_reference_are_the_defaults() -> None:
         "parts": 100,
         "nodes": 10_000,
         "string": 1024 * 1024,
+        "depth": 32,
         "page_tools": frozenset(),
         "page_tool_bytes": 16 * 1024,
     }

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from sluicegate.core.chat_keys import CallKey
     from sluicegate.core.definitions import ToolDefinition
-    from sluicegate.core.keys import CallKey
 
 ApprovalState = Literal[
     "requested",

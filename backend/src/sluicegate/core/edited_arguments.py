@@ -11,6 +11,8 @@ from sluicegate.errors import Malformed
 from sluicegate.wire.limits import check_size
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import JsonValue
 
     from sluicegate.core.signals import Call
@@ -18,9 +20,15 @@ if TYPE_CHECKING:
 
 
 def checked_edits(
-    call: Call, edits: dict[str, JsonValue] | None, limits: RequestLimits
+    call: Call,
+    edits: dict[str, JsonValue] | None,
+    limits: RequestLimits,
+    *,
+    schema: Mapping[str, JsonValue] | None,
 ) -> JsonValue:
     """Return the arguments to run with in place of the requested ones, None for no change.
+
+    ``schema`` is what the tool declared at the call, if it differs from that of the call's facts.
 
     Raises:
         Malformed: The tool's arguments cannot be edited, the edits cannot be shown exactly, or they
@@ -29,7 +37,7 @@ def checked_edits(
     """
     if edits is None or effective_edits(call, edits) is None:
         return None
-    schema = call.facts.schema
+    schema = call.facts.schema if schema is None else schema
     if not call.facts.editable or schema is None:
         raise Malformed(
             f"The arguments of {call.name} cannot be changed; approve or deny the call as it is."
@@ -42,7 +50,7 @@ def checked_edits(
             f"The changed arguments of {call.name} cannot be shown exactly, since {reason}."
         ) from None
     # The validator takes long to import, and edits are rare.
-    validator = importlib.import_module("sluicegate.core.argument_schema")
+    validator = importlib.import_module("sluicegate.core.schema_validation")
     error: str | None = validator.validation_error(edits, schema)
     if error is not None:
         raise Malformed(f"The changed arguments of {call.name} do not fit: {error}.")

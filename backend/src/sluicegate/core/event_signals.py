@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from sluicegate.core.events import (
+from sluicegate.core.event_reading import (
     ABORTED,
     CONFIRMATION,
     CREDENTIAL,
@@ -38,7 +38,7 @@ from sluicegate.core.signals import (
     Settled,
     Source,
 )
-from sluicegate.wire.files import UNKNOWN_TYPE
+from sluicegate.wire.stored_files import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -116,6 +116,7 @@ def _request(
 ) -> ApprovalRequest:
     card = attribute(notes_of(event), "cards", call_id)
     arguments, defaults = attribute(card, "arguments"), attribute(card, "defaults")
+    schema = attribute(card, "schema")
     return ApprovalRequest(
         approval_id=confirmation_id,
         call_id=call_id,
@@ -127,6 +128,7 @@ def _request(
         invocation=text(event, "invocation_id"),
         arguments=arguments if isinstance(arguments, dict) else None,
         defaults=defaults if isinstance(defaults, dict) else None,
+        schema=schema if isinstance(schema, dict) else None,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.events import METADATA_KEY, notes_of, transcript
+from sluicegate.core.event_reading import METADATA_KEY, notes_of, transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.release.buffer import ApprovalStyle
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
 
 ASIDE: Final = "aside"
 """The note on events of a live run that belong to no exchange."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from sluicegate.core.events import attribute, code_of, parts_of, text
+from sluicegate.core.event_reading import attribute, code_of, parts_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from sluicegate.core.events import media_in, notes_of, parts_of
+from sluicegate.core.event_reading import media_in, notes_of, parts_of
+from sluicegate.core.exchange_to_signals import Translator, in_emission_order
 from sluicegate.core.exchanges import Exchange, user_texts
 from sluicegate.core.finish_metadata import edits_in, metadata
 from sluicegate.core.ledger_overlay import (
@@ -25,9 +26,8 @@ from sluicegate.core.ledger_overlay import (
     with_aborted_calls,
     with_granted_requests,
 )
-from sluicegate.core.release.policy import open_release_buffer
+from sluicegate.core.release.open_buffer import open_release_buffer
 from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup
-from sluicegate.core.translator import Translator, in_emission_order
 from sluicegate.wire.chunks import (
     BaseChunk,
     DataChunk,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.calls import CallState
+    from sluicegate.core.call_state import CallState
     from sluicegate.core.ledger_overlay import Rows
     from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.core.signals import Media
@@ -282,6 +282,7 @@ def _trace(row: ApprovalRow) -> dict[str, Any]:
         trace["changed"] = row.changed
     if row.is_automatic:
         trace["automatic"] = True
+        trace["grantId"] = row.grant_id
     if row.edits is not None:
         trace["edits"] = row.edits
     return trace

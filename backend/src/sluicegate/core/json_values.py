@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 MAX_DEPTH: Final = 100
-"""Containers nested more deeply become a note; JSON parsers recurse."""
+"""Containers nested more deeply become a note; JSON parsers recurse.
+
+Posted bodies may be deeper (`strict_json`), since clients post back the messages that contain it.
+"""
 
 MAX_EXACT_INTEGER: Final = 2**53 - 1
 """The largest magnitude of an integer that a browser does not round."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.core.adk_replies import check_output
 from sluicegate.core.approvals import (
     EFFECTFUL,
     ApprovalRow,
@@ -16,11 +17,10 @@ from sluicegate.core.approvals import (
     NewApproval,
     is_same,
 )
-from sluicegate.core.calls import agent_path, shown_hint
+from sluicegate.core.call_chunks import agent_path, shown_hint
+from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.core.edited_arguments import checked_edits, effective_edits
-from sluicegate.core.function_responses import check_output
 from sluicegate.core.json_values import hash_arguments
-from sluicegate.core.keys import CallKey, ChatKey
 from sluicegate.errors import (
     AlreadyDecided,
     Malformed,
@@ -34,7 +34,7 @@ from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from sluicegate.core.calls import CallState
+    from sluicegate.core.call_state import CallState
     from sluicegate.core.exchanges import Exchange
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.ledger_overlay import Rows
@@ -193,7 +193,8 @@ def _decision(log: ChatLog, state: CallState, answer: PostedDecision) -> Decisio
         raise Malformed(
             f"Approvals of {state.call.name} cannot be remembered; approve this one alone."
         )
-    edits = checked_edits(state.call, answer.edits, log.limits)
+    declared = None if state.request is None else state.request.schema
+    edits = checked_edits(state.call, answer.edits, log.limits, schema=declared)
     remember = _grant_scope(answer, log.limits)
     if remember is not None:
         effective = state.call.args if edits is None else edits

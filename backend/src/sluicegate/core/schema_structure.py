@@ -8,6 +8,7 @@ and keywords whose evaluation cannot be bounded.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -250,6 +251,26 @@ class _Reader:
         self._pattern_size += compiled.size
         if self._pattern_size > MAX_SIZE:
             raise UnusableSchema("its patterns together are too large")
+
+
+def unusable_pattern(schema: Mapping[str, Any]) -> str | None:
+    """Return why a pattern inside a schema cannot be searched in linear time; None if all can."""
+    pending: list[Any] = [schema]
+    while pending:
+        each = pending.pop()
+        if not isinstance(each, Mapping):
+            continue
+        named = each.get("patternProperties")
+        try:
+            for pattern in [each.get("pattern"), *(named if isinstance(named, Mapping) else ())]:
+                if isinstance(pattern, str):
+                    LinearPattern(pattern)
+        except UnusableSchema as error:
+            return str(error)
+        # What else is invalid in a schema of the author is not judged here.
+        with contextlib.suppress(UnusableSchema):
+            pending.extend(inner for _, inner in schemas_in(each))
+    return None
 
 
 def schemas_in(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from sluicegate.core.events import CREDENTIAL, INPUT, NODE_CONFIRMATION
+from sluicegate.core.event_reading import CREDENTIAL, INPUT, NODE_CONFIRMATION
 from sluicegate.core.signals import (
     CONNECTED,
     NOT_FINISHED,

@@ -1,8 +1,8 @@
 """The types between ADK's events and the AI SDK's chunks.
 
-`sluicegate.core.events` reads *contents* from an event: text, files, code, calls. The translator
-turns them into *signals*, which say what happened in the turn. A release buffer decides when a
-signal is shown and turns it into chunks.
+`sluicegate.core.event_reading` reads *contents* from an event: text, files, code, calls. The
+translator turns them into *signals*, which say what happened in the turn. A release buffer decides
+when a signal is shown and turns it into chunks.
 
 Rule 1: a signal never depends on the release policy. Rule 2: signals come in the natural order of
 the turn (T2: one model call at a time, in the order in which they began). Rule 3: until the
@@ -35,7 +35,8 @@ class ToolFacts:
 
     ``expires`` is the lifetime of its approvals (A5) and ``grant_ttl`` the longest lifetime of its
     grants (A8), in seconds. ``agent`` is the path of the agent that calls it: the names of the
-    agents from the root, joined by ``/``.
+    agents from the root, joined by ``/``. ``definition_hash`` is the digest of the definition of a
+    tool that another process declares.
     """
 
     kind: ToolKind = "free"
@@ -48,6 +49,7 @@ class ToolFacts:
     dynamic: bool = False
     grant_ttl: float = GRANT_TTL
     agent: str = ""
+    definition_hash: str | None = None
 
 
 UNKNOWN_TOOL: Final = ToolFacts()
@@ -160,7 +162,8 @@ class ApprovalRequest:
     ledger's deadline in seconds since the epoch and ``changed`` says what is new in the tool's
     definition since an earlier grant; both are filled in from the ledger row. ``arguments`` are
     those that the call would run with, if callbacks changed the model's; ``defaults`` those of the
-    tool for what they leave out.
+    tool for what they leave out; ``schema`` is what the tool declared at the call, if it differs
+    from that of the call's facts.
     ``automatic``: a grant has approved the call, so ADK has no request for it (A8).
     """
 
@@ -175,6 +178,7 @@ class ApprovalRequest:
     expires_at: float | None = None
     arguments: Mapping[str, JsonValue] | None = None
     defaults: Mapping[str, JsonValue] | None = None
+    schema: Mapping[str, JsonValue] | None = None
     changed: JsonValue = None
     automatic: bool = False
 

@@ -9,7 +9,7 @@ from google.genai import types
 
 from sluicegate.errors import ToolError
 from sluicegate.media import Attachment, ToolResult
-from sluicegate.wire.files import StoredFile, parse_file_uri
+from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 
 TITLE: Final = "handbook.pdf"
 LINES: Final = (

@@ -7,11 +7,10 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sluicegate.core.events import NODE_CONFIRMATION
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.event_reading import NODE_CONFIRMATION
 from sluicegate.engine.agents.tree_walk import name_in
-from sluicegate.engine.failures import describe
-from sluicegate.engine.stored_chats import iso_time
+from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import Superseded, Unknown
 from sluicegate.wire.posted_assistant_message import (
@@ -23,6 +22,7 @@ from sluicegate.wire.posted_assistant_message import (
     with_staged_options,
 )
 from sluicegate.wire.requests import ChatRequest
+from sluicegate.wire.user_events import iso_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.plan import ChatLog
+    from sluicegate.core.signals import ToolFacts
     from sluicegate.engine.agents.survey import AgentSurvey
-    from sluicegate.engine.chat_logs import ChatLogs
+    from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.stores.approvals.grants import Grants
     from sluicegate.stores.approvals.inbox import ApprovalInbox
@@ -195,7 +196,7 @@ class ChatApprovals:
         }
         optional = {
             "hint": row.hint,
-            "schema": facts.schema,
+            "schema": None if _is_declared_otherwise(row, facts) else facts.schema,
             "changed": row.changed,
             "approved": row.answer,
             "reason": row.reason,
@@ -246,3 +247,9 @@ def _message_of(log: ChatLog, row: ApprovalRow) -> str | None:
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         logger.warning("an approval was recorded, its turn waits: %s", describe(task.exception()))
+
+
+def _is_declared_otherwise(row: ApprovalRow, facts: ToolFacts) -> bool:
+    """Whether the tool of a request was declared otherwise than its facts say."""
+    hashes = (row.definition_hash, facts.definition_hash)
+    return None not in hashes and row.definition_hash != facts.definition_hash

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange, RepeatExchange, plan_turn
 from sluicegate.engine.approvals import ChatApprovals
 from sluicegate.engine.continue_turn import OPEN_LIVE, ContinueOptions
-from sluicegate.engine.files.uploads import PendingUploads, file_ui_part
-from sluicegate.engine.limits import TOO_MANY_MESSAGES, RateLimit
+from sluicegate.engine.files.pending_uploads import PendingUploads, file_ui_part
 from sluicegate.engine.page_tools import convert_page_tools
+from sluicegate.engine.rate_limits import TOO_MANY_MESSAGES, RateLimit
 from sluicegate.engine.resources import (
     DEFAULT_TIMINGS,
     EngineResources,
@@ -21,9 +21,9 @@ from sluicegate.engine.resources import (
     open_resources,
     readiness,
 )
+from sluicegate.engine.respond_without_turn import repeats_remote, stored
 from sluicegate.engine.stored_chats import StoredChats
-from sluicegate.engine.stored_responses import repeats_remote, stored
-from sluicegate.engine.turn.registry import drain
+from sluicegate.engine.turn.local_turns import drain
 from sluicegate.engine.turn.replicas import Backoff, ChatLocation
 from sluicegate.errors import HeldElsewhere, Malformed, TurnRunning, Unavailable
 from sluicegate.stores.cookie_sessions import DatabaseCookieSessions
@@ -34,13 +34,14 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm import BaseLlm
     from google.adk.workflow import BaseNode
 
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.engine.turn.owner import ChatOwner
+    from sluicegate.engine.turn.chat_owners import ChatOwner
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.engine.turn.replicas import RemoteTurn
+    from sluicegate.stores.streams.user_events import UserEventReader
     from sluicegate.tools.gated import Policy
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
@@ -86,7 +87,7 @@ class ChatEngine:
             app=resources.app,
             ttl=resources.options.upload_ttl,
             uploads=resources.uploads,
-            limits=resources.upload_limits,
+            limits=resources.upload_quotas,
             files=resources.files,
             logs=resources.logs,
             replicas=resources.replicas,
@@ -226,10 +227,14 @@ class ChatEngine:
                     return
         await self._turns.stop(running)
 
+    def read_events(self, after: str | None, *, user: str) -> UserEventReader:
+        """Read what changes for a user, after the event with the id ``after`` if it is known."""
+        return self.resources.events.read(user, after)
+
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None
     ) -> dict[str, Any]:
-        """``{chats: [{id, title, updatedAt, pendingApprovals}], next}``, newest first."""
+        """``{chats: [{id, title, updatedAt, pendingApprovals, status}], next}``, newest first."""
         return await self._stored.list(user, limit=limit, after=after, query=query)
 
     async def get_chat(self, chat_id: str, *, user: str) -> dict[str, Any]:

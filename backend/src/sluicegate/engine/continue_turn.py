@@ -7,18 +7,18 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.core.exchanges import TurnStamp
-from sluicegate.core.function_responses import (
+from sluicegate.core.adk_replies import (
     Reply,
     delivery,
     outcome_of,
     response_of,
     shape_of,
 )
-from sluicegate.core.keys import TurnKey
+from sluicegate.core.chat_keys import TurnKey
+from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.plan import ChatLog, ContinueExchange, check_winners, still_open
 from sluicegate.core.signals import CONNECTED, Answered
-from sluicegate.engine.stored_responses import (
+from sluicegate.engine.respond_without_turn import (
     as_repeats,
     has_ended,
     not_yet,
@@ -26,9 +26,9 @@ from sluicegate.engine.stored_responses import (
     was_continued,
 )
 from sluicegate.engine.turn.builder import TurnSetup, new_turn_id
+from sluicegate.engine.turn.chat_owners import turn_owner
 from sluicegate.engine.turn.close_open_calls import closed_cards
-from sluicegate.engine.turn.owner import turn_owner
-from sluicegate.engine.turn.registry import can_read
+from sluicegate.engine.turn.local_turns import can_read
 from sluicegate.engine.turn.replicas import UNREAD, Backoff, ChatLocation
 from sluicegate.engine.turn.runner import run_events
 from sluicegate.engine.turn.session_log import replies_content
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
     from google.adk.runners import Runner
 
-    from sluicegate.core.calls import CallState
-    from sluicegate.core.keys import ChatKey
-    from sluicegate.core.release.policy import ReleasePolicy
-    from sluicegate.engine.chat_logs import ChatLogs
+    from sluicegate.core.call_state import CallState
+    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.builder import TurnBuilder
+    from sluicegate.engine.turn.chat_owners import ChatOwner
     from sluicegate.engine.turn.leases import ChatLeases
-    from sluicegate.engine.turn.owner import ChatOwner
+    from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.engine.turn.reader import Client, TurnReader
-    from sluicegate.engine.turn.registry import TurnRegistry
     from sluicegate.engine.turn.replicas import Replicas
     from sluicegate.stores.chats import ChatIndex
     from sluicegate.wire.chunks import BaseChunk
@@ -76,7 +76,7 @@ class ContinueTurn:
 
     runner: Runner
     builder: TurnBuilder
-    turns: TurnRegistry
+    turns: LocalTurns
     replicas: Replicas
     leases: ChatLeases
     logs: ChatLogs

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.engine.turn.reader import Client, TurnReader
-    from sluicegate.live.chat import OpenChat
+    from sluicegate.live.open_chat import OpenChat
     from sluicegate.stores.cookie_sessions import CookieSessions
+    from sluicegate.stores.streams.user_events import UserEventReader
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.requests import ChatRequest
 
@@ -73,10 +74,13 @@ class Engine(Protocol):
         marks where the user's speech begins and ends; else the model detects it.
         """
 
+    def read_events(self, after: str | None, *, user: str) -> UserEventReader:
+        """Read what changes for a user, after the event with the id ``after`` if it is known."""
+
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None
     ) -> dict[str, Any]:
-        """``{chats: [{id, title, updatedAt, pendingApprovals}], next}``, newest first."""
+        """``{chats: [{id, title, updatedAt, pendingApprovals, status}], next}``, newest first."""
 
     async def get_chat(self, chat_id: str, *, user: str) -> dict[str, Any]:
         """``{id, title, messages, status}``; raises Unknown."""

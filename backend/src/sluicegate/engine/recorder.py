@@ -7,17 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from sluicegate.core.keys import ChatKey
-from sluicegate.stores.sessions import ChatSessions
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from google.adk.events.event import Event
-    from google.adk.sessions.session import Session
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.stores.sql.database import Database
+    from sluicegate.core.chat_keys import ChatKey
 
 
 class Recorder(Protocol):
@@ -52,18 +48,3 @@ class Recorder(Protocol):
 
     def flush(self, chat: ChatKey) -> None:
         """A turn has ended: write what is recorded to the disk now."""
-
-
-class RecordedSessions(ChatSessions):
-    """Sessions whose stored events are recorded."""
-
-    def __init__(self, recorder: Recorder, database: Database, *, max_bytes: int) -> None:
-        super().__init__(database, max_bytes=max_bytes)
-        self._recorder = recorder
-
-    async def append_event(self, session: Session, event: Event) -> Event:
-        """Store an event, then record it."""
-        stored = await super().append_event(session=session, event=event)
-        if not event.partial:
-            self._recorder.event(ChatKey(session.app_name, session.user_id, session.id), stored)
-        return stored

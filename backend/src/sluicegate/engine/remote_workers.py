@@ -12,7 +12,7 @@ from google.adk.agents.llm_agent import LlmAgent
 from sluicegate.engine.agents.survey import GatedTool
 from sluicegate.engine.agents.tool_facts import ToolNames, facts_of, requirement_of
 from sluicegate.errors import ConfigurationError
-from sluicegate.tools.worker_calls import require_mcp
+from sluicegate.tools.worker_call_metadata import require_mcp
 
 if TYPE_CHECKING:
     from google.adk.apps.app import App

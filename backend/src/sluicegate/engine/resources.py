@@ -6,30 +6,32 @@ import asyncio
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from google.adk.runners import Runner
 
+from sluicegate.core.event_reading import notes_of
+from sluicegate.core.exchanges import is_user_message
 from sluicegate.engine.agents.agent_copy import build_app
-from sluicegate.engine.agents.partial_listeners import unobserved_agents
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
-from sluicegate.engine.chat_logs import ChatLogs
+from sluicegate.engine.agents.unobserved_agents import unobserved_agents
 from sluicegate.engine.continue_turn import ContinueTurn
 from sluicegate.engine.files.chat_files import ChatFiles, FileCache
-from sluicegate.engine.files.upload_limits import UploadLimits
+from sluicegate.engine.files.upload_quotas import UploadQuotas
 from sluicegate.engine.guard.adk_plugin import ApprovalPlugin, LastPlugin
-from sluicegate.engine.models.model_copy import redact_errors
+from sluicegate.engine.load_conversation import ChatLogs
+from sluicegate.engine.models.intercept_model_calls import redact_errors
 from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
-from sluicegate.engine.recorder import RecordedSessions
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
 from sluicegate.engine.start_turn import StartTurn
 from sluicegate.engine.turn.builder import TurnBuilder
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
-from sluicegate.engine.turn.lease_monitor import LeaseMonitor
 from sluicegate.engine.turn.leases import ChatLeases
-from sluicegate.engine.turn.registry import TurnRegistry
+from sluicegate.engine.turn.local_turns import LocalTurns
+from sluicegate.engine.turn.replica_monitor import ReplicaMonitor
 from sluicegate.engine.turn.replicas import Replicas
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.errors import ConfigurationError, StoreError, Unavailable
@@ -37,16 +39,17 @@ from sluicegate.media.capabilities import CapabilityTable
 from sluicegate.stores.approvals.grants import Grants
 from sluicegate.stores.approvals.inbox import ApprovalInbox
 from sluicegate.stores.approvals.ledger import Ledger
-from sluicegate.stores.artifacts import open_artifacts
 from sluicegate.stores.chats import ChatIndex
 from sluicegate.stores.leases.database_leases import DatabaseLeases
 from sluicegate.stores.leases.process_leases import ProcessLeases
+from sluicegate.stores.open_artifacts import open_artifacts
 from sluicegate.stores.sessions import ChatSessions
 from sluicegate.stores.sql.database import Database
-from sluicegate.stores.sql.timings import DatabaseTimings
-from sluicegate.stores.streams.open_streams import open_streams
+from sluicegate.stores.sql.time_limits import DatabaseTimings
+from sluicegate.stores.streams.from_url import open_stream_store, open_user_events
 from sluicegate.stores.tool_workers import WorkerRegistrations
-from sluicegate.stores.uploads import Uploads
+from sluicegate.stores.upload_records import Uploads
+from sluicegate.wire.user_events import message_stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,13 +57,16 @@ if TYPE_CHECKING:
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.apps.app import App
     from google.adk.artifacts.base_artifact_service import BaseArtifactService
+    from google.adk.events.event import Event
     from google.adk.models.base_llm import BaseLlm
     from google.adk.workflow import BaseNode
 
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.stores.leases.base import Leases
     from sluicegate.stores.streams.base import StreamStore
+    from sluicegate.stores.streams.user_events import UserEvents
     from sluicegate.tools.gated import Policy
     from sluicegate.tools.worker_registry import WorkerRegistry
 
@@ -98,6 +104,7 @@ class EngineResources:
     runner: Runner
     database: Database
     streams: StreamStore
+    events: UserEvents
     session_log: SessionLog
     ledger: Ledger
     grants: Grants
@@ -105,12 +112,12 @@ class EngineResources:
     chats: ChatIndex
     files: ChatFiles
     uploads: Uploads
-    upload_limits: UploadLimits
+    upload_quotas: UploadQuotas
     models: ModelFiles
     leases: ChatLeases
-    turns: TurnRegistry
+    turns: LocalTurns
     replicas: Replicas
-    lease_monitor: LeaseMonitor
+    replica_monitor: ReplicaMonitor
     logs: ChatLogs
     builder: TurnBuilder
     start_turn: StartTurn
@@ -121,9 +128,10 @@ class EngineResources:
 
     async def close(self) -> None:
         """Close the agent's toolsets and the stores."""
-        await self.lease_monitor.aclose()
+        await self.replica_monitor.aclose()
         await self.runner.close()
         await self.streams.aclose()
+        await self.events.aclose()
         await self.database.close()
 
 
@@ -142,6 +150,7 @@ class OpenStores(NamedTuple):
     """The stores of chats."""
 
     streams: StreamStore
+    events: UserEvents
     database: Database
     sessions: ChatSessions
     leases: Leases
@@ -162,23 +171,24 @@ async def open_resources(
         ConfigurationError: the agent cannot be gated as it is, or a store cannot be opened.
     """
     agent = await _copy(target, options, model, fast_lane=recorder is None)
-    stores = await open_stores(options, recorder, timings)
+    stores = await open_stores(options, recorder, timings, app=agent.app.name)
     database, workers = stores.database, agent.workers
     if workers is not None:
         if not database.is_exclusive:
             share_workers(workers, WorkerRegistrations(database, agent.app.name), options)
         await workers.refresh()
-    ledger, session_log = Ledger(database), SessionLog(stores.sessions)
+    events = stores.events
+    ledger, session_log = Ledger(database, events), SessionLog(stores.sessions)
     leases = ChatLeases(stores.leases, options.lease_ttl)
     closer = OpenCallCloser(ledger, session_log, agent.survey.terms)
-    turns = TurnRegistry(stores.streams, leases, session_log, closer, options)
+    turns = LocalTurns(stores.streams, leases, session_log, closer, options, events)
     replicas = Replicas(stores.leases, stores.streams, turns.is_local, alone=database.is_exclusive)
-    monitor = LeaseMonitor(turns, replicas, stores.leases, stores.streams)
+    monitor = ReplicaMonitor(turns, replicas, stores.leases, stores.streams)
     if not database.is_exclusive:
         monitor.start(timings.lease_poll)
-    chats = ChatIndex(database)
+    chats = ChatIndex(database, events)
     uploads = Uploads(database)
-    upload_limits = UploadLimits(options, uploads)
+    upload_quotas = UploadQuotas(options, uploads)
     runner = Runner(
         app=agent.app, session_service=stores.sessions, artifact_service=agent.artifacts
     )
@@ -201,6 +211,7 @@ async def open_resources(
         runner=runner,
         database=database,
         streams=stores.streams,
+        events=events,
         session_log=session_log,
         ledger=ledger,
         grants=Grants(database, ledger),
@@ -208,12 +219,12 @@ async def open_resources(
         chats=chats,
         files=agent.files,
         uploads=uploads,
-        upload_limits=upload_limits,
+        upload_quotas=upload_quotas,
         models=agent.models,
         leases=leases,
         turns=turns,
         replicas=replicas,
-        lease_monitor=monitor,
+        replica_monitor=monitor,
         logs=logs,
         builder=builder,
         start_turn=StartTurn(
@@ -225,7 +236,7 @@ async def open_resources(
             closer=closer,
             files=agent.files,
             uploads=uploads,
-            upload_limits=upload_limits,
+            upload_quotas=upload_quotas,
             chats=chats,
         ),
         continue_turn=ContinueTurn(
@@ -297,29 +308,31 @@ async def _copy(
 
 
 async def open_stores(
-    options: EngineOptions, recorder: Recorder | None, timings: EngineTimings
+    options: EngineOptions, recorder: Recorder | None, timings: EngineTimings, *, app: str
 ) -> OpenStores:
-    """Open streams, database, sessions and leases, and create their tables.
+    """Open streams, events, database, sessions and leases, and create their tables.
 
     Raises:
         ConfigurationError: one of them cannot be used; none stays open.
     """
     async with AsyncExitStack() as opened:
-        streams = await open_streams(
+        streams = await open_stream_store(
             options.streams,
             max_chunks=options.max_turn_chunks,
             max_bytes=options.max_turn_bytes,
         )
         opened.push_async_callback(streams.aclose)
+        events = await open_user_events(options.streams, app, lease_ttl=options.lease_ttl)
+        opened.push_async_callback(events.aclose)
         database = await Database.open(
             options.sessions, clock_offset=timings.clock_offset, timings=timings.database
         )
         opened.push_async_callback(database.close)
-        max_bytes = options.session_cache_bytes
-        sessions = (
-            ChatSessions(database, max_bytes=max_bytes)
-            if recorder is None
-            else RecordedSessions(recorder, database, max_bytes=max_bytes)
+        on_stored: list[Callable[[ChatKey, Event], None]] = [partial(_publish_user_message, events)]
+        if recorder is not None:
+            on_stored.append(recorder.event)
+        sessions = ChatSessions(
+            database, max_bytes=options.session_cache_bytes, on_stored=on_stored
         )
         await database.create_session_tables(sessions)
         leases: Leases
@@ -330,7 +343,13 @@ async def open_stores(
         else:
             leases = DatabaseLeases(database)
         opened.pop_all()
-        return OpenStores(streams, database, sessions, leases)
+        return OpenStores(streams, events, database, sessions, leases)
+
+
+def _publish_user_message(events: UserEvents, chat: ChatKey, event: Event) -> None:
+    message = notes_of(event).get("userMessage")
+    if message and is_user_message(event):
+        events.publish(chat.user, message_stored(chat.chat, message))
 
 
 NOT_SHARED: Final = (

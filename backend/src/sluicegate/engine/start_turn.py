@@ -6,11 +6,11 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from sluicegate.core.chat_keys import TurnKey
 from sluicegate.core.exchanges import Exchange, TurnStamp, closed_turn
-from sluicegate.core.keys import TurnKey
-from sluicegate.engine.files.uploads import question_content
+from sluicegate.engine.files.user_message_files import question_content
 from sluicegate.engine.turn.builder import TurnSetup
-from sluicegate.engine.turn.owner import turn_owner
+from sluicegate.engine.turn.chat_owners import turn_owner
 from sluicegate.engine.turn.runner import run_events
 from sluicegate.errors import Unknown
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
     from google.genai import types
 
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.keys import ChatKey
     from sluicegate.core.plan import ChatLog, NewExchange
-    from sluicegate.core.release.policy import ReleasePolicy
-    from sluicegate.engine.chat_logs import ChatLogs
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.files.chat_files import ChatFiles
-    from sluicegate.engine.files.upload_limits import UploadLimits
+    from sluicegate.engine.files.upload_quotas import UploadQuotas
+    from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.builder import TurnBuilder
     from sluicegate.engine.turn.close_open_calls import OpenCallCloser
     from sluicegate.engine.turn.leases import ChatLeases
+    from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.engine.turn.reader import Client, TurnReader
-    from sluicegate.engine.turn.registry import TurnRegistry
     from sluicegate.stores.chats import ChatIndex
-    from sluicegate.stores.uploads import Uploads
+    from sluicegate.stores.upload_records import Uploads
     from sluicegate.wire.chunks import BaseChunk
 
 _MAX_TITLE: Final = 80
@@ -45,13 +45,13 @@ class StartTurn:
 
     runner: Runner
     builder: TurnBuilder
-    turns: TurnRegistry
+    turns: LocalTurns
     leases: ChatLeases
     logs: ChatLogs
     closer: OpenCallCloser
     files: ChatFiles
     uploads: Uploads
-    upload_limits: UploadLimits
+    upload_quotas: UploadQuotas
     chats: ChatIndex
 
     async def start(
@@ -101,6 +101,7 @@ class StartTurn:
             await self.close(log.chat, exchange)
         finally:
             await self.leases.release(log.chat, owner, fence)
+        self.turns.publish_status(log.chat, "ready")
 
     async def close(self, chat: ChatKey, exchange: RebuiltExchange) -> Sequence[BaseChunk]:
         """Supersede open approvals; returns chunks for their cards. The lease must be held."""
@@ -115,7 +116,7 @@ class StartTurn:
     async def _content(self, chat: ChatKey, plan: NewExchange) -> types.Content:
         if plan.message is not None:
             return await question_content(
-                self.files, chat, plan.message, self.upload_limits, self.uploads
+                self.files, chat, plan.message, self.upload_quotas, self.uploads
             )
         question = plan.rewound[0].user_event if plan.rewound else None
         if question is None or question.content is None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.history import assistant_message, user_message
 from sluicegate.errors import TurnRunning, Unknown
+from sluicegate.wire.user_events import iso_time
 
 if TYPE_CHECKING:
-    from sluicegate.core.keys import ChatKey
-    from sluicegate.engine.chat_logs import ChatLogs
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.files.chat_files import ChatFiles
+    from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.leases import ChatLeases
     from sluicegate.engine.turn.replicas import Replicas
     from sluicegate.stores.approvals.grants import Grants
     from sluicegate.stores.chats import ChatIndex
-    from sluicegate.stores.uploads import Uploads
+    from sluicegate.stores.upload_records import Uploads
     from sluicegate.wire.messages import UIMessage
 
 
@@ -37,15 +37,21 @@ class StoredChats:
     async def list(
         self, user: str, *, limit: int, after: str | None, query: str | None
     ) -> dict[str, Any]:
-        """``{chats: [{id, title, updatedAt, pendingApprovals}], next}``, newest first."""
+        """``{chats: [{id, title, updatedAt, pendingApprovals, status}], next}``, newest first."""
         page = await self.chats.page(self.app, user, limit=limit, after=after, query=query)
         pending = await self.logs.ledger.count_pending(self.app, user)
+        remote = await self.replicas.running_elsewhere([entry.key for entry in page.chats])
         chats = [
             {
                 "id": entry.key.chat,
                 "title": entry.title,
                 "updatedAt": iso_time(entry.updated_at),
                 "pendingApprovals": pending.get(entry.key.chat, 0),
+                "status": _status(
+                    is_running=entry.key in remote
+                    or self.logs.turns.running(entry.key) is not None,
+                    is_waiting=entry.key.chat in pending,
+                ),
             }
             for entry in page.chats
         ]
@@ -63,7 +69,7 @@ class StoredChats:
         if location.remote is not None and rebuilt:
             running = location.remote.is_running(rebuilt[-1].exchange.message_id, last=True)
         waiting = bool(rebuilt) and rebuilt[-1].is_waiting
-        status = "running" if running else "waiting" if waiting else "ready"
+        status = _status(is_running=running, is_waiting=waiting)
         files_url = self.logs.options.files_url_of(chat.chat)
         messages: list[UIMessage] = []
         for exchange in rebuilt:
@@ -106,6 +112,5 @@ class StoredChats:
             await ledger.erase_details(chat)
 
 
-def iso_time(seconds: float) -> str:
-    """Seconds since the epoch as an ISO 8601 time in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+def _status(*, is_running: bool, is_waiting: bool) -> str:
+    return "running" if is_running else "waiting" if is_waiting else "ready"

@@ -18,14 +18,19 @@ from google.adk.flows.llm_flows.functions import generate_request_confirmation_e
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
-from sluicegate.adk_private import invocation_of, request_confirmation
+from sluicegate.adk_private import (
+    invocation_of,
+    request_confirmation,
+    run_before_tool_callbacks,
+)
 from sluicegate.core.ledger_overlay import shown_decision
 from sluicegate.engine.files.result_files import as_object
+from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.guard.claims import ToolCall
 from sluicegate.engine.guard.guard import ApprovalGuard
-from sluicegate.engine.guard.outcomes import STOPPED
 from sluicegate.errors import StoreError
-from sluicegate.live.connection import copy_tools, open_connection
+from sluicegate.live.model_connection import open_connection
+from sluicegate.live.tool_copies import copy_tools, declare_non_blocking
 from sluicegate.wire.live_frames import ApprovalFrame
 
 if TYPE_CHECKING:
@@ -41,8 +46,9 @@ if TYPE_CHECKING:
     from sluicegate.live.context import LiveContext
     from sluicegate.live.event_router import EventRouter
     from sluicegate.live.exchange import LiveExchange
-    from sluicegate.live.exchange_queue import ExchangeQueue
+    from sluicegate.live.exchange_publisher import ExchangePublisher
     from sluicegate.live.run import LiveRun
+    from sluicegate.live.unfinished_calls import UnfinishedCalls
     from sluicegate.wire.live_frames import FinalApprovalState
 
 NOT_YET: Final = "Not run: another call has no result yet; do this again when it has one."
@@ -143,8 +149,9 @@ class LiveApprovalGuard(ApprovalGuard):
 
     run: LiveRun = field(kw_only=True)
     router: EventRouter = field(kw_only=True)
-    queue: ExchangeQueue = field(kw_only=True)
+    publisher: ExchangePublisher = field(kw_only=True)
     pending: PendingApprovals = field(kw_only=True)
+    unfinished: UnfinishedCalls = field(kw_only=True)
     may_gate: bool = field(kw_only=True)
     _arguments: dict[str, dict[str, Any]] = field(default_factory=dict)
     """The arguments of the calls as the model wrote them, which ADK compares with its log."""
@@ -163,6 +170,8 @@ class LiveApprovalGuard(ApprovalGuard):
         """Open a connection to the model, with copies of the request's tools."""
         copy_tools(request.tools_dict, in_background=self.may_gate)
         model = getattr(connected, "__self__", None)
+        if self.may_gate and model is not None:
+            declare_non_blocking(request, model)
 
         async def shape(contents: list[types.Content]) -> list[types.Content]:
             if model is None:
@@ -177,14 +186,20 @@ class LiveApprovalGuard(ApprovalGuard):
         """Answer a call that cannot run now, and keep the arguments that the model wrote."""
         call_id = self.call_name(context)
         self.run.call_started(call_id, invocation_of(context))
+        if context.tool_confirmation is None:
+            self.unfinished.watch(tool, context)
         exchange = self.router.exchange_of(call_id)
-        if exchange is not None and self.queue.is_stopping(exchange):
+        if exchange is not None and self.publisher.is_stopping(exchange):
             return self.outcomes.not_run(call_id, STOPPED)
-        if self.may_gate and tool.name in _AGENT_CONTROL and self.queue.has_open_calls(call_id):
+        if self.may_gate and tool.name in _AGENT_CONTROL and self.publisher.has_open_calls(call_id):
             # ADK: the connection of an agent ends with its running calls, those that wait included.
             return self.outcomes.not_run(call_id, NOT_YET)
         self._arguments[call_id] = copy.deepcopy(arguments)
-        return await super().before_callbacks(tool, arguments, context)
+        response = await super().before_callbacks(tool, arguments, context)
+        if response is None:
+            # A callback may answer the call now, so that it does not reach the guard again.
+            self.snapshots.remove(call_id)
+        return response
 
     async def before_tool(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
@@ -196,7 +211,8 @@ class LiveApprovalGuard(ApprovalGuard):
             return answer
         if self.call_name(context) not in self.requested:
             return None
-        await self._hold(tool, context, await request_confirmation(tool, context))
+        if await self._hold(tool, context, await request_confirmation(tool, context)):
+            return await self._repeat_callbacks(tool, arguments, context)
         return await super().before_tool(tool, arguments, context)
 
     async def after_tool(
@@ -207,14 +223,28 @@ class LiveApprovalGuard(ApprovalGuard):
         requested = context.actions.requested_tool_confirmations
         if (context.function_call_id or "") not in requested:
             return shown
-        call_id = self.call_name(context)
-        card = self.cards.get(call_id)
-        original = arguments if card is None else copy.deepcopy(card.arguments)
-        confirmed = await self._hold(tool, context, as_object(result) if shown is None else shown)
-        row = self.row_of(context)
-        if row is None or not confirmed:
-            return await super().before_tool(tool, original, context)
-        return await self.run_approved(ToolCall(call_id, tool, original, context), row)
+        if not await self._hold(tool, context, as_object(result) if shown is None else shown):
+            return await super().before_tool(tool, arguments, context)
+        response = await self._repeat_callbacks(tool, arguments, context)
+        if response is None:
+            return await self.run_claimed(
+                ToolCall(self.call_name(context), tool, arguments, context)
+            )
+        shown = await super().after_tool(tool, arguments, context, response)
+        return response if shown is None else shown
+
+    async def _repeat_callbacks(
+        self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
+    ) -> dict[str, Any] | None:
+        """Run all callbacks before an approved call again, as ADK does in a turn.
+
+        They begin with the arguments that the model wrote, and end with `before_tool`, which claims
+        the call unless they differ now from those that were approved (A1).
+        """
+        # ADK: a live run never resumes a call, so its callbacks would run before the request alone.
+        arguments.clear()
+        arguments.update(copy.deepcopy(self._arguments[self.call_name(context)]))
+        return await run_before_tool_callbacks(tool, arguments, context)
 
     async def _hold(
         self, tool: BaseTool, context: ToolContext, placeholder: dict[str, Any]

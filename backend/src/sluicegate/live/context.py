@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any
 
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.resources import EngineResources
     from sluicegate.engine.turn.reader import Client
     from sluicegate.live.outbox import Outbox

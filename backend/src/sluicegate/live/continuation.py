@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from google.genai import types
 
-from sluicegate.core.function_responses import delivery
+from sluicegate.core.adk_replies import delivery
 from sluicegate.core.plan import ContinueExchange
 from sluicegate.core.signals import Settled
 from sluicegate.engine.continue_turn import continued_setup, next_stamp, output_replies
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from sluicegate.core.history import RebuiltExchange
     from sluicegate.core.plan import ChatLog
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.core.signals import Signal
     from sluicegate.engine.turn.reader import TurnReader
     from sluicegate.live.approvals import PendingApprovals
     from sluicegate.live.context import LiveContext
     from sluicegate.live.event_router import EventRouter
     from sluicegate.live.exchange import LiveExchange
-    from sluicegate.live.exchange_queue import ExchangeQueue
+    from sluicegate.live.exchange_publisher import ExchangePublisher
     from sluicegate.live.run import LiveRun
     from sluicegate.wire.chunks import BaseChunk
 
@@ -42,13 +42,13 @@ class LiveContinuation:
         self,
         context: LiveContext,
         run: LiveRun,
-        queue: ExchangeQueue,
+        publisher: ExchangePublisher,
         router: EventRouter,
         pending: PendingApprovals,
     ) -> None:
         self._context = context
         self._run = run
-        self._queue = queue
+        self._publisher = publisher
         self._router = router
         self._pending = pending
 
@@ -56,7 +56,7 @@ class LiveContinuation:
         """Continue with the decisions of the ledger, without a request."""
         log = await self._context.resources.logs.load(self._context.chat)
         posted = PostedAssistantMessage(exchange.message, (), (), ())
-        plan = ContinueExchange(self._queue.rebuild(exchange, log), posted)
+        plan = ContinueExchange(self._publisher.rebuild(exchange, log), posted)
         return await self.continue_exchange(exchange, log, plan, exchange.release, major=7)
 
     async def continue_exchange(
@@ -74,7 +74,7 @@ class LiveContinuation:
             RequestError, StoreError: the turn is not published; the decisions stay in the ledger.
         """
         context, run = self._context, self._run
-        plan = replace(plan, exchange=self._queue.rebuild(exchange, log))
+        plan = replace(plan, exchange=self._publisher.rebuild(exchange, log))
         outputs = output_replies(plan)
         replies = delivery(plan.exchange, log.rows, outputs)
         if replies is None:
@@ -82,12 +82,12 @@ class LiveContinuation:
         turn = exchange.unpublished[0]
         stamp = next_stamp(plan, turn.stamp.turn, model=context.resources.builder.model)
         turn.stamp = replace(stamp, live=True, after=turn.stamp.after)
-        setup = continued_setup(log, plan, self._queue.key(exchange), turn.stamp, release)
+        setup = continued_setup(log, plan, self._publisher.key(exchange), turn.stamp, release)
         run.records.client_outputs.update(setup.client_outputs)
         exchange.is_paused = False
         resumed = [call_id for call_id in exchange.open_calls if self._pending.is_waiting(call_id)]
         exchange.open_calls.update(dict.fromkeys(resumed, "running"))
-        reader = await self._queue.publish(exchange, setup, major=major)
+        reader = await self._publisher.publish(exchange, setup, major=major)
         groups = [*replies.appended, replies.message]
         await run.log.append_replies(context.chat, groups, turn.stamp)
         if outputs:
@@ -107,7 +107,7 @@ class LiveContinuation:
     async def close(self, exchange: LiveExchange) -> Sequence[BaseChunk]:
         """Close the waiting calls of an exchange; return the chunks for their cards (A5, D7)."""
         context, run, resources = self._context, self._run, self._context.resources
-        rebuilt = self._queue.rebuild(exchange, await resources.logs.load(context.chat))
+        rebuilt = self._publisher.rebuild(exchange, await resources.logs.load(context.chat))
         await run.cancel_calls(list(exchange.open_calls))
         closer = OpenCallCloser(resources.ledger, run.log, resources.survey.terms)
         signals = await closer.close(
@@ -121,7 +121,7 @@ class LiveContinuation:
         if results.parts:
             run.send_results(results)
         cards = await closer.cards(context.chat, rebuilt.buffer, exchange.message)
-        self._queue.drop(exchange)
+        self._publisher.drop(exchange)
         return cards
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sluicegate.engine.chat_engine import ChatEngine
-from sluicegate.live.chat import open_live
 from sluicegate.live.context import LiveOptions
+from sluicegate.live.open_chat import open_live
 
 if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import Client
-    from sluicegate.live.chat import OpenChat
+    from sluicegate.live.open_chat import OpenChat
 
 
 class LiveEngine(ChatEngine):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.genai import types
 
-from sluicegate.core.events import CONFIRMATION, CREDENTIAL, notes_of, transcript
-from sluicegate.core.translator import EmissionOrder
+from sluicegate.core.event_reading import CONFIRMATION, CREDENTIAL, notes_of, transcript
+from sluicegate.core.exchange_to_signals import EmissionOrder
 from sluicegate.engine.start_turn import title_of
 from sluicegate.wire.live_frames import InterruptedFrame, TranscriptFrame, TurnCompleteFrame
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
-    from sluicegate.core.events import Fragment
+    from sluicegate.core.event_reading import Fragment
     from sluicegate.core.signals import ToolLookup
     from sluicegate.live.context import LiveContext
     from sluicegate.live.exchange import EventFeed, LiveExchange
-    from sluicegate.live.exchange_queue import ExchangeQueue
-    from sluicegate.live.turn_taking import TurnTaking
+    from sluicegate.live.exchange_publisher import ExchangePublisher
+    from sluicegate.live.utterance_assignment import UtteranceAssignment
 
 SILENT: Final = types.FunctionResponseScheduling.SILENT
 
@@ -68,9 +68,12 @@ class EventRouter:
     """
 
     def __init__(
-        self, turn_taking: TurnTaking, tools: ToolLookup, page_tools: Collection[str] = frozenset()
+        self,
+        utterances: UtteranceAssignment,
+        tools: ToolLookup,
+        page_tools: Collection[str] = frozenset(),
     ) -> None:
-        self._turn_taking = turn_taking
+        self._utterances = utterances
         self._tools = tools
         self._page_tools = page_tools
         self._exchanges: dict[str, LiveExchange] = {}
@@ -106,26 +109,26 @@ class EventRouter:
         """Note the result of a call; the model answers the last one, if it is ``answered``."""
         phase = exchange.open_calls.pop(call_id, None)
         if phase is not None and not exchange.open_calls and answered and not exchange.is_done:
-            self._turn_taking.expect_answer(exchange)
+            self._utterances.expect_answer(exchange)
 
     def _exchange_of(self, event: Event) -> LiveExchange | None:
-        turn_taking = self._turn_taking
+        utterances = self._utterances
         speech = event.input_transcription
         if speech is not None:
-            return turn_taking.user_spoke(final=bool(transcript(speech))) if speech.text else None
+            return utterances.user_spoke(final=bool(transcript(speech))) if speech.text else None
         for call_id in _named_calls(event):
             return self._exchanges.get(call_id)
         if event.author != "user" and _is_output(event):
-            return turn_taking.model_spoke()
+            return utterances.model_spoke()
         if event.interrupted or event.turn_complete:
             return self._end_answer(event)
-        return turn_taking.speaking or turn_taking.latest if event.usage_metadata else None
+        return utterances.speaking or utterances.latest if event.usage_metadata else None
 
     def _end_answer(self, event: Event) -> LiveExchange | None:
         if event.interrupted:
             expects_completion = not event.turn_complete
-            return self._turn_taking.model_interrupted(expects_completion=expects_completion)
-        return self._turn_taking.model_completed()
+            return self._utterances.model_interrupted(expects_completion=expects_completion)
+        return self._utterances.model_completed()
 
     def _follow(self, event: Event, exchange: LiveExchange, feed: EventFeed | None) -> Route:
         """Update the exchange; its turn may end with this event."""
@@ -146,8 +149,8 @@ class EventRouter:
         """Whether the model has answered and none of its calls is open."""
         return not (
             exchange.open_calls
-            or self._turn_taking.is_unanswered(exchange)
-            or self._turn_taking.speaking is exchange
+            or self._utterances.is_unanswered(exchange)
+            or self._utterances.speaking is exchange
         )
 
     def _note_calls(self, event: Event, exchange: LiveExchange) -> bool:
@@ -182,10 +185,12 @@ class EventRouter:
 class EventPublisher:
     """Publishes the events of a run: audio at once, events to their turns, and transcripts."""
 
-    def __init__(self, context: LiveContext, router: EventRouter, queue: ExchangeQueue) -> None:
+    def __init__(
+        self, context: LiveContext, router: EventRouter, publisher: ExchangePublisher
+    ) -> None:
         self._context = context
         self._router = router
-        self._queue = queue
+        self._publisher = publisher
         self._silence: asyncio.TimerHandle | None = None
 
     def publish(self, event: Event) -> None:
@@ -214,7 +219,7 @@ class EventPublisher:
         if route.ends is not None:
             route.ends.end(stopped=route.stopped)
         if exchange is not None:
-            self._queue.announce(exchange)
+            self._publisher.announce(exchange)
         self._watch_silence()
 
     def _play(self, event: Event) -> None:
@@ -248,19 +253,19 @@ class EventPublisher:
             context = self._context
             title = title_of(types.Content(parts=[types.Part(text=text)]))
             context.spawn(context.resources.chats.touch(context.chat, title=title))
-        self._queue.release_transcripts(exchange)
+        self._publisher.release_transcripts(exchange)
 
     def _watch_silence(self) -> None:
         """Some models answer a result with nothing, not even with the end of a turn."""
         if self._silence is not None:
             self._silence.cancel()
             self._silence = None
-        if self._queue.turn_taking.is_uncertain:
+        if self._publisher.utterances.is_uncertain:
             delay = self._context.timings.silent_answer
             self._silence = asyncio.get_running_loop().call_later(delay, self._end_silence)
 
     def _end_silence(self) -> None:
-        exchange = self._queue.turn_taking.assume_answered()
+        exchange = self._publisher.utterances.assume_answered()
         if exchange is not None and not exchange.open_calls and not exchange.is_done:
             exchange.is_done = True
             exchange.current.feed.end()

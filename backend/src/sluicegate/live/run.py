@@ -14,10 +14,9 @@ from google.adk.live.live_request_queue import LiveRequestQueue
 from google.genai import types
 
 from sluicegate.adk_private import append_event, background_tasks
-from sluicegate.core.events import METADATA_KEY, is_reserved_id
+from sluicegate.core.event_reading import METADATA_KEY, is_reserved_id
 from sluicegate.core.exchanges import ASIDE
-from sluicegate.core.signals import NOT_FINISHED
-from sluicegate.engine.guard.outcomes import Outcomes
+from sluicegate.engine.guard.call_responses import Outcomes
 from sluicegate.engine.turn.runner import TELEMETRY
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.guard.claims import RunningClaims
     from sluicegate.engine.guard.guard import ApprovalGuard, RequestedTool
-    from sluicegate.live.connection import LiveConnection
+    from sluicegate.live.model_connection import LiveConnection
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
 
@@ -289,25 +288,28 @@ class LiveRun:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def store_unfinished(self, call_id: str) -> None:
-        """Store the result of a cancelled call: an error that it did not finish."""
-        self.records.outcomes[call_id] = {"kind": "error", "text": NOT_FINISHED.text}
+    async def store_result(self, call_id: str, result: dict[str, Any]) -> types.Content | None:
+        """Store the result of a call that ADK stores none of; returns it as the model gets it.
+
+        Raises:
+            StoreError: the run has ended meanwhile.
+        """
         events = self.session.events if self.session is not None else []
         calls = ((e, c) for e in reversed(events) for c in e.get_function_calls())
         event, call = next(((e, c) for e, c in calls if c.id == call_id), (None, None))
         if event is None or call is None:
-            return
-        response = types.FunctionResponse(
-            id=call_id, name=call.name, response={"error": NOT_FINISHED.text}
-        )
+            return None
+        response = types.FunctionResponse(id=call_id, name=call.name, response=result)
+        content = types.Content(role="user", parts=[types.Part(function_response=response)])
         await self.store(
             Event(
                 invocation_id=self.invocation,
                 author=event.author,
                 branch=event.branch,
-                content=types.Content(role="user", parts=[types.Part(function_response=response)]),
+                content=content,
             )
         )
+        return content
 
     def _tasks_of(self, call_ids: Iterable[str]) -> list[asyncio.Task[object]]:
         tasks: list[asyncio.Task[object]] = []

@@ -13,7 +13,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from sluicegate.core.plan import ContinueExchange, still_open
-from sluicegate.engine.failures import describe
+from sluicegate.core.signals import NOT_FINISHED
+from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.start_turn import closing_stamp
 from sluicegate.engine.turn.builder import approval_limits, log_tool_failures, running_claims
@@ -23,9 +24,10 @@ from sluicegate.live.context import LiveLease
 from sluicegate.live.continuation import LiveContinuation
 from sluicegate.live.event_router import EventPublisher, EventRouter
 from sluicegate.live.exchange import LiveExchange, LiveTurn
-from sluicegate.live.exchange_queue import ExchangeQueue
+from sluicegate.live.exchange_publisher import ExchangePublisher
 from sluicegate.live.outbox import MODEL_ENDED, RUN_FAILED, ChatEnded
 from sluicegate.live.run import CallRecords, ConnectionCallbacks, LiveRun
+from sluicegate.live.unfinished_calls import UnfinishedCalls
 from sluicegate.wire.live_frames import GoAwayFrame, ReadyFrame, TurnFrame
 from sluicegate.wire.posted_assistant_message import PostedAssistantMessage
 
@@ -33,11 +35,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sluicegate.core.plan import ChatLog, NewExchange
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.engine.turn.runner import RunningTurn
-    from sluicegate.live.connection import LiveConnection
     from sluicegate.live.context import LiveContext
+    from sluicegate.live.model_connection import LiveConnection
     from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")
@@ -61,10 +63,16 @@ class LiveRunSession:
             marked_by_client=context.options.marked_by_client,
         )
         self.pending = PendingApprovals(context)
-        self.queue = ExchangeQueue(context, self.run, release=release, turn_ended=self.pending.wake)
-        router = EventRouter(self.queue.turn_taking, resources.survey, resources.options.page_tools)
-        self._publisher = EventPublisher(context, router, self.queue)
-        self.continuation = LiveContinuation(context, self.run, self.queue, router, self.pending)
+        self.publisher = ExchangePublisher(
+            context, self.run, release=release, turn_ended=self.pending.wake
+        )
+        router = EventRouter(
+            self.publisher.utterances, resources.survey, resources.options.page_tools
+        )
+        self._events = EventPublisher(context, router, self.publisher)
+        self.continuation = LiveContinuation(
+            context, self.run, self.publisher, router, self.pending
+        )
         self._guard = self._approval_guard(router)
 
     async def start(self) -> None:
@@ -84,17 +92,17 @@ class LiveRunSession:
                 self._context.resources.options.tool_timeout + timings.stop_grace
             ):
                 await self.run.wait_claimed()
-        self.queue.is_closed = True
+        self.publisher.is_closed = True
         self.run.mute_model()
-        head = self.queue.head
-        turn = self.queue.running(head) if head is not None else None
-        speaking = self.queue.turn_taking.speaking
+        head = self.publisher.head
+        turn = self.publisher.running(head) if head is not None else None
+        speaking = self.publisher.utterances.speaking
         if head is not None and turn is not None:
             await self._end_turn(head, turn)
         elif speaking is not None and not self.run.is_over:
             await self._end_answer(speaking)
         self._is_ending = True
-        self._publisher.close()
+        self._events.close()
         self.run.close()
         if self._driving is not None:
             await asyncio.wait([self._driving], timeout=timings.close_grace)
@@ -104,10 +112,10 @@ class LiveRunSession:
                 await asyncio.wait([task])
 
     async def close_exchanges(self) -> None:
-        """Publish and end what is left in the queue; the caller holds the lock."""
-        while (head := self.queue.head) is not None:
-            await self.queue.advance_locked()
-            turn = self.queue.running(head)
+        """Publish and end what is left of the exchanges; the caller holds the lock."""
+        while (head := self.publisher.head) is not None:
+            await self.publisher.advance_locked()
+            turn = self.publisher.running(head)
             if turn is not None:
                 turn.abort.set()
                 await turn.done.wait()
@@ -116,10 +124,10 @@ class LiveRunSession:
 
     def interrupt(self) -> None:
         """End the model's output; running calls continue."""
-        if self.run.is_over or not self.queue.turn_taking.is_busy:
+        if self.run.is_over or not self.publisher.utterances.is_busy:
             return
-        first = self.queue.first()
-        speaking = self.queue.turn_taking.speaking
+        first = self.publisher.first()
+        speaking = self.publisher.utterances.speaking
         if speaking is None and first is not None and not first.open_calls:
             first.is_stopping = True
         self._context.outbox.discard_audio()
@@ -147,8 +155,9 @@ class LiveRunSession:
             client_outputs=self.run.records.client_outputs,
             run=self.run,
             router=router,
-            queue=self.queue,
+            publisher=self.publisher,
             pending=self.pending,
+            unfinished=UnfinishedCalls(context, self.run, router),
             may_gate=resources.survey.may_gate,
         )
 
@@ -158,7 +167,8 @@ class LiveRunSession:
             running = [name for name, phase in exchange.open_calls.items() if phase == "running"]
             await self.run.cancel_calls(running)
             for call_id in running:
-                await self.run.store_unfinished(call_id)
+                result = self.run.records.outcomes.not_run(call_id, NOT_FINISHED.text)
+                await self.run.store_result(call_id, result)
         else:
             turn.abort.set()
         await turn.done.wait()
@@ -172,7 +182,7 @@ class LiveRunSession:
                 await exchange.current.feed.ended.wait()
 
     async def _drive(self) -> None:
-        await self.run.drive(self._guard, self._publisher.publish)
+        await self.run.drive(self._guard, self._events.publish)
         error, error_id = self.run.error, new_error_id()
         self._guard.model_error = self.run.connection_error or self._guard.model_error
         if error is not None:
@@ -194,8 +204,8 @@ class LiveRunSession:
 
     async def _end_feed(self, error: Exception | None) -> None:
         """End the feed of the running turn, which publishes its own error (T10)."""
-        head = self.queue.head
-        turn = self.queue.running(head) if head is not None else None
+        head = self.publisher.head
+        turn = self.publisher.running(head) if head is not None else None
         if head is None or turn is None:
             return
         turn.guard.model_error = self._guard.model_error
@@ -211,20 +221,20 @@ class LiveRunSession:
         """Continue the waiting exchange once its calls are decided or their deadline has passed."""
         # A decision on this replica is followed by a request, which continues the exchange.
         async with self._context.request_lock(), self._context.lock:
-            head = self.queue.head
+            head = self.publisher.head
             if head is None or head.phase != "waiting" or head.is_earlier:
                 return
-            if self.queue.is_closed or not self.pending.are_decided(head):
+            if self.publisher.is_closed or not self.pending.are_decided(head):
                 return
             head.is_announced = False
             reader = await self.continuation.continue_decided(head)
         if reader is not None:
             await reader.aclose()
-            self.queue.show(head)
+            self.publisher.show(head)
 
     def _connected(self, connection: LiveConnection, previous: LiveConnection | None) -> None:
-        self.queue.turn_taking.continues_turn = connection.continues_turn
-        if previous is not None and self.queue.turn_taking.reconnected():
+        self.publisher.utterances.continues_turn = connection.continues_turn
+        if previous is not None and self.publisher.utterances.reconnected():
             connection.end_output(previous)
         self._context.outbox.send(ReadyFrame())
 
@@ -256,7 +266,7 @@ class LiveRunSupervisor:
             earlier = LiveExchange(
                 turn, last.exchange.release, spoken=False, phase="waiting", is_earlier=True
             )
-            self.current.queue.exchanges.append(earlier)
+            self.current.publisher.exchanges.append(earlier)
             requests = [state.request for state in last.open_calls if state.request is not None]
             self._watch_approvals({request.approval_id for request in requests})
         await self.current.start()
@@ -333,7 +343,7 @@ class LiveRunSupervisor:
 
     async def _end_run(self) -> None:
         self._watch_approvals(set())
-        exchanges = self.current.queue.exchanges
+        exchanges = self.current.publisher.exchanges
         self._unannounced += [e for e in exchanges if not (e.is_earlier or e.is_announced)]
         await self.current.end()
 
@@ -342,7 +352,9 @@ class LiveRunSupervisor:
         session = self.current
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._context.timings.speech_grace):
-                while (busy := session.queue.first_busy()) is not None and not session.run.is_over:
+                while (
+                    busy := session.publisher.first_busy()
+                ) is not None and not session.run.is_over:
                     await busy.current.feed.ended.wait()
 
     def _announce_stored(self, log: ChatLog) -> None:

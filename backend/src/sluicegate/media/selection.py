@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from sluicegate.media.file_types import is_text, matches_media_type, plain_media_type
-from sluicegate.wire.files import StoredFile, parse_file_uri
+from sluicegate.media.file_inspection import is_text, matches_media_type, plain_media_type
+from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

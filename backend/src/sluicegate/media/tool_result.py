@@ -12,14 +12,14 @@ from google.genai import types
 from pydantic_core import PydanticSerializationError, core_schema, to_jsonable_python
 
 from sluicegate.errors import DetailError, DetailTypeError
-from sluicegate.media.file_sources import Attachment, Link, as_file_source
-from sluicegate.media.file_types import check_media_type
-from sluicegate.wire.files import StoredFile
+from sluicegate.media.file_inspection import check_media_type
+from sluicegate.media.returned_files import Attachment, Link, as_file_source
+from sluicegate.wire.stored_files import StoredFile
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue
 
-    from sluicegate.media.file_sources import FileSource
+    from sluicegate.media.returned_files import FileSource
 
 Status: TypeAlias = Literal["success", "error", "denied", "pending"]
 """The outcome of a tool."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.turn.reader import Client, TurnReader
     from sluicegate.live.outbox import Outbox, Outgoing
-    from sluicegate.replay.playback_position import PlaybackPosition
+    from sluicegate.replay.played_chat import PlayedChat
     from sluicegate.replay.recording import Recording
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.live_frames import LiveClientFrame
@@ -99,13 +99,13 @@ class RecordedTurns(Protocol):
 
 
 class RecordedLive:
-    """An `OpenChat` of a recording; a reconnected socket continues at the playback position."""
+    """An `OpenChat` of a recording; a reconnected socket continues where playback stands."""
 
     def __init__(
-        self, turns: RecordedTurns, position: PlaybackPosition, cues: list[Cue], outbox: Outbox
+        self, turns: RecordedTurns, chat: PlayedChat, cues: list[Cue], outbox: Outbox
     ) -> None:
         self._turns = turns
-        self._position = position
+        self._chat = chat
         self._cues = cues
         self._outbox = outbox
         outbox.send(ReadyFrame())
@@ -129,12 +129,12 @@ class RecordedLive:
 
     def receive_audio(self, pcm: bytes) -> None:
         """Count audio of the client."""
-        self._position.audio_received += len(pcm)
+        self._chat.audio_received += len(pcm)
         self._play()
 
     def receive_frame(self, frame: LiveClientFrame) -> None:
         """Count a frame of the client."""
-        self._position.frames_received += 1
+        self._chat.frames_received += 1
         self._play()
 
     async def close(self) -> None:
@@ -142,21 +142,21 @@ class RecordedLive:
 
     def _play(self) -> None:
         """Send the cues that are due."""
-        position = self._position
-        while position.next_cue < len(self._cues):
-            cue = self._cues[position.next_cue]
+        chat = self._chat
+        while chat.next_cue < len(self._cues):
+            cue = self._cues[chat.next_cue]
             if (
-                cue.turn > position.played
-                or cue.audio > position.audio_received
-                or cue.frames > position.frames_received
+                cue.turn > chat.played
+                or cue.audio > chat.audio_received
+                or cue.frames > chat.frames_received
             ):
                 return
-            position.next_cue += 1
+            chat.next_cue += 1
             if isinstance(cue.outgoing, bytes):
                 self._outbox.send_audio(cue.outgoing)
                 continue
             if isinstance(cue.outgoing, TurnFrame):
-                position.questions[cue.outgoing.message_id] = cue.outgoing.user_message_id
+                chat.questions[cue.outgoing.message_id] = cue.outgoing.user_message_id
             elif isinstance(cue.outgoing, TranscriptFrame) and cue.outgoing.role == "user":
-                position.transcripts[cue.outgoing.message_id] = cue.outgoing.text
+                chat.transcripts[cue.outgoing.message_id] = cue.outgoing.text
             self._outbox.send(cue.outgoing)

@@ -8,15 +8,16 @@ import logging
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.engine.stored_responses import refusal
+from sluicegate.engine.respond_without_turn import refusal
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.errors import RecordingError, Unknown, error_from_code
 from sluicegate.live.outbox import Outbox
 from sluicegate.replay.live_player import RecordedLive, cues_of
-from sluicegate.replay.playback_position import PlaybackPosition
+from sluicegate.replay.played_chat import PlayedChat
 from sluicegate.replay.recording import compact, load_recording
 from sluicegate.replay.redaction import REDACTED
 from sluicegate.stores.cookie_sessions import MemoryCookieSessions
+from sluicegate.stores.streams.user_events import MemoryUserEvents
 from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.encoding import encode_chunk
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.turn.reader import Client
     from sluicegate.replay.recording import RecordedTurn, Recording
+    from sluicegate.stores.streams.user_events import UserEventReader
     from sluicegate.tools.worker_registry import WorkerRegistry
     from sluicegate.wire.chunks import Major
     from sluicegate.wire.requests import ChatRequest
@@ -132,9 +134,10 @@ class RecordedEngine:
         self._created = recording.header.created
         self._title = next(iter(self.suggestions), "A recording")[:80]
         self._sleep = sleep if paced else None
-        self._positions: dict[tuple[str, str], PlaybackPosition] = {}
+        self._chats: dict[tuple[str, str], PlayedChat] = {}
         self.approvals = _NoApprovals()
         self.cookie_sessions = MemoryCookieSessions()
+        self._events = MemoryUserEvents()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, paced: bool = False) -> RecordedEngine:
@@ -170,29 +173,29 @@ class RecordedEngine:
         Raises:
             RequestError: The recorded request was refused with this error.
         """
-        position = self._positions.setdefault((user, request.chat_id), PlaybackPosition())
-        turn = self._next(position, "send")
-        mismatch = _end_of_recording(position.played) if turn is None else _mismatch(turn, request)
+        chat = self._chats.setdefault((user, request.chat_id), PlayedChat())
+        turn = self._next(chat, "send")
+        mismatch = _end_of_recording(chat.played) if turn is None else _mismatch(turn, request)
         if turn is None or mismatch is not None:
             logger.warning("%s", mismatch)
             message_id = request.message_id or f"msg-{secrets.token_hex(12)}"
             return refusal(message_id, mismatch or "", major=client.major)
-        position.played = turn.number
+        chat.played = turn.number
         if turn.refusal is not None:
             raise error_from_code(str(turn.refusal.get("code")), str(turn.refusal.get("errorText")))
         texts = list(_texts(turn, client.major))
-        position.append_response(request.posted_body["message"], texts)
+        chat.append_response(request.posted_body["message"], texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)
 
     async def resume(self, chat_id: str, *, user: str, client: Client) -> TurnReader | None:
         """Resume if a resumption was recorded next; None if not."""
-        position = self._positions.get((user, chat_id))
-        turn = self._next(position, "resume") if position is not None else None
-        if position is None or turn is None:
+        chat = self._chats.get((user, chat_id))
+        turn = self._next(chat, "resume") if chat is not None else None
+        if chat is None or turn is None:
             return None
-        position.played = turn.number
+        chat.played = turn.number
         texts = list(_texts(turn, client.major))
-        position.append_resumed(texts)
+        chat.append_resumed(texts)
         return _PlayedReader(texts, turn.pauses, self._sleep)
 
     async def open_live(
@@ -205,11 +208,15 @@ class RecordedEngine:
         marked_by_client: bool,
     ) -> RecordedLive:
         """Open a live chat that sends the recorded frames and audio."""
-        position = self._positions.setdefault((user, chat_id), PlaybackPosition())
-        return RecordedLive(self, position, self._cues, Outbox(with_audio=with_audio))
+        chat = self._chats.setdefault((user, chat_id), PlayedChat())
+        return RecordedLive(self, chat, self._cues, Outbox(with_audio=with_audio))
 
     async def stop(self, chat_id: str, *, user: str) -> None:
         """No effect: no turn runs; a recorded stop is skipped."""
+
+    def read_events(self, after: str | None, *, user: str) -> UserEventReader:
+        """Nothing changes in a recording but what its reader does."""
+        return self._events.read(user, after)
 
     async def list_chats(
         self, *, user: str, limit: int, after: str | None, query: str | None
@@ -217,12 +224,13 @@ class RecordedEngine:
         """Return the chats that were started, newest first."""
         chats = [
             {
-                "id": chat,
+                "id": chat_id,
                 "title": self._title,
                 "updatedAt": self._created,
-                "pendingApprovals": position.waiting,
+                "pendingApprovals": chat.waiting,
+                "status": "waiting" if chat.waiting else "ready",
             }
-            for (owner, chat), position in reversed(self._positions.items())
+            for (owner, chat_id), chat in reversed(self._chats.items())
             if owner == user
         ]
         return {"chats": chats[:limit], "next": None}
@@ -233,14 +241,14 @@ class RecordedEngine:
         Raises:
             Unknown: The chat was not started.
         """
-        position = self._positions.get((user, chat_id))
-        if position is None:
+        chat = self._chats.get((user, chat_id))
+        if chat is None:
             raise Unknown("There is no such chat.")
-        status = "waiting" if position.waiting else "ready"
+        status = "waiting" if chat.waiting else "ready"
         return {
             "id": chat_id,
             "title": self._title,
-            "messages": position.messages,
+            "messages": chat.messages,
             "status": status,
         }
 
@@ -266,9 +274,9 @@ class RecordedEngine:
         """Not recorded; raises Unknown."""
         raise Unknown(_NOT_RECORDED)
 
-    def _next(self, position: PlaybackPosition, kind: str) -> RecordedTurn | None:
+    def _next(self, chat: PlayedChat, kind: str) -> RecordedTurn | None:
         """Return the next turn of a kind; others are skipped up to the next send."""
-        for turn in self._turns[position.played :]:
+        for turn in self._turns[chat.played :]:
             if turn.kind == kind:
                 return turn
             if turn.kind == "send":

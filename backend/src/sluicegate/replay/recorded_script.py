@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from google.adk.events.event import Event
 
-from sluicegate.core.events import ABORTED
+from sluicegate.core.event_reading import ABORTED
 from sluicegate.errors import RecordingError
-from sluicegate.replay.deltas import http_status_of
+from sluicegate.replay.provider_errors import http_status_of
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.replay.script_position import user_text
 

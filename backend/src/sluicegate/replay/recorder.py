@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
 
     from sluicegate.core.approvals import ApprovalRow, ApprovalState
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.replay.recording import Direction, Kind
 
 logger = logging.getLogger("sluicegate")

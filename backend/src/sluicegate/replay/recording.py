@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sluicegate.core.approvals import ApprovalRow
-from sluicegate.core.keys import CallKey, ChatKey
+from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.errors import RecordingError
 from sluicegate.replay.scenario import predicate
 from sluicegate.wire.live_frames import LIVE_ID

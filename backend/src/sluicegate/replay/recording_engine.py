@@ -14,9 +14,9 @@ __all__ = ["FileRecorder", "RecordingEngine"]
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.engine.turn.owner import ChatOwner
+    from sluicegate.engine.turn.chat_owners import ChatOwner
     from sluicegate.engine.turn.reader import Client
     from sluicegate.wire.requests import ChatRequest
 

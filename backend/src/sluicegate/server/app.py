@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from google.adk.apps.app import App
@@ -16,16 +18,20 @@ from starlette.middleware import Middleware
 from sluicegate._version import __version__
 from sluicegate.errors import ConfigurationError
 from sluicegate.live.engine import LiveEngine
-from sluicegate.server.access import Access, is_loopback_name
 from sluicegate.server.approvals import approval_operations
-from sluicegate.server.authentication import authenticator
+from sluicegate.server.authentication import authenticator, identify, uses_tokens
 from sluicegate.server.chats import chat_list_operations
 from sluicegate.server.engine_holder import EngineHolder, OpenEngine
+from sluicegate.server.failed_authentications import FailureLimits, limit_failures
 from sluicegate.server.files import file_operations
+from sluicegate.server.host_and_origin import Access, is_loopback_name
 from sluicegate.server.oauth_return_page import oauth_operations
-from sluicegate.server.operations import Operation, Success, describe_api
+from sluicegate.server.openapi import describe_api
+from sluicegate.server.operations import Operation, Success
 from sluicegate.server.page import Page, built_page, page_operations
-from sluicegate.server.private_surface import check_private_surface
+from sluicegate.server.page_theme import load_theme
+from sluicegate.server.private_api_checks import check_private_surface
+from sluicegate.server.probes import probe_operations
 from sluicegate.server.responses import (
     ErrorResponses,
     json_response,
@@ -33,7 +39,7 @@ from sluicegate.server.responses import (
     respond_before_accept,
     respond_to_http_exception,
 )
-from sluicegate.server.routes import probe_operations, routes, turn_operations
+from sluicegate.server.routes import routes
 from sluicegate.server.security_headers import SecurityHeaders
 from sluicegate.server.session_cookie import accept_cookies, session_operations
 from sluicegate.server.settings import load_settings
@@ -44,15 +50,22 @@ from sluicegate.server.sockets import (
     socket_operations,
     socket_route,
 )
+from sluicegate.server.turns import turn_operations
+from sluicegate.server.user_events import user_event_operations
 from sluicegate.server.user_limits import CountConnections, UserLimits
 from sluicegate.server.worker_registration import registration_operations
-from sluicegate.transports.backpressure import WriteLimits
 from sluicegate.transports.http_requests import BodyLimits
-from sluicegate.transports.large_requests import LargeRequests
+from sluicegate.transports.large_request_queue import LargeRequests
+from sluicegate.transports.slow_clients import WriteLimits
 from sluicegate.transports.sse import SseTransport
+from sluicegate.transports.user_events import (
+    MAX_HEARTBEAT,
+    EventStreamLimits,
+    UserEventsTransport,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     from google.adk.agents import BaseAgent
@@ -145,6 +158,7 @@ def build(
     authenticate: Authenticate | None = None,
     suggestions: Sequence[str] = (),
     page_folder: Path | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Application:
     """Build the application around an engine.
 
@@ -152,8 +166,9 @@ def build(
         open_engine: Opens the engine.
         settings: The settings of the application.
         authenticate: Takes the place of the setting ``auth``.
-        suggestions: First messages that the chat page offers.
+        suggestions: First messages that the chat page offers if the settings name none.
         page_folder: The build of the chat page; by default that of the package or the checkout.
+        clock: Returns seconds, for the limits of failed authentications.
 
     Raises:
         ConfigurationError: The settings cannot be served, or an installed package cannot be used.
@@ -174,7 +189,23 @@ def build(
     users = UserLimits(
         per_minute=settings.max_requests_per_minute, connections=settings.max_connections_per_user
     )
-    shutdown = Shutdown(engine, (sse, chat, live))
+    failures = FailureLimits(
+        burst=settings.max_failed_authentications,
+        per_minute=settings.max_failed_authentications_per_minute,
+        clock=clock,
+    )
+    own = authenticate or authenticator(settings)
+    accepted = accept_cookies(own, engine)
+    limited = limit_failures(accepted, own, failures, settings)
+    events = UserEventsTransport(
+        limits=EventStreamLimits(
+            min(settings.keep_alive, MAX_HEARTBEAT),
+            settings.recheck_interval,
+            settings.reader_patience,
+        ),
+        authenticate=partial(identify, limited),
+    )
+    shutdown = Shutdown(engine, (sse, events, chat, live))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -185,7 +216,6 @@ def build(
             shutdown.abort()
             await engine.close()
 
-    accepted = accept_cookies(authenticate or authenticator(settings), engine)
     is_authenticated = authenticate is not None or settings.auth != "none"
     operations = [
         *turn_operations(sse),
@@ -195,22 +225,30 @@ def build(
             is_embedded=bool(settings.origins) or not is_authenticated,
         ),
         *approval_operations(body),
+        *user_event_operations(events),
         *session_operations(accepted),
         *oauth_operations(settings),
-        *registration_operations(settings, engine),
-        *probe_operations(engine, accepted),
+        *registration_operations(settings, engine, failures),
+        *probe_operations(engine, limited),
     ]
     if settings.page:
         find = built_page if page_folder is None else lambda: page_folder
-        page = Page(find, prefix=settings.prefix, suggestions=suggestions)
-        operations += page_operations(page)
+        theme = load_theme(settings, suggestions)
+        operations += page_operations(Page(find, prefix=settings.prefix, theme=theme))
     operations.append(_openapi_operation([*operations, *socket_operations()], settings.prefix))
     prefix = settings.prefix
     app = Starlette(
         routes=[
-            *routes(operations, prefix=prefix, authenticate=accepted, engine=engine, limits=users),
+            *routes(operations, prefix=prefix, authenticate=limited, engine=engine, limits=users),
             *(
-                socket_route(path, transport, authenticate=accepted, engine=engine, limits=users)
+                socket_route(
+                    path,
+                    transport,
+                    authenticate=limited,
+                    engine=engine,
+                    limits=users,
+                    frame_tokens=uses_tokens(own),
+                )
                 for path, transport in ((f"{prefix}/chat/ws", chat), (f"{prefix}/live", live))
             ),
         ],

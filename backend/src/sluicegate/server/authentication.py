@@ -31,6 +31,9 @@ LOCAL_USER: Final = "local"
 
 _USER_ID: Final = re.compile(r"[A-Za-z0-9._:@+=|-]{1,128}")
 _LINE: Final = re.compile(r"sha256:([0-9a-fA-F]{64})\s+(\S+)")
+_IPV6_SITE: Final = 64
+"""Bits of an IPv6 address that a network gives to one client."""
+
 _BEARER: Final = re.compile(r"(?i:bearer) +([A-Za-z0-9._~+/=-]+) *")
 _log: Final = logging.getLogger("sluicegate")
 
@@ -49,6 +52,21 @@ def address_of(host: str) -> Address | None:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
+
+
+def client_network(address: Address) -> str:
+    """Return what the connections of one client have in common: its address or IPv6 network."""
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, _IPV6_SITE), strict=False))
+    return str(address)
+
+
+def peer_of(connection: HTTPConnection) -> str:
+    """Return the network of the peer of a connection."""
+    if connection.client is None:
+        return "unknown"
+    address = address_of(connection.client.host)
+    return connection.client.host if address is None else client_network(address)
 
 
 def is_loopback(host: str) -> bool:
@@ -88,6 +106,11 @@ async def identify(authenticate: Authenticate, connection: HTTPConnection) -> st
         _log.warning("request refused: authentication returned an invalid user id")
         raise Unauthenticated("Your user name cannot be used here; ask for another one.")
     return user
+
+
+def uses_tokens(authenticate: Authenticate) -> bool:
+    """Whether users have tokens, which a cookie or a frame can carry in place of a header."""
+    return authenticate is not local_user and not isinstance(authenticate, TrustedHeader)
 
 
 async def local_user(connection: HTTPConnection) -> str | None:
@@ -162,11 +185,18 @@ class TrustedHeader:
 
     async def __call__(self, connection: HTTPConnection) -> str | None:
         """Return the value of the header if it is sent once, by a trusted peer."""
-        peer = _peer(connection)
-        if peer is None or not any(peer in network for network in self._networks):
+        if not self._is_trusted(connection):
             return None
         fields = connection.headers.getlist(self._name)
         return fields[0] if len(fields) == 1 and fields[0] else None
+
+    def untrusted_names(self, connection: HTTPConnection) -> list[str]:
+        """Return the values of the header if the peer is not trusted."""
+        return [] if self._is_trusted(connection) else connection.headers.getlist(self._name)
+
+    def _is_trusted(self, connection: HTTPConnection) -> bool:
+        peer = _peer(connection)
+        return peer is not None and any(peer in network for network in self._networks)
 
 
 def bearer_token(fields: Sequence[str]) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, NoReturn, get_origin
 
-from sluicegate.engine.failures import describe
+from sluicegate.engine.describe_exceptions import describe
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.logs import logging_to_stderr
 from sluicegate.server.settings import Settings, load_settings
@@ -46,6 +46,11 @@ _PLACEHOLDERS: Final = {
     "allowed_hosts": "NAME",
     "trusted_proxies": "CIDR",
     "page": "",
+    "title": "TEXT",
+    "logo": "FILE",
+    "welcome": "TEXT",
+    "suggestions": "TEXT",
+    "page_stylesheet": "FILE",
     "log_level": "LEVEL",
     "log_format": "FORM",
 }
@@ -110,6 +115,11 @@ REPLAY_FIELDS: Final = (
     "allowed_hosts",
     "trusted_proxies",
     "page",
+    "title",
+    "logo",
+    "welcome",
+    "suggestions",
+    "page_stylesheet",
     "log_level",
     "log_format",
 )
@@ -263,11 +273,11 @@ def _run(arguments: argparse.Namespace) -> int:
         given.setdefault("port", WORKER_PORT)
     settings = load_settings(os.environ, given, {field: FLAGS[field] for field in given})
     if arguments.command == "audit":
-        module = importlib.import_module("sluicegate.server.audit")
+        module = importlib.import_module("sluicegate.server.audit_command")
         return int(module.audit(settings.sessions, arguments, sys.stdout))
     with logging_to_stderr(settings), _restore_garbage_collection():
         if arguments.command == "worker":
-            importlib.import_module("sluicegate.tools.worker_calls").require_mcp()
+            importlib.import_module("sluicegate.tools.worker_call_metadata").require_mcp()
             worker = importlib.import_module("sluicegate.server.worker")
             options = worker.worker_options(arguments, settings)
             return int(worker.serve_worker(arguments.file, options, settings))

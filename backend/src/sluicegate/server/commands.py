@@ -18,6 +18,7 @@ from sluicegate.engine.remote_workers import agent_of_workers, open_workers
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.app import build, engine_of, require_authentication
 from sluicegate.server.authentication import authenticator
+from sluicegate.server.page_theme import load_theme
 from sluicegate.server.settings import Settings
 from sluicegate.server.uvicorn_server import bind, run
 
@@ -128,6 +129,7 @@ def _refused_settings(target: Target, settings: Settings, surveyed: AgentSurvey)
         lambda: require_authentication(settings, None),
         lambda: authenticator(settings),
         lambda: engine_of(target, settings),
+        lambda: load_theme(settings),
         lambda: refuse_page_tools(settings.page_tools, surveyed, root_of(target)),
     ]
     for run_check in checks:
@@ -154,7 +156,8 @@ def _report_lines(target: Target, report: _Report, settings: Settings) -> Iterat
     for gate in surveyed.gated_tools:
         yield f"  {gate.tool} of {gate.agent}: {gate.why}"
     for left_out in surveyed.left_out:
-        yield f"left out: {left_out.tool} of a toolset of {left_out.agent}; {left_out.why}"
+        owner = f"a toolset of {left_out.agent}" if left_out.toolset else left_out.agent
+        yield f"left out: {left_out.tool} of {owner}; {left_out.why}"
     yield from report.workers
     tools = {tool.name for tools in surveyed.tools.values() for tool in tools}
     for setting in ("dynamic_gates", "never_gates", "client_tools"):

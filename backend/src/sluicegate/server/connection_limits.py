@@ -6,7 +6,7 @@ import ipaddress
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.server.authentication import address_of
+from sluicegate.server.authentication import address_of, client_network
 
 if TYPE_CHECKING:
     import asyncio
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 _RESERVED_FILES: Final = 128
 """Open files that a process needs beside its connections."""
-
-_IPV6_SITE: Final = 64
-"""Bits of an IPv6 address that a network gives to one client."""
 
 
 class ConnectionLimits:
@@ -68,9 +65,7 @@ class ConnectionLimits:
         address = None if host is None else address_of(host)
         if address is None or any(address in network for network in self._trusted):
             return None
-        if isinstance(address, ipaddress.IPv6Address):
-            return str(ipaddress.ip_network((address, _IPV6_SITE), strict=False))
-        return str(address)
+        return client_network(address)
 
 
 def connections_possible(wanted: int) -> int:

@@ -20,7 +20,7 @@ from sluicegate.server.operations import BINARY, Operation, Parameter, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import StoredFile
 from sluicegate.transports.http_requests import chat_id, read_bytes
-from sluicegate.wire.files import UNKNOWN_TYPE
+from sluicegate.wire.stored_files import UNKNOWN_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

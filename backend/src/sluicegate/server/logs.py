@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sluicegate.engine.failures import describe, type_name
+from sluicegate.engine.describe_exceptions import describe, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
-import json
-import secrets
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from starlette.requests import Request
+
+    from sluicegate.server.page_theme import PageTheme
 
 IN_PACKAGE: Final = Path(__file__).parent / "web"
 """The built page in a wheel."""
@@ -45,15 +46,14 @@ NOT_BUILT: Final = (
 _RELOAD_SECONDS: Final = "2"
 """Seconds after which a browser reloads the page that is not built yet."""
 
-_PREFIX_MARK: Final = "{{api}}"
-_NONCE_MARK: Final = "{{nonce}}"
+_PLACEHOLDER: Final = re.compile(r"\{\{([a-z]+)\}\}")
 _POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
 _SECURITY: Final = {"referrer-policy": "no-referrer", "x-content-type-options": "nosniff"}
-_REVALIDATE: Final = {"cache-control": "no-cache"}
+REVALIDATE: Final = {"cache-control": "no-cache"}
 _IMMUTABLE: Final = {"cache-control": "public, max-age=31536000, immutable"}
 _MEDIA_TYPES: Final = {
     ".html": "text/html; charset=utf-8",
@@ -120,16 +120,15 @@ class Page:
         find: Returns the folder of the build, None if there is none.
         prefix: The prefix of the API; the page gets it relative to its own URL, since it may be
             mounted below any path.
-        suggestions: First messages that the page offers.
+        theme: Its title, texts, logo and stylesheet.
     """
 
-    def __init__(
-        self, find: Callable[[], Path | None], *, prefix: str, suggestions: Sequence[str]
-    ) -> None:
+    def __init__(self, find: Callable[[], Path | None], *, prefix: str, theme: PageTheme) -> None:
         self._find = find
-        self._api = prefix.removeprefix("/") or "."
-        listed = json.dumps(list(suggestions)).encode()
-        self._suggestions = PageFile("application/json", listed, _REVALIDATE)
+        self._placeholders = theme.placeholders | {"api": prefix.removeprefix("/") or "."}
+        self._links = theme.links
+        self._logo = theme.logo
+        self._stylesheet = theme.stylesheet
         self._build: Build | None = None
         self._load_build()
 
@@ -140,28 +139,27 @@ class Page:
             missing = sentence_response(503, "unavailable", NOT_BUILT)
             missing.headers["retry-after"] = missing.headers["refresh"] = _RELOAD_SECONDS
             return missing
-        nonce = secrets.token_urlsafe(16)
         return Response(
-            self._build.index.replace(_NONCE_MARK, nonce),
+            self._build.index,
             media_type="text/html",
-            headers={
-                **_SECURITY,
-                **_REVALIDATE,
-                "content-security-policy": _POLICY.format(nonce=nonce),
-            },
+            headers={**_SECURITY, **REVALIDATE, "content-security-policy": _POLICY},
         )
 
     async def asset(self, request: Request) -> Response:
         """``GET /assets/{name}``: a file whose name contains a hash of its content."""
-        return await _respond(None if self._build is None else self._build.assets, request)
+        return await _respond_named(None if self._build is None else self._build.assets, request)
 
     async def root_file(self, request: Request) -> Response:
         """``GET /{name}``: a file at the root of the build."""
-        return await _respond(None if self._build is None else self._build.root, request)
+        return await _respond_named(None if self._build is None else self._build.root, request)
 
-    async def suggestions(self, request: Request) -> Response:
-        """``GET /suggestions.json``: first messages that the page offers."""
-        return await self._suggestions.respond(request)
+    async def logo(self, request: Request) -> Response:
+        """``GET /logo``: the file of the setting ``logo``."""
+        return await _respond(self._logo, request)
+
+    async def stylesheet(self, request: Request) -> Response:
+        """``GET /theme.css``: the file of the setting ``page_stylesheet``."""
+        return await _respond(self._stylesheet, request)
 
     def _load_build(self) -> None:
         """Load the build if it is not the current one."""
@@ -175,8 +173,8 @@ class Page:
                 return
             self._build = Build(
                 stamp,
-                (folder / INDEX).read_text("utf-8").replace(_PREFIX_MARK, self._api),
-                {path.name: _file(path, _REVALIDATE) for path in _files_in(folder)},
+                self._fill((folder / INDEX).read_text("utf-8")),
+                {path.name: _file(path, REVALIDATE) for path in _files_in(folder)},
                 {
                     **(before.assets if before is not None else {}),
                     **{path.name: _file(path, _IMMUTABLE) for path in _files_in(folder / ASSETS)},
@@ -185,6 +183,11 @@ class Page:
         except OSError:
             # The build is being replaced.
             return
+
+    def _fill(self, template: str) -> str:
+        """Return the page with its placeholders filled in one pass, so that no value has any."""
+        filled = _PLACEHOLDER.sub(lambda match: self._placeholders.get(match[1], ""), template)
+        return filled.replace("</head>", f"{self._links}</head>", 1)
 
 
 def page_operations(page: Page) -> list[Operation]:
@@ -219,10 +222,20 @@ def page_operations(page: Page) -> list[Operation]:
         ),
         Operation(
             "GET",
-            "/suggestions.json",
-            "First messages that the chat page offers.",
-            (Success(200, "A list of texts.", "application/json", list[str]),),
-            open_endpoint=page.suggestions,
+            "/logo",
+            "The logo of the setting `logo`.",
+            (Success(200, "The picture.", "image/*"),),
+            open_endpoint=page.logo,
+            refusals=(Unknown,),
+            outside=True,
+        ),
+        Operation(
+            "GET",
+            "/theme.css",
+            "The stylesheet of the setting `page_stylesheet`.",
+            (Success(200, "The stylesheet.", "text/css", str),),
+            open_endpoint=page.stylesheet,
+            refusals=(Unknown,),
             outside=True,
         ),
     ]
@@ -233,8 +246,11 @@ def built_page(folders: Sequence[Path] = (IN_PACKAGE, IN_CHECKOUT)) -> Path | No
     return next((folder for folder in folders if (folder / INDEX).is_file()), None)
 
 
-async def _respond(files: Mapping[str, PageFile] | None, request: Request) -> Response:
-    file = (files or {}).get(request.url.path.rpartition("/")[2])
+async def _respond_named(files: Mapping[str, PageFile] | None, request: Request) -> Response:
+    return await _respond((files or {}).get(request.url.path.rpartition("/")[2]), request)
+
+
+async def _respond(file: PageFile | None, request: Request) -> Response:
     if file is None:
         raise Unknown
     return await file.respond(request)

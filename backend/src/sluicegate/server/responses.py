@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from sluicegate.engine.failures import describe, internal_error_sentence
+from sluicegate.engine.describe_exceptions import describe, internal_error_sentence
 from sluicegate.errors import (
     ConfigurationError,
     Unauthenticated,

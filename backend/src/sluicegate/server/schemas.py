@@ -1,7 +1,7 @@
 """The JSON bodies of the API as types; the schemas of the OpenAPI document are made from them."""
 
 from functools import cache
-from typing import Annotated, Any, Final, Literal, NotRequired
+from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
@@ -13,6 +13,8 @@ from sluicegate.core.approvals import ApprovalState
 
 MAX_TITLE: Final = 200
 """Characters of a chat's title."""
+
+ChatStatus: TypeAlias = Literal["ready", "running", "waiting"]
 
 COMPONENTS: Final = "#/components/schemas/"
 
@@ -49,13 +51,20 @@ class ChatRequest(TypedDict):
     ]
 
 
+class Session(TypedDict):
+    """The user of a request."""
+
+    user: Annotated[str | None, Field(description="Null on a server without authentication.")]
+    canSignOut: Annotated[bool, Field(description="Whether the session of a cookie is used.")]
+
+
 class Chat(TypedDict):
     """A chat with its messages."""
 
     id: str
     title: str
     messages: list[Message]
-    status: Literal["ready", "running", "waiting"]
+    status: ChatStatus
 
 
 class ChatSummary(TypedDict):
@@ -65,6 +74,7 @@ class ChatSummary(TypedDict):
     title: str
     updatedAt: str
     pendingApprovals: int
+    status: ChatStatus
 
 
 class ChatPage(TypedDict):
@@ -186,6 +196,57 @@ class Lease(TypedDict):
     name: str
     tools: list[str]
     lease: Annotated[float, Field(description="Seconds in which to register again.")]
+
+
+class ReadyEvent(TypedDict):
+    """The first event of a connection that misses nothing."""
+
+    type: Literal["ready"]
+
+
+class ResetEvent(TypedDict):
+    """Events may be missing; load everything again."""
+
+    type: Literal["reset"]
+
+
+class ChatEvent(TypedDict):
+    """What has changed of a chat, or a new one; fields that are left out are as before."""
+
+    type: Literal["chat"]
+    chatId: str
+    status: NotRequired[Literal["ready", "running", "waiting"]]
+    title: NotRequired[str | None]
+    updatedAt: NotRequired[str]
+
+
+class ChatDeletedEvent(TypedDict):
+    """A chat was deleted."""
+
+    type: Literal["chat.deleted"]
+    chatId: str
+
+
+class ApprovalEvent(TypedDict):
+    """The new state of an approval."""
+
+    type: Literal["approval"]
+    chatId: str
+    approvalId: str
+    tool: str
+    state: ApprovalState
+
+
+class MessageEvent(TypedDict):
+    """A user's message was accepted, or a turn of an assistant's message has ended."""
+
+    type: Literal["message"]
+    chatId: str
+    messageId: str
+
+
+UserEvent = ReadyEvent | ResetEvent | ChatEvent | ChatDeletedEvent | ApprovalEvent | MessageEvent
+"""The data of an event of ``GET /events``."""
 
 
 class _Untitled(GenerateJsonSchema):

@@ -13,9 +13,11 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from sluicegate.errors import Unauthenticated
-from sluicegate.server.access import is_loopback_name
-from sluicegate.server.authentication import TrustedHeader, bearer_token, local_user
+from sluicegate.server.authentication import bearer_token, local_user, uses_tokens
+from sluicegate.server.host_and_origin import is_loopback_name
 from sluicegate.server.operations import Operation, Success
+from sluicegate.server.responses import json_response
+from sluicegate.server.schemas import Session
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -89,9 +91,7 @@ class CookieAuthentication:
 
 def accept_cookies(authenticate: Authenticate, engine: EngineHolder) -> Authenticate:
     """Accept sessions in the cookie too, unless the authentication uses no tokens."""
-    if authenticate is local_user or isinstance(authenticate, TrustedHeader):
-        return authenticate
-    return CookieAuthentication(authenticate, engine)
+    return CookieAuthentication(authenticate, engine) if uses_tokens(authenticate) else authenticate
 
 
 def accepted_session_id(connection: HTTPConnection) -> str | None:
@@ -127,7 +127,7 @@ def with_authorization(connection: HTTPConnection, authorization: str) -> HTTPCo
 
 
 def session_operations(authenticate: Authenticate) -> list[Operation]:
-    """Return the operations that begin and end a session."""
+    """Return the operations that begin, describe and end a session."""
     cookies = authenticate if isinstance(authenticate, CookieAuthentication) else None
 
     async def sign_in(request: Request, _engine: Engine, user: str) -> Response:
@@ -153,7 +153,24 @@ def session_operations(authenticate: Authenticate) -> list[Operation]:
         response.headers.append("set-cookie", _set_cookie(request, "", max_age=0))
         return response
 
+    async def describe(request: Request, _engine: Engine, user: str) -> Response:
+        response = json_response(
+            {
+                "user": None if authenticate is local_user else user,
+                "canSignOut": cookies is not None and accepted_session_id(request) is not None,
+            }
+        )
+        response.headers["cache-control"] = "no-store"
+        return response
+
     return [
+        Operation(
+            "GET",
+            "/session",
+            "Describe the user of the request.",
+            (Success(200, "The user.", "application/json", Session),),
+            endpoint=describe,
+        ),
         Operation(
             "POST",
             "/session",

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 ENVIRONMENT_PREFIX: Final = "SLUICEGATE_"
 
 _ORIGIN: Final = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?")
+_FIELD_NAME: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
 _HOST_NAME: Final = re.compile(r"\[[0-9a-f:.]+\]|[a-z0-9._-]+")
-_AUTH: Final = re.compile(r"none|bearer:.+|header:[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_AUTH: Final = re.compile(rf"none|bearer:.+|header:{_FIELD_NAME}")
+_LINES: Final = frozenset({"suggestions"})
+"""Lists whose items may contain commas; in a variable each has its own line."""
+
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
 _FALSE: Final = frozenset({"0", "false", "no", "off"})
 
@@ -29,8 +33,8 @@ class Settings(EngineOptions):
     """The settings of an application and its server.
 
     The environment variable of a field is ``SLUICEGATE_`` and its name in capitals; the items of
-    lists are separated by commas, ``approval_ttls`` is ``TOOL=SECONDS,TOOL=SECONDS``. The
-    docstring of a field is also its help on the command line.
+    lists are separated by commas, those of ``suggestions`` by line breaks; ``approval_ttls`` is
+    ``TOOL=SECONDS,TOOL=SECONDS``. The docstring of a field is also its help on the command line.
     """
 
     host: str = "127.0.0.1"
@@ -51,8 +55,28 @@ class Settings(EngineOptions):
     trusted_proxies: tuple[str, ...] = ("127.0.0.0/8", "::1/128")
     """Networks whose peers are trusted when ``auth`` is ``header:NAME``."""
 
+    credential_headers: tuple[str, ...] = ("authorization", "cookie")
+    """Headers from which an authenticator of your own takes what a client could guess."""
+
     page: bool = True
     """Whether the chat page is served at ``/``."""
+
+    title: Annotated[str, Field(min_length=1, max_length=60)] = "sluicegate"
+    """The title of the chat page."""
+
+    logo: str | None = None
+    """A picture for the chat page, as SVG, PNG, WebP or JPEG; also its icon."""
+
+    welcome: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    """The heading of a chat without messages."""
+
+    suggestions: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=500)], ...], Field(max_length=50)
+    ] = ()
+    """First messages that the chat page offers."""
+
+    page_stylesheet: str | None = None
+    """A CSS file for the chat page, such as one that sets its custom properties."""
 
     record: str | None = None
     """A folder in which every chat is recorded, in a file of its own."""
@@ -75,8 +99,11 @@ class Settings(EngineOptions):
     body_timeout: Seconds = 30.0
     """Seconds in which a body, or a message on a socket, must have arrived once it has begun."""
 
-    max_json_values: Count = 500_000
-    """JSON values in a body or in a message on a socket: arrays, objects and their items."""
+    max_json_values: Count = 250_000
+    """JSON values in a body or in a message on a socket: arrays, objects and their items.
+
+    The garbage collector visits all of them in one step, 30 ms for this many nested arrays.
+    """
 
     max_large_requests: Count = 8
     """Bodies and messages over 64 KiB that this process reads at once; of a user it reads one."""
@@ -92,6 +119,12 @@ class Settings(EngineOptions):
 
     max_requests_per_minute: Count = 3_000
     """Requests of any kind that one user may send in any minute; one more is answered 429."""
+
+    max_failed_authentications: Count = 120
+    """Failed authentications of one address at once; then new credentials are answered 429."""
+
+    max_failed_authentications_per_minute: Count = 60
+    """Failed authentications of one address in a minute, in the long run."""
 
     max_requests_per_socket: Count = 16
     """Requests that may be open on one socket."""
@@ -127,7 +160,7 @@ class Settings(EngineOptions):
     """Seconds after which a socket without an open request is closed."""
 
     recheck_interval: Seconds = 60.0
-    """Seconds after which the user of a socket is authenticated again."""
+    """Seconds after which the user of a socket or of a stream of events is authenticated again."""
 
     keep_alive: Seconds = 15.0
     """Seconds of silence after which a comment or a heartbeat is sent."""
@@ -158,6 +191,22 @@ class Settings(EngineOptions):
             if not _HOST_NAME.fullmatch(value):
                 raise ValueError("a host name has no scheme, port or path")
         return plain
+
+    @field_validator("credential_headers")
+    @classmethod
+    def _are_headers(cls, values: tuple[str, ...]) -> tuple[str, ...]:
+        for value in values:
+            if not re.fullmatch(_FIELD_NAME, value):
+                raise ValueError("the name of a header has no spaces or colons")
+        return values
+
+    @field_validator("title", "welcome", "suggestions")
+    @classmethod
+    def _are_lines(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        texts = value if isinstance(value, tuple) else (value or "",)
+        if not all(text.isprintable() for text in texts):
+            raise ValueError("it must be one line of printable characters")
+        return value
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -228,7 +277,7 @@ def _from_text(field: str, variable: str, text: str) -> Any:
         if text.lower() in _TRUE | _FALSE:
             return text.lower() in _TRUE
         raise ConfigurationError(f"The environment variable {variable} must be true or false.")
-    items = [item.strip() for item in text.split(",")]
+    items = [item.strip() for item in text.split("\n" if field in _LINES else ",")]
     if get_origin(annotation) is tuple:
         return tuple(item for item in items if item)
     if get_origin(annotation) is dict:

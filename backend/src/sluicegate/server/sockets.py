@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from starlette.routing import WebSocketRoute
 
 from sluicegate.errors import Unauthenticated
-from sluicegate.server.authentication import TrustedHeader, identify, local_user
+from sluicegate.server.authentication import identify
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.session_cookie import with_authorization
-from sluicegate.transports.audio_in import AudioLimits
-from sluicegate.transports.backpressure import WriteLimits
+from sluicegate.transports.audio_limits import AudioLimits
 from sluicegate.transports.live_socket import LiveTransport
+from sluicegate.transports.slow_clients import WriteLimits
 from sluicegate.transports.socket import AUTHENTICATED, SocketLimits
 from sluicegate.transports.websocket import WebSocketTransport
 from sluicegate.wire.live_frames import SUBPROTOCOL
@@ -27,21 +27,28 @@ if TYPE_CHECKING:
     from sluicegate.server.engine_holder import EngineHolder
     from sluicegate.server.settings import Settings
     from sluicegate.server.user_limits import UserLimits
-    from sluicegate.transports.large_requests import LargeRequests
+    from sluicegate.transports.large_request_queue import LargeRequests
 
 
 class SocketCaller:
     """The user of the handshake; without one, the user of the bearer token in a frame.
 
     Browsers cannot set headers when they open a socket, so a frame may have ``authorization``.
-    Other headers of a frame and tokens in the URL are ignored.
+    Other headers of a frame and tokens in the URL are ignored. Without ``frame_tokens`` the
+    handshake must have a user.
     """
 
     def __init__(
-        self, authenticate: Authenticate, connection: HTTPConnection, limits: UserLimits
+        self,
+        authenticate: Authenticate,
+        connection: HTTPConnection,
+        limits: UserLimits,
+        *,
+        frame_tokens: bool,
     ) -> None:
         self._authenticate = authenticate
         self._limits = limits
+        self._frame_tokens = frame_tokens
         self._connection = connection
         self._handshake_user: str | None = None
         self._token_connections: dict[str, HTTPConnection] = {}
@@ -53,15 +60,13 @@ class SocketCaller:
 
         Raises:
             Unauthenticated: There is no user, and a token in a frame is not accepted.
-            TooManyRequests: The user has too many connections.
+            TooManyRequests: The user has too many connections, or the peer failed too often.
         """
         try:
             self._handshake_user = await identify(self._authenticate, self._connection)
             self._accept(self._handshake_user)
         except Unauthenticated:
-            if self._authenticate is local_user:
-                raise
-            if isinstance(self._authenticate, TrustedHeader):
+            if not self._frame_tokens:
                 raise
 
     async def authenticate(self, headers: Mapping[str, str]) -> str:
@@ -69,7 +74,8 @@ class SocketCaller:
 
         Raises:
             Unauthenticated: There is no user, or another one than that of the handshake.
-            TooManyRequests: The user has sent too many, or has too many connections.
+            TooManyRequests: The user has sent too many or has too many connections, or the peer
+                has failed too often.
         """
         if self._handshake_user is not None:
             await self._recheck_handshake(self._handshake_user)
@@ -172,11 +178,12 @@ def socket_route(
     authenticate: Authenticate,
     engine: EngineHolder,
     limits: UserLimits,
+    frame_tokens: bool,
 ) -> WebSocketRoute:
     """Return the route; a socket without a user is refused before it is accepted."""
 
     async def serve(websocket: WebSocket) -> None:
-        caller = SocketCaller(authenticate, websocket, limits)
+        caller = SocketCaller(authenticate, websocket, limits, frame_tokens=frame_tokens)
         await caller.authenticate_handshake()
         await transport.serve(websocket, await engine.get(), caller)
 

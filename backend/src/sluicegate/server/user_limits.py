@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.engine.limits import RateLimit
+from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.errors import TooManyRequests
 
 if TYPE_CHECKING:

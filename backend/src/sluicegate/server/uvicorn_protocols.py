@@ -2,7 +2,7 @@
 
 The application judges whole requests and whole messages. These classes judge what never becomes
 one: a head that does not end, an unread body, control frames, and fragments. They rely
-on private parts of uvicorn, which `sluicegate.server.private_surface` lists.
+on private parts of uvicorn, which `sluicegate.server.private_api_checks` lists.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import State
 
-from sluicegate.engine.limits import TokenBucket
-from sluicegate.server.socket_input import SocketInput
-from sluicegate.transports.backpressure import ABORT
-from sluicegate.transports.large_requests import LARGE
+from sluicegate.engine.rate_limits import TokenBucket
+from sluicegate.server.socket_input_limits import SocketInput
+from sluicegate.transports.large_request_queue import LARGE
+from sluicegate.transports.slow_clients import ABORT
 from sluicegate.transports.socket import AUTHENTICATED, POLICY_VIOLATION, TEXTS, UTF_8
 from sluicegate.wire.frames import ErrorFrame, encode_frame, find_request_id
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sluicegate.errors import RequestError
     from sluicegate.server.connection_limits import ConnectionLimits
     from sluicegate.server.settings import Settings
-    from sluicegate.server.socket_input import InputLimits
+    from sluicegate.server.socket_input_limits import InputLimits
 
 _FRAGMENTS: Final = 64
 _BYTES_PER_FRAGMENT: Final = 1024
@@ -312,11 +312,13 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
         """Begin a text message."""
         self._fragments, self._bytes = 1, len(event.data)
         super().handle_text(event)
+        _release(event)
 
     def handle_bytes(self, event: Frame) -> None:
         """Begin a binary message."""
         self._fragments, self._bytes = 1, len(event.data)
         super().handle_bytes(event)
+        _release(event)
 
     def handle_cont(self, event: Frame) -> None:
         """Refuse a message in many small fragments: each of them costs more than its bytes.
@@ -331,6 +333,7 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
             self._refuse("too_many_pieces")
         else:
             super().handle_cont(event)
+            _release(event)
 
     def handle_ping(self) -> None:
         """Answer a ping; refuse a flood of them."""
@@ -361,6 +364,11 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
         if not self.close_sent:
             self.conn.fail(POLICY_VIOLATION, reason)
             self.handle_parser_exception()
+
+
+def _release(frame: Frame) -> None:
+    """Drop the data of a frame that was passed on: the parser keeps it until the next one."""
+    frame.data = b""
 
 
 def _text_frames(texts: Iterable[str]) -> Iterator[bytes]:

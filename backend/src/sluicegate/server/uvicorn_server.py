@@ -17,8 +17,8 @@ from uvicorn.server import HANDLED_SIGNALS
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.server.connection_limits import ConnectionLimits, connections_possible
-from sluicegate.server.private_surface import check_private_surface
-from sluicegate.server.socket_input import InputLimits
+from sluicegate.server.private_api_checks import check_private_surface
+from sluicegate.server.socket_input_limits import InputLimits
 from sluicegate.server.user_limits import RefusalLog
 
 if TYPE_CHECKING:

@@ -11,22 +11,26 @@ from sluicegate.errors import (
     HeldElsewhere,
     Malformed,
     RequestTimeout,
+    TooManyRequests,
     Unauthenticated,
     Unavailable,
     Unknown,
     UnsupportedMediaType,
 )
 from sluicegate.server.authentication import BearerFile, bearer_token
+from sluicegate.server.failed_authentications import limit_failures
 from sluicegate.server.operations import Operation, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import Lease, Registration
 from sluicegate.transports.http_requests import BodyLimits, read_json
-from sluicegate.transports.large_requests import LargeRequests
+from sluicegate.transports.large_request_queue import LargeRequests
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from sluicegate.server.authentication import Authenticate
     from sluicegate.server.engine_holder import EngineHolder
+    from sluicegate.server.failed_authentications import FailureLimits
     from sluicegate.server.settings import Settings
     from sluicegate.tools.worker_registry import WorkerRegistry
 
@@ -38,10 +42,12 @@ _OF_PROXIES: Final = frozenset({"forwarded", "via", "x-forwarded-for", "x-real-i
 class Registrations:
     """The endpoints for workers, which have credentials of their own; users have no access."""
 
-    def __init__(self, settings: Settings, engine: EngineHolder) -> None:
+    def __init__(self, settings: Settings, engine: EngineHolder, failures: FailureLimits) -> None:
         """Read the file; raises ConfigurationError if it cannot be used."""
-        file = settings.worker_registrations
-        self._tokens = None if file is None else BearerFile(Path(file))
+        self._authenticate: Authenticate | None = None
+        if settings.worker_registrations is not None:
+            tokens = BearerFile(Path(settings.worker_registrations))
+            self._authenticate = limit_failures(tokens, tokens, failures, settings)
         self._engine = engine
         large = LargeRequests(at_once=1, max_values=_MAX_BODY)
         self._limits = BodyLimits(_MAX_BODY, settings.body_timeout, large)
@@ -69,11 +75,11 @@ class Registrations:
         return Response(status_code=204)
 
     async def _caller(self, request: Request) -> tuple[str, str]:
-        if self._tokens is None:
+        if self._authenticate is None:
             raise Unauthenticated(
                 "This server takes no registrations; start it with --worker-registrations FILE."
             )
-        own = await self._tokens(request)
+        own = await self._authenticate(request)
         token = bearer_token(request.headers.getlist("authorization"))
         if own is None or token is None:
             raise Unauthenticated("The worker's credential is not known here; add it to the file.")
@@ -91,13 +97,15 @@ def _peer(request: Request) -> str | None:
     return request.client.host
 
 
-def registration_operations(settings: Settings, engine: EngineHolder) -> list[Operation]:
+def registration_operations(
+    settings: Settings, engine: EngineHolder, failures: FailureLimits
+) -> list[Operation]:
     """Return the operations of workers.
 
     Raises:
         ConfigurationError: The file of credentials cannot be used.
     """
-    registrations = Registrations(settings, engine)
+    registrations = Registrations(settings, engine, failures)
     return [
         Operation(
             "POST",
@@ -111,6 +119,7 @@ def registration_operations(settings: Settings, engine: EngineHolder) -> list[Op
                 RequestTimeout,
                 UnsupportedMediaType,
                 HeldElsewhere,
+                TooManyRequests,
                 Unavailable,
             ),
         ),
@@ -120,6 +129,6 @@ def registration_operations(settings: Settings, engine: EngineHolder) -> list[Op
             "Leave as a remote tool worker.",
             (Success(204, "Gone."),),
             open_endpoint=registrations.unregister,
-            refusals=(Unauthenticated, Unknown, Unavailable),
+            refusals=(Unauthenticated, Unknown, TooManyRequests, Unavailable),
         ),
     ]

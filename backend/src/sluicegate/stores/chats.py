@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, func, or_, select, update
 
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.errors import Malformed
 from sluicegate.stores.sql.pagination import encode_cursor, parse_cursor
 from sluicegate.stores.sql.schema import CHATS
+from sluicegate.wire.user_events import chat_deleted, chat_listed, iso_time
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement, Connection, Select, UpdateBase
+    from sqlalchemy import ColumnElement, Connection, Executable, Insert, Select, Update
 
     from sluicegate.stores.sql.database import Database
+    from sluicegate.stores.streams.user_events import UserEvents
 
 _C = CHATS.c
 
@@ -39,17 +41,24 @@ class ChatPage:
 
 
 class ChatIndex:
-    """The list of a user's chats. Every method raises StoreError when the database fails."""
+    """The list of a user's chats. Every method raises StoreError when the database fails.
 
-    def __init__(self, database: Database) -> None:
+    Args:
+        database: The database of the list.
+        events: Where the changes of each user's list are published.
+    """
+
+    def __init__(self, database: Database, events: UserEvents | None = None) -> None:
         self._database = database
+        self._events = events
 
     async def touch(self, chat: ChatKey, *, title: str | None) -> None:
         """Move the chat to the top, adding it if it is new; an existing title is kept."""
         new = self._database.insert(CHATS).values(
             **chat._asdict(), **_titles(title), updated_at=self._database.now()
         )
-        await self._execute(
+        await self._list(
+            chat,
             new.on_conflict_do_update(
                 index_elements=[_C.app, _C.user, _C.chat],
                 set_={
@@ -57,7 +66,7 @@ class ChatIndex:
                     "folded_title": func.coalesce(_C.folded_title, new.excluded.folded_title),
                     "updated_at": new.excluded.updated_at,
                 },
-            )
+            ),
         )
 
     async def page(
@@ -92,25 +101,38 @@ class ChatIndex:
 
     async def rename(self, chat: ChatKey, title: str) -> bool:
         """Set the title; False when the chat does not exist. Its position stays."""
-        return await self._execute(update(CHATS).where(_is(chat)).values(**_titles(title)))
+        statement = update(CHATS).where(_is(chat)).values(**_titles(title))
+        return await self._list(chat, statement)
 
     async def delete(self, chat: ChatKey) -> bool:
         """Remove the chat from the list; False when it was absent. The ledger keeps its rows."""
-        return await self._execute(delete(CHATS).where(_is(chat)))
-
-    async def _execute(self, statement: UpdateBase) -> bool:
-        return bool(
-            await self._database.write(lambda connection: connection.execute(statement).rowcount)
+        statement = delete(CHATS).where(_is(chat))
+        deleted = await self._database.write(
+            lambda connection: connection.execute(statement).rowcount
         )
+        if deleted and self._events is not None:
+            self._events.publish(chat.user, chat_deleted(chat.chat))
+        return bool(deleted)
+
+    async def _list(self, chat: ChatKey, statement: Insert | Update) -> bool:
+        """Add or update an entry and publish it; False when it does not exist."""
+        returning = statement.returning(CHATS)
+        entries = await self._database.write(lambda connection: _entries_of(connection, returning))
+        if self._events is not None:
+            for entry in entries:
+                listed = chat_listed(chat.chat, entry.title, iso_time(entry.updated_at))
+                self._events.publish(chat.user, listed)
+        return bool(entries)
 
     async def _entries(self, statement: Select[Any]) -> list[ChatEntry]:
-        def read(connection: Connection) -> list[ChatEntry]:
-            return [
-                ChatEntry(ChatKey(row.app, row.user, row.chat), row.title, row.updated_at)
-                for row in connection.execute(statement)
-            ]
+        return await self._database.read(lambda connection: _entries_of(connection, statement))
 
-        return await self._database.read(read)
+
+def _entries_of(connection: Connection, statement: Executable) -> list[ChatEntry]:
+    return [
+        ChatEntry(ChatKey(row.app, row.user, row.chat), row.title, row.updated_at)
+        for row in connection.execute(statement)
+    ]
 
 
 def _is(chat: ChatKey) -> ColumnElement[bool]:

@@ -12,10 +12,10 @@ from google.adk.sessions.database_session_service import DatabaseSessionService
 from sqlalchemy import func, select
 
 from sluicegate.adk_private import event_table, read_transaction, revision_of
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from google.adk.events.event import Event
     from google.adk.sessions.session import Session
@@ -49,14 +49,22 @@ class ChatSessions(DatabaseSessionService):
     Args:
         database: The database with ADK's tables.
         max_bytes: About how many bytes of events are cached; 0 caches none.
+        on_stored: Callbacks for each event that is stored.
     """
 
-    def __init__(self, database: Database, *, max_bytes: int) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        max_bytes: int,
+        on_stored: Sequence[Callable[[ChatKey, Event], None]] = (),
+    ) -> None:
         super().__init__(db_engine=database.sessions)
         self._database = database
         self._max_bytes = max_bytes
         self._cache: OrderedDict[ChatKey, _CachedChat] = OrderedDict()
         self._size = 0
+        self._on_stored = on_stored
 
     @property
     def size(self) -> int:
@@ -103,7 +111,12 @@ class ChatSessions(DatabaseSessionService):
             last = round(session.events[-1].timestamp * 1e6)
             event.timestamp = max(round(event.timestamp * 1e6), last + 1) / 1e6
         with self._store_errors():
-            return await super().append_event(session=session, event=event)
+            stored = await super().append_event(session=session, event=event)
+        if not event.partial:
+            chat = ChatKey(session.app_name, session.user_id, session.id)
+            for callback in self._on_stored:
+                callback(chat, stored)
+        return stored
 
     async def create_session(self, **given: Any) -> Session:
         """Create a session; raises StoreError when the database fails."""

@@ -3,14 +3,6 @@
 from google.genai.types import GoogleSearch
 
 from sluicegate.tools.client_tools import ClientTool, client_tool
-from sluicegate.tools.declarations import (
-    FunctionCall,
-    FunctionDeclaration,
-    FunctionResponse,
-    Part,
-    Schema,
-    Tool,
-)
 from sluicegate.tools.functions import DeclaredFunction, TypedTool, declare, typed_tool
 from sluicegate.tools.gated import (
     Approval,
@@ -21,7 +13,15 @@ from sluicegate.tools.gated import (
     gated,
     terms_of,
 )
-from sluicegate.tools.worker_calls import WorkerCall, worker_call
+from sluicegate.tools.strict_genai import (
+    FunctionCall,
+    FunctionDeclaration,
+    FunctionResponse,
+    Part,
+    Schema,
+    Tool,
+)
+from sluicegate.tools.worker_call_metadata import WorkerCall, worker_call
 
 __all__ = [
     "Approval",

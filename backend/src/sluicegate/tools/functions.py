@@ -20,7 +20,7 @@ from pydantic_core import PydanticUndefined
 
 from sluicegate.adk_private import DeclaredFunctionTool
 from sluicegate.errors import DeclarationError, ToolError
-from sluicegate.tools.declarations import FunctionDeclaration, describe_problem
+from sluicegate.tools.strict_genai import FunctionDeclaration, describe_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,15 +13,15 @@ from google.genai import types
 from opentelemetry import propagate
 
 from sluicegate.adk_private import append_event, invocation_of, takes_events
-from sluicegate.core.argument_schema import compile_schema
-from sluicegate.core.keys import CallKey, idempotency_key
+from sluicegate.core.chat_keys import CallKey, idempotency_key
 from sluicegate.core.schema_structure import check_size
+from sluicegate.core.schema_validation import compile_schema
 from sluicegate.errors import ConfigurationError, ToolError, UnusableSchema
 from sluicegate.tools.declaration_limits import MAX_DESCRIPTION
 from sluicegate.tools.gated import approval_of
-from sluicegate.tools.worker_calls import WorkerCall
+from sluicegate.tools.mcp_results import error_text, result_from_mcp
+from sluicegate.tools.worker_call_metadata import WorkerCall
 from sluicegate.tools.worker_names import full_tool_name
-from sluicegate.tools.worker_results import error_text, result_from_mcp
 
 if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest

@@ -15,7 +15,12 @@ from mcp.client.streamable_http import MCP_SESSION_ID, streamable_http_client
 from mcp.shared.exceptions import McpError
 
 from sluicegate.errors import ToolError
-from sluicegate.tools.declaration_limits import MAX_TOOLS
+from sluicegate.tools.declaration_limits import (
+    MAX_LISTED_BYTES,
+    MAX_RESULT_BYTES,
+    MAX_RESULT_VALUES,
+    MAX_TOOLS,
+)
 from sluicegate.tools.worker_hosts import ConnectionRule
 from sluicegate.tools.worker_transport import CheckedTransport
 
@@ -32,15 +37,6 @@ _RESULT_GRACE: Final = 0.5
 """Seconds in which a result that has arrived is read, after its connection ended."""
 
 _END_TIMEOUT: Final = 2.0
-_MAX_BYTES: Final = 64 * 1024 * 1024
-"""Bytes that a worker may send for one call; files are among them."""
-
-_MAX_VALUES: Final = 500_000
-"""Commas in them: values in JSON, which are parsed at once and take far more memory than text."""
-
-_MAX_LISTED_BYTES: Final = 1024 * 1024
-"""Bytes of all definitions of a worker."""
-
 _CALL: Final = "tools/call"
 
 
@@ -64,7 +60,7 @@ class WorkerClient:
         Raises:
             ToolError: The worker does not answer, or its answer is not valid.
         """
-        transport = _SessionTransport(self._connections(), _MAX_LISTED_BYTES)
+        transport = _SessionTransport(self._connections(), MAX_LISTED_BYTES)
 
         async def list_pages(session: ClientSession) -> list[mcp.Tool]:
             tools: list[mcp.Tool] = []
@@ -100,7 +96,7 @@ class WorkerClient:
             ToolError: The worker cannot be reached, the connection breaks, or the call takes too
                 long; the sentence says whether the call can have taken effect.
         """
-        transport = _SessionTransport(self._connections(), _MAX_BYTES)
+        transport = _SessionTransport(self._connections(), MAX_RESULT_BYTES)
         params = mcp.CallToolRequestParams(
             name=tool, arguments=arguments, _meta=mcp.RequestParams.Meta(**meta)
         )
@@ -141,7 +137,7 @@ class WorkerClient:
                 effect = "; whether a call took effect is not known" if transport.is_sent else ""
                 raise ToolError(
                     f"The worker {self.name} answers with more than {transport.max_bytes:,} bytes "
-                    f"or {_MAX_VALUES:,} values{effect}."
+                    f"or {MAX_RESULT_VALUES:,} values{effect}."
                 )
             raise ConnectionError("the stream of the call ended without its answer")
         finally:
@@ -290,7 +286,7 @@ class _SessionTransport(httpx.AsyncBaseTransport):
     def _count(self, data: bytes) -> None:
         self._bytes += len(data)
         self._values += data.count(b",")
-        if self._bytes > self.max_bytes or self._values > _MAX_VALUES:
+        if self._bytes > self.max_bytes or self._values > MAX_RESULT_VALUES:
             self.is_too_long = True
             self.disconnected.set()
             raise httpx.ReadError("the answers of a worker are too long")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import Malformed, RequestTimeout, TooLarge, Unknown, UnsupportedMediaType
-from sluicegate.transports.large_requests import LARGE
+from sluicegate.transports.large_request_queue import LARGE
 from sluicegate.wire.requests import is_valid_id, parse_chat_request
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers
     from starlette.requests import Request
 
-    from sluicegate.transports.large_requests import LargeRequests
+    from sluicegate.transports.large_request_queue import LargeRequests
     from sluicegate.wire.limits import RequestLimits
     from sluicegate.wire.requests import ChatRequest
 

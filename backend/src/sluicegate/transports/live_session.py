@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sluicegate.engine.failures import describe
+from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
 from sluicegate.errors import HeldElsewhere, RequestError, Unauthenticated, as_request_error
 from sluicegate.live.outbox import LEASE_LOST, ChatEnded
@@ -27,9 +27,9 @@ from sluicegate.wire.live_frames import (
 if TYPE_CHECKING:
     from sluicegate.engine.interface import Engine
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.live.chat import OpenChat
-    from sluicegate.transports.audio_in import AudioMeter
-    from sluicegate.transports.socket_requests import SocketContext, SocketRequests
+    from sluicegate.live.open_chat import OpenChat
+    from sluicegate.transports.audio_limits import AudioMeter
+    from sluicegate.transports.socket_request_tasks import SocketContext, SocketRequests
     from sluicegate.wire.requests import ChatRequest
 
 NAME: Final = "live"
@@ -116,12 +116,13 @@ class LiveSession:
             return
         self._start_opening(user)
 
-    async def receive(self, data: bytes) -> None:
-        """Handle one text message."""
+    async def receive(self, unread: list[bytes]) -> None:
+        """Handle one text message, which is removed from the list."""
         limit = self._context.limits.file_bytes
         large = self._context.large
         frame = await large.run(
-            len(data), lambda: parse_live_frame(data, max_image=limit, loads=large.loads)
+            len(unread[0]),
+            lambda: parse_live_frame(unread.pop(), max_image=limit, loads=large.loads),
         )
         if self._opening is None and isinstance(frame, SendFrame | ResumeFrame):
             try:

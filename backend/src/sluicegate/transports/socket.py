@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from starlette.websockets import WebSocketDisconnect
 
-from sluicegate.engine.limits import TokenBucket
+from sluicegate.engine.rate_limits import TokenBucket
 from sluicegate.errors import RequestError, TooLarge
-from sluicegate.transports.backpressure import WriteMonitor, abort_connection
+from sluicegate.transports.slow_clients import WriteMonitor, abort_connection
 from sluicegate.wire.frames import ErrorFrame, HeartbeatFrame, encode_frame, find_request_id
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.types import Message
     from starlette.websockets import WebSocket
 
-    from sluicegate.transports.backpressure import WriteLimits
+    from sluicegate.transports.slow_clients import WriteLimits
 
 TEXTS: Final = "sluicegate.texts"
 """The ASGI extension by which the server offers to write many messages at once: ``{"call": …}``."""
@@ -45,8 +45,9 @@ SERVICE_RESTART: Final = 1012
 TRY_AGAIN_LATER: Final = 1013
 UNAUTHENTICATED: Final = 4401
 
-OnText: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Receives one text message, in UTF-8."""
+OnText: TypeAlias = Callable[[list[bytes]], Awaitable[None]]
+"""Receives one text message, in UTF-8, as the only item of a list: the receiver removes it, so that
+no large message is held beside what it was parsed into."""
 
 OnBinary: TypeAlias = Callable[[bytes], Awaitable[None]]
 """Receives one binary message."""
@@ -225,6 +226,7 @@ class Socket:
                 await on_binary(binary)
                 continue
             data = self._text_of(message)
+            del message
             if data is None:
                 return
             if not self._caller.is_authenticated and (
@@ -232,7 +234,9 @@ class Socket:
             ):
                 await self._refuse_unauthenticated(data)
                 return
-            await on_text(data)
+            unread = [data]
+            del data, binary
+            await on_text(unread)
 
     async def _refuse_unauthenticated(self, data: bytes) -> None:
         sentence = sign_in_sentence(self._limits.unauthenticated_frame_bytes)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import anyio
 from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 
-from sluicegate.transports.backpressure import WriteMonitor, abort_connection
 from sluicegate.transports.http_requests import chat_id, client_from_headers, read_chat_request
+from sluicegate.transports.slow_clients import WriteMonitor, abort_connection
 from sluicegate.wire.encoding import DONE, HEADERS, encode_events
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.interface import Engine
     from sluicegate.engine.turn.reader import TurnReader
-    from sluicegate.transports.backpressure import WriteLimits
     from sluicegate.transports.http_requests import BodyLimits
+    from sluicegate.transports.slow_clients import WriteLimits
     from sluicegate.wire.limits import RequestLimits
 
 NAME: Final = "sse"
@@ -32,6 +32,13 @@ KEEP_ALIVE: Final = b": keep-alive\n\n"
 _OPENED: Final = b": stream-open\n\n"
 
 
+class OpenStream(Protocol):
+    """A response that may be aborted."""
+
+    def abort(self) -> None:
+        """End the response."""
+
+
 class OpenStreams:
     """The open streams of an application, which are aborted when their server shuts down.
 
@@ -40,19 +47,19 @@ class OpenStreams:
     """
 
     def __init__(self) -> None:
-        self._streams: set[EventStream] = set()
+        self._streams: set[OpenStream] = set()
         self._watching: asyncio.Task[None] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._streams)
 
-    def add(self, stream: EventStream) -> None:
+    def add(self, stream: OpenStream) -> None:
         """Add a stream that opens."""
         self._streams.add(stream)
         if self._watching is None:
             self._watching = asyncio.create_task(self._abort_at_shutdown())
 
-    def discard(self, stream: EventStream) -> None:
+    def discard(self, stream: OpenStream) -> None:
         """Remove a stream that has ended."""
         self._streams.discard(stream)
         if not self._streams and self._watching is not None:
@@ -137,7 +144,7 @@ class EventStream(EventSourceResponse):
     async def _respond(self, receive: Receive, send: Send) -> None:
         """Send until the turn ends, the stream is aborted, or the client disconnects."""
         self._streaming = asyncio.create_task(self._send_turn(send))
-        disconnecting = asyncio.create_task(_disconnected(receive))
+        disconnecting = asyncio.create_task(disconnected(receive))
         if self._is_aborted:
             self._streaming.cancel()
         self._schedule_comment(send)
@@ -203,7 +210,7 @@ class EventStream(EventSourceResponse):
         return self._writes.last_write_at + self.ping_interval - asyncio.get_running_loop().time()
 
 
-async def _disconnected(receive: Receive) -> None:
+async def disconnected(receive: Receive) -> None:
     """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.transports.socket import SERVICE_RESTART, Socket
-from sluicegate.transports.socket_requests import SocketContext, SocketRequests
+from sluicegate.transports.socket_request_tasks import SocketContext, SocketRequests
 from sluicegate.wire.frames import parse_frame
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sluicegate.engine.interface import Engine
     from sluicegate.engine.turn.reader import Client, TurnReader
-    from sluicegate.transports.large_requests import LargeRequests
+    from sluicegate.transports.large_request_queue import LargeRequests
     from sluicegate.transports.socket import Caller, SocketLimits
     from sluicegate.wire.frames import ResumeFrame
     from sluicegate.wire.limits import RequestLimits
@@ -62,9 +62,9 @@ class WebSocketTransport:
         )
         requests = SocketRequests(context, self._max_requests, self._tasks)
 
-        async def receive(data: bytes) -> None:
+        async def receive(unread: list[bytes]) -> None:
             frame = await self._large.run(
-                len(data), lambda: parse_frame(data, loads=self._large.loads)
+                len(unread[0]), lambda: parse_frame(unread.pop(), loads=self._large.loads)
             )
             await requests.dispatch(frame)
 

@@ -35,6 +35,8 @@ class RequestLimits:
     """Values in one output of a client-side tool: arrays, objects and their items."""
     string: int = 2**20
     """Characters of one string, or key, in such an output."""
+    depth: int = 32
+    """Nested arrays and objects in such an output; past messages may be deeper."""
     page_tools: frozenset[str] = frozenset()
     """Names of the tools that a page may declare."""
     page_tool_bytes: int = 16 * 1024
@@ -45,7 +47,7 @@ DEFAULT_LIMITS: Final = RequestLimits()
 
 
 def check_size(value: JsonValue, limits: RequestLimits) -> None:
-    """Refuse a JSON value with too many values, or with a string that is too long.
+    """Refuse a JSON value that is nested too deeply, or too large in values or in a string.
 
     It is applied to outputs of client-side tools, once the tool is found to run in the browser, and
     to arguments that an approver has changed.
@@ -54,9 +56,9 @@ def check_size(value: JsonValue, limits: RequestLimits) -> None:
         TooLarge: With one plain sentence.
     """
     remaining = limits.nodes
-    pending = [value]
+    pending = [(value, 0)]
     while pending:
-        item = pending.pop()
+        item, depth = pending.pop()
         remaining -= 1
         strings = [item] if isinstance(item, str) else list(item) if isinstance(item, dict) else []
         if any(len(string) > limits.string for string in strings):
@@ -65,11 +67,17 @@ def check_size(value: JsonValue, limits: RequestLimits) -> None:
                 "send a shorter one."
             )
         if isinstance(item, dict | list):
+            if depth == limits.depth:
+                raise TooLarge(
+                    f"What a tool gets or gives is nested more than {limits.depth} levels deep; "
+                    "send flatter JSON."
+                )
             # The check precedes the copy, so that a refusal costs no more than the limit.
             if len(item) > remaining - len(pending):
                 remaining = -1
             else:
-                pending.extend(item.values() if isinstance(item, dict) else item)
+                values = item.values() if isinstance(item, dict) else item
+                pending.extend((value, depth + 1) for value in values)
         if remaining < 0:
             raise TooLarge(
                 f"What a tool gets or gives has more than {limits.nodes} values; send fewer."

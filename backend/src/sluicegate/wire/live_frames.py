@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias, get_
 
 from sluicegate.errors import Malformed, TooLarge
 from sluicegate.wire import strict_json
-from sluicegate.wire.files import decode_base64
+from sluicegate.wire.file_parts import decode_base64
 from sluicegate.wire.frames import parse_extended_frame
 
 if TYPE_CHECKING:

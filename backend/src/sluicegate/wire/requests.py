@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeGuard
 
 from sluicegate.errors import Malformed, TooLarge
-from sluicegate.wire.files import FilePart, parse_file_part
+from sluicegate.wire.file_parts import FilePart, parse_file_part
 from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits, check_size
 from sluicegate.wire.posted_assistant_message import (
     PostedAssistantMessage,

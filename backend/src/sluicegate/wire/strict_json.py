@@ -1,13 +1,14 @@
 """A strict JSON parser: it accepts what every store keeps unchanged and every client can read.
 
-The checks run on the bytes, so they cost little more than the standard parser. `incremental_json`
-accepts the same in steps, for bodies that take longer than other requests may wait.
+The checks run on the bytes, so they cost little more than the standard parser. `large_json` accepts
+the same in steps, for bodies that take longer than other requests may wait.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from itertools import accumulate
 from json import JSONDecodeError, JSONDecoder
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -16,8 +17,8 @@ from sluicegate.errors import Malformed
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-MAX_DEPTH: Final = 32
-"""Nested arrays and objects; a flat array has depth 1."""
+MAX_DEPTH: Final = 128
+"""Nested arrays and objects; a flat array has depth 1. Histories contain what the server sends."""
 
 MAX_INTEGER: Final = 2**53
 """The largest magnitude that a browser parses without loss."""
@@ -40,7 +41,7 @@ _LONE_SURROGATE: Final = re.compile(
     rb"|[c-fC-F](?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]))"
 )
 _SAME_KEY: Final = "An object in the body has the same key twice; send each key once."
-_BRACKETS: Final = bytes.maketrans(b"{}", b"[]")
+_CHANGES: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _NOT_STRUCTURE: Final = bytes(set(range(256)) - set(b'[]{}"'))
 _SLICE: Final = 2**16
 
@@ -89,24 +90,15 @@ def _check_escapes(escaped: bytes) -> None:
 
 
 def _check_depth(escaped: bytes) -> None:
-    """Refuse deep nesting before the recursive parser runs.
-
-    Each round removes the innermost pairs of brackets. Brackets that remain are nested too deep or
-    are not balanced.
-    """
-    brackets = _brackets(escaped)
-    for _ in range(MAX_DEPTH):
-        before = len(brackets)
-        brackets = brackets.replace(b"[]", b"")
-        if len(brackets) == before:
-            break
-    if brackets:
+    """Refuse deep nesting, and brackets that are not balanced, before the recursive parser runs."""
+    depths = list(accumulate(map(_CHANGES.__getitem__, _brackets(escaped)), initial=0))
+    if depths[-1] or min(depths) < 0 or max(depths) > MAX_DEPTH:
         raise Malformed(TOO_DEEP)
 
 
 def _brackets(escaped: bytes) -> bytes:
-    """Return the brackets outside of strings, all as square brackets."""
-    marks = escaped.translate(_BRACKETS, _NOT_STRUCTURE)
+    """Return the brackets outside of strings."""
+    marks = escaped.translate(None, _NOT_STRUCTURE)
     # Two adjacent quotes do not change what is inside of a string and what is outside.
     marks = marks.replace(b'""', b"")
     outside: list[bytes] = []

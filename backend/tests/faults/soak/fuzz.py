@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from random import Random
 from typing import Any, Final, Literal, TypeAlias
 
 import httpx
 
 from sluicegate.errors import RequestError, ToolError
+from sluicegate.tools.mcp_results import error_text, result_from_mcp
 from sluicegate.tools.worker_client import WorkerClient
-from sluicegate.tools.worker_results import error_text, result_from_mcp
 from sluicegate.wire import strict_json
 from sluicegate.wire.frames import parse_frame
 from sluicegate.wire.limits import DEFAULT_LIMITS
@@ -23,13 +24,12 @@ from sluicegate.wire.posted_assistant_message import (
     with_staged_options,
 )
 from sluicegate.wire.requests import parse_chat_request
-from tests.faults.soak.child import Child, ChildError
+from tests.faults.soak.portions import play_portions
 from tests.faults.soak.tally import Tally, failure
 
 Kind: TypeAlias = Literal["frames", "bodies", "worker answers"]
 KINDS: Final[tuple[Kind, ...]] = ("frames", "bodies", "worker answers")
 
-PATIENCE: Final = 3600.0
 PORTION: Final = 2_000
 SECONDS: Final = 0.5
 """What a worker may take; a call without an answer of its own ends then."""
@@ -235,20 +235,13 @@ _FUZZERS: Final[dict[Kind, Callable[[Random], Awaitable[None]]]] = {
 
 def fuzz(kind: Kind, first: int, count: int, processes: int) -> Tally:
     """Play that many seeds of a kind from the first on, in that many processes at a time."""
-    tally = Tally(f"fuzzed {kind}")
-    portions = [
-        range(begin, min(begin + PORTION, first + count))
-        for begin in range(first, first + count, PORTION)
-    ]
-    for begin in range(0, len(portions), processes):
-        side_by_side = portions[begin : begin + processes]
-        children = [Child(play, kind, seeds) for seeds in side_by_side]
-        for child, seeds in zip(children, side_by_side, strict=True):
-            try:
-                tally.add(child.result(PATIENCE), runs=len(seeds))
-            except ChildError as error:
-                tally.add([failure(error, f"seeds {seeds}")], runs=len(seeds))
-    return tally
+    return play_portions(
+        Tally(f"fuzzed {kind}"),
+        partial(play, kind),
+        range(first, first + count),
+        portion=PORTION,
+        processes=processes,
+    )
 
 
 async def play(kind: Kind, seeds: range) -> list[tuple[str, str]]:

@@ -6,31 +6,23 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from tests.faults.soak.child import Child, ChildError
+from tests.faults.soak.portions import play_portions
 from tests.faults.soak.tally import Tally, failure
 from tests.properties.hostile_world import HostileWorld
 
-PATIENCE: Final = 3600.0
 PORTION: Final = 200
 """Seeds that one process plays with the same tools."""
 
 
 def play(first: int, count: int, processes: int) -> Tally:
     """Play that many seeds from the first on, in that many processes at a time."""
-    tally = Tally("hostile models")
-    portions = [
-        range(begin, min(begin + PORTION, first + count))
-        for begin in range(first, first + count, PORTION)
-    ]
-    for begin in range(0, len(portions), processes):
-        side_by_side = portions[begin : begin + processes]
-        children = [Child(_play, seeds) for seeds in side_by_side]
-        for child, seeds in zip(children, side_by_side, strict=True):
-            try:
-                tally.add(child.result(PATIENCE), runs=len(seeds))
-            except ChildError as error:
-                tally.add([failure(error, f"seeds {seeds}")], runs=len(seeds))
-    return tally
+    return play_portions(
+        Tally("hostile models"),
+        _play,
+        range(first, first + count),
+        portion=PORTION,
+        processes=processes,
+    )
 
 
 async def _play(seeds: range) -> list[tuple[str, str]]:

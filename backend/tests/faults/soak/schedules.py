@@ -5,15 +5,15 @@ from __future__ import annotations
 import gc
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from tests.faults import seeded_world
 from tests.faults.seeded_world import World
-from tests.faults.soak.child import Child, ChildError
+from tests.faults.soak.portions import play_portions
 from tests.faults.soak.tally import Tally, failure
 
-PATIENCE: Final = 3600.0
 PORTION: Final = 200
 """Seeds that one process runs."""
 
@@ -29,20 +29,13 @@ def run_seed(folder: Path, seed: int) -> World:
 
 def play(folder: Path, first: int, count: int, processes: int) -> Tally:
     """Run that many seeds from the first on, in that many processes at a time."""
-    tally = Tally("seeded schedules")
-    portions = [
-        range(begin, min(begin + PORTION, first + count))
-        for begin in range(first, first + count, PORTION)
-    ]
-    for begin in range(0, len(portions), processes):
-        side_by_side = portions[begin : begin + processes]
-        children = [Child(_play, folder, seeds) for seeds in side_by_side]
-        for child, seeds in zip(children, side_by_side, strict=True):
-            try:
-                tally.add(child.result(PATIENCE), runs=len(seeds))
-            except ChildError as error:
-                tally.add([failure(error, f"seeds {seeds}")], runs=len(seeds))
-    return tally
+    return play_portions(
+        Tally("seeded schedules"),
+        partial(_play, folder),
+        range(first, first + count),
+        portion=PORTION,
+        processes=processes,
+    )
 
 
 def _play(folder: Path, seeds: range) -> list[tuple[str, str]]:

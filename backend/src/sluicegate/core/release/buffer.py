@@ -1,9 +1,4 @@
-"""Release buffers: the part that all policies share, and the policy `progressive`.
-
-A release buffer takes signals and returns the chunks that may be emitted now. `ReleaseBuffer` keeps
-the calls, their chunks and the steps of the message; `ProgressiveBuffer` emits everything in its
-natural order, shaped for the stock predicate (S2-R30).
-"""
+"""What all release buffers share: the calls, the chunks and the steps of a message."""
 
 from __future__ import annotations
 
@@ -11,14 +6,14 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from sluicegate.core.calls import (
-    CallState,
+from sluicegate.core.call_chunks import (
     confirmation_chunks,
     input_chunk,
     outcome_chunk,
     request_chunk,
     start_chunk,
 )
+from sluicegate.core.call_state import CallState
 from sluicegate.core.signals import (
     NOT_FINISHED,
     Answered,
@@ -38,7 +33,6 @@ from sluicegate.core.signals import (
 )
 from sluicegate.wire.chunks import (
     BaseChunk,
-    DataChunk,
     FinishStepChunk,
     StartStepChunk,
     ToolApprovalResponseChunk,
@@ -325,87 +319,3 @@ class ReleaseBuffer(ABC):
         if state.outcome is not None and state.outcome.kind == "denied":
             return [ToolOutputDeniedChunk(tool_call_id=part_id)]
         return [ToolOutputAvailableChunk(tool_call_id=part_id, output={"confirmed": True})]
-
-
-class ProgressiveBuffer(ReleaseBuffer):
-    """Shows each signal at once; only a call that may still need approval is held (T7)."""
-
-    def pause(self) -> list[BaseChunk]:
-        """Close the step; its approval requests stay the last thing the client sees."""
-        return [*self._announce_conditional(), *self._step.close()]
-
-    def finish(self) -> list[BaseChunk]:
-        """Close every open call, then the last step (T5, T8)."""
-        chunks = self._announce_conditional()
-        for state in self.calls.values():
-            if not state.shown:
-                chunks.extend(self._show(state))
-        return [*chunks, *self._step.close_last()]
-
-    def _text(self, chunk: BaseChunk) -> list[BaseChunk]:
-        return [*self._step.open(), chunk]
-
-    def _immediate(self, chunk: BaseChunk) -> list[BaseChunk]:
-        if isinstance(chunk, DataChunk):
-            return [chunk]
-        return [*self._step.open(), chunk]
-
-    def _result(self, chunk: BaseChunk) -> list[BaseChunk]:
-        return [*self._step.open(), chunk]
-
-    def _input_streamed(self, call_id: str, chunk: BaseChunk) -> list[BaseChunk]:
-        if self.style == "confirmation":
-            return []
-        self._streamed.add(call_id)
-        chunks = self._step.open()
-        self._step.announce(call_id)
-        return [*chunks, chunk]
-
-    def _step_started(self) -> list[BaseChunk]:
-        return [*self._announce_conditional(), *self._step.close()]
-
-    def _step_finished(self) -> list[BaseChunk]:
-        return []
-
-    def _input_available(self, state: CallState) -> list[BaseChunk]:
-        kind = state.call.facts.kind
-        if kind == "conditional":
-            return []
-        if self.style == "confirmation" and kind in ("gated", "gated-client"):
-            return []
-        return [*self._step.open(), *self._announce(state)]
-
-    def _approval_requested(self, state: CallState) -> list[BaseChunk]:
-        return [*self._step.open(), *self._request(state)]
-
-    def _settled(self, state: CallState) -> list[BaseChunk]:
-        return self._show(state)
-
-    def _progress(self, state: CallState, outcome: Outcome) -> list[BaseChunk]:
-        chunks: list[BaseChunk] = []
-        if not state.announced:
-            if state.was_requested:
-                return []
-            chunks = [*self._step.open(), *self._announce(state)]
-        return [*chunks, outcome_chunk(state.call.id, outcome, preliminary=True)]
-
-    def _show(self, state: CallState) -> list[BaseChunk]:
-        """The outcome of a call, after its part."""
-        if self.style == "confirmation" and state.was_requested and not state.announced:
-            original = [*self._step.next(), *self._show_original(state)]
-            return [*original, *self._close_confirmation(state)]
-        chunks: list[BaseChunk] = []
-        if not state.announced:
-            chunks = [*self._step.open(), *self._announce(state)]
-        return [*chunks, *self._show_outcome(state)]
-
-    def _announce_conditional(self) -> list[BaseChunk]:
-        """Announce held conditional calls: a part belongs to the step it began in (T2, T9)."""
-        chunks: list[BaseChunk] = []
-        for state in self.calls.values():
-            is_held = not state.announced and state.request is None
-            if state.call.facts.kind == "conditional" and is_held:
-                chunks.extend([*self._step.open(), *self._announce(state)])
-            if self.style == "confirmation" and state.shown and state.was_requested:
-                chunks.extend(self._close_confirmation(state))
-        return chunks

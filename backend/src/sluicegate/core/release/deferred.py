@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from sluicegate.core.calls import progress_chunk
+from sluicegate.core.call_chunks import progress_chunk
 from sluicegate.core.release.buffer import ApprovalStyle, ReleaseBuffer
 from sluicegate.core.signals import Outcome
 from sluicegate.wire.chunks import BaseChunk, DataChunk, ResetStepChunk, TextDeltaChunk
 from sluicegate.wire.encoding import to_json
 
 if TYPE_CHECKING:
-    from sluicegate.core.calls import CallState
+    from sluicegate.core.call_state import CallState
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import warnings
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -18,10 +19,15 @@ from google.adk.workflow import START, BaseNode
 from pydantic import ValidationError
 
 from sluicegate.adk_private import Graph, prompt_of
-from sluicegate.engine.agents.mcp_toolsets import BoundedTools, is_mcp_toolset
+from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_definitions import schema_of
-from sluicegate.engine.agents.tool_facts import ToolNames, as_tool, requirement_of
+from sluicegate.engine.agents.tool_facts import (
+    ToolNames,
+    as_tool,
+    requirement_of,
+    unusable_pattern_of,
+)
 from sluicegate.errors import ConfigurationError
 from sluicegate.tools.client_tools import ClientTool, client_tool
 
@@ -32,6 +38,8 @@ if TYPE_CHECKING:
     from google.adk.apps.app import EventsCompactionConfig
     from google.adk.models.base_llm import BaseLlm
     from google.adk.plugins.base_plugin import BasePlugin
+
+logger = logging.getLogger("sluicegate")
 
 AnyNode = TypeVar("AnyNode", bound=BaseNode)
 
@@ -103,7 +111,7 @@ class TreeCopy:
         if name in _NOT_COPIED:
             return value
         if name == "tools" and isinstance(value, list):
-            return [self._entry(entry) for entry in value]
+            return [self._entry(entry) for entry in value if _is_offered(entry)]
         return self._graph(value) if isinstance(value, Graph) else self._value(value)
 
     def _value(self, value: Any) -> Any:
@@ -165,7 +173,7 @@ class TreeCopy:
 
         A copy with shadowed methods keeps the class, which ADK and user code check.
         """
-        bounded = BoundedTools() if is_mcp_toolset(toolset) else None
+        bounded = bounded_tools_of(toolset)
         if not self._client_tools and bounded is None:
             return toolset
         prefix = f"{toolset.tool_name_prefix}_" if toolset.tool_name_prefix else ""
@@ -190,6 +198,17 @@ class TreeCopy:
         fresh = client_tool(tool.name, tool.description, schema, require_confirmation=gated)
         fresh.custom_metadata = tool.custom_metadata
         return fresh
+
+
+def _is_offered(entry: Any) -> bool:
+    """Whether an entry of ``LlmAgent.tools`` can be offered; the reason goes to the log."""
+    if isinstance(entry, BaseToolset | BaseNode):
+        return True
+    tool = as_tool(entry)
+    why = unusable_pattern_of(tool)
+    if why is not None:
+        logger.warning("the tool %s is left out: %s", tool.name, why)
+    return why is None
 
 
 def _resolved(model: str | BaseLlm) -> BaseLlm:

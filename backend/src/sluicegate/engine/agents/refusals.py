@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from google.adk.agents.llm_agent import LlmAgent
 
-from sluicegate.core.events import INPUT
+from sluicegate.core.event_reading import INPUT
 from sluicegate.engine.agents.survey import root_of
 
 if TYPE_CHECKING:

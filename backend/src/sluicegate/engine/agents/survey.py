@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Final
 from google.adk.apps.app import App
 
 from sluicegate.core.signals import ToolFacts
-from sluicegate.engine.agents.mcp_toolsets import BoundedTools, is_mcp_toolset
+from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
 from sluicegate.engine.agents.resumable_positions import root_position
 from sluicegate.engine.agents.tool_facts import ToolNames, callback_requirement
 from sluicegate.engine.agents.tree_walk import (
+    LeftOutTool,
     PendingToolset,
     SurveyedTool,
     TreeWalk,
@@ -57,15 +58,6 @@ class GatedTool:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOutTool:
-    """A tool of an MCP toolset that is not offered, ``*`` for all of them, and why."""
-
-    agent: str
-    tool: str
-    why: str
-
-
 @dataclass(frozen=True)
 class AgentSurvey:
     """Facts of an agent tree; implements ``ToolLookup``.
@@ -73,7 +65,7 @@ class AgentSurvey:
     ``agents`` are the names of all agents, root first. ``tools`` are the tools of each agent or
     Workflow; ``unlisted`` the toolsets that could not be listed in time, by agent. ``late`` returns
     the facts of tools that come and go while the server runs, by name. ``left_out`` are the tools
-    of MCP servers that are not offered. ``grant_ttl`` is the longest lifetime of a grant in
+    that are not offered. ``grant_ttl`` is the longest lifetime of a grant in
     seconds.
     """
 
@@ -155,7 +147,8 @@ async def survey(
                 unlisted.setdefault(each.agent, []).append(type(each.toolset).__name__)
             else:
                 walk.add_listed(each, tools)
-    return replace(_assemble(walk, unlisted, resolve_timeout), left_out=tuple(left_out))
+    skipped = tuple(dict.fromkeys([*walk.left_out, *left_out]))
+    return replace(_assemble(walk, unlisted, resolve_timeout), left_out=skipped)
 
 
 def root_of(target: BaseAgent | BaseNode | App) -> BaseNode:
@@ -235,14 +228,15 @@ def _of_agent(facts: ToolFacts, path: str) -> ToolFacts:
 async def _list(
     pending: PendingToolset, seconds: float, left_out: list[LeftOutTool]
 ) -> list[object] | None:
-    bounded = BoundedTools() if is_mcp_toolset(pending.toolset) else None
+    bounded = bounded_tools_of(pending.toolset)
     try:
         async with asyncio.timeout(seconds):
             tools = list(await list_tools(pending.toolset, bounded))
     except Exception:  # noqa: BLE001 - a toolset may fail in any way; ADK drops its tools then
         return None
     if bounded is not None:
-        left_out += [LeftOutTool(pending.agent, *each) for each in bounded.left_out.items()]
+        for name, why in bounded.left_out.items():
+            left_out.append(LeftOutTool(pending.agent, name, why, toolset=True))
     return list[object](tools)
 
 

@@ -11,9 +11,10 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 
 from sluicegate.adk_private import confirmation_setting
+from sluicegate.core.schema_structure import unusable_pattern
 from sluicegate.core.signals import ToolFacts
 from sluicegate.engine.agents.code_inspection import find_name
-from sluicegate.engine.agents.tool_definitions import is_of_mcp_server, schema_of
+from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
 from sluicegate.tools.client_tools import ClientTool, GatedClientTool
 from sluicegate.tools.functions import TypedTool
 from sluicegate.tools.gated import terms_of
@@ -124,13 +125,29 @@ def facts_of(tool: BaseTool, kind: ToolKind, names: ToolNames = _NO_NAMES) -> To
         editable=terms.editable and runs_here and schema is not None,
         rememberable=_is_rememberable(tool, terms, names) and runs_here,
         expires=terms.expires,
+        definition_hash=_hash_of_declared(tool),
     )
+
+
+def _hash_of_declared(tool: BaseTool) -> str | None:
+    definition = definition_of(tool) if is_of_mcp_server(tool) else None
+    return None if definition is None else definition.digest
 
 
 def _is_rememberable(tool: BaseTool, terms: ApprovalTerms, names: ToolNames) -> bool:
     if terms.rememberable is not None:
         return terms.rememberable
     return not is_of_mcp_server(tool) or tool.name in names.rememberable_tools
+
+
+def unusable_pattern_of(tool: BaseTool) -> str | None:
+    """Return why a tool cannot be offered: a pattern of its schema has no linear-time engine.
+
+    Arguments that an approver edits are checked with the schema, which a person or a model fills.
+    """
+    schema = schema_of(tool)
+    why = None if schema is None else unusable_pattern(schema)
+    return None if why is None else f"its schema cannot be used: {why}"
 
 
 def as_tool(entry: Callable[..., Any] | BaseTool) -> BaseTool:

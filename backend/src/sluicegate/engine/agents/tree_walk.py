@@ -26,12 +26,13 @@ from sluicegate.engine.agents.tool_facts import (
     facts_of,
     requirement_of,
     toolset_requirement,
+    unusable_pattern_of,
 )
 from sluicegate.tools.gated import DEFAULT_TERMS, ApprovalTerms, terms_of
 
 if TYPE_CHECKING:
     from sluicegate.core.signals import ToolKind
-    from sluicegate.engine.agents.mcp_toolsets import BoundedTools
+    from sluicegate.engine.agents.bounded_mcp_tools import BoundedTools
 
 _RUNS_NODES: Final = "run_node"
 _NOT_CHILDREN: Final = frozenset({"parent_agent", "tools", "edges", "graph"})
@@ -68,6 +69,19 @@ class SurveyedTool:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOutTool:
+    """A tool that is not offered, and why.
+
+    ``toolset``: it belongs to an MCP toolset of the agent; ``*`` names all tools of one.
+    """
+
+    agent: str
+    tool: str
+    why: str
+    toolset: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PendingToolset:
     """A toolset whose tools are not listed yet."""
 
@@ -87,10 +101,12 @@ class TreeWalk:
 
     ``inherited`` is the requirement of every tool that comes from plugins of the App. ``paths`` are
     the paths of each agent and Workflow by name: the names from the root, joined by ``/``.
+    ``left_out`` are the agents' own tools that are not offered.
     """
 
     def __init__(self, names: ToolNames, inherited: ApprovalRequirement | None) -> None:
         self.tools: list[SurveyedTool] = []
+        self.left_out: list[LeftOutTool] = []
         self.toolsets: list[PendingToolset] = []
         self.agents: list[str] = []
         self.paths: dict[str, set[str]] = {}
@@ -146,7 +162,12 @@ class TreeWalk:
             elif isinstance(entry, BaseNode):
                 self.visit(entry, child_position(position, "tool", entry), above=path)
             else:
-                self._add(as_tool(entry), path, position, inherited)
+                tool = as_tool(entry)
+                why = unusable_pattern_of(tool)
+                if why is None:
+                    self._add(tool, path, position, inherited)
+                else:
+                    self.left_out.append(LeftOutTool(agent.name, tool.name, why))
 
     def _add(
         self,

@@ -19,28 +19,28 @@ from sluicegate.errors import (
     Unknown,
     UnsupportedMediaType,
 )
-from sluicegate.media.file_types import (
+from sluicegate.media.file_inspection import (
     check_media_type,
     count_pages,
     longest_side,
     matches_media_type,
 )
 from sluicegate.media.litellm_blocks import data_url
-from sluicegate.media.shaping import LoadedFile
-from sluicegate.wire.files import ACTIVE_TYPES, StoredFile, is_stored_file_name
+from sluicegate.media.model_request_shaping import LoadedFile
+from sluicegate.wire.stored_files import ACTIVE_TYPES, StoredFile, is_stored_file_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from google.adk.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
 
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from sluicegate.core.keys import ChatKey
-    from sluicegate.media.shaping import FileForm
+    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.media.model_request_shaping import FileForm
 
     Key: TypeAlias = tuple[ChatKey, str, FileForm]
 

@@ -14,11 +14,11 @@ from google.genai import types
 
 from sluicegate.core.json_values import json_safe, storable_json
 from sluicegate.errors import MediaError, StoreError, Unknown
-from sluicegate.media.extraction import ExtractedResult, extract_files
-from sluicegate.media.file_sources import Attachment, FileSource, Link
-from sluicegate.media.file_types import check_media_type
+from sluicegate.media.extract_result_files import ExtractedResult, extract_files
+from sluicegate.media.file_inspection import check_media_type
+from sluicegate.media.returned_files import Attachment, FileSource, Link
 from sluicegate.media.tool_result import ToolResult
-from sluicegate.wire.files import StoredFile, parse_file_uri
+from sluicegate.wire.stored_files import StoredFile, parse_file_uri
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from google.adk.events.event import Event
     from pydantic import JsonValue
 
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.files.chat_files import ChatFiles
 
 

@@ -10,10 +10,11 @@ from google.adk.platform.time import get_time
 from google.adk.plugins.base_plugin import BasePlugin
 
 from sluicegate.adk_private import invocation_of
-from sluicegate.core.events import ABORTED, METADATA_KEY, NODE_CONFIRMATION
+from sluicegate.core.event_reading import ABORTED, METADATA_KEY, NODE_CONFIRMATION
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN, closing_sentence
-from sluicegate.engine.guard.outcomes import STOPPED
-from sluicegate.engine.models.model_copy import UNOBSERVED, make_storable
+from sluicegate.engine.guard.call_responses import STOPPED
+from sluicegate.engine.models.fast_lane import UNOBSERVED
+from sluicegate.engine.models.intercept_model_calls import make_storable
 from sluicegate.engine.models.model_files import is_wrapped
 from sluicegate.engine.turn_context import CURRENT_TURN
 
@@ -147,7 +148,7 @@ class ApprovalPlugin(BasePlugin):
         if not event.partial:
             event.timestamp = _next_moment(invocation_context)
             _note(event, await _outcomes(turn, event))
-            _note(event, turn.cards.note(event))
+            _note(event, turn.snapshots.note(event))
             if event.error_message and event.error_code != ABORTED:
                 event.error_message = PUBLIC_FAILURE
         _note(event, turn.order.note(event))

@@ -12,12 +12,12 @@ from sluicegate.core.json_values import json_safe
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
 from sluicegate.core.shown_arguments import NotShowable, ShownArguments, shown_arguments
 from sluicegate.engine.agents.tool_definitions import definition_of
-from sluicegate.engine.guard.outcomes import (
+from sluicegate.engine.guard.call_responses import (
     approval_from,
-    look_up,
     outcome_with_edits,
     with_edits,
 )
+from sluicegate.engine.guard.outcome_lookup import look_up
 from sluicegate.tools.gated import GatedCall, set_approval, terms_of
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.chat_keys import CallKey, ChatKey
     from sluicegate.core.definitions import ToolDefinition
-    from sluicegate.core.keys import CallKey, ChatKey
-    from sluicegate.engine.guard.outcomes import Outcomes
+    from sluicegate.engine.guard.call_responses import Outcomes
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.gated import Policy
 
@@ -178,14 +178,21 @@ class ApprovedCalls:
         shown = _shown(call)
         if row.state == "approved":
             refusal = await self._refusal(call, row, shown)
-            if refusal is not None and await self.ledger.refuse(row.key, refusal):
-                refused = replace(row, state="refused", outcome={"error": refusal})
-                return self.outcomes.closed(call.name, refused)
+            refused = None if refusal is None else await self.refuse(call.name, row, refusal)
+            if refused is not None:
+                return refused
         current = await self._claim(call, row, shown)
         if current is None and shown is not None:
             self._prepare(call, row, shown)
             return None
         return await self._respond(call, current or row, shown)
+
+    async def refuse(self, name: str, row: ApprovalRow, reason: str) -> dict[str, Any] | None:
+        """Refuse an approved call; returns its response, None if it is not approved any more."""
+        if not await self.ledger.refuse(row.key, reason):
+            return None
+        refused = replace(row, state="refused", outcome={"error": reason})
+        return self.outcomes.closed(name, refused)
 
     async def claim_answered(self, name: str, row: ApprovalRow) -> bool:
         """Claim a call that a callback has answered in place of its tool."""

@@ -14,29 +14,29 @@ from google.adk.tools.tool_confirmation import ToolConfirmation
 
 from sluicegate.adk_private import confirmation_setting
 from sluicegate.core.approvals import NewApproval
+from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.core.definitions import changes
-from sluicegate.core.events import (
+from sluicegate.core.event_reading import (
     CONFIRMATION,
     NODE_CONFIRMATION,
     adk_calls_of,
     arguments_of,
     text,
 )
-from sluicegate.core.keys import CallKey, ChatKey
-from sluicegate.core.translator import EmissionOrder
-from sluicegate.engine.agents.tool_definitions import definition_of
+from sluicegate.core.exchange_to_signals import EmissionOrder
+from sluicegate.engine.agents.tool_definitions import definition_of, is_of_mcp_server, schema_of
 from sluicegate.engine.files.result_files import as_object
+from sluicegate.engine.guard.argument_snapshots import ArgumentSnapshots
 from sluicegate.engine.guard.call_ids import CallIds
-from sluicegate.engine.guard.cards import Cards
-from sluicegate.engine.guard.claims import ApprovedCalls, RunningClaims, ToolCall
-from sluicegate.engine.guard.outcomes import (
+from sluicegate.engine.guard.call_responses import (
     NOT_APPROVED,
     REPEATED_AFTER_DENIAL,
     STOPPED,
     TOO_MANY,
     Outcomes,
 )
-from sluicegate.engine.guard.reserved_names import DeclaredTools, refusal_of
+from sluicegate.engine.guard.claims import ApprovedCalls, RunningClaims, ToolCall
+from sluicegate.engine.guard.refuse_reserved_calls import DeclaredTools, refusal_of
 from sluicegate.engine.turn_context import Notices
 from sluicegate.errors import ToolError
 
@@ -162,7 +162,7 @@ class ApprovalGuard:
     declared: DeclaredTools = field(default_factory=DeclaredTools)
     requests: ApprovalRequests = field(default_factory=ApprovalRequests)
     notices: Notices = field(default_factory=Notices)
-    cards: Cards = field(default_factory=Cards)
+    snapshots: ArgumentSnapshots = field(default_factory=ArgumentSnapshots)
     requested: dict[str, RequestedTool] = field(default_factory=dict)
     approved: ApprovedCalls = field(init=False)
 
@@ -207,7 +207,7 @@ class ApprovalGuard:
             return response
         name = self.call_name(context)
         call = ToolCall(name, tool, arguments, context)
-        self.cards.add(call)
+        self.snapshots.add(call)
         row = self.row_of(context)
         if row is None or context.tool_confirmation is None:
             return await self._before_request(call)
@@ -250,7 +250,7 @@ class ApprovalGuard:
         requests = context.actions.requested_tool_confirmations
         if call_id not in requests or name in self.requested:
             return shown
-        card = self.cards.get(name)
+        card = self.snapshots.get(name)
         # The tool may have changed its arguments before it requested approval.
         effective = arguments if card is None else copy.deepcopy(card.arguments)
         call = ToolCall(name, tool, effective, context)
@@ -265,7 +265,7 @@ class ApprovalGuard:
             # ADK and tools set it beside a request, so that the model does not comment on it.
             context.actions.skip_summarization = None
             return self.outcomes.not_run(name, refusal)
-        self.requested[name] = requested
+        self._show_request(call, requested)
         return shown
 
     async def tool_failed(
@@ -287,11 +287,13 @@ class ApprovalGuard:
 
     async def run_approved(self, call: ToolCall, row: ApprovalRow) -> dict[str, Any] | None:
         """Run a tool that has requested its approval in this run, as ADK does after a decision."""
-        context = call.context
-        context.actions.skip_summarization = None
+        call.context.actions.skip_summarization = None
         response = await self.approved.claim(call, row)
-        if response is not None:
-            return response
+        return await self.run_claimed(call) if response is None else response
+
+    async def run_claimed(self, call: ToolCall) -> dict[str, Any] | None:
+        """Run the tool of a call that is claimed, and store its outcome."""
+        context = call.context
         try:
             result = await call.tool.run_async(args=call.arguments, tool_context=context)
         except asyncio.CancelledError as cancelled:
@@ -350,14 +352,14 @@ class ApprovalGuard:
     async def _claim_answered(self, name: str, context: ToolContext) -> None:
         """Claim an approved call that a callback answered, so that it did not reach the guard."""
         confirmation = context.tool_confirmation
-        if confirmation is None or confirmation.confirmed is not True or name in self.cards:
+        if confirmation is None or confirmation.confirmed is not True or name in self.snapshots:
             return
         row = self.row_of(context)
         if row is not None and row.state == "approved" and name not in self.client_outputs:
             await self.approved.claim_answered(name, row)
 
     async def _before_request(self, call: ToolCall) -> dict[str, Any] | None:
-        digest = self.cards.digest(call.name) if self.rows else None
+        digest = self.snapshots.digest(call.name) if self.rows else None
         for row in self.rows.values():
             same_call = row.tool == call.tool.name and row.args_hash == digest
             if same_call and row.state == "denied" and self._is_of_agent(row, call):
@@ -371,7 +373,7 @@ class ApprovalGuard:
         refusal = await self._refusal(call)
         if refusal is not None:
             return self.outcomes.not_run(call.name, refusal)
-        self.requested[call.name] = requested
+        self._show_request(call, requested)
         return None
 
     def _is_of_agent(self, row: ApprovalRow, call: ToolCall) -> bool:
@@ -387,7 +389,7 @@ class ApprovalGuard:
 
     async def _refusal(self, call: ToolCall) -> str | None:
         """Return why the approval of a call is not even requested; None if it is."""
-        not_shown = self.cards.refusal(call.name)
+        not_shown = self.snapshots.refusal(call.name)
         if not_shown is not None:
             logger.warning("tool %s was not run: %s", call.tool.name, not_shown)
             return not_shown
@@ -395,6 +397,14 @@ class ApprovalGuard:
             return TOO_MANY
         refusal = await self.approved.policy_refusal(call, None, self.chat.user)
         return None if refusal is None else f"Not run: {refusal}"
+
+    def _show_request(self, call: ToolCall, requested: RequestedTool) -> None:
+        """Note a request; its card has the schema that the tool's server declares now."""
+        self.requested[call.name] = requested
+        if is_of_mcp_server(call.tool):
+            schema = schema_of(call.tool)
+            if schema is not None and schema != self._facts(call).schema:
+                self.snapshots.add_schema(call.name, schema)
 
     def _may_have_grant(self, call: ToolCall) -> bool:
         # A node of a Workflow is approved by its path, and its calls are not shown otherwise.
@@ -413,7 +423,7 @@ class ApprovalGuard:
 
         Returns the row, None without a grant, and what the card shows of the tool.
         """
-        definition, shown = requested.definition, self.cards.get(call.name)
+        definition, shown = requested.definition, self.snapshots.get(call.name)
         if definition is None or shown is None or not self._may_have_grant(call):
             return None, requested
         context, facts = call.context, self._facts(call)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from google.adk.models.registry import LLMRegistry
 
 from sluicegate.adk_private import uses_vertex
-from sluicegate.engine.models.litellm_client import block_client
+from sluicegate.engine.models.litellm_block_client import block_client
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import Unknown
+from sluicegate.media.model_request_shaping import RequestShaper, ShapedRequest
 from sluicegate.media.selection import ModelProfile
-from sluicegate.media.shaping import RequestShaper, ShapedRequest
-from sluicegate.media.signatures import record_signer
+from sluicegate.media.thought_signatures import record_signer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from google.adk.models.llm_response import LlmResponse
     from google.genai import types
 
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.files.chat_files import ChatFiles, FileCache
     from sluicegate.media.capabilities import CapabilityTable, Route
-    from sluicegate.media.shaping import FileForm, LoadedFile
-    from sluicegate.wire.files import StoredFile
+    from sluicegate.media.model_request_shaping import FileForm, LoadedFile
+    from sluicegate.wire.stored_files import StoredFile
 
 _MARK: Final = "_sluicegate_wraps_files"
 logger = logging.getLogger("sluicegate")

@@ -9,18 +9,18 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.core.exchange_to_signals import Translator
 from sluicegate.core.exchanges import TurnStamp
 from sluicegate.core.grammar import Grammar
 from sluicegate.core.history import known_calls
-from sluicegate.core.release.policy import open_release_buffer
-from sluicegate.core.translator import Translator
+from sluicegate.core.release.open_buffer import open_release_buffer
 from sluicegate.engine.agents.tree_walk import name_in
-from sluicegate.engine.failures import describe
+from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.files.result_files import ResultFiles
 from sluicegate.engine.guard.claims import RunningClaims
 from sluicegate.engine.guard.guard import ApprovalGuard, ApprovalLimits
-from sluicegate.engine.models.model_copy import ReaderBackpressure
-from sluicegate.engine.turn.owner import turn_owner
+from sluicegate.engine.models.fast_lane import ReaderBackpressure
+from sluicegate.engine.turn.chat_owners import turn_owner
 from sluicegate.engine.turn.runner import RunningTurn
 from sluicegate.errors import new_error_id
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from sluicegate.core.approvals import ApprovalRow
+    from sluicegate.core.chat_keys import ChatKey, TurnKey
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.keys import ChatKey, TurnKey
-    from sluicegate.core.release.policy import ReleasePolicy
+    from sluicegate.core.release.open_buffer import ReleasePolicy
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.files.chat_files import ChatFiles
     from sluicegate.engine.guard.guard import RequestedTool
     from sluicegate.engine.models.model_files import ModelFiles
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
-    from sluicegate.engine.turn.registry import TurnRegistry
+    from sluicegate.engine.turn.local_turns import LocalTurns
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.tools.client_tools import ClientTool
     from sluicegate.tools.gated import Policy
@@ -90,7 +90,7 @@ class TurnBuilder:
     survey: AgentSurvey
     model: str
     ledger: Ledger
-    turns: TurnRegistry
+    turns: LocalTurns
     files: ChatFiles
     models: ModelFiles
     policy: Policy | None = None
@@ -195,7 +195,7 @@ def new_turn_id() -> str:
     return f"turn-{secrets.token_hex(8)}"
 
 
-def running_claims(options: EngineOptions, turns: TurnRegistry, chat: ChatKey) -> RunningClaims:
+def running_claims(options: EngineOptions, turns: LocalTurns, chat: ChatKey) -> RunningClaims:
     """No claims yet; one that exceeds ``tool_timeout`` cuts the running turn of the chat."""
     return RunningClaims(options.tool_timeout, functools.partial(turns.cut, chat))
 

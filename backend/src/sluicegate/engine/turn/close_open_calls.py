@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from sluicegate.core.ledger_overlay import closed_outcome, closing_sentence, shown_decision
 from sluicegate.core.plan import call_key
 from sluicegate.core.signals import Answered, Outcome, Settled, Signal
-from sluicegate.engine.failures import describe
-from sluicegate.engine.guard.outcomes import look_up
+from sluicegate.engine.describe_exceptions import describe
+from sluicegate.engine.guard.outcome_lookup import look_up
 from sluicegate.engine.turn.session_log import Closed
 from sluicegate.errors import new_error_id
 from sluicegate.wire.chunks import BaseChunk, DataChunk
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from sluicegate.core.approvals import ApprovalRow
-    from sluicegate.core.calls import CallState
+    from sluicegate.core.call_state import CallState
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.exchanges import TurnStamp
-    from sluicegate.core.keys import ChatKey
     from sluicegate.core.release.buffer import ReleaseBuffer
     from sluicegate.engine.turn.session_log import SessionLog
     from sluicegate.stores.approvals.ledger import Ledger

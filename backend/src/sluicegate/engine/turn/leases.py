@@ -15,7 +15,7 @@ from sluicegate.errors import HeldElsewhere, StoreError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.stores.leases.base import Leases
 
 _RETRY_INTERVAL: Final = 0.5

@@ -9,15 +9,15 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.history import for_reader, resumable
-from sluicegate.engine.turn.owner import is_live_owner
+from sluicegate.engine.turn.chat_owners import is_live_owner
 from sluicegate.engine.turn.reader import TurnReader
 from sluicegate.wire.chunks import StartChunk, decode_chunk
 from sluicegate.wire.encoding import to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-    from sluicegate.core.keys import ChatKey, TurnKey
+    from sluicegate.core.chat_keys import ChatKey, TurnKey
     from sluicegate.engine.turn.runner import RunningTurn
     from sluicegate.stores.leases.base import Leases
     from sluicegate.stores.streams.base import OpenStream, StreamStore
@@ -154,6 +154,19 @@ class Replicas:
         description = None if stream is None else TurnDescription.from_json(stream.description)
         is_live = is_live_owner(state.owner)
         return ChatLocation(state.fence, RemoteTurn(state.fence, is_live, stream, description))
+
+    async def running_elsewhere(self, chats: Collection[ChatKey]) -> set[ChatKey]:
+        """The chats among these that another process answers; one that is open live may rest."""
+        if self._alone:
+            return set()
+        states = await self._leases.states(chats)
+        return {
+            chat
+            for chat, state in states.items()
+            if state.owner is not None
+            and not is_live_owner(state.owner)
+            and not self._is_local(chat)
+        }
 
     async def message_reader(self, remote: RemoteTurn, major: Major) -> TurnReader | None:
         """A reader of the running message from its beginning, if the client can read it."""

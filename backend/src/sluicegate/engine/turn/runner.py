@@ -13,8 +13,8 @@ from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 
 from sluicegate.adk_private import StreamingMode
-from sluicegate.core.calls import agent_path
-from sluicegate.core.events import continued, notes_of
+from sluicegate.core.call_chunks import agent_path
+from sluicegate.core.event_reading import continued, notes_of
 from sluicegate.core.finish_metadata import edits_in, metadata
 from sluicegate.core.ledger_overlay import (
     annotated,
@@ -25,8 +25,8 @@ from sluicegate.core.ledger_overlay import (
 from sluicegate.core.plan import new_approval
 from sluicegate.core.release.deferred import DeferredBuffer
 from sluicegate.core.signals import Answered, ApprovalRequested, Failed, Settled, Signal
-from sluicegate.engine.failures import describe
-from sluicegate.engine.models.model_copy import CURRENT_FAST_LANE, FastLane
+from sluicegate.engine.describe_exceptions import describe
+from sluicegate.engine.models.fast_lane import CURRENT_FAST_LANE, FastLane
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError, new_error_id
 from sluicegate.stores.streams.base import StreamFull
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from google.adk.runners import Runner
     from google.genai import types
 
+    from sluicegate.core.chat_keys import ChatKey, TurnKey
+    from sluicegate.core.exchange_to_signals import Translator
     from sluicegate.core.exchanges import TurnStamp
     from sluicegate.core.grammar import Grammar
     from sluicegate.core.history import RebuiltExchange
-    from sluicegate.core.keys import ChatKey, TurnKey
     from sluicegate.core.release.buffer import ReleaseBuffer
-    from sluicegate.core.translator import Translator
     from sluicegate.engine.guard.guard import ApprovalGuard
-    from sluicegate.engine.models.model_copy import FastLaneCall, ReaderBackpressure
+    from sluicegate.engine.models.fast_lane import FastLaneCall, ReaderBackpressure
     from sluicegate.engine.recorder import Recorder
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.streams.base import StreamWriter

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from google.adk.events.event import Event
 from google.genai import types
 
-from sluicegate.core.events import METADATA_KEY
-from sluicegate.core.function_responses import Reply
+from sluicegate.core.adk_replies import Reply
+from sluicegate.core.event_reading import METADATA_KEY
 from sluicegate.core.signals import NOT_FINISHED
 
 if TYPE_CHECKING:
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from google.adk.sessions.base_session_service import BaseSessionService
     from google.adk.sessions.session import Session
 
-    from sluicegate.core.calls import CallState
+    from sluicegate.core.call_state import CallState
+    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.exchange_to_signals import UnfinishedModelCall
     from sluicegate.core.exchanges import TurnStamp
-    from sluicegate.core.keys import ChatKey
-    from sluicegate.core.translator import UnfinishedModelCall
 
 
 @dataclass(frozen=True, slots=True)

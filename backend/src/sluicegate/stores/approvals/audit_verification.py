@@ -1,4 +1,4 @@
-"""Verifies the hash chain of the audit trail, and the checkpoints that a person has signed."""
+"""Verifies the hash chains of the audit trail, and the checkpoints that a person has signed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from sqlalchemy import func, inspect, select
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.approvals.audit import open_audit
-from sluicegate.stores.sql.audit_chain import line_digest
+from sluicegate.stores.approvals.audit_reading import open_audit
+from sluicegate.stores.sql.audit_chain_triggers import CHAIN_LENGTH, line_digest
 from sluicegate.stores.sql.schema import AUDIT, AUDIT_CHAIN
 
 if TYPE_CHECKING:
@@ -22,43 +22,65 @@ if TYPE_CHECKING:
 _PAGE: Final = 5_000
 _C = AUDIT_CHAIN.c
 _COLUMNS: Final = tuple(AUDIT.columns.keys())
-_TEXT: Final = re.compile(r"sluicegate audit: line (\d+), entry (\d+), sha256 ([0-9a-f]{64})")
+_TEXT: Final = re.compile(
+    r"sluicegate audit: line (\d{1,19}), entry (\d{1,19}), sha256 ([0-9a-f]{64})"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """An entry of the chain: the id of its line, its number and its digest.
+class ChainEntry:
+    """An entry of a chain: the id of its line, its number and its digest.
 
-    The digest covers every line before, so a signed checkpoint fixes all of them. ``str`` is the
-    text to sign, `parse` reads it.
+    The digest covers every line before it in its chain.
     """
 
     line: int
     number: int
     digest: str
 
+    @property
+    def chain(self) -> int:
+        """The chain of this entry."""
+        return self.number // CHAIN_LENGTH
+
     def __str__(self) -> str:
         return f"sluicegate audit: line {self.line}, entry {self.number}, sha256 {self.digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The last entry of each chain, in the order of the chains.
+
+    A signed checkpoint fixes all lines before. ``str`` is the text to sign, `parse` reads it: a
+    line of text for each chain, so the only one of schema 7 is a checkpoint too.
+    """
+
+    entries: tuple[ChainEntry, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.entries))
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read a checkpoint; raises ConfigurationError if there is anything else in the text."""
-        match = _TEXT.fullmatch(text.strip())
-        if match is None:
+        matches = [_TEXT.fullmatch(line.strip()) for line in text.strip().splitlines()]
+        entries = tuple(ChainEntry(int(it[1]), int(it[2]), it[3]) for it in matches if it)
+        chains = [entry.chain for entry in entries]
+        if not entries or len(entries) < len(matches) or chains != sorted(set(chains)):
             raise ConfigurationError(
                 "This is not a checkpoint; give the text that 'sluicegate audit --checkpoint' "
                 "printed, without its signature."
             )
-        return cls(int(match[1]), int(match[2]), match[3])
+        return cls(entries)
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What is known about the chain.
+    """What is known about the chains.
 
-    ``last`` is its last verified entry, ``unchained`` the number of lines from before the chain,
-    which is not verified, and ``last_unchained`` the id of the last of them. ``broken`` names the
-    first line that is not as it was written, in one sentence.
+    ``last`` are their last verified entries, ``unchained`` is the number of lines from before the
+    chains, which are not verified, and ``last_unchained`` the id of the last of them. ``broken``
+    names the first line that is not as it was written, in one sentence.
     """
 
     last: Checkpoint
@@ -66,53 +88,110 @@ class Verification:
     last_unchained: int = 0
     broken: str | None = None
 
+    @property
+    def chained(self) -> int:
+        """The number of verified lines."""
+        return sum(entry.number % CHAIN_LENGTH for entry in self.last.entries)
+
 
 async def read_checkpoint(url: str) -> Checkpoint:
-    """Return the last entry of the chain, without a verification.
+    """Return the last entry of each chain, without a verification.
 
     Raises:
         ConfigurationError: the database cannot be read or has no chain.
     """
+    entries: list[ChainEntry] = []
     async with open_audit(url) as connection:
         await _require_chain(connection)
-        last = await connection.execute(select(AUDIT_CHAIN).order_by(_C.number.desc()).limit(1))
-        row = last.one_or_none()
-    if row is None:
+        last = select(AUDIT_CHAIN).order_by(_C.number.desc()).limit(1)
+        row = (await connection.execute(last)).one_or_none()
+        while row is not None:
+            entry = ChainEntry(row.line, row.number, row.digest)
+            entries.insert(0, entry)
+            before = last.where(_C.number < entry.chain * CHAIN_LENGTH)
+            row = (await connection.execute(before)).one_or_none()
+    if not entries:
         raise ConfigurationError("The chain of the audit trail is empty; verify a backup.")
-    return Checkpoint(row.line, row.number, row.digest)
+    return Checkpoint(tuple(entries))
 
 
 async def verify_audit(url: str, checkpoint: Checkpoint | None = None) -> Verification:
-    """Verify every line of the chain, page by page; servers may write meanwhile.
+    """Verify every line of the chains, page by page; servers may write meanwhile.
 
     Args:
         url: The database.
-        checkpoint: An entry that the chain must contain.
+        checkpoint: Entries that the chains must contain.
 
     Raises:
         ConfigurationError: the database cannot be read or has no chain.
     """
     async with open_audit(url) as connection:
         await _require_chain(connection)
-        reached: Checkpoint | None = None
-        beginning = 0
-        async for row in _entries(connection):
-            broken = _difference(reached, row)
-            entry = Checkpoint(row.line, row.number, row.digest)
-            if broken is None and checkpoint is not None:
-                broken = _contradiction(entry, checkpoint)
-            if broken is not None:
-                return Verification(reached or entry, broken=broken)
-            if reached is None:
-                beginning = entry.line
-            reached = entry
-        if reached is None:
-            return Verification(Checkpoint(0, 0, ""), broken="The chain has no beginning.")
-        found = Verification(reached, await _count_until(connection, beginning), beginning)
-        if checkpoint is not None and checkpoint.number > reached.number:
-            end = f"The trail ends after line {reached.line}, before line {checkpoint.line} of the "
-            return replace(found, broken=f"{end}checkpoint: its last lines were removed.")
-        return replace(found, broken=await _unlisted(connection, beginning))
+        entries = _entries(connection)
+        first = await anext(entries, None)
+        if first is None:
+            return Verification(Checkpoint(()), broken="The chain has no beginning.")
+        if first.number != 0 or first.digest != line_digest("", 0, [("id", first.line)]):
+            return Verification(Checkpoint(()), broken="The beginning of the chain was changed.")
+        beginning = ChainEntry(first.line, 0, first.digest)
+        chains = _Chains(beginning, checkpoint or Checkpoint(()))
+        async for row in entries:
+            chains.verify(row)
+        unchained = await _count_until(connection, beginning.line)
+        found = Verification(chains.last, unchained, beginning.line)
+        broken = chains.first_difference() or await _unlisted(connection, beginning.line)
+        return replace(found, broken=broken)
+
+
+class _Chains:
+    """The last verified entry of each chain, and the first difference of each.
+
+    Args:
+        beginning: Entry 0, which every chain begins with.
+        checkpoint: Entries that the chains must contain.
+    """
+
+    def __init__(self, beginning: ChainEntry, checkpoint: Checkpoint) -> None:
+        self._beginning = beginning
+        self._signed = {entry.chain: entry for entry in checkpoint.entries}
+        self._last = {0: beginning}
+        self._broken: dict[int, tuple[int, str]] = {}
+        self._compare(beginning)
+
+    @property
+    def last(self) -> Checkpoint:
+        """The last verified entry of each chain."""
+        return Checkpoint(tuple(self._last.values()))
+
+    def verify(self, row: Row[Any]) -> None:
+        """Verify the next entry and its line, in the order of the numbers."""
+        entry = ChainEntry(row.line, row.number, row.digest)
+        if entry.chain in self._broken:
+            return
+        before = self._last.get(entry.chain)
+        difference = _difference(before or self._beginning_of(entry.chain), row)
+        if difference is not None:
+            self._broken[entry.chain] = difference
+            return
+        self._last[entry.chain] = entry
+        self._compare(entry)
+
+    def first_difference(self) -> str | None:
+        """Return the difference of the lowest line, after all entries were verified."""
+        for chain, signed in self._signed.items():
+            last = self._last.get(chain)
+            if chain not in self._broken and (last is None or last.number < signed.number):
+                self._broken[chain] = (signed.line, _missing(signed, last))
+        return min(self._broken.values())[1] if self._broken else None
+
+    def _beginning_of(self, chain: int) -> ChainEntry:
+        return replace(self._beginning, number=chain * CHAIN_LENGTH)
+
+    def _compare(self, entry: ChainEntry) -> None:
+        signed = self._signed.get(entry.chain)
+        if signed is not None and signed.number == entry.number and signed != entry:
+            said = f"Line {entry.line} or one before it is not the one of the checkpoint."
+            self._broken[entry.chain] = (entry.line, said)
 
 
 async def _require_chain(connection: AsyncConnection) -> None:
@@ -138,25 +217,24 @@ async def _entries(connection: AsyncConnection) -> AsyncIterator[Row[Any]]:
         last = page[-1].number
 
 
-def _difference(before: Checkpoint | None, row: Row[Any]) -> str | None:
-    """Return how an entry contradicts the one before or its own line."""
-    if before is None:
-        if row.number != 0 or row.digest != line_digest("", 0, [("id", row.line)]):
-            return "The beginning of the chain was changed."
-        return None
+def _difference(before: ChainEntry, row: Row[Any]) -> tuple[int, str] | None:
+    """Return the line and how its entry contradicts the one before, or the line itself."""
     if row.number != before.number + 1:
-        return f"The line after line {before.line} was removed."
+        if before.number % CHAIN_LENGTH == 0:
+            return row.line, f"The first line of the chain of line {row.line} was removed."
+        return before.line, f"The line after line {before.line} was removed."
     if row.id is None:
-        return f"Line {row.line} was removed."
+        return row.line, f"Line {row.line} was removed."
     if row.digest != line_digest(before.digest, row.number, zip(_COLUMNS, row[3:], strict=True)):
-        return f"Line {row.line} was changed."
+        return row.line, f"Line {row.line} was changed."
     return None
 
 
-def _contradiction(entry: Checkpoint, checkpoint: Checkpoint) -> str | None:
-    if entry.number == checkpoint.number and entry != checkpoint:
-        return f"Line {entry.line} or one before it is not the one of the checkpoint."
-    return None
+def _missing(signed: ChainEntry, last: ChainEntry | None) -> str:
+    chain = f"The chain of line {signed.line} of the checkpoint"
+    if last is None or last.number == 0:
+        return f"{chain} was removed."
+    return f"{chain} ends after line {last.line}: its last lines were removed."
 
 
 async def _count_until(connection: AsyncConnection, line: int) -> int:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import and_, delete, select
+from sqlalchemy import and_, delete, insert, select
 
 from sluicegate.core.approvals import Grant
 from sluicegate.core.definitions import stored_definition
-from sluicegate.stores.approvals.audit import GRANTED, REVOKED, audit_grant
 from sluicegate.stores.approvals.statements import to_json
-from sluicegate.stores.sql.schema import GRANTS
+from sluicegate.stores.sql.schema import AUDIT, GRANTS
 
 if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
     from sluicegate.core.approvals import ApprovalRow, NewApproval
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.core.definitions import ToolDefinition
-    from sluicegate.core.keys import ChatKey
     from sluicegate.stores.approvals.ledger import Ledger
     from sluicegate.stores.sql.database import Database
+
+GRANTED: Final = "granted"
+REVOKED: Final = "revoked"
+"""Actions of the audit trail on grants, besides the states of a call."""
 
 _C = GRANTS.c
 
@@ -68,17 +71,15 @@ class Grants:
         """
 
         def delete_grant(connection: Connection) -> bool:
-            # The grant goes first: an approval by it holds a lock on it until the call is stored.
             statement = delete(GRANTS).where(_of(chat), _C.id == grant_id).returning(GRANTS)
             row = connection.execute(statement).one_or_none()
             if row is None:
                 return False
             revoked = replace(_grant(row), granted_by=by)
             audit_grant(connection, chat, revoked, REVOKED, now=self._database.now(), via=via)
-            self._ledger.refuse_granted(connection, chat, grant_id)
             return True
 
-        return await self._database.write(delete_grant)
+        return await self._ledger.refuse_granted(chat, grant_id, revoke=delete_grant)
 
     async def delete_all(self, chat: ChatKey) -> None:
         """Delete the grants of a deleted chat."""
@@ -129,6 +130,30 @@ def add_grant(
     key = [column.name for column in GRANTS.primary_key]
     connection.execute(new.on_conflict_do_update(index_elements=key, set_=values))
     audit_grant(connection, chat, grant, GRANTED, now=now, via=via)
+
+
+def audit_grant(
+    connection: Connection,
+    chat: ChatKey,
+    grant: Grant,
+    action: str,
+    *,
+    now: ColumnElement[float],
+    via: str,
+) -> None:
+    """Append that a grant was given or revoked; ``granted_by`` is the person who did so."""
+    entry = {
+        **chat._asdict(),
+        "at": now,
+        "invocation": "",
+        "call": "",
+        "approval_id": grant.approval_id,
+        "tool": grant.tool,
+        "action": action,
+        "by": grant.granted_by,
+        "via": via or None,
+    }
+    connection.execute(insert(AUDIT).values(entry))
 
 
 def _of(chat: ChatKey) -> ColumnElement[bool]:

@@ -22,15 +22,16 @@ from sluicegate.stores.approvals.statements import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
     from pydantic import JsonValue
     from sqlalchemy import Connection
 
     from sluicegate.core.approvals import ApprovalRow, Decision, Grant, NewApproval
-    from sluicegate.core.keys import CallKey, ChatKey
+    from sluicegate.core.chat_keys import CallKey, ChatKey
     from sluicegate.stores.approvals.statements import TransitionName
     from sluicegate.stores.sql.database import Database
+    from sluicegate.stores.streams.user_events import UserEvents
 
 OUTCOME_RETRY_SECONDS: Final = 30.0
 """How long storing an outcome is retried while the database is unavailable: only we know it."""
@@ -48,11 +49,15 @@ class Ledger:
     transaction (A10), and every time is the database's. All methods raise StoreError when the
     database fails. Nothing has changed then, unless the reply to a commit was lost: read before
     a change is repeated.
+
+    Args:
+        database: The database of the ledger.
+        events: Where the changes of each user's approvals are published.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, events: UserEvents | None = None) -> None:
         self._database = database
-        self._transitions = LedgerTransitions(database)
+        self._transitions = LedgerTransitions(database, events)
         self._rows = database.prepare(ROWS)
 
     async def request(self, new: Sequence[NewApproval]) -> None:
@@ -60,7 +65,8 @@ class Ledger:
         if len(new) == 1:
             await self._transitions.execute("request", _request_values(new[0]))
         elif new:
-            await self._database.write(partial(self._request, new=new))
+            work = partial(self._request, new=new)
+            await self._transitions.transact(work, user=new[0].key.user)
 
     async def record_decisions(
         self, decisions: Sequence[Decision], *, by: str, via: str = ""
@@ -88,7 +94,7 @@ class Ledger:
             if rows:
                 return rows
         record = partial(self._record, decisions=decisions, requests=requests, by=by, via=via)
-        recorded = await self._database.write(record)
+        recorded = await self._transitions.transact(record, user=decisions[0].request.key.user)
         return [recorded[decision.request.key] for decision in decisions]
 
     async def approve_by_grant(self, new: NewApproval) -> GrantLookup:
@@ -111,12 +117,25 @@ class Ledger:
                 grants[0].definition if grants else None,
             )
 
-        return await self._database.write(approve)
+        return await self._transitions.transact(approve, user=new.key.user)
 
-    def refuse_granted(self, connection: Connection, chat: ChatKey, grant_id: str) -> None:
-        """Refuse the calls that a revoked grant has approved and that have not begun."""
+    async def refuse_granted(
+        self, chat: ChatKey, grant_id: str, *, revoke: Callable[[Connection], bool]
+    ) -> bool:
+        """Revoke a grant and refuse the calls that it has approved and that have not begun.
+
+        ``revoke`` deletes the grant in the transaction; it returns whether there was one.
+        """
         values = {**key_values(chat), "its_grant_id": grant_id, "new_outcome": _error(REVOKED)}
-        self._transitions.execute_in(connection, "refuse granted", values, reason=REVOKED)
+
+        def refuse(connection: Connection) -> bool:
+            # The grant goes first: an approval by it holds a lock on it until the call is stored.
+            if not revoke(connection):
+                return False
+            self._transitions.execute_in(connection, "refuse granted", values, reason=REVOKED)
+            return True
+
+        return await self._transitions.transact(refuse, user=chat.user)
 
     async def supersede(self, keys: Sequence[CallKey]) -> list[ApprovalRow]:
         """Close calls that are pending, or approved and not claimed (A5).
@@ -130,7 +149,7 @@ class Ledger:
             self._transitions.execute_in(connection, "supersede", {"its_keys": list(keys)})
             return _select(connection, keys)
 
-        rows = await self._database.write(close)
+        rows = await self._transitions.transact(close, user=keys[0].user)
         return [rows[key] for key in keys if key in rows]
 
     async def expire(self, chat: ChatKey) -> list[ApprovalRow]:
@@ -164,9 +183,8 @@ class Ledger:
         name: TransitionName = "claim again" if is_again else "claim"
         values = {**key_values(key), "its_args_hash": args_hash, "new_owner": owner}
         if grant is not None:
-            claimed = await self._database.write(
-                partial(self._claim_with_grant, name=name, values=values, key=key, grant=grant)
-            )
+            work = partial(self._claim_with_grant, name=name, values=values, key=key, grant=grant)
+            claimed = await self._transitions.transact(work, user=key.user)
         else:
             claimed = await self._transitions.execute(name, values)
         if claimed:
@@ -219,7 +237,7 @@ class Ledger:
             values = {**key_values(chat), "its_owners": dead}
             return self._transitions.execute_in(connection, "unknown", values)
 
-        return await self._database.write(move)
+        return await self._transitions.transact(move, user=chat.user)
 
     async def rows(self, chat: ChatKey) -> list[ApprovalRow]:
         """Return all rows of a chat, oldest request first."""
@@ -293,7 +311,7 @@ class Ledger:
         self, name: TransitionName, values: Mapping[str, Any], *, reason: str | None = None
     ) -> list[ApprovalRow]:
         work = partial(self._transitions.execute_in, name=name, values=values, reason=reason)
-        return await self._database.write(work)
+        return await self._transitions.transact(work, user=values["its_user"])
 
 
 def _requests_of(decisions: Sequence[Decision]) -> dict[CallKey, NewApproval]:

@@ -6,30 +6,36 @@ Values are bound by name: ``its_…`` select rows and ``new_…`` are stored.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, Literal
+from asyncio import CancelledError
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from sqlalchemy import and_, bindparam, case, func, insert, or_, select, tuple_, update
 from sqlalchemy.sql.elements import Null
 from sqlalchemy.types import Double, Text
 
 from sluicegate.core.approvals import ApprovalRow, GrantScope, sources
-from sluicegate.core.keys import CallKey
+from sluicegate.core.chat_keys import CallKey
 from sluicegate.errors import StoreError
 from sluicegate.stores.sql.database_clock import NOW
 from sluicegate.stores.sql.schema import APPROVALS, AUDIT
+from sluicegate.wire.user_events import RESET, approval_changed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
     from sqlalchemy import ColumnElement, Connection, Executable, FromClause, Insert, Select
     from sqlalchemy.sql.dml import ReturningInsert, ReturningUpdate
 
     from sluicegate.core.approvals import ApprovalState
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.stores.sql.database import Database
+    from sluicegate.stores.streams.user_events import UserEvents
 
     _Transition = ReturningInsert[Any] | ReturningUpdate[Any]
+
+_T = TypeVar("_T")
 
 _C = APPROVALS.c
 _KEY: Final = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
@@ -239,15 +245,22 @@ def _with_audit(transition: _Transition) -> Executable:
     return select(moved).add_cte(_audit(_audit_entry(moved)).cte("noted"))
 
 
+_CHANGED: Final = "sluicegate.changed"
+"""The key of a connection's ``info`` under which a transaction collects the rows it changes."""
+
+
 class LedgerTransitions:
     """Executes transitions: each changes or adds rows of the ledger and audits them.
+
+    What a commit has changed is published to the events of the user.
 
     PostgreSQL does both in one statement, which needs no transaction around it; SQLite, where a
     statement costs no round trip, in two.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, events: UserEvents | None = None) -> None:
         self._database = database
+        self._events = events
         self._is_single_statement = database.sessions.dialect.name == "postgresql"
         request = database.insert(APPROVALS).values(_NEW_ROW).on_conflict_do_nothing()
         single: dict[TransitionName, _Transition] = {
@@ -273,13 +286,29 @@ class LedgerTransitions:
         retry_for: float = 0.0,
     ) -> list[ApprovalRow]:
         """Execute a transition of one call as a transaction; returns the row if it changed."""
-        rows = await self._database.execute(
-            self._prepared[name],
-            {**values, "audit_reason": reason},
-            shielded=shielded,
-            retry_for=retry_for,
-        )
-        return [row_of(row) for row in rows]
+        with self._in_doubt(values["its_user"]):
+            rows = await self._database.execute(
+                self._prepared[name],
+                {**values, "audit_reason": reason},
+                shielded=shielded,
+                retry_for=retry_for,
+            )
+        changed = [row_of(row) for row in rows]
+        self._publish(changed)
+        return changed
+
+    async def transact(self, work: Callable[[Connection], _T], *, user: str) -> _T:
+        """Run ``work``, which may call `execute_in` for calls of one user, in a transaction."""
+
+        def collect(connection: Connection) -> tuple[_T, list[ApprovalRow]]:
+            changed: list[ApprovalRow] = []
+            connection.info[_CHANGED] = changed
+            return work(connection), changed
+
+        with self._in_doubt(user):
+            result, changed = await self._database.write(collect)
+        self._publish(changed)
+        return result
 
     def execute_in(
         self,
@@ -289,11 +318,31 @@ class LedgerTransitions:
         *,
         reason: str | None = None,
     ) -> list[ApprovalRow]:
-        """Execute a transition in a transaction; returns the rows that changed, oldest first."""
+        """Execute a transition within `transact`; returns the rows that changed, oldest first."""
         audited = {**self._database.clock_values(), "audit_reason": reason}
         result = connection.execute(self._statements[name], {**values, **audited})
         rows = [row_of(row._asdict()) for row in result]
         if not self._is_single_statement:
             for row in rows:
                 connection.execute(_AUDIT_ROW, {**key_values(row.key), **audited})
-        return sorted(rows, key=lambda row: (row.requested_at, row.key))
+        rows.sort(key=lambda row: (row.requested_at, row.key))
+        connection.info[_CHANGED].extend(rows)
+        return rows
+
+    def _publish(self, changed: Sequence[ApprovalRow]) -> None:
+        """Publish the last state of each row that a commit has changed."""
+        if self._events is None:
+            return
+        for row in {row.key: row for row in changed}.values():
+            event = approval_changed(row.key.chat, row.approval_id, row.tool, row.state)
+            self._events.publish(row.key.user, event)
+
+    @contextmanager
+    def _in_doubt(self, user: str) -> Iterator[None]:
+        """Reset the user's events if it is not known whether a change was committed."""
+        try:
+            yield
+        except (StoreError, CancelledError):
+            if self._events is not None:
+                self._events.publish(user, RESET)
+            raise

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import and_, bindparam, select, tuple_, update
 from sqlalchemy.types import BigInteger, Double, Text
 
-from sluicegate.core.keys import ChatKey
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.stores.leases.base import LeaseState
 from sluicegate.stores.sql.database_clock import NOW
 from sluicegate.stores.sql.schema import LEASES

@@ -15,7 +15,7 @@ from sluicegate.stores.sql.database_clock import DatabaseSeconds
 from sluicegate.stores.sql.prepared import PreparedStatement
 from sluicegate.stores.sql.schema import create_tables
 from sluicegate.stores.sql.sqlite import SqliteFile
-from sluicegate.stores.sql.timings import DatabaseTimings
+from sluicegate.stores.sql.time_limits import DatabaseTimings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

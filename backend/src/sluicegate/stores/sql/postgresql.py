@@ -17,7 +17,7 @@ from sluicegate.errors import ConfigurationError, StoreError, StoreUnavailable
 from sluicegate.stores.sql.connection_thread import message_of
 from sluicegate.stores.sql.database_clock import DatabaseSeconds
 from sluicegate.stores.sql.schema import LOCK
-from sluicegate.stores.sql.timings import DatabaseTimings
+from sluicegate.stores.sql.time_limits import DatabaseTimings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping

@@ -27,13 +27,17 @@ from sqlalchemy import (
 from sqlalchemy.schema import CreateColumn
 
 from sluicegate.errors import ConfigurationError
-from sluicegate.stores.sql.audit_chain import chain_statements, line_digest
+from sluicegate.stores.sql.audit_chain_triggers import (
+    creation_statements,
+    line_digest,
+    replacement_statements,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 7
-"""Incremented with every table, column or index that is added."""
+SCHEMA_VERSION: Final = 8
+"""Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
 """The key of PostgreSQL's advisory lock under which tables are created."""
@@ -118,7 +122,6 @@ AUDIT: Final = Table(
     Column("reason", Text),
     Column("args_hash", Text),
     Index("sluicegate_audit_of_chat", "app", "user", "chat"),
-    sqlite_autoincrement=True,
 )
 _ONLY_GROWS: Final = {
     "sqlite": (
@@ -147,7 +150,8 @@ event.listen(AUDIT, "after_create", _protect)
 AUDIT_CHAIN: Final = Table(
     "sluicegate_audit_chain",
     METADATA,
-    # The entry 0 is the beginning; its line is the last one that is not chained, or 0.
+    # The entry 0 is the beginning; its line is the last one that is not chained, or 0. The first
+    # digits of a number are those of the chain.
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("line", BigInteger, nullable=False),
     Column("digest", Text, nullable=False),
@@ -156,7 +160,7 @@ AUDIT_CHAIN.add_is_dependent_on(AUDIT)
 
 
 def _begin_chain(chain: Table, connection: Connection, **_options: Any) -> None:
-    for statement in chain_statements(connection.dialect.name, AUDIT.columns.keys()):
+    for statement in creation_statements(connection.dialect.name, AUDIT.columns.keys()):
         connection.exec_driver_sql(statement)
     # PostgreSQL's trigger has locked the trail, so no line is missed.
     last = connection.scalar(select(func.coalesce(func.max(AUDIT.c.id), 0)))
@@ -247,6 +251,9 @@ def create_tables(connection: Connection) -> None:
     inspector = inspect(connection)
     existing = set(inspector.get_table_names())
     METADATA.create_all(connection)
+    if AUDIT_CHAIN.name in existing:
+        for statement in replacement_statements(connection.dialect.name, AUDIT.columns.keys()):
+            connection.exec_driver_sql(statement)
     for table in METADATA.sorted_tables:
         if table.name in existing:
             columns = {column["name"] for column in inspector.get_columns(table.name)}

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.private_files import make_private, private_folder
-from sluicegate.stores.sql.audit_chain import DIGEST_FUNCTION, digest_values
+from sluicegate.stores.sql.audit_chain_triggers import DIGEST_FUNCTION, digest_values
 from sluicegate.stores.sql.connection_thread import (
     SQLITE_ERRORS,
     ConnectionThread,

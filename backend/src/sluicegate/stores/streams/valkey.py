@@ -13,7 +13,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 
-from sluicegate.core.keys import TurnKey
+from sluicegate.core.chat_keys import TurnKey
 from sluicegate.errors import ConfigurationError
 from sluicegate.stores.streams.base import MAX_BYTES, MAX_CHUNKS
 from sluicegate.stores.streams.memory import MemoryStreamStore
@@ -33,7 +33,7 @@ from sluicegate.stores.streams.valkey_writer import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from sluicegate.core.keys import ChatKey
+    from sluicegate.core.chat_keys import ChatKey
     from sluicegate.stores.streams.base import OpenStream, StreamWriter
     from sluicegate.wire.chunks import BaseChunk
 
@@ -77,9 +77,9 @@ class ValkeyStreamStore:
     ) -> None:
         self._timings = timings = timings or ValkeyTimings()
         self._local = MemoryStreamStore(max_chunks=max_chunks, max_bytes=max_bytes)
-        self._client = _client(url, timings.command, timings)
+        self._client = valkey_client(url, timings.command, timings)
         self._follower = ValkeyFollower(
-            self._client, _client(url, timings.block + timings.command, timings), timings
+            self._client, valkey_client(url, timings.block + timings.command, timings), timings
         )
         self._copies: dict[asyncio.Task[None], ValkeyWriter] = {}
 
@@ -307,7 +307,12 @@ class ValkeyFollower:
         return True
 
 
-def _client(url: str, response: float, timings: ValkeyTimings) -> Redis:
+def valkey_client(url: str, response: float, timings: ValkeyTimings) -> Redis:
+    """Return a client that waits ``response`` seconds for each reply and never retries.
+
+    Raises:
+        ConfigurationError: the URL cannot be parsed.
+    """
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in SCHEMES:
         raise ConfigurationError(f"The streams URL cannot be read; {_FORMS}.")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-    from sluicegate.core.keys import ChatKey, TurnKey
+    from sluicegate.core.chat_keys import ChatKey, TurnKey
     from sluicegate.stores.streams.base import StreamReader, StreamWriter
     from sluicegate.wire.chunks import BaseChunk
 

@@ -1,0 +1,155 @@
+"""Builders of the chunks that show a call, its approval request and its outcome."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final, Literal
+
+from sluicegate.wire.chunks import (
+    BaseChunk,
+    DataChunk,
+    ToolApprovalRequestChunk,
+    ToolInputAvailableChunk,
+    ToolInputStartChunk,
+    ToolOutputAvailableChunk,
+    ToolOutputDeniedChunk,
+    ToolOutputErrorChunk,
+)
+from sluicegate.wire.limits import GRANT_TTL
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from sluicegate.core.signals import ApprovalRequest, Call, Outcome
+
+_MAY_ASK: Final = ("gated", "conditional", "gated-client")
+
+CONFIRMATION_TOOL = "adk_request_confirmation"
+STANDARD_HINT = "Please approve or reject the tool call {}() by responding"
+"""The beginning of ADK's own hint, which is written for a program.
+
+ADK: a request has no field that says whether the hint is its own or the tool author's.
+"""
+
+
+def start_chunk(call: Call) -> BaseChunk:
+    """``tool-input-start`` of a call (T7)."""
+    return ToolInputStartChunk(
+        tool_call_id=call.id,
+        tool_name=call.name,
+        provider_executed=True if call.facts.kind == "free" else None,
+        dynamic=True if call.facts.dynamic else None,
+        title=call.facts.title,
+        tool_metadata=_metadata(call),
+    )
+
+
+def input_chunk(call: Call, *, provider_executed: bool) -> BaseChunk:
+    """``tool-input-available`` of a call (T7)."""
+    return ToolInputAvailableChunk(
+        tool_call_id=call.id,
+        tool_name=call.name,
+        input=call.args,
+        provider_executed=True if provider_executed else None,
+        dynamic=True if call.facts.dynamic else None,
+        title=call.facts.title,
+        tool_metadata=_metadata(call),
+    )
+
+
+def outcome_chunk(call_id: str, outcome: Outcome, *, preliminary: bool = False) -> BaseChunk:
+    """The chunk of an outcome (T8)."""
+    match outcome.kind:
+        case "output":
+            return ToolOutputAvailableChunk(
+                tool_call_id=call_id,
+                output=outcome.output,
+                preliminary=True if preliminary else None,
+            )
+        case "error":
+            return ToolOutputErrorChunk(tool_call_id=call_id, error_text=outcome.text)
+        case "denied":
+            return ToolOutputDeniedChunk(tool_call_id=call_id)
+
+
+def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChunk:
+    """``tool-approval-request``; fields that only AI SDK 7 has are stripped for a 6 client."""
+    if request.automatic:
+        return ToolApprovalRequestChunk(
+            approval_id=request.approval_id, tool_call_id=part_id, is_automatic=True
+        )
+    facts = call.facts
+    descriptor: dict[str, JsonValue] = {
+        "toolName": call.name,
+        "agent": agent_path(call),
+        "editable": facts.editable,
+        "rememberable": facts.rememberable,
+    }
+    if facts.rememberable and facts.grant_ttl != GRANT_TTL:
+        descriptor["grantTtl"] = facts.grant_ttl
+    if request.expires_at is not None:
+        expiry = datetime.fromtimestamp(request.expires_at, UTC)
+        descriptor["expiresAt"] = expiry.isoformat(timespec="milliseconds")
+    if request.arguments is not None:
+        # A part of an earlier step still has the model's.
+        descriptor["arguments"] = dict(request.arguments)
+    if request.defaults:
+        descriptor["defaults"] = dict(request.defaults)
+    schema = facts.schema if request.schema is None else request.schema
+    if schema is not None:
+        descriptor["schema"] = dict(schema)
+    if request.changed is not None:
+        descriptor["changed"] = request.changed
+    return ToolApprovalRequestChunk(
+        approval_id=request.approval_id,
+        tool_call_id=part_id,
+        reason=shown_hint(call, request),
+        approval_descriptor=descriptor,
+    )
+
+
+def agent_path(call: Call) -> str:
+    """The path of the agent that calls, or its name where no path is known."""
+    return call.facts.agent or call.author
+
+
+def shown_hint(call: Call, request: ApprovalRequest) -> str | None:
+    """The hint of the tool's author to the approver, if there is one."""
+    is_standard = request.hint.startswith(STANDARD_HINT.format(call.name))
+    return None if is_standard else request.hint or None
+
+
+def confirmation_chunks(call: Call, request: ApprovalRequest) -> list[BaseChunk]:
+    """Style ``confirmation``: the tool part that carries the approval request."""
+    confirmation: dict[str, JsonValue] = {"hint": request.hint, "payload": request.payload}
+    original: dict[str, JsonValue] = {"id": call.id, "name": call.name, "args": call.args}
+    return [
+        ToolInputStartChunk(tool_call_id=request.approval_id, tool_name=CONFIRMATION_TOOL),
+        ToolInputAvailableChunk(
+            tool_call_id=request.approval_id,
+            tool_name=CONFIRMATION_TOOL,
+            input={"originalFunctionCall": original, "toolConfirmation": confirmation},
+        ),
+    ]
+
+
+def progress_chunk(call: Call, state: Literal["running", "done", "failed"]) -> BaseChunk:
+    """The transient notice of D2 and D6: it leaves no part, so no predicate sees it (S2-R28)."""
+    return DataChunk(
+        type="data-progress",
+        data={"toolCallId": call.id, "toolName": call.name, "state": state},
+        transient=True,
+    )
+
+
+def notice_chunk(sentence: str) -> BaseChunk:
+    """A transient sentence for the user that belongs to no call."""
+    return DataChunk(type="data-notice", data={"text": sentence}, transient=True)
+
+
+def _metadata(call: Call) -> dict[str, JsonValue] | None:
+    """The author's metadata, and the agent that calls a gated tool if it is not the root."""
+    facts = call.facts
+    if facts.kind in _MAY_ASK and "/" in facts.agent:
+        return {**(facts.metadata or {}), "agent": facts.agent}
+    return None if facts.metadata is None else dict(facts.metadata)

@@ -1,0 +1,63 @@
+"""The state of a call in its exchange: its approval request, its answer and its outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sluicegate.core.signals import Answered, ApprovalRequest, Call, Outcome
+
+
+@dataclass(slots=True)
+class CallState:
+    """A call of the exchange with its approval request, its answer and its outcome.
+
+    ``announced``: its tool part is complete in the message. ``shown``: its outcome is in the
+    message. ``closed``: style ``confirmation``, the part that carries the approval has ended.
+    """
+
+    call: Call
+    request: ApprovalRequest | None = None
+    answer: Answered | None = None
+    outcome: Outcome | None = None
+    announced: bool = False
+    shown: bool = False
+    closed: bool = False
+
+    @property
+    def is_client_side(self) -> bool:
+        """Whether the browser runs it."""
+        return self.call.facts.kind in ("client", "gated-client")
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a person or a browser still has to act on it."""
+        if self.outcome is not None:
+            return False
+        if self.request is not None:
+            return self.answer is None or (self.is_client_side and self.is_approved)
+        return self.is_client_side
+
+    @property
+    def was_requested(self) -> bool:
+        """Whether ADK waits, or waited, for a decision; not if a grant approved the call."""
+        return self.request is not None and not self.request.automatic
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether a person approved it."""
+        return self.answer is not None and self.answer.approved
+
+    @property
+    def is_provider_executed(self) -> bool:
+        """Whether its part carries ``providerExecuted: true`` once it has settled (T7)."""
+        if self.is_client_side:
+            return self.request is None and not self.is_for_browser
+        return self.call.facts.kind in ("free", "conditional") and self.request is None
+
+    @property
+    def is_for_browser(self) -> bool:
+        """Whether a browser runs it; not if the server refused it, or if it was aborted."""
+        ended_here = self.request is None and self.answer is None and self.outcome is not None
+        return self.is_client_side and not ended_here

@@ -1,0 +1,437 @@
+"""ADK events to signals, in natural order, the same live and replayed.
+
+`Translator` turns the events of one exchange into signals. Agents that run in parallel are emitted
+one after the other (T2): a `Segment` is emitted without interruption, and the first open segment
+holds back all that began later. `EmissionOrder` notes on stored events the order in which a run
+emitted them, where the log alone does not determine it.
+
+Reading never raises, for any content that a plugin or a custom agent put into an event.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from sluicegate.core.call_chunks import notice_chunk
+from sluicegate.core.event_reading import (
+    ABORTED,
+    Fragment,
+    attribute,
+    calls_of,
+    code_of,
+    contents_of,
+    notes_of,
+    notices_in,
+    parts_of,
+    text,
+)
+from sluicegate.core.event_signals import (
+    NodeOutcomes,
+    answers_in,
+    progress_in,
+    requests_in,
+    sources_in,
+)
+from sluicegate.core.finish_metadata import TurnFacts, add_facts, is_failure
+from sluicegate.core.signal_builder import SignalBuilder
+from sluicegate.core.signals import (
+    UNKNOWN_TOOL,
+    Call,
+    Failed,
+    ImmediateSignal,
+    InputAvailable,
+    Signal,
+    Speaker,
+    ToolFacts,
+    ToolLookup,
+)
+from sluicegate.core.streamed_model_call import ModelCall
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from google.adk.events.event import Event
+    from google.genai import types
+    from pydantic import JsonValue
+
+    from sluicegate.core.signals import Content, Item, Source
+
+
+@dataclass(slots=True, eq=False)
+class Segment:
+    """Items that are emitted without interruption; ``call`` for a model call, which is a step."""
+
+    speaker: Speaker
+    event_id: str
+    call: ModelCall | None = None
+    is_open: bool = True
+    held: list[Item] = field(default_factory=list)
+
+
+class Interleaver:
+    """The queue of segments; the items of the first one are emitted at once."""
+
+    def __init__(self, builder: SignalBuilder) -> None:
+        self._builder = builder
+        self._queue: deque[Segment] = deque()
+        self._model_calls: dict[Speaker, Segment] = {}
+
+    def model_call(self, speaker: Speaker) -> Segment | None:
+        """The open segment of a speaker's model call."""
+        return self._model_calls.get(speaker)
+
+    def open_segments(self) -> list[Segment]:
+        """The segments of model calls that have not ended, in the order in which they began."""
+        return [segment for segment in self._queue if segment.is_open]
+
+    def open(self, speaker: Speaker, event_id: str, call: ModelCall) -> Segment:
+        """Begin the segment of a model call."""
+        segment = Segment(speaker, event_id, call)
+        self._model_calls[speaker] = segment
+        self._enqueue(segment)
+        return segment
+
+    def emit(self, segment: Segment, items: Iterable[Item]) -> None:
+        """Emit items of an open segment, or hold them until the segment is the first."""
+        if self._queue[0] is not segment:
+            segment.held.extend(items)
+            return
+        for item in items:
+            self._builder.feed(item)
+
+    def close(self, segment: Segment) -> None:
+        """End a segment; emit what it held back."""
+        segment.is_open = False
+        if self._model_calls.get(segment.speaker) is segment:
+            del self._model_calls[segment.speaker]
+        while self._queue and not self._queue[0].is_open:
+            self._queue.popleft()
+            self._builder.end()
+            if self._queue:
+                self._begin(self._queue[0])
+
+    def emit_event(self, speaker: Speaker, event_id: str, items: Sequence[Item]) -> None:
+        """Emit the items of an event that is no model response, as a segment of its own."""
+        if items:
+            segment = Segment(speaker, event_id)
+            self._enqueue(segment)
+            self.emit(segment, items)
+            self.close(segment)
+
+    def overtaken_by(self, segment: Segment) -> str | None:
+        """The event id of the first segment that began after this one and has already ended."""
+        following = iter(self._queue)
+        for other in following:
+            if other is segment:
+                break
+        return next((other.event_id for other in following if not other.is_open), None)
+
+    def _enqueue(self, segment: Segment) -> None:
+        self._queue.append(segment)
+        if len(self._queue) == 1:
+            self._begin(segment)
+
+    def _begin(self, segment: Segment) -> None:
+        self._builder.begin(segment.speaker, is_model_call=segment.call is not None)
+        for item in segment.held:
+            self._builder.feed(item)
+        segment.held = []
+
+
+@dataclass(frozen=True, slots=True)
+class UnfinishedModelCall:
+    """The emitted content of a model call that never ended, which the log does not hold.
+
+    ``calls`` are function calls whose arguments were not complete, by ADK's id and with the
+    arguments so far; they were emitted as calls that did not finish. ``ahead_of`` is the id of the
+    event before which all this was emitted, None if it was emitted last.
+    """
+
+    author: str
+    branch: str | None
+    parts: list[tuple[Literal["text", "thought"], str]]
+    calls: list[Call]
+    ahead_of: str | None = None
+
+
+class Translator:
+    """Translates the events of one exchange, from its first one on.
+
+    ``files_url`` is the prefix of the URL of produced media, ``/api/chats/{id}/files/``.
+    ``facts`` is what ``finish`` reports, up to the last event. ``note`` is what the log must hold
+    of that event so that a replay emits the same: an empty dictionary for almost every event; its
+    keys belong under ``Event.custom_metadata["sluicegate"]``.
+    """
+
+    def __init__(self, tools: ToolLookup, *, files_url: str) -> None:
+        self.facts = TurnFacts()
+        self.note: dict[str, JsonValue] = {}
+        self._files_url = files_url
+        self._builder = SignalBuilder(tools)
+        self._interleaver = Interleaver(self._builder)
+        self._nodes = NodeOutcomes(files_url)
+        self._call_names: dict[str, str] = {}
+        self._unfinished: list[UnfinishedModelCall] = []
+        self._failures: dict[str, str] = {}
+        """Error codes by the path of the node, or of the agent, that failed."""
+
+    def feed(self, event: Event | Fragment) -> list[Signal]:
+        """Process the next event, live or from the log; return its signals."""
+        self.note = {}
+        notices: list[Signal] = [
+            ImmediateSignal(notice_chunk(sentence)) for sentence in notices_in(event)
+        ]
+        if isinstance(event, Fragment) or event.partial:
+            self._feed_partial(event)
+            return [*notices, *self._builder.drain()]
+        failures = self._feed_complete(event)
+        return [*notices, *self._builder.drain(), *failures]
+
+    def append_text(self, speaker: Speaker, piece: str, *, thought: bool) -> list[Signal] | None:
+        """Append text to a speaker's current model call, as a partial event would bring it.
+
+        None where the speaker has no model call; then only an event says what the text belongs to.
+        """
+        segment = self._interleaver.model_call(speaker)
+        if segment is None or segment.call is None:
+            return None
+        self._interleaver.emit(segment, (segment.call.append_text(piece, thought=thought),))
+        return self._builder.drain()
+
+    def end(self) -> list[Signal]:
+        """End the turn: close what is open, emit what is held; the exchange may continue."""
+        for segment in self._interleaver.open_segments():
+            self._abandon(segment, None)
+        self._interleaver.emit_event(Speaker(None, ""), "", self._nodes.end())
+        self._builder.settle_code()
+        failures, self._failures = self._failures, {}
+        return [*self._builder.drain(), *(Failed(code) for code in list(failures.values())[:1])]
+
+    def unfinished(self) -> list[UnfinishedModelCall]:
+        """The model calls that never ended, in the order in which they were emitted."""
+        current = (
+            self._unfinished_call(segment, None) for segment in self._interleaver.open_segments()
+        )
+        return [*self._unfinished, *(call for call in current if call is not None)]
+
+    def _feed_partial(self, event: Event | Fragment) -> None:
+        parts = parts_of(event)
+        author = text(event, "author")
+        if not parts or author == "user":
+            return
+        speaker = Speaker(text(event, "branch") or None, author)
+        if speaker.branch is not None and "@" in speaker.branch:
+            progress = progress_in(event, self._call_names)
+            if progress is not None:
+                self._interleaver.emit_event(speaker, text(event, "id"), [progress])
+                return
+        segment = self._interleaver.model_call(speaker)
+        call = segment.call if segment is not None else None
+        call = call or ModelCall(self._files_url)
+        items = call.stream(parts)
+        if items:
+            segment = segment or self._interleaver.open(speaker, text(event, "id"), call)
+            self._interleaver.emit(segment, items)
+
+    def _feed_complete(self, event: Event) -> list[Signal]:
+        speaker = Speaker(text(event, "branch") or None, text(event, "author"))
+        code, event_id = code_of(event), text(event, "id")
+        if speaker.agent != "user":
+            add_facts(self.facts, event)
+            progress = progress_in(event, self._call_names)
+            if progress is not None:
+                self._interleaver.emit_event(speaker, event_id, [progress])
+            elif code != ABORTED:
+                self._feed_model_response(event, speaker)
+        outcomes = self._nodes.read(event)
+        requests = list(requests_in(event))
+        self._nodes.add_requests(requests)
+        answers = answers_in(event, self._files_url)
+        self._interleaver.emit_event(speaker, event_id, [*requests, *answers, *outcomes])
+        return self._failed(event, speaker, code)
+
+    def _feed_model_response(self, event: Event, speaker: Speaker) -> None:
+        """Complete a model call, or abandon one that failed."""
+        event_id = text(event, "id")
+        contents = contents_of(event, self._files_url)
+        sources = sources_in(event)
+        segment = self._interleaver.model_call(speaker)
+        is_response = bool(contents or sources or calls_of(event))
+        if segment is not None and segment.call is not None:
+            is_same_event = segment.event_id == event_id
+            if is_response and (is_same_event or segment.call.is_aggregated_by(contents)):
+                self._complete(segment, segment.call, event, contents, sources)
+                return
+            if not (is_response or is_same_event or is_failure(code_of(event))):
+                return
+            self._abandon(segment, event_id)
+        if is_response:
+            call = ModelCall(self._files_url)
+            segment = self._interleaver.open(speaker, event_id, call)
+            self._complete(segment, call, event, contents, sources)
+
+    def _complete(
+        self,
+        segment: Segment,
+        call: ModelCall,
+        event: Event,
+        contents: list[Content],
+        sources: list[Source],
+    ) -> None:
+        items = call.complete(contents, sources, notes_of(event).get("blocks"))
+        self._call_names.update(
+            {item.call.id: item.call.name for item in items if isinstance(item, InputAvailable)}
+        )
+        self._interleaver.emit(segment, items)
+        if call.emitted_order is not None:
+            self.note["blocks"] = call.emitted_order
+        ahead_of = self._interleaver.overtaken_by(segment)
+        if ahead_of is not None:
+            self.note["aheadOf"] = ahead_of
+        self._interleaver.close(segment)
+
+    def _abandon(self, segment: Segment, event_id: str | None) -> None:
+        """End a model call whose aggregate does not come."""
+        unfinished = self._unfinished_call(segment, event_id)
+        if unfinished is not None:
+            self._unfinished.append(unfinished)
+        if segment.call is not None:
+            self._interleaver.emit(segment, segment.call.abort_calls())
+        self._interleaver.close(segment)
+
+    def _unfinished_call(
+        self, segment: Segment, event_id: str | None
+    ) -> UnfinishedModelCall | None:
+        call = segment.call
+        if call is None or not call.blocks:
+            return None
+        return UnfinishedModelCall(
+            segment.speaker.agent,
+            segment.speaker.branch,
+            call.texts(),
+            call.incomplete_calls(),
+            self._interleaver.overtaken_by(segment) or event_id,
+        )
+
+    def _failed(self, event: Event, speaker: Speaker, code: str) -> list[Signal]:
+        """A model's own error counts at once; that of a node only if the run did not continue.
+
+        ADK: a node that raises leaves an error event before it is retried, and so does a tool
+        whose failure a plugin then answers.
+        """
+        path = text(attribute(event, "node_info"), "path") or f"{speaker.branch}/{speaker.agent}"
+        if not is_failure(code) or code == ABORTED:
+            if speaker.agent != "user":
+                self._failures = {
+                    at: failure
+                    for at, failure in self._failures.items()
+                    if at != path and not at.startswith(f"{path}/")
+                }
+            return []
+        by_model = ("finish_reason", "model_version", "usage_metadata")
+        if any(attribute(event, name) is not None for name in by_model):
+            return [Failed(code)]
+        self._failures[path] = code
+        return []
+
+
+class EmissionOrder:
+    """Follows a run and computes the notes that a stored event needs about its order.
+
+    Parallel agents are stored in the order in which they end but emitted in the order in which
+    they begin, and the aggregates of some models reorder what was streamed.
+
+    The note must be on the event before ADK stores it, and the turn's own translator may take the
+    event only after that. So this is a translator of its own; its signals are dropped.
+    """
+
+    def __init__(self) -> None:
+        self._translator = Translator(_NoTools(), files_url="")
+        self._pending: Event | Fragment | None = None
+        """The first of the text fragments that the translator has not read yet."""
+        self._texts: list[str] = []
+
+    def note(self, event: Event | Fragment) -> dict[str, JsonValue]:
+        """Process the next event of the run, including partial events.
+
+        Returns what belongs under ``Event.custom_metadata["sluicegate"]`` before the event is
+        stored, an empty dictionary for almost every event: ``blocks``
+        (`ModelCall.emitted_order`) and ``aheadOf``, the id of a stored event before which this one
+        was emitted.
+        """
+        part = _only_text(event) if event.partial else None
+        if part is not None:
+            if not self._continues(event, part):
+                self._flush()
+                self._pending = event
+            self._texts.append(part.text or "")
+            return {}
+        self._flush()
+        self._translator.feed(event)
+        return self._translator.note
+
+    def append_text(self, event_id: str, piece: str, *, thought: bool) -> bool:
+        """Append text to the pending fragment; False if the text does not continue it."""
+        pending = self._pending
+        if pending is None or pending.id != event_id:
+            return False
+        part = _only_text(pending)
+        if part is None or bool(part.thought) is not thought:
+            return False
+        self._texts.append(piece)
+        return True
+
+    def _continues(self, event: Event | Fragment, part: types.Part) -> bool:
+        """Whether a fragment only continues the text of the pending one."""
+        pending = self._pending
+        if pending is None or pending.id != event.id or pending.author != event.author:
+            return False
+        first = _only_text(pending)
+        return (
+            first is not None and first.thought == part.thought and pending.branch == event.branch
+        )
+
+    def _flush(self) -> None:
+        """Translate the pending fragments as one: where text is split changes no order."""
+        event, self._pending = self._pending, None
+        texts, self._texts = self._texts, []
+        if event is None or event.content is None:
+            return
+        if len(texts) > 1 and event.content.parts:
+            # Copies: the event is ADK's.
+            part, content, event = copy(event.content.parts[0]), copy(event.content), copy(event)
+            part.text = "".join(texts)
+            content.parts = [part]
+            event.content = content
+        self._translator.feed(event)
+
+
+def _only_text(event: Event | Fragment) -> types.Part | None:
+    parts = event.content.parts if event.content is not None else None
+    if (
+        parts is None
+        or len(parts) != 1
+        or parts[0].text is None
+        or attribute(event, "grounding_metadata")
+    ):
+        return None
+    return parts[0]
+
+
+def in_emission_order(events: Sequence[Event]) -> list[Event]:
+    """Stored events in the order in which they were emitted."""
+    ordered: list[Event] = []
+    for event in events:
+        ahead_of = notes_of(event).get("aheadOf")
+        positions = (index for index, other in enumerate(ordered) if other.id == ahead_of)
+        index = next(positions, None) if ahead_of is not None else None
+        ordered.insert(len(ordered) if index is None else index, event)
+    return ordered
+
+
+class _NoTools:
+    def facts(self, author: str, name: str) -> ToolFacts:
+        return UNKNOWN_TOOL

@@ -1,0 +1,108 @@
+"""The toolsets of MCP servers in the agent: their declarations are bounded like a worker's.
+
+ADK's ``McpToolset`` offers everything that its server lists. A tool that declares too much, or a
+schema that nothing can be checked with in bounded time, is left out; the others stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.adk_private import check_results_of
+from sluicegate.errors import UnusableSchema
+from sluicegate.tools.declaration_limits import MAX_DESCRIPTION, MAX_TOOLS
+
+if TYPE_CHECKING:
+    from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.base_toolset import BaseToolset
+
+    from sluicegate.core.schema_validation import ArgumentSchema
+
+logger = logging.getLogger("sluicegate")
+
+
+@dataclass(slots=True)
+class _ReadDefinition:
+    """A definition, the schema of its results, and why its tool is left out."""
+
+    definition: Any
+    results: ArgumentSchema | None = None
+    why: str | None = None
+
+
+@dataclass(slots=True)
+class BoundedTools:
+    """The tools of one MCP server; an unchanged definition is read once.
+
+    ``left_out`` has the reasons of the last listing by the name of the tool, ``*`` for all.
+    """
+
+    left_out: dict[str, str] = field(default_factory=dict)
+    _known: dict[str, _ReadDefinition] = field(default_factory=dict)
+
+    async def select(self, tools: list[BaseTool]) -> list[BaseTool]:
+        """Return the tools that are offered, each with a bounded check of its results."""
+        listed = [tool for tool in tools if _definition(tool) is not None]
+        if len(listed) > MAX_TOOLS:
+            why = f"it offers more than {MAX_TOOLS} tools; select some by its tool_filter"
+            self._report({"*": why})
+            return [tool for tool in tools if _definition(tool) is None]
+        if any(self._is_new(tool) for tool in listed):
+            # Compiling takes a while; in a thread it shares the interpreter with the event loop.
+            self._known = await asyncio.to_thread(self._read_all, listed)
+        reasons = {tool.name: self._known[tool.name].why for tool in listed}
+        self._report({name: why for name, why in reasons.items() if why is not None})
+        offered = [tool for tool in tools if reasons.get(tool.name) is None]
+        for tool in offered:
+            if tool.name in reasons:
+                check_results_of(tool, self._known[tool.name].results)
+        return offered
+
+    def _is_new(self, tool: BaseTool) -> bool:
+        known = self._known.get(tool.name)
+        return known is None or known.definition != _definition(tool)
+
+    def _read_all(self, tools: list[BaseTool]) -> dict[str, _ReadDefinition]:
+        return {
+            tool.name: _read(tool) if self._is_new(tool) else self._known[tool.name]
+            for tool in tools
+        }
+
+    def _report(self, left_out: dict[str, str]) -> None:
+        for name, why in left_out.items():
+            if self.left_out.get(name) != why:
+                logger.warning("the tool %s of an MCP toolset is left out: %s", name, why)
+        self.left_out = left_out
+
+
+def bounded_tools_of(toolset: BaseToolset) -> BoundedTools | None:
+    """Bound ADK's toolset of an MCP server, its HTTP client included; None for another toolset."""
+    if not any(base.__name__ == "McpToolset" for base in type(toolset).__mro__):
+        return None
+    # Imported late: the client of MCP is large, and most agents never need it.
+    client = importlib.import_module("sluicegate.engine.agents.bounded_mcp_client")
+    client.bound_client_of(toolset)
+    return BoundedTools()
+
+
+def _definition(tool: BaseTool) -> Any:
+    return getattr(tool, "raw_mcp_tool", None)
+
+
+def _read(tool: BaseTool) -> _ReadDefinition:
+    definition = _definition(tool)
+    # Imported late: the validator is large, and most agents never need it.
+    compile_schema = importlib.import_module("sluicegate.core.schema_validation").compile_schema
+    if len(definition.description or "") > MAX_DESCRIPTION:
+        return _ReadDefinition(definition, why="its description is very long")
+    try:
+        compile_schema(definition.inputSchema)
+        declared = definition.outputSchema
+        results = None if declared is None else compile_schema(declared)
+    except UnusableSchema as error:
+        return _ReadDefinition(definition, why=f"its schema cannot be used: {error}")
+    return _ReadDefinition(definition, results)

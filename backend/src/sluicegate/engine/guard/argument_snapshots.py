@@ -1,0 +1,83 @@
+"""The arguments of a turn's calls as their approvers see them, kept from the last callback on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sluicegate.core.event_reading import CONFIRMATION, adk_calls_of, arguments_of, attribute, text
+from sluicegate.core.json_values import canonical_json
+from sluicegate.core.shown_arguments import NotShowable
+
+if TYPE_CHECKING:
+    from google.adk.events.event import Event
+
+    from sluicegate.core.shown_arguments import ShownArguments
+    from sluicegate.engine.guard.claims import ToolCall
+
+
+class ArgumentSnapshots:
+    """The shown arguments of calls by name, or why they cannot be shown."""
+
+    def __init__(self) -> None:
+        self._snapshots: dict[str, ShownArguments | NotShowable] = {}
+        self._schemas: dict[str, dict[str, Any]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._snapshots
+
+    def add(self, call: ToolCall) -> None:
+        """Copy the arguments of a call: its tool may change them before it requests approval."""
+        try:
+            self._snapshots[call.name] = call.shown()
+        except NotShowable as reason:
+            self._snapshots[call.name] = reason
+
+    def remove(self, name: str) -> None:
+        """Forget the arguments of a call whose callbacks run again."""
+        self._snapshots.pop(name, None)
+
+    def add_schema(self, name: str, schema: dict[str, Any]) -> None:
+        """Show a call with this schema in place of the one that was read at the start."""
+        self._schemas[name] = schema
+
+    def get(self, name: str) -> ShownArguments | None:
+        """Return the shown arguments of a call; None if they cannot be shown."""
+        snapshot = self._snapshots.get(name)
+        return None if isinstance(snapshot, NotShowable) else snapshot
+
+    def digest(self, name: str) -> str | None:
+        """Return the digest of a call's arguments; None if they cannot be shown."""
+        snapshot = self.get(name)
+        return None if snapshot is None else snapshot.digest
+
+    def refusal(self, name: str) -> str | None:
+        """Return why the approval of a call cannot be requested; None if it can."""
+        snapshot = self._snapshots.get(name)
+        if not isinstance(snapshot, NotShowable):
+            return None
+        return f"Not run: the arguments cannot be shown to the user exactly, since {snapshot}."
+
+    def note(self, event: Event) -> dict[str, Any]:
+        """Return what an event that requests approvals needs of the shown arguments.
+
+        ADK: its request quotes the arguments that the model wrote, before all callbacks.
+        """
+        notes: dict[str, Any] = {}
+        for call in adk_calls_of(event):
+            name, quoted = text(call, "id"), arguments_of(attribute(call, "args", "payload"))
+            if call.name == CONFIRMATION:
+                original = attribute(call, "args", "originalFunctionCall")
+                name, quoted = text(original, "id"), arguments_of(original)
+            snapshot = self.get(name)
+            if snapshot is None:
+                continue
+            note: dict[str, Any] = {}
+            if canonical_json(dict(snapshot.arguments)) != canonical_json(dict(quoted)):
+                note["arguments"] = snapshot.arguments
+            if snapshot.defaults:
+                note["defaults"] = dict(snapshot.defaults)
+            if name in self._schemas:
+                note["schema"] = self._schemas[name]
+            if note:
+                notes[name] = note
+        return {"cards": notes} if notes else {}

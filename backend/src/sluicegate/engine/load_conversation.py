@@ -1,0 +1,64 @@
+"""The stored conversation of a chat, loaded for planning and for history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sluicegate.core.exchanges import Exchange, exchanges, in_view
+from sluicegate.core.history import RebuiltExchange, rebuild
+from sluicegate.core.plan import ChatLog
+from sluicegate.engine.turn.replicas import UNREAD, ChatLocation
+
+if TYPE_CHECKING:
+    from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.ledger_overlay import Rows
+    from sluicegate.engine.agents.survey import AgentSurvey
+    from sluicegate.engine.options import EngineOptions
+    from sluicegate.engine.turn.local_turns import LocalTurns
+    from sluicegate.engine.turn.session_log import SessionLog
+    from sluicegate.stores.approvals.ledger import Ledger
+    from sluicegate.tools.worker_registry import WorkerRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class ChatLogs:
+    """Folds the session and the ledger rows of a chat into exchanges."""
+
+    options: EngineOptions
+    survey: AgentSurvey
+    session_log: SessionLog
+    ledger: Ledger
+    turns: LocalTurns
+    workers: WorkerRegistry | None = None
+
+    async def load(self, chat: ChatKey, location: ChatLocation = UNREAD) -> ChatLog:
+        """Load the conversation; ``location`` was read before."""
+        if self.workers is not None:
+            await self.workers.refresh_new()
+        session = await self.session_log.load(chat)
+        found = exchanges(session.events) if session is not None else []
+        rows = {row.approval_id: row for row in await self.ledger.rows(chat)}
+        running = self.turns.running(chat)
+        files_url = self.options.files_url_of(chat.chat)
+        last = found[-1] if found else None
+
+        def is_running(exchange: Exchange) -> bool:
+            if running is not None:
+                return running.stamp.message == exchange.message_id
+            remote = location.remote
+            return remote is not None and remote.is_running(
+                exchange.message_id, last=exchange is last
+            )
+
+        def rebuilt(exchange: Exchange, rows: Rows) -> RebuiltExchange:
+            return rebuild(
+                exchange, rows, self.survey, files_url=files_url, running=is_running(exchange)
+            )
+
+        def is_over(exchange: Exchange) -> bool:
+            return not is_running(exchange) and not rebuilt(exchange, rows).is_unfinished
+
+        shown = in_view(found, is_over)
+        limits = self.options.request_limits
+        return ChatLog(chat, shown, rows, rebuilt, session is None, limits, location.fence)

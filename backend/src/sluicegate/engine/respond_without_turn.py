@@ -1,0 +1,162 @@
+"""Responses from the stored conversation alone: nothing runs, nothing changes (A3, A4, T4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from sluicegate.core.event_reading import notes_of
+from sluicegate.core.history import for_reader
+from sluicegate.engine.turn.reader import TurnReader
+from sluicegate.wire.chunks import (
+    BaseChunk,
+    ErrorChunk,
+    FinishChunk,
+    StartChunk,
+    ToolApprovalRequestChunk,
+)
+from sluicegate.wire.reducer import reduce_chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sluicegate.core.call_state import CallState
+    from sluicegate.core.history import RebuiltExchange
+    from sluicegate.core.plan import ChatLog, ContinueExchange
+    from sluicegate.engine.turn.replicas import RemoteTurn
+    from sluicegate.wire.chunks import Major
+    from sluicegate.wire.requests import ChatRequest
+
+NOTHING_TO_DO: Final = "Nothing in this chat waits for that answer; load the chat again."
+
+
+def not_yet(plan: ContinueExchange, waiting: Sequence[str], *, major: Major) -> TurnReader:
+    """Some calls are open: announce those that the browser may run, else name them (A3, T4)."""
+    exchange = plan.exchange
+    calls = exchange.buffer.calls
+    if plan.repeats and not plan.decisions and not _are_posted(plan, waiting):
+        return repeated(plan, major=major)
+    runnable = [call_id for call_id in waiting if _awaits_announcement(plan, calls[call_id])]
+    head: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
+    if not runnable:
+        names = ", ".join(sorted({calls[call_id].call.name for call_id in waiting}))
+        sentence = f"Your answer is noted; still waiting for: {names}."
+        return refusal(exchange.exchange.message_id, sentence, major=major)
+    for call_id in runnable:
+        head.extend(exchange.buffer.announce_again(call_id))
+    head.extend(exchange.buffer.pause())
+    head.append(FinishChunk(finish_reason="tool-calls", message_metadata=exchange.metadata))
+    return TurnReader(head, None, major=major)
+
+
+def _are_posted(plan: ContinueExchange, waiting: Sequence[str]) -> bool:
+    """Whether the page knows of a call that waits; in style confirmation by its card alone."""
+    names = {part.tool_call_id for part in plan.posted.parts}
+    requests = (plan.exchange.buffer.calls[call_id].request for call_id in waiting)
+    cards = {request.approval_id for request in requests if request is not None}
+    return not names.isdisjoint({*waiting, *cards})
+
+
+def _awaits_announcement(plan: ContinueExchange, state: CallState) -> bool:
+    """Whether the page approved a call of its own whose input is not yet available to it."""
+    answered = {decision.request.approval_id for decision in plan.decisions} | set(plan.repeats)
+    if not state.is_approved or state.request is None or state.request.approval_id not in answered:
+        return False
+    posted = (part for part in plan.posted.parts if part.tool_call_id == state.call.id)
+    return all(part.state == "approval-responded" for part in posted)
+
+
+def repeated(plan: ContinueExchange, *, major: Major) -> TurnReader:
+    """Nothing is left to run: repeat the rest of the message, or say so (A4)."""
+    exchange = plan.exchange
+    requested_in = 0
+    requested: set[str] = set()
+    for index, turn in enumerate(exchange.turns):
+        requests = {
+            chunk.approval_id
+            for chunk in turn.chunks
+            if isinstance(chunk, ToolApprovalRequestChunk) and not chunk.is_automatic
+        }
+        if not requests.isdisjoint(plan.repeats):
+            requested_in, requested = index + 1, requests
+    is_within = 0 < requested_in < len(exchange.turns)
+    if not is_within or not _ends_after(plan, requested_in, requested):
+        return refusal(exchange.exchange.message_id, NOTHING_TO_DO, major=major)
+    return stored(exchange, requested_in, major=major)
+
+
+def as_repeats(plan: ContinueExchange) -> ContinueExchange:
+    """The plan with its decisions as repeats: another process has continued with them."""
+    decided = [decision.request.approval_id for decision in plan.decisions]
+    return replace(plan, decisions=(), repeats=[*plan.repeats, *decided])
+
+
+def was_continued(plan: ContinueExchange, known: Collection[str]) -> bool:
+    """Whether another process has continued the exchange after the known turns."""
+    now = plan.exchange
+    if not now.is_unfinished:
+        return True
+    has_new_requests = any(turn.id not in known for turn in now.turns) and now.is_waiting
+    return has_new_requests and all(
+        s.is_waiting or s.outcome is not None for s in now.buffer.calls.values()
+    )
+
+
+def has_ended(plan: ContinueExchange) -> bool:
+    """Whether a live model has ended its answer, as far as the session shows."""
+    events = plan.exchange.exchange.events
+    if plan.exchange.is_waiting or not notes_of(events[-1]).get("live"):
+        return True
+    for event in reversed(events):
+        if event.turn_complete or event.interrupted:
+            return True
+        if event.get_function_responses():
+            return False
+    return True
+
+
+def _ends_after(plan: ContinueExchange, turns: int, requested: set[str]) -> bool:
+    """Whether the posted message holds so many turns and decides ``requested``, no more."""
+    chunks: list[BaseChunk] = [StartChunk(message_id=plan.posted.id)]
+    for turn in plan.exchange.turns[:turns]:
+        chunks.extend([*turn.answers, *turn.chunks])
+    stored_parts = [part["type"] for part in reduce_chunks(chunks)["parts"]]
+    posted = [part.type for part in plan.posted.parts]
+    answers = (part.state for part in plan.posted.parts if part.approval_id in requested)
+    return _lasting(stored_parts) == _lasting(posted) and set(answers) == {"approval-responded"}
+
+
+def _lasting(types: Sequence[str]) -> list[str]:
+    return [each for each in types if not each.startswith("data-")]
+
+
+def stored(exchange: RebuiltExchange, first: int, *, major: Major) -> TurnReader:
+    """The turns of an exchange from ``first`` on, as one response (A4)."""
+    chunks: list[BaseChunk] = [StartChunk(message_id=exchange.exchange.message_id)]
+    for index, turn in enumerate(exchange.turns[first:]):
+        if index or not first:
+            chunks.extend(turn.answers)
+        chunks.extend(turn.chunks)
+    reason = "tool-calls" if exchange.is_waiting else exchange.translator.facts.finish_reason
+    chunks.append(FinishChunk(finish_reason=reason, message_metadata=exchange.metadata))
+    return TurnReader(for_reader(chunks, major=major), None, major=major)
+
+
+def refusal(message_id: str, sentence: str, *, major: Major) -> TurnReader:
+    """A response that ends in an error chunk and changes nothing (T4)."""
+    head = [StartChunk(message_id=message_id), ErrorChunk(error_text=sentence)]
+    return TurnReader(head, None, major=major)
+
+
+def repeats_remote(request: ChatRequest, log: ChatLog, remote: RemoteTurn) -> bool:
+    """Whether a request repeats the message that another process is answering."""
+    message = request.user_message
+    if message is None or request.message_id is not None:
+        return False
+    if remote.description is not None:
+        return remote.description.user_message == message.id
+    return (
+        not remote.is_live
+        and bool(log.exchanges)
+        and log.exchanges[-1].user_message_id == message.id
+    )

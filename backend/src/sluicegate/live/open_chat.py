@@ -1,0 +1,330 @@
+"""A chat that is open live: its socket's requests, audio and frames, and decisions."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import TYPE_CHECKING, Final, Protocol
+
+from google.adk.events.event import Event
+
+from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.history import resumable
+from sluicegate.engine.files.user_message_files import question_content
+from sluicegate.engine.respond_without_turn import stored
+from sluicegate.engine.start_turn import title_of
+from sluicegate.engine.turn.builder import TurnSetup
+from sluicegate.engine.turn.chat_owners import new_live_owner
+from sluicegate.errors import Malformed, NotRewindable, TooManyRequests, TurnRunning, Unavailable
+from sluicegate.live.context import LiveContext
+from sluicegate.live.outbox import Outbox
+from sluicegate.live.supervisor import LiveRunSupervisor
+from sluicegate.wire.live_frames import (
+    ActivityFrame,
+    ImageFrame,
+    InterruptFrame,
+    live_client_frame_members,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sluicegate.core.plan import ChatLog, ContinueExchange, NewExchange
+    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.engine.chat_engine import ChatEngine
+    from sluicegate.engine.resources import EngineResources
+    from sluicegate.engine.turn.reader import Client, TurnReader
+    from sluicegate.live.context import LiveOptions
+    from sluicegate.live.exchange import LiveExchange
+    from sluicegate.live.supervisor import LiveRunSession
+    from sluicegate.wire.chunks import BaseChunk
+    from sluicegate.wire.frames import ResumeFrame
+    from sluicegate.wire.live_frames import LiveClientFrame
+    from sluicegate.wire.requests import ChatRequest
+
+ANOTHER_CHAT: Final = "This socket is open for another chat; open one for this chat."
+NOT_MARKED: Final = "Open the socket with activity=client to mark where speech begins and ends."
+
+
+class OpenChat(Protocol):
+    """A chat that is open live, as its socket uses it."""
+
+    @property
+    def outbox(self) -> Outbox:
+        """The frames and audio that answer no request."""
+
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+        """Begin or continue an exchange.
+
+        Raises:
+            RequestError: nothing has changed.
+        """
+
+    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+        """Return a message from its beginning, or None if there is nothing to resume."""
+
+    def receive_audio(self, pcm: bytes) -> None:
+        """Pass PCM16 at 16 kHz to the model."""
+
+    def receive_frame(self, frame: LiveClientFrame) -> None:
+        """Process an image, an activity mark or an interruption.
+
+        Raises:
+            RequestError: the frame is refused.
+        """
+
+    async def close(self) -> None:
+        """Close the chat."""
+
+
+async def open_live(
+    engine: ChatEngine,
+    chat_id: str,
+    *,
+    user: str,
+    client: Client,
+    options: LiveOptions,
+) -> OpenChat:
+    """Open a chat live; the caller closes it.
+
+    Raises:
+        HeldElsewhere: the chat is open live already, or being answered.
+        RequestError: too many chats are open.
+    """
+    resources = engine.resources
+    chat = ChatKey(resources.app, user, chat_id)
+    _check_limits(resources, user)
+    owner = new_live_owner()
+    fence = await resources.leases.acquire(chat, owner)
+    recorder = resources.recorder
+    record = None if recorder is None else functools.partial(recorder.frame, chat, sender="server")
+    outbox = Outbox(with_audio=options.with_audio, record=record)
+    context = LiveContext(
+        resources, chat, owner, fence, client, outbox, lambda: engine.lock(chat), options
+    )
+    try:
+        if await resources.session_log.load(chat) is None:
+            await resources.session_log.create(chat)
+    except BaseException:
+        await asyncio.shield(resources.leases.release(chat, owner, fence))
+        raise
+    live = LiveChat(engine, context)
+    resources.turns.chat_owners.add(chat, live)
+    try:
+        await live.open()
+    except BaseException:
+        await live.close()
+        raise
+    return live
+
+
+def _check_limits(resources: EngineResources, user: str) -> None:
+    owners = resources.turns.chat_owners
+    if owners.count() >= resources.options.max_live_chats:
+        raise Unavailable("The server is busy; try again in a moment.", retry_after=5)
+    if owners.count(user) >= resources.options.max_live_chats_per_user:
+        raise TooManyRequests("Too many of your chats are open live; close one.", retry_after=5)
+
+
+class LiveChat:
+    """An open live chat with one socket; implements `ChatOwner` and `OpenChat`."""
+
+    def __init__(self, engine: ChatEngine, context: LiveContext) -> None:
+        self._engine = engine
+        self._context = context
+        self._runs = LiveRunSupervisor(context, release=self._release)
+        self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def owner(self) -> str:
+        """The owner of the lease and of the chat's claims."""
+        return self._context.owner
+
+    @property
+    def outbox(self) -> Outbox:
+        """The frames and audio that answer no request."""
+        return self._context.outbox
+
+    async def open(self) -> None:
+        """Start the first run."""
+        await self._runs.start()
+
+    async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
+        """Begin or continue an exchange.
+
+        Raises:
+            RequestError: nothing has changed.
+        """
+        self._check(request.chat_id, user)
+        self._context.client = client
+        return await self._engine.start(request, user=user, client=client, origin=self)
+
+    async def resume(self, frame: ResumeFrame, *, user: str, client: Client) -> TurnReader | None:
+        """Return the running message from its beginning, or the one that is named (section 7)."""
+        chat_id, message_id = frame.chat_id, frame.message_id
+        self._check(chat_id, user)
+        self._context.client = client
+        resources, chat = self._context.resources, self._context.chat
+        running = resources.turns.running(chat)
+        if running is not None and message_id in (None, running.stamp.message):
+            return await self._engine.resume(chat_id, user=user, client=client)
+        if message_id is None:
+            return None
+        log = await resources.logs.load(chat)
+        exchange = next((e for e in log.exchanges if e.message_id == message_id), None)
+        if exchange is None:
+            return None
+        rebuilt = log.rebuild(exchange)
+        if not resumable(rebuilt, major=client.major):
+            return None
+        reader = stored(rebuilt, 0, major=client.major)
+        return self._engine.resumed(reader, chat_id, user=user, client=client)
+
+    def receive_audio(self, pcm: bytes) -> None:
+        """Send PCM16 at 16 kHz to the model."""
+        self._context.record(pcm)
+        if not self._session.run.is_over:
+            self._session.run.send_audio(pcm)
+
+    def receive_frame(self, frame: LiveClientFrame) -> None:
+        """Process an image, an activity mark or an interruption.
+
+        Raises:
+            Malformed: the model detects activity itself.
+        """
+        if isinstance(frame, ActivityFrame) and not self._context.options.marked_by_client:
+            raise Malformed(NOT_MARKED)
+        self._context.record(live_client_frame_members(frame))
+        run = self._session.run
+        match frame:
+            case InterruptFrame():
+                self._session.interrupt()
+            case ActivityFrame(begins=begins) if not run.is_over:
+                run.send_activity(begins=begins)
+            case ImageFrame(media_type=media_type, data=data) if not run.is_over:
+                run.send_image(data, media_type)
+
+    async def start_exchange(
+        self, plan: NewExchange, release: ReleasePolicy, client: Client
+    ) -> TurnReader:
+        """Begin an exchange with a text of the socket; waiting calls are superseded (A5).
+
+        Raises:
+            RequestError: nothing has changed.
+        """
+        context, resources = self._context, self._context.resources
+        if plan.rewound or plan.message is None:
+            raise NotRewindable
+        resources.turns.admit(context.chat.user)
+        content = await question_content(
+            resources.files,
+            context.chat,
+            plan.message,
+            resources.upload_quotas,
+            resources.uploads,
+        )
+        async with context.lock:
+            opening = await self._supersede(plan)
+            session = self._session
+            run, publisher = session.run, session.publisher
+            if run.is_over:
+                raise Unavailable
+            exchange = publisher.create(plan.user_message_id, release, spoken=False)
+            exchange.is_announced = exchange.has_question = True
+            stamp = exchange.current.stamp
+            setup = TurnSetup(publisher.key(exchange), stamp, release, opening=opening)
+            try:
+                reader = await publisher.publish(exchange, setup, major=client.major)
+            except BaseException:
+                publisher.drop(exchange)
+                raise
+            publisher.utterances.expect_answer(exchange)
+            question = Event(
+                invocation_id=run.invocation,
+                author="user",
+                content=content,
+                custom_metadata=stamp.as_metadata(),
+            )
+            await run.store(question)
+            await resources.chats.touch(context.chat, title=title_of(content))
+            run.send_message(content)
+        return reader
+
+    async def continue_exchange(
+        self,
+        log: ChatLog,
+        plan: ContinueExchange,
+        release: ReleasePolicy,
+        client: Client,
+        *,
+        own: bool,
+    ) -> TurnReader | None:
+        """Continue an exchange whose calls are all decided; None if it does not wait."""
+        async with self._context.lock:
+            publisher = self._session.publisher
+            message = plan.exchange.exchange.message_id
+            exchange = next((e for e in publisher.exchanges if e.message == message), None)
+            if exchange is None or exchange.is_earlier:
+                return await self._runs.continue_earlier(log, plan, release, client, own=own)
+            running = publisher.running(exchange)
+            if running is not None:
+                return await self._context.resources.turns.reader(running, major=client.major)
+            if exchange.phase != "waiting" or len(exchange.unpublished) > 1:
+                return None
+            await self._session.pending.read()
+            exchange.is_announced = own
+            reader = await self._session.continuation.continue_exchange(
+                exchange, log, plan, release, major=client.major
+            )
+            if reader is not None:
+                publisher.show(exchange)
+            return reader
+
+    async def stop(self) -> None:
+        """Stop the running turn, or supersede the calls that wait."""
+        turns = self._context.resources.turns
+        running = turns.running(self._context.chat)
+        if running is not None:
+            await turns.stop(running)
+            return
+        async with self._context.lock:
+            head = self._session.publisher.head
+            if head is not None and head.phase == "waiting":
+                await self._close_exchange(head)
+                await self._session.pending.read()
+                await self._session.publisher.advance_locked()
+
+    async def close(self) -> None:
+        """Close the chat after its claimed calls; calls that wait keep waiting."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._runs.close())
+        await asyncio.shield(self._closing)
+
+    def _check(self, chat_id: str, user: str) -> None:
+        if (user, chat_id) != (self._context.chat.user, self._context.chat.chat):
+            raise Malformed(ANOTHER_CHAT)
+
+    @property
+    def _session(self) -> LiveRunSession:
+        return self._runs.current
+
+    def _release(self) -> ReleasePolicy:
+        return self._engine.release_for(self._context.client)
+
+    async def _supersede(self, plan: NewExchange) -> Sequence[BaseChunk]:
+        """Close the exchange that waits and end what follows it; return the cards' chunks."""
+        head = self._session.publisher.head
+        if head is None:
+            return ()
+        if head.phase != "waiting":
+            raise TurnRunning("This chat is still being answered; wait or stop it first.")
+        cards = await self._close_exchange(head, plan)
+        await self._session.close_exchanges()
+        return cards
+
+    async def _close_exchange(
+        self, exchange: LiveExchange, plan: NewExchange | None = None
+    ) -> Sequence[BaseChunk]:
+        if exchange.is_earlier:
+            return await self._runs.close_earlier(plan)
+        return await self._session.continuation.close(exchange)

@@ -1,0 +1,141 @@
+"""Assigns what the user and the model say to the exchanges of a live run.
+
+A live model marks nothing but the ends of its turns. Rule 1: exchanges are answered in the order in
+which they were asked. Rule 2: unprompted output of the model belongs to the first exchange that is
+not done, if there is one. Rule 3: the user's words begin an exchange, unless they are the late or
+further words of one that is not answered yet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sluicegate.live.exchange import LiveExchange
+
+
+class UtteranceAssignment:
+    """Follows the conversation of one run.
+
+    ``begin`` creates a spoken exchange behind all others; ``first`` returns the first exchange that
+    the model is not done with.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[], LiveExchange],
+        first: Callable[[], LiveExchange | None],
+    ) -> None:
+        self._begin = begin
+        self._first = first
+        self._unanswered: list[LiveExchange] = []
+        self._expects_completion = False
+        self.continues_turn = False
+        """Whether the model continues its turn after a tool result, as Gemini 3 does, instead of
+        beginning another one."""
+        self.speaking: LiveExchange | None = None
+        """The exchange that the model is answering."""
+        self.latest: LiveExchange | None = None
+        """The exchange that it answered last."""
+        self.is_uncertain = False
+        """Whether the model may have answered the first unanswered exchange with silence."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the model speaks, or has yet to answer."""
+        return self.speaking is not None or bool(self._unanswered)
+
+    def is_unanswered(self, exchange: LiveExchange) -> bool:
+        """Whether the model has yet to answer an exchange."""
+        return exchange in self._unanswered
+
+    def expect_answer(self, exchange: LiveExchange) -> None:
+        """Expect an answer: the model was sent a text or the results of calls."""
+        if exchange not in self._unanswered:
+            self._unanswered.append(exchange)
+
+    def user_spoke(self, *, final: bool) -> LiveExchange:
+        """Return the exchange that a transcript of the user belongs to."""
+        exchange = self._asking()
+        exchange.has_question = exchange.has_question or final
+        return exchange
+
+    def model_spoke(self) -> LiveExchange:
+        """Return the exchange that output of the model belongs to."""
+        self._expects_completion = self.is_uncertain = False
+        speaking = self.speaking
+        if speaking is None:
+            speaking = (
+                self._unanswered.pop(0) if self._unanswered else self._first() or self._begin()
+            )
+        elif self.continues_turn and speaking in self._unanswered:
+            self._unanswered.remove(speaking)
+        speaking.has_output = True
+        self.speaking = self.latest = speaking
+        return speaking
+
+    def model_completed(self) -> LiveExchange | None:
+        """Return the exchange whose answer the model has completed."""
+        if self._expects_completion:
+            # A model also completes the turn that was interrupted.
+            self._expects_completion = False
+            self.is_uncertain = bool(self._unanswered)
+            return None
+        ended, self.speaking = self.speaking, None
+        if ended is None and self._unanswered:
+            ended = self._unanswered.pop(0)
+        self.latest = ended or self.latest
+        self.is_uncertain = bool(self._unanswered)
+        return ended
+
+    def model_interrupted(self, *, expects_completion: bool) -> LiveExchange | None:
+        """Return the exchange whose answer was interrupted.
+
+        ``expects_completion``: the model completes the interrupted turn in a later event.
+        """
+        ended, self.speaking = self.speaking, None
+        self._expects_completion = expects_completion
+        if ended is None:
+            # An exchange that was stopped before its answer ends as well.
+            first = self._first()
+            ended = first if first is not None and first.is_stopping else None
+        if ended is not None:
+            self.forget(ended)
+        return ended
+
+    def reconnected(self) -> bool:
+        """Return whether a new connection to the model has lost an answer.
+
+        An answer that was not begun, or that waits for results, is given on the new connection.
+        """
+        lost, self.speaking, self._expects_completion = self.speaking, None, False
+        if lost is None or lost.open_calls or lost in self._unanswered:
+            return False
+        self.speaking = lost
+        return True
+
+    def assume_answered(self) -> LiveExchange | None:
+        """Consider the first unanswered exchange answered, and return it."""
+        self.is_uncertain = False
+        return self._unanswered.pop(0) if self._unanswered else None
+
+    def forget(self, exchange: LiveExchange) -> None:
+        """Assign nothing more to an exchange."""
+        if exchange in self._unanswered:
+            self._unanswered.remove(exchange)
+        if self.speaking is exchange:
+            self.speaking = None
+
+    def _asking(self) -> LiveExchange:
+        speaking = self.speaking
+        if speaking is not None and speaking.spoken and not speaking.has_question:
+            # Some models transcribe the question while they answer.
+            return speaking
+        last = self._unanswered[-1] if self._unanswered else None
+        if last is not None and last.spoken and not last.has_output:
+            return last
+        begun = self._begin()
+        self._unanswered.append(begun)
+        return begun

@@ -1,0 +1,172 @@
+"""Extraction of files from any result of a tool: the rest stays, files keep their order (S0-R16).
+
+Rule: no result raises an exception; a file that is not valid becomes one sentence.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from google.genai import types
+from pydantic import BaseModel
+
+from sluicegate.errors import DetailError
+from sluicegate.media.returned_files import Attachment, FileSource, as_file_source
+from sluicegate.media.tool_result import ToolResult
+
+_DEPTH: Final = 20
+"""Levels of containers that are searched for files; deeper values stay unchanged."""
+
+_MCP_MEDIA: Final = frozenset({"image", "audio"})
+_MCP_KINDS: Final = frozenset({"text", "image", "audio", "resource", "resource_link"})
+_REMOVED: Final = object()
+
+
+@dataclass(slots=True)
+class ExtractedResult:
+    """A result without its files.
+
+    ``response`` is the rest, not yet JSON: it may hold any objects of the tool. ``problems`` are
+    public sentences about files that are not valid.
+    """
+
+    response: Any
+    files: list[FileSource] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    is_changed: bool = False
+    """Whether the response is not the object that the tool returned."""
+
+
+def extract_files(result: object) -> ExtractedResult:
+    """Extract the files of a tool's result."""
+    extracted = ExtractedResult(result)
+    rest = _Walk(extracted).value(result, 0)
+    if rest is _REMOVED or (extracted.files and isinstance(rest, list | tuple) and not rest):
+        rest = {}
+    extracted.response = rest
+    extracted.is_changed = rest is not result
+    return extracted
+
+
+class _Walk:
+    """One walk through a result, which tracks the containers around the current value."""
+
+    def __init__(self, extracted: ExtractedResult) -> None:
+        self._extracted = extracted
+        self._containers: set[int] = set()
+
+    def value(self, value: Any, depth: int) -> Any:
+        """Return the rest of a value; `_REMOVED` if it was a file."""
+        if value is None or isinstance(value, str | int | float):
+            return value
+        if isinstance(value, ToolResult):
+            return self._tool_result(value)
+        if isinstance(value, types.FunctionResponse):
+            return self._function_response(value, depth)
+        if isinstance(value, types.Content):
+            return self.value(list(value.parts or []), depth)
+        if isinstance(value, types.Part) and value.text is not None:
+            return value.text
+        try:
+            file = as_file_source(value)
+        except DetailError as error:
+            self._problem(f"A file was left out: {error}.")
+            return _REMOVED
+        if file is not None:
+            self._extracted.files.append(file)
+            return _REMOVED
+        return self._container(value, depth)
+
+    def _container(self, value: Any, depth: int) -> Any:
+        if depth >= _DEPTH or id(value) in self._containers:
+            return value
+        self._containers.add(id(value))
+        try:
+            if _is_mcp_object(value):
+                value = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+            if isinstance(value, Mapping):
+                return self._mcp(value) if _is_mcp(value) else self._mapping(value, depth)
+            if type(value) in (list, tuple):
+                return self._items(value, depth)
+            return value
+        except Exception:  # noqa: BLE001 - reading a custom container may raise anything
+            return value
+        finally:
+            self._containers.discard(id(value))
+
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> Any:
+        walked = {key: self.value(item, depth + 1) for key, item in value.items()}
+        if all(walked[key] is item for key, item in value.items()):
+            return value
+        rest = {key: item for key, item in walked.items() if item is not _REMOVED}
+        return rest if rest or depth == 0 else _REMOVED
+
+    def _items(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
+        walked = [self.value(item, depth + 1) for item in value]
+        if all(one is other for one, other in zip(walked, value, strict=True)):
+            return value
+        rest = [item for item in walked if item is not _REMOVED]
+        return rest if rest or depth == 0 else _REMOVED
+
+    def _tool_result(self, result: ToolResult) -> Any:
+        self._extracted.files.extend(result.files)
+        return result.response
+
+    def _function_response(self, response: types.FunctionResponse, depth: int) -> Any:
+        for part in response.parts or []:
+            self.value(part, depth)
+        payload = response.response or {}
+        # ADK: a result that is not a mapping is wrapped under this key.
+        wrapped = payload.get("result") if set(payload) == {"result"} else None
+        return self.value(wrapped if isinstance(wrapped, ToolResult) else payload, depth)
+
+    def _mcp(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Extract the files of an MCP result.
+
+        ADK: it passes the result in the form of the protocol, with media in base64.
+        """
+        content = [self._mcp_item(item) for item in value["content"]]
+        return {**value, "content": content}
+
+    def _mcp_item(self, item: dict[str, Any]) -> dict[str, Any]:
+        kind, resource = item["type"], item.get("resource")
+        if kind in _MCP_MEDIA:
+            self._decode(item.get("data"), item.get("mimeType"), None)
+            return {key: value for key, value in item.items() if key != "data"}
+        if kind == "resource" and isinstance(resource, dict) and "blob" in resource:
+            name = str(resource.get("uri", "")).rstrip("/").rpartition("/")[2]
+            self._decode(resource["blob"], resource.get("mimeType"), name or None)
+            rest = {key: value for key, value in resource.items() if key != "blob"}
+            return {**item, "resource": rest}
+        return item
+
+    def _decode(self, encoded: object, media_type: object, title: str | None) -> None:
+        try:
+            text = "".join(encoded.split()) if isinstance(encoded, str) else ""
+            data = base64.b64decode(text, validate=True)
+            kind = media_type if isinstance(media_type, str) and media_type else None
+            self._extracted.files.append(Attachment(data=data, media_type=kind, title=title))
+        except (binascii.Error, ValueError):
+            self._problem("A file was left out: it is not what the protocol calls for.")
+
+    def _problem(self, sentence: str) -> None:
+        self._extracted.problems.append(sentence)
+
+
+def _is_mcp(value: Mapping[Any, Any]) -> bool:
+    content = value.get("content")
+    if not isinstance(content, list) or not content:
+        return False
+    kinds = [item.get("type") if isinstance(item, dict) else None for item in content]
+    if not all(isinstance(kind, str) and kind in _MCP_KINDS for kind in kinds):
+        return False
+    # Other protocols have content with types too, so one of these signs of MCP is required.
+    return "isError" in value or not _MCP_MEDIA.isdisjoint(kinds) or "resource" in kinds
+
+
+def _is_mcp_object(value: object) -> bool:
+    return isinstance(value, BaseModel) and type(value).__name__ == "CallToolResult"

@@ -1,0 +1,129 @@
+"""Reading of the audit trail: every decision and its outcome (A10)."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from sqlalchemy import URL, inspect, make_url, select
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from sluicegate.errors import ConfigurationError
+from sluicegate.stores.sql.schema import AUDIT
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from sqlalchemy import Select
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+_PAGE: Final = 1_000
+_C = AUDIT.c
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """An entry of the trail; ``by`` and ``via`` are the person and transport of the decision.
+
+    ``action`` is the new state of a call, ``granted`` or ``revoked``; ``at`` is seconds
+    since the epoch, by the database's clock; ``args_hash`` is that of the effective arguments.
+    """
+
+    id: int
+    at: float
+    app: str
+    user: str
+    chat: str
+    invocation: str
+    call: str
+    approval_id: str
+    tool: str
+    action: str
+    by: str | None
+    via: str | None
+    reason: str | None
+    args_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """A selection of entries; ``since`` is inclusive, ``until`` exclusive, in epoch seconds."""
+
+    chat: str | None = None
+    user: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+
+async def read_audit(url: str, selection: AuditFilter) -> AsyncIterator[AuditEntry]:
+    """Read the trail of a database from its beginning; servers may use it meanwhile.
+
+    Raises:
+        ConfigurationError: the database cannot be read or has no audit trail.
+    """
+    async with open_audit(url) as connection:
+        last = 0
+        while True:
+            page = list(await connection.execute(_statement(selection, last)))
+            for row in page:
+                yield AuditEntry(**row._mapping)
+            if len(page) < _PAGE:
+                return
+            last = page[-1].id
+
+
+@asynccontextmanager
+async def open_audit(url: str) -> AsyncIterator[AsyncConnection]:
+    """Open a connection to a database with an audit trail; an SQLite file is opened read-only.
+
+    Raises:
+        ConfigurationError: the database cannot be read or has no audit trail.
+    """
+    engine = create_async_engine(_read_only(url))
+    try:
+        async with engine.connect() as connection:
+            if not await connection.run_sync(lambda c: inspect(c).has_table(AUDIT.name)):
+                raise ConfigurationError(
+                    "The database has no audit trail; name the one that a server uses."
+                )
+            yield connection
+    except (SQLAlchemyError, OSError) as error:
+        raise ConfigurationError(
+            f"The database cannot be read: {type(error).__name__}; check the URL and its rights."
+        ) from None
+    finally:
+        await engine.dispose()
+
+
+def _statement(selection: AuditFilter, last: int) -> Select[Any]:
+    statement = select(AUDIT).where(_C.id > last).order_by(_C.id).limit(_PAGE)
+    if selection.chat is not None:
+        statement = statement.where(_C.chat == selection.chat)
+    if selection.user is not None:
+        statement = statement.where(_C.user == selection.user)
+    if selection.since is not None:
+        statement = statement.where(_C.at >= selection.since)
+    if selection.until is not None:
+        statement = statement.where(_C.at < selection.until)
+    return statement
+
+
+def _read_only(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+        parsed.get_dialect()
+    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError):
+        raise ConfigurationError(
+            "The setting sessions is not the URL of a database; see docs/reference/settings.md."
+        ) from None
+    if parsed.get_backend_name() != "sqlite":
+        return parsed
+    path = Path(parsed.database or "").absolute()
+    if not path.is_file():
+        raise ConfigurationError(f"There is no database {path}; name the one that a server uses.")
+    query = {"mode": "ro", "uri": "true"}
+    return URL.create("sqlite+aiosqlite", database=f"file:{quote(str(path))}", query=query)
