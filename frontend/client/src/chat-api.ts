@@ -6,7 +6,8 @@ export type HeaderSource =
   | Headers
   | (() => HeadersValue | Promise<HeadersValue>);
 
-type HeadersValue = Record<string, string> | Headers;
+/** Request headers, as an object or as `Headers`. */
+export type HeadersValue = Record<string, string> | Headers;
 
 /** The headers as a plain object with lower-case names; a function is called on every request. */
 export async function resolveHeaders(
@@ -109,10 +110,12 @@ export async function loadGrants(options: LoadChatOptions): Promise<readonly Gra
   return ((await response.json()) as { readonly grants: Grant[] }).grants;
 }
 
+export interface RevokeGrantOptions extends LoadChatOptions {
+  readonly grantId: string;
+}
+
 /** Revoke a grant: the next call that it covered requests approval. Rejects as `loadGrants`. */
-export async function revokeGrant(
-  options: LoadChatOptions & { readonly grantId: string },
-): Promise<void> {
+export async function revokeGrant(options: RevokeGrantOptions): Promise<void> {
   const grant = `/${encodeURIComponent(options.grantId)}`;
   const response = await requestGrants(options, grant, "DELETE");
   if (!response.ok) throw await refusalFromResponse(response, "The grant could not be revoked.");

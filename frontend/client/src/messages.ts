@@ -60,3 +60,8 @@ export function lastAssistantParts(messages: readonly ChatMessage[]): readonly M
   const message = messages.at(-1);
   return message?.role === "assistant" ? message.parts : [];
 }
+
+/** Whether a value is an object with named properties. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

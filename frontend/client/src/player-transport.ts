@@ -1,8 +1,9 @@
 import type { ChatTransport, UIMessage } from "ai";
-
-type SendOptions<Message extends UIMessage> = Parameters<ChatTransport<Message>["sendMessages"]>[0];
-type ResumeOptions = Parameters<ChatTransport<UIMessage>["reconnectToStream"]>[0];
-type Chunks = Awaited<ReturnType<ChatTransport<UIMessage>["sendMessages"]>>;
+import type {
+  ChunkStream,
+  ReconnectToStreamOptions,
+  SendMessagesOptions,
+} from "./ai-transport-types.ts";
 
 /** The options of a `PlayerTransport`. */
 export interface PlayerOptions {
@@ -83,7 +84,7 @@ export class PlayerTransport<Sent extends UIMessage = UIMessage> implements Chat
     this.#pause = options.paced ? (options.pause ?? delay) : undefined;
   }
 
-  async sendMessages(options: SendOptions<Sent>): Promise<Chunks> {
+  async sendMessages(options: SendMessagesOptions<Sent>): Promise<ChunkStream> {
     const { chatId, messages, trigger, messageId, abortSignal } = options;
     abortSignal?.throwIfAborted();
     const turn = this.#next(chatId, "send");
@@ -109,7 +110,7 @@ export class PlayerTransport<Sent extends UIMessage = UIMessage> implements Chat
     return this.#stream(turn, abortSignal);
   }
 
-  async reconnectToStream(options: ResumeOptions): Promise<Chunks | null> {
+  async reconnectToStream(options: ReconnectToStreamOptions): Promise<ChunkStream | null> {
     const turn = this.#next(options.chatId, "resume");
     if (turn === undefined) return null;
     this.#played.set(options.chatId, turn.number);
@@ -127,7 +128,7 @@ export class PlayerTransport<Sent extends UIMessage = UIMessage> implements Chat
     return undefined;
   }
 
-  #stream(turn: Turn, signal: AbortSignal | undefined): Chunks {
+  #stream(turn: Turn, signal: AbortSignal | undefined): ChunkStream {
     const remaining = [...turn.chunks];
     const stream = new ReadableStream<unknown>({
       pull: async (controller) => {
@@ -141,7 +142,7 @@ export class PlayerTransport<Sent extends UIMessage = UIMessage> implements Chat
         else controller.enqueue(structuredClone(entry.body));
       },
     });
-    return stream as Chunks;
+    return stream as ChunkStream;
   }
 }
 

@@ -22,13 +22,8 @@ import {
   stockRules,
   type Version,
 } from "../testing/scripted-chat.ts";
-import {
-  s2Bidi,
-  s2BidiLiteral,
-  s2Sse,
-  s2SseLiteral,
-  sendAutomaticallyWhen,
-} from "./send-automatically.ts";
+import { s2Bidi, s2BidiLiteral, s2Sse, s2SseLiteral } from "./s2-rules.ts";
+import { sendAutomaticallyWhen } from "./send-automatically.ts";
 
 const LOOP = MAX_POSTS + 1;
 

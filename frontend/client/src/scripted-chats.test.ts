@@ -14,7 +14,8 @@ import {
 import { whenIdle } from "../testing/idle.ts";
 import { MAX_POSTS, ScriptedChat, VERSIONS } from "../testing/scripted-chat.ts";
 import type { ChatMessage, MessagePart } from "./messages.ts";
-import { s2Bidi, s2Sse, sendAutomaticallyWhen } from "./send-automatically.ts";
+import { s2Bidi, s2Sse } from "./s2-rules.ts";
+import { sendAutomaticallyWhen } from "./send-automatically.ts";
 
 const GATED = turn(step(gatedCall("c1")));
 const FINAL = turn(output("c1"), ANSWER);

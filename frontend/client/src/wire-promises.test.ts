@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CLIENT_VARIANTS, MAX_POSTS, ScriptedChat } from "../testing/scripted-chat.ts";
 import { type Action, ROWS } from "../testing/wire-promises.ts";
-import { pendingApprovals } from "./approvals.ts";
+import { pendingApprovals } from "./pending-approvals.ts";
 import { sendAutomaticallyWhen } from "./send-automatically.ts";
 
 const RULES = [

@@ -1,5 +1,5 @@
 import { BidiChatTransport, type BidiChatTransportOptions } from "../src/bidi/bidi-transport.ts";
-import type { Major } from "../src/chat-transport.ts";
+import type { Major } from "../src/installed-major.ts";
 import type { FakeSockets } from "./fake-sockets.ts";
 import { type ChatLike, CLIENTS, type Version } from "./scripted-chat.ts";
 

@@ -1,7 +1,7 @@
 import { act, type RenderHookResult, renderHook, waitFor } from "@testing-library/react";
 import * as ai from "ai";
 import { StrictMode } from "react";
-import type { Major } from "../src/chat-transport.ts";
+import type { Major } from "../src/installed-major.ts";
 import type { MessagePart } from "../src/messages.ts";
 import { type SluiceChat, type SluiceChatOptions, useSluiceChat } from "../src/react/index.ts";
 import type { FakeServer } from "./fake-server.ts";
@@ -15,7 +15,7 @@ export class Page {
 
   constructor(server: FakeServer, options: Partial<SluiceChatOptions> = {}) {
     const { fetch } = server;
-    const defaults = { ai, major: MAJOR, id: "chat", fetch, apiUrl: "http://page/api" };
+    const defaults = { ai, id: "chat", fetch, apiUrl: "http://page/api" };
     this.rendered = renderHook(
       (changed: Partial<SluiceChatOptions>) =>
         useSluiceChat({ ...defaults, ...options, ...changed } as SluiceChatOptions),

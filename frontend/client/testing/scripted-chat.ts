@@ -2,8 +2,10 @@ import * as ai6 from "../../../e2e/conformance/clients/ai-6/client.ts";
 import * as ai6Floor from "../../../e2e/conformance/clients/ai-6-floor/client.ts";
 import * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
 import * as ai7Floor from "../../../e2e/conformance/clients/ai-7-floor/client.ts";
-import { createChatTransport } from "../src/chat-transport.ts";
+import { createBidiTransport } from "../src/bidi/create-bidi-transport.ts";
 import type { ChatMessage, MessagePart } from "../src/messages.ts";
+import { createSseTransport } from "../src/sse.ts";
+import { createWebSocketTransport } from "../src/websocket.ts";
 import type { Response } from "./chunks.ts";
 import { FakeSockets } from "./fake-sockets.ts";
 import { whenIdle } from "./idle.ts";
@@ -90,7 +92,7 @@ function createTransport(
       const status = init?.method === "POST" ? 429 : 204;
       return new globalThis.Response(status === 204 ? null : REFUSED, { status });
     };
-    return createChatTransport({ ...common, kind: "sse", ai, fetch });
+    return createSseTransport({ ...common, ai, fetch });
   }
   const sockets = new FakeSockets();
   sockets.onFrame = (socket, { type, requestId }) => {
@@ -107,8 +109,8 @@ function createTransport(
   };
   const { webSocket } = sockets;
   return over === "bidi"
-    ? createChatTransport({ ...common, kind: "bidi", webSocket })
-    : createChatTransport({ ...common, kind: "websocket", ai, webSocket });
+    ? createBidiTransport({ ...common, webSocket })
+    : createWebSocketTransport({ ...common, ai, webSocket });
 }
 
 /** The AI SDK's `Chat` with a real transport, connected to a scripted server. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type FakeAudio, type FakeNode, stubAudio } from "../../testing/audio.ts";
 import { FakeSockets } from "../../testing/fake-sockets.ts";
-import { createChatTransport } from "../chat-transport.ts";
+import { createBidiTransport } from "../bidi/create-bidi-transport.ts";
 import { Voice, type VoiceOptions } from "./voice.ts";
 
 const READY = { type: "ready", requestId: "live", inputRate: 16_000, outputRate: 24_000 };
@@ -26,8 +26,7 @@ interface Started {
 }
 
 function createVoice(sockets: FakeSockets, options: Partial<VoiceOptions> = {}): Voice {
-  const transport = createChatTransport({
-    kind: "bidi",
+  const transport = createBidiTransport({
     api: "https://page/api/chat?key=1",
     major: 7,
     live: { chatId: "a chat" },

@@ -1,22 +1,7 @@
 import type { BidiChatTransport } from "../bidi/bidi-transport.ts";
 import type { LiveEvents } from "../bidi/live-events.ts";
 import { CAPTURE_WORKLET, Microphone, PLAYBACK_WORKLET, Speaker } from "./devices.ts";
-
-/** The state of a `Voice`. */
-export interface VoiceState {
-  readonly status: "off" | "starting" | "on";
-  readonly isMuted: boolean;
-  /** Whether audio of the agent is being played. */
-  readonly isSpeaking: boolean;
-  /** The error that ended the session or prevented its start, or the last error of the server. */
-  readonly error: Error | undefined;
-}
-
-/** The audio levels (RMS), from 0 to 1; subscribers are not notified of their changes. */
-export interface Levels {
-  readonly input: number;
-  readonly output: number;
-}
+import { type Levels, OFF, SILENT, type VoiceState } from "./voice-state.ts";
 
 /** A spoken user message that is being answered. */
 export interface SpokenTurn {
@@ -53,8 +38,6 @@ function resolve<Value>(source: Value | (() => Value)): Value {
   return typeof source === "function" ? (source as () => Value)() : source;
 }
 
-const OFF: VoiceState = { status: "off", isMuted: false, isSpeaking: false, error: undefined };
-
 /** A voice session over a live connection: microphone, loudspeaker and transcripts. */
 export class Voice {
   readonly #options: VoiceOptions;
@@ -63,7 +46,7 @@ export class Voice {
   /** Removes the listeners of the transport and rejects a pending start. */
   readonly #cleanups: (() => void)[] = [];
   #state = OFF;
-  #levels: Levels = { input: 0, output: 0 };
+  #levels = SILENT;
   #transport: LiveTransport | undefined;
   #microphone: Microphone | undefined;
   #speaker: Speaker | undefined;
@@ -220,7 +203,7 @@ export class Voice {
     this.#speaker = undefined;
     this.#endOfAudio();
     this.#transcripts.clear();
-    this.#levels = { input: 0, output: 0 };
+    this.#levels = SILENT;
     this.#transport?.disconnect();
     this.#transport = undefined;
     this.#set({ ...OFF, error });

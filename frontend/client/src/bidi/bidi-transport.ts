@@ -1,17 +1,26 @@
 import type { ChatTransport, UIMessage } from "ai";
+import type {
+  ChunkStream,
+  ReconnectToStreamOptions,
+  SendMessagesOptions,
+} from "../ai-transport-types.ts";
 import { type HeaderSource, resolveHeaders, type StoredChat } from "../chat-api.ts";
+import type { Major } from "../installed-major.ts";
 import type { SocketClass } from "../refusals.ts";
+import { ReceivedMessage } from "./accumulated-message.ts";
 import { isServerEvent, LiveEventEmitter, type LiveEvents, type LiveFrame } from "./live-events.ts";
 import { errorOfFrame, type Frame, OpenRequest, OpenRequests } from "./open-requests.ts";
-import { type Part, ReceivedMessage } from "./received-message.ts";
+import type { Part } from "./parts-to-chunks.ts";
 import { ReconnectingSocket, type ReconnectOptions } from "./reconnecting-socket.ts";
+
+/** The major version of the AI SDK; it determines the chunk types that the client supports. */
+export type MajorSource = Major | (() => Promise<Major>);
 
 /** The options of a `BidiChatTransport`. */
 export interface BidiChatTransportOptions {
   /** The URL of the socket, absolute or relative to the page; `http` is replaced by `ws`. */
   readonly url: string;
-  /** The major version of the AI SDK; it determines the chunk types that the client supports. */
-  readonly major: 6 | 7;
+  readonly major: MajorSource;
   readonly protocols?: string | string[] | undefined;
   /** Query parameters of the handshake; a function is called for each connection. */
   readonly params?: Record<string, string> | (() => Record<string, string>) | undefined;
@@ -25,10 +34,6 @@ export interface BidiChatTransportOptions {
   readonly loadChat?: ((chatId: string) => Promise<StoredChat<unknown> | undefined>) | undefined;
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
 }
-
-type SendOptions<Message extends UIMessage> = Parameters<ChatTransport<Message>["sendMessages"]>[0];
-type ResumeOptions = Parameters<ChatTransport<UIMessage>["reconnectToStream"]>[0];
-type Chunks = Awaited<ReturnType<ChatTransport<UIMessage>["sendMessages"]>>;
 
 /** The `requestId` of the frames that belong to no request. */
 const LIVE = "live";
@@ -61,7 +66,7 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
       send: (frame) => this.#socket.send(JSON.stringify(frame)),
       protocolError: (error) => this.#onProtocolError(error),
       loadChat,
-      major,
+      major: async () => (typeof major === "function" ? major() : major),
     });
     this.#socket = new ReconnectingSocket(
       { url: () => this.#url(), protocols, webSocket },
@@ -77,7 +82,7 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
     );
   }
 
-  async sendMessages(options: SendOptions<Message>): Promise<Chunks> {
+  async sendMessages(options: SendMessagesOptions<Message>): Promise<ChunkStream> {
     const { chatId, messages, trigger, messageId } = options;
     options.abortSignal?.throwIfAborted();
     const continued = trigger === "submit-message" && messages.find(({ id }) => id === messageId);
@@ -87,17 +92,17 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
       received: ReceivedMessage.from(message),
       frame: { id: chatId, trigger, messageId, messages },
     });
-    return request.chunks as unknown as Chunks;
+    return request.chunks as unknown as ChunkStream;
   }
 
-  async reconnectToStream(options: ResumeOptions): Promise<Chunks | null> {
+  async reconnectToStream(options: ReconnectToStreamOptions): Promise<ChunkStream | null> {
     options.abortSignal?.throwIfAborted();
     const frame = { id: options.chatId };
     const request = this.#request("resume", options, {
       received: new ReceivedMessage(),
       frame,
     });
-    return (await request.response) as Chunks | null;
+    return (await request.response) as ChunkStream | null;
   }
 
   /** Open the live connection and keep it open. */
@@ -148,7 +153,7 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
 
   #request(
     kind: "send" | "resume",
-    options: SendOptions<Message> | ResumeOptions,
+    options: SendMessagesOptions<Message> | ReconnectToStreamOptions,
     init: { received: ReceivedMessage; frame: { id: string; [key: string]: unknown } },
   ): OpenRequest {
     const { metadata } = options;

@@ -1,6 +1,8 @@
 import type { StoredChat } from "../chat-api.ts";
+import type { Major } from "../installed-major.ts";
 import { refusalFromCode } from "../refusals.ts";
-import type { Chunk, ReceivedMessage } from "./received-message.ts";
+import type { ReceivedMessage } from "./accumulated-message.ts";
+import type { Chunk } from "./parts-to-chunks.ts";
 import { networkError } from "./reconnecting-socket.ts";
 import { ReplayFilter } from "./replay-filter.ts";
 
@@ -118,7 +120,7 @@ export class OpenRequest {
   complete(
     message: { parts: readonly Chunk[]; metadata?: unknown },
     isWaiting: boolean,
-    major: 6 | 7,
+    major: Major,
   ): boolean {
     const needed = new ReplayFilter(this.received).complete(message.parts, major);
     if (needed === undefined) return false;
@@ -186,7 +188,7 @@ export interface RequestConnection {
   /** The server violated the protocol; the connection must be replaced. */
   protocolError(error: Error): void;
   loadChat?: ((chatId: string) => Promise<StoredChat<unknown> | undefined>) | undefined;
-  readonly major: 6 | 7;
+  readonly major: () => Promise<Major>;
 }
 
 /** Milliseconds before a running turn that cannot be resumed is tried again. */
@@ -332,7 +334,10 @@ export class OpenRequests {
 
   /** Complete a request from the stored chat. */
   async #complete(request: OpenRequest): Promise<void> {
-    const stored = await this.#connection.loadChat?.(request.chatId);
+    const [stored, major] = await Promise.all([
+      this.#connection.loadChat?.(request.chatId),
+      this.#connection.major(),
+    ]);
     if (!request.isOpen || request.requestId !== undefined) return;
     if (stored?.status === "running") {
       request.timer = setTimeout(() => this.#resume(request), RESUME_RETRY_DELAY);
@@ -342,7 +347,7 @@ export class OpenRequests {
     const messages = (stored?.messages ?? []) as { id: string; parts: Chunk[] }[];
     const message = messages.find(({ id }) => id === request.received.messageId);
     const isWaiting = stored?.status === "waiting";
-    if (message && request.complete(message, isWaiting, this.#connection.major)) return;
+    if (message && request.complete(message, isWaiting, major)) return;
     request.fail(networkError("was lost, and the answer with it"));
   }
 }

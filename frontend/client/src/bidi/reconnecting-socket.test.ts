@@ -98,7 +98,7 @@ describe("a connection", () => {
       first?.emitFrame({ type: "heartbeat", requestId: "-" });
     }
     expect(sockets.all).toHaveLength(1);
-    await vi.advanceTimersByTimeAsync(29_900);
+    await vi.advanceTimersByTimeAsync(19_900);
     expect(first?.closeCode).toBeUndefined();
     await vi.advanceTimersByTimeAsync(200);
 

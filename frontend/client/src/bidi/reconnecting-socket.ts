@@ -1,10 +1,11 @@
+import { IDLE_TIMEOUT } from "../idle-timeout.ts";
 import { type RequestRefused, refusalFromCode, type SocketClass } from "../refusals.ts";
 
 /** The timeouts and the retry delays of a connection, in milliseconds. */
 export interface ReconnectOptions {
   /** The connection attempt is abandoned after this time. Default: 20,000. */
   readonly connectTimeout: number;
-  /** The connection is replaced after this time without a frame. Default: 30,000, two heartbeats. */
+  /** The connection is replaced after this time without a frame. Default: 20,000. */
   readonly idleTimeout: number;
   /** The delay before the second attempt; it doubles with each further one. Default: 250. */
   readonly initialDelay: number;
@@ -16,7 +17,7 @@ export interface ReconnectOptions {
 
 export const RECONNECT_DEFAULTS: ReconnectOptions = {
   connectTimeout: 20_000,
-  idleTimeout: 30_000,
+  idleTimeout: IDLE_TIMEOUT,
   initialDelay: 250,
   maxDelay: 10_000,
   giveUpAfter: 120_000,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { STORIES } from "../../testing/interrupted-stories.ts";
-import { type Chunk, ReceivedMessage } from "./received-message.ts";
+import { ReceivedMessage } from "./accumulated-message.ts";
+import type { Chunk } from "./parts-to-chunks.ts";
 import { ReplayFilter } from "./replay-filter.ts";
 
 /** Without data, step ends and preliminary outputs, which do not belong to the final message. */

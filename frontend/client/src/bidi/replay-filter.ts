@@ -1,14 +1,13 @@
+import type { Major } from "../installed-major.ts";
 import {
   announcementOf,
-  type Chunk,
-  chunksOfParts,
   dataKey,
-  type Part,
   type ReceivedCall,
   ReceivedMessage,
   type ReceivedPart,
   STAGES,
-} from "./received-message.ts";
+} from "./accumulated-message.ts";
+import { type Chunk, chunksOfParts, type Part } from "./parts-to-chunks.ts";
 
 const ALWAYS_NEEDED = new Set(["finish", "error", "abort", "message-metadata"]);
 
@@ -91,7 +90,7 @@ export class ReplayFilter {
    * The chunks that complete the client's message to the stored one; undefined if the client has
    * received another message.
    */
-  complete(parts: readonly Part[], major: 6 | 7): Chunk[] | undefined {
+  complete(parts: readonly Part[], major: Major): Chunk[] | undefined {
     const chunks = chunksOfParts(parts, major);
     const stored = new ReceivedMessage();
     for (const chunk of chunks) stored.apply(chunk);

@@ -1,22 +1,18 @@
 import { Chat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
-import {
-  closedApproval,
-  pendingApprovals,
-  type StagedDecision,
-  StagedDecisions,
-  withClosedApproval,
-  withDecidedApproval,
-} from "../approvals.ts";
-import { Voice } from "../audio/voice.ts";
+import { closedApproval, withClosedApproval, withDecidedApproval } from "../approval-updates.ts";
 import { loadChat, type StoredChat, stopChat } from "../chat-api.ts";
 import { ClientToolExecutor, openCalls } from "../client-tools.ts";
 import type { ChatMessage } from "../messages.ts";
+import { pendingApprovals } from "../pending-approvals.ts";
 import { RequestRefused } from "../refusals.ts";
 import { type SafeSendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
-import { Connection } from "./connection.ts";
+import { type StagedDecision, StagedDecisions } from "../staged-decisions.ts";
+import { isSameHistory } from "../stored-history.ts";
+import { LazyVoice } from "./lazy-voice.ts";
 import type { SluiceChatOptions } from "./options.ts";
-import { SpokenTurns } from "./spoken-turns.ts";
+import { isConnectionLoss, Reconnection } from "./reconnection.ts";
+import { Connection } from "./switching-transport.ts";
 
 /** A refused request, after which the chat was reloaded. */
 export interface Refusal<Message> {
@@ -28,6 +24,10 @@ export interface Refusal<Message> {
 /** The state of a session in addition to that of its chat. */
 export interface SessionState<Message> {
   readonly isStopping: boolean;
+  /** Whether the connection is lost and the chat continues by itself when it is back. */
+  readonly isReconnecting: boolean;
+  /** Why the chat did not continue after the connection was lost. */
+  readonly reconnectionError: Error | undefined;
   /** The refusal of the last request; undefined once another request was accepted. */
   readonly refusal: Refusal<Message> | undefined;
 }
@@ -42,12 +42,22 @@ type OnFinish = NonNullable<SluiceChatOptions["onFinish"]>;
 type FinishEvent = Parameters<OnFinish>[0];
 
 const STOP_TIMEOUT = 10_000;
+const LOAD_TIMEOUT = 10_000;
+const INTERRUPTED = "The answer was interrupted. Try again.";
+
+function textsOf(message: UIMessage): string {
+  return JSON.stringify(message.parts.map((part) => (part.type === "text" ? part.text : "")));
+}
+
+function hasSameText(one: UIMessage, other: UIMessage): boolean {
+  return textsOf(one) === textsOf(other);
+}
 
 /** The AI SDK's `Chat` of one page, extended by the features of a sluicegate server. */
 export class ChatSession<Message extends UIMessage> {
   readonly chat: Chat<Message>;
   /** The voice session, over a live connection. */
-  readonly voice: Voice;
+  readonly voice: LazyVoice;
   readonly #connection: Connection<Message>;
   readonly #staged = new StagedDecisions();
   readonly #toolExecutor = new ClientToolExecutor();
@@ -58,7 +68,16 @@ export class ChatSession<Message extends UIMessage> {
   #options: SluiceChatOptions<Message>;
   /** Resolves when the last disconnect has ended its request. */
   #disconnected: Promise<void> = Promise.resolve();
-  #state: SessionState<Message> = { isStopping: false, refusal: undefined };
+  #state: SessionState<Message> = {
+    isStopping: false,
+    isReconnecting: false,
+    reconnectionError: undefined,
+    refusal: undefined,
+  };
+  readonly #reconnection = new Reconnection(
+    () => this.#recover(),
+    (isReconnecting, error) => this.#set({ isReconnecting, reconnectionError: error }),
+  );
 
   constructor(options: SluiceChatOptions<Message>) {
     this.#options = options;
@@ -74,20 +93,18 @@ export class ChatSession<Message extends UIMessage> {
       onAccepted: (sent) => this.#onAccepted(sent as readonly ChatMessage[]),
       onNoActiveTurn: () => this.#executeOpenCalls(),
     });
-    const spokenTurns = new SpokenTurns<Message>({
-      setMessages: (update) => this.#setMessages(update),
-      whenIdle: () => this.#whenIdle(),
-      resume: (messageId) => this.chat.resumeStream({ body: { messageId } }),
-    });
-    this.voice = new Voice({
-      transport: () => this.#connection.liveTransport(),
-      worklets: () => this.#options.worklets,
-      constraints: () => this.#options.microphone,
-      onTurn: (turn) => void spokenTurns.addTurn(turn),
-      onTranscript: (transcript) => {
-        spokenTurns.addTranscript(transcript);
-        this.#options.onTranscript?.(transcript);
-      },
+    this.voice = new LazyVoice(async () => {
+      const [{ createChatVoice }] = await Promise.all([
+        import("./chat-voice.ts"),
+        this.#connection.loadBidi(),
+      ]);
+      return createChatVoice<Message>({
+        transport: () => this.#connection.liveTransport(),
+        options: () => this.#options,
+        setMessages: (update) => this.#setMessages(update),
+        whenIdle: () => this.#whenIdle(),
+        resume: (messageId) => this.chat.resumeStream({ body: { messageId } }),
+      });
     });
     this.chat = new Chat<Message>({
       transport: this.#connection,
@@ -118,7 +135,7 @@ export class ChatSession<Message extends UIMessage> {
     this.#options = options;
     this.#connection.options = options;
     const isLive = options.kind === "bidi" && options.live === true;
-    if (!isLive) void this.voice.stop();
+    if (!isLive && this.voice.state().status !== "off") void this.voice.stop();
     if (!this.#isBusy) this.#connection.closeUnused();
   }
 
@@ -164,6 +181,7 @@ export class ChatSession<Message extends UIMessage> {
    */
   readonly stop = async (): Promise<void> => {
     this.#toolExecutor.abort();
+    this.#reconnection.stop();
     this.#set({ isStopping: true });
     const { chatUrl: api, headers, fetch } = this.#connection;
     const { credentials } = this.#options;
@@ -186,24 +204,46 @@ export class ChatSession<Message extends UIMessage> {
    * Nothing changes while a response is streaming, or if the server does not store the chat.
    */
   readonly reload = async (): Promise<StoredChat<Message> | undefined> => {
-    const { apiUrl, headers, fetch } = this.#connection;
-    const { credentials } = this.#options;
-    const chatId = this.chat.id;
-    const stored = await loadChat<Message>({ apiUrl, chatId, headers, fetch, credentials });
-    if (stored === undefined || this.#isBusy) return stored;
-    this.chat.messages = stored.messages;
-    this.#safeRule.forget();
-    this.#decidedLocally.clear();
-    const open = new Set(pendingApprovals(stored.messages).map(({ approvalId }) => approvalId));
-    this.#staged.clear(this.#staged.approvalIds.filter((id) => !open.has(id)));
-    if (stored.status === "running") void this.chat.resumeStream();
-    if (stored.status === "waiting") this.#executeOpenCalls();
+    const stored = await this.#load();
+    if (stored !== undefined && !this.#isBusy) this.#replaceMessages(stored);
     return stored;
+  };
+
+  /**
+   * Show what has changed on the server, as another tab or device may have caused it: as `reload`,
+   * but equal messages stay as they are, and so does a message that the server does not store.
+   */
+  readonly synchronize = async (): Promise<void> => {
+    const { error } = this.chat;
+    if (error !== undefined && isConnectionLoss(error)) {
+      this.#reconnection.restart(error);
+      return;
+    }
+    const stored = await this.#load();
+    if (stored === undefined || this.#isBusy) return;
+    const { messages } = this.chat;
+    const last = messages.findLast(({ role }) => role === "user");
+    const isKnown = last === undefined || stored.messages.some(({ id }) => id === last.id);
+    const isCurrent = stored.status !== "running" && isSameHistory(messages, stored.messages);
+    if (!isKnown || isCurrent) return;
+    this.chat.clearError();
+    this.#replaceMessages(stored);
+  };
+
+  /**
+   * Send the last message again after an error, unless the connection was lost: then the answer is
+   * first looked for on the server.
+   */
+  readonly retry = async (): Promise<void> => {
+    const error = this.#state.reconnectionError ?? this.chat.error;
+    if (error !== undefined && isConnectionLoss(error)) this.#reconnection.restart(error);
+    else await this.#sendAgain();
   };
 
   /** Disconnect as a reader: the turn continues, or ends as the server's settings say. */
   disconnect(): void {
     this.#toolExecutor.abort();
+    this.#reconnection.stop();
     void this.voice.stop();
     this.#connection.disconnect();
     this.#disconnected = this.chat.stop();
@@ -211,6 +251,55 @@ export class ChatSession<Message extends UIMessage> {
 
   get #isBusy(): boolean {
     return this.chat.status === "submitted" || this.chat.status === "streaming";
+  }
+
+  async #load(): Promise<StoredChat<Message> | undefined> {
+    const { apiUrl, headers, fetch: send } = this.#connection;
+    const { credentials } = this.#options;
+    const fetch: typeof globalThis.fetch = (url, init) =>
+      send(url, { ...init, signal: AbortSignal.timeout(LOAD_TIMEOUT) });
+    return loadChat<Message>({ apiUrl, chatId: this.chat.id, headers, fetch, credentials });
+  }
+
+  #replaceMessages(stored: StoredChat<Message>): void {
+    this.chat.messages = stored.messages;
+    this.#safeRule.forget();
+    this.#decidedLocally.clear();
+    const open = new Set(pendingApprovals(stored.messages).map(({ approvalId }) => approvalId));
+    this.#staged.clear(this.#staged.approvalIds.filter((id) => !open.has(id)));
+    if (stored.status === "running") void this.chat.resumeStream();
+    if (stored.status === "waiting") this.#executeOpenCalls();
+  }
+
+  /** Continue after a lost connection: show the stored answer, resume it, or send what is lost. */
+  async #recover(): Promise<void> {
+    const stored = await this.#load();
+    if (this.#isBusy) return;
+    const last = this.chat.messages.at(-1);
+    const version = stored?.messages.find(({ id }) => id === last?.id);
+    if (last?.role === "user" && (version === undefined || !hasSameText(version, last))) {
+      // The server accepts a message once, also if the first request is still on its way.
+      void this.chat.sendMessage(
+        version === undefined ? undefined : ({ ...last, messageId: last.id } as never),
+      );
+      return;
+    }
+    if (stored === undefined) return;
+    const answer = stored.messages.at(-1);
+    const isAnswered = answer?.role === "assistant" && answer.parts.length > 0;
+    // The part of the answer that was shown stays until it is sent again.
+    if (stored.status === "ready" && !isAnswered) throw new Error(INTERRUPTED);
+    this.chat.clearError();
+    this.#replaceMessages(stored);
+  }
+
+  /** Send the unanswered message or decisions again, or else regenerate the last answer. */
+  async #sendAgain(): Promise<void> {
+    const last = this.chat.messages.at(-1);
+    const isUnanswered =
+      last?.role === "user" ||
+      last?.parts.some((part) => "state" in part && part.state === "approval-responded");
+    await (isUnanswered ? this.chat.sendMessage() : this.chat.regenerate());
   }
 
   #shouldSend(messages: readonly Message[]): boolean {
@@ -224,7 +313,7 @@ export class ChatSession<Message extends UIMessage> {
       .filter((part) => part.state === "approval-responded")
       .map((part) => part.approval?.id ?? "");
     this.#staged.clear(decided);
-    this.#set({ refusal: undefined });
+    this.#set({ refusal: undefined, reconnectionError: undefined });
   }
 
   #onDataPart(part: { type: string; data?: unknown }): void {
@@ -241,19 +330,25 @@ export class ChatSession<Message extends UIMessage> {
   }
 
   #onRequestError(error: Error): void {
-    if (!(error instanceof RequestRefused) || (error.status !== 404 && error.status !== 409))
-      return;
+    if (isConnectionLoss(error)) this.#reconnection.start(error);
+    if (!(error instanceof RequestRefused)) return;
     const last = this.chat.messages.at(-1);
+    // Decisions that were refused for another reason can be sent again.
+    const isOutdated = error.status === 404 || error.status === 409;
+    if (last?.role !== "user" && !isOutdated) return;
     this.#set({ refusal: { error } });
-    this.reload().then(
-      (stored) => {
-        const isStored = stored?.messages.some(({ id }) => id === last?.id) ?? true;
-        const isCurrent = this.#state.refusal?.error === error && last?.role === "user";
-        if (isCurrent && !isStored) this.#set({ refusal: { error, unsent: last } });
-      },
-      // If the reload fails too, the chat keeps its messages and the first error.
-      () => {},
-    );
+    const onReload = (stored: StoredChat<Message> | undefined) => {
+      const version = stored?.messages.find(({ id }) => id === last?.id);
+      const isStored = version !== undefined && last !== undefined && hasSameText(version, last);
+      const isCurrent = this.#state.refusal?.error === error && last?.role === "user";
+      if (!isCurrent || isStored) return;
+      if (version === undefined) {
+        this.#setMessages((messages) => messages.filter(({ id }) => id !== last.id));
+      }
+      this.#set({ refusal: { error, unsent: last } });
+    };
+    // Without the stored messages, those of the page stay, but for the refused one.
+    this.reload().then(onReload, () => onReload(undefined));
   }
 
   #onResponseEnd({ isAbort, isDisconnect, isError, finishReason }: FinishEvent): void {

@@ -2,18 +2,23 @@ import type { ChatInit, ChatTransport, UIMessage } from "ai";
 import type { VoiceOptions, Worklets } from "../audio/voice.ts";
 import type { ReconnectOptions } from "../bidi/reconnecting-socket.ts";
 import type { HeaderSource } from "../chat-api.ts";
-import type { Major, Release, SseInit, WebSocketInit } from "../chat-transport.ts";
 import type { ClientTools } from "../client-tools.ts";
 import type { SendRule } from "../messages.ts";
 import type { SocketClass } from "../refusals.ts";
+import type { SseInit } from "../sse.ts";
+import type { Release } from "../transport-options.ts";
+import type { SocketParams, WebSocketInit } from "../websocket.ts";
 
 /** The kind of transport. */
 export type TransportKind = "sse" | "websocket" | "bidi";
 
-/** The AI SDK's transports: the caller's `ai`, or an object with those in use; `bidi` needs none. */
+/** Transports of the AI SDK: the caller's `ai`, or an object with those in use. */
 export interface Transports<Message extends UIMessage> {
-  readonly DefaultChatTransport?: new (options: SseInit) => ChatTransport<Message>;
-  /** AI SDK 7. */
+  /** Used by `sse` in place of that of the installed `ai`. */
+  readonly DefaultChatTransport?: new (
+    options: SseInit,
+  ) => ChatTransport<Message>;
+  /** Required by `websocket`; AI SDK 7. */
   readonly WebSocketChatTransport?: new (
     options: WebSocketInit,
   ) => ChatTransport<Message>;
@@ -21,9 +26,7 @@ export interface Transports<Message extends UIMessage> {
 
 /** The connection to the server; these options may change between renderings. */
 export interface ConnectionOptions<Message extends UIMessage> {
-  readonly ai: Transports<Message>;
-  /** The major version of `ai`. */
-  readonly major: Major;
+  readonly ai?: Transports<Message> | undefined;
   /** Default: `sse`. A change takes effect with the next request. */
   readonly kind?: TransportKind | undefined;
   /** The URL prefix of the server's routes. Default: `/api`. */
@@ -42,8 +45,7 @@ export interface ConnectionOptions<Message extends UIMessage> {
   readonly live?: boolean | undefined;
   /** Timeouts and retry delays of a `bidi` connection. */
   readonly reconnect?: Partial<ReconnectOptions> | undefined;
-  /** Query parameters of a socket's handshake; a function is called for each connection. */
-  readonly params?: Record<string, string> | (() => Record<string, string>) | undefined;
+  readonly params?: SocketParams | undefined;
 }
 
 /** The options of `useSluiceChat`. */

@@ -36,7 +36,7 @@ function updateSpoken<Message extends UIMessage>(
 }
 
 /** The operations of the chat that spoken turns use. */
-interface SpokenChat<Message extends UIMessage> {
+export interface SpokenChat<Message extends UIMessage> {
   setMessages(update: (messages: Message[]) => Message[]): void;
   /** Resolves when no response is streaming. */
   whenIdle(): Promise<void>;

@@ -1,10 +1,11 @@
 import { type UseChatHelpers, type UseChatOptions, useChat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
-import { type PendingApproval, pendingApprovals } from "../approvals.ts";
-import type { Levels, Voice, VoiceState } from "../audio/voice.ts";
+import type { Voice } from "../audio/voice.ts";
+import type { Levels, VoiceState } from "../audio/voice-state.ts";
 import type { StoredChat } from "../chat-api.ts";
 import type { ChatMessage } from "../messages.ts";
+import { type PendingApproval, pendingApprovals } from "../pending-approvals.ts";
 import { type ApproveOptions, ChatSession, type Refusal } from "./chat-session.ts";
 import type { SluiceChatOptions } from "./options.ts";
 
@@ -35,6 +36,20 @@ export type SluiceChat<Message extends UIMessage = UIMessage> = Omit<
   readonly disconnect: () => Promise<void>;
   /** Replace the messages by those that the server stores, and resume the running turn. */
   readonly reload: () => Promise<StoredChat<Message> | undefined>;
+  /**
+   * Show what has changed on the server, as another tab or device may have caused it: as `reload`,
+   * but equal messages stay as they are, and so does a message that the server does not store.
+   */
+  readonly synchronize: () => Promise<void>;
+  /**
+   * Send the last message again after an error, unless the connection was lost: then the answer is
+   * first looked for on the server.
+   */
+  readonly retry: () => Promise<void>;
+  /** Whether the connection is lost; the chat continues by itself when it is back. */
+  readonly isReconnecting: boolean;
+  /** Why the chat did not continue after the connection was lost. */
+  readonly reconnectionError: Error | undefined;
   /** The voice session; requires the options `kind: "bidi"` and `live: true`. */
   readonly voice: VoiceControls;
   /** The refusal of the last request, if the chat was reloaded because of it. */
@@ -45,8 +60,8 @@ export type SluiceChat<Message extends UIMessage = UIMessage> = Omit<
  * `useChat` for a sluicegate server.
  *
  * Each `id` has its own `Chat`, so that a resumed stream replaces the message it replays in AI SDK 6
- * too. Approvals that a newer message has superseded are closed (D7), and the chat is reloaded after
- * a refusal with status 404 or 409 (A4).
+ * too. Approvals that a newer message has superseded are closed (D7), the chat is reloaded after a
+ * refusal (A4), and a lost connection is resumed.
  */
 export function useSluiceChat<Message extends UIMessage = UIMessage>(
   options: SluiceChatOptions<Message>,
@@ -64,7 +79,7 @@ export function useSluiceChat<Message extends UIMessage = UIMessage>(
   // The option has a different name in each major.
   const throttling = throttle === undefined ? {} : { throttle, experimental_throttle: throttle };
   const helpers = useChat<Message>({ ...chatOptions, ...throttling });
-  const { isStopping, refusal } = useSyncExternalStore(
+  const { isReconnecting, isStopping, reconnectionError, refusal } = useSyncExternalStore(
     session.subscribe,
     session.getSnapshot,
     session.getSnapshot,
@@ -89,11 +104,15 @@ export function useSluiceChat<Message extends UIMessage = UIMessage>(
     addToolApprovalResponse: session.addToolApprovalResponse,
     approve: session.approve,
     deny: session.deny,
+    isReconnecting,
     isStopping,
     disconnect,
     pending,
+    reconnectionError,
     refusal,
     reload: session.reload,
+    retry: session.retry,
+    synchronize: session.synchronize,
     stop: session.stop,
     voice: controls,
   };

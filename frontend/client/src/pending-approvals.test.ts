@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { approvalDescriptor, pendingApprovals, StagedDecisions } from "./approvals.ts";
 import type { ChatMessage, MessagePart } from "./messages.ts";
+import { approvalDescriptor, pendingApprovals } from "./pending-approvals.ts";
 
 function pendingPart(more: object = {}): MessagePart {
   return {
@@ -175,13 +175,4 @@ test("a descriptor is parsed", () => {
   expect(approvalDescriptor({ changed: { description: ["one"], parameters: 5 } }).changed).toEqual(
     {},
   );
-});
-
-test("a decision is staged with the scope of its grant", () => {
-  const staged = new StagedDecisions();
-  staged.stage("a1", { remember: { where: ["recipient"], ttl: 60 } });
-  staged.stage("a2", { remember: "chat" });
-  expect(staged.body()).toEqual({
-    remember: { a1: { where: ["recipient"], ttl: 60 }, a2: "chat" },
-  });
 });

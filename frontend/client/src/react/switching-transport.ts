@@ -1,14 +1,19 @@
 import type { ChatTransport, UIMessage } from "ai";
+import type {
+  ChunkStream,
+  ReconnectToStreamOptions,
+  SendMessagesOptions,
+} from "../ai-transport-types.ts";
 import type { BidiChatTransport } from "../bidi/bidi-transport.ts";
+import type { BidiOptions } from "../bidi/create-bidi-transport.ts";
 import type { LiveEvents } from "../bidi/live-events.ts";
 import { resolveHeaders, urlBelow } from "../chat-api.ts";
-import { type BidiOptions, createChatTransport } from "../chat-transport.ts";
-import { rejectRefusals, SocketRefusals } from "../refusals.ts";
+import { failIdleSockets, failIdleStreams } from "../idle-timeout.ts";
+import { installedMajor } from "../installed-major.ts";
+import { rejectRefusals, type SocketClass, SocketRefusals } from "../refusals.ts";
+import { createSseTransport } from "../sse.ts";
+import { createWebSocketTransport } from "../websocket.ts";
 import type { ConnectionOptions, TransportKind } from "./options.ts";
-
-type Chunks = Awaited<ReturnType<ChatTransport<UIMessage>["sendMessages"]>>;
-type SendOptions<Message extends UIMessage> = Parameters<ChatTransport<Message>["sendMessages"]>[0];
-type ResumeOptions = Parameters<ChatTransport<UIMessage>["reconnectToStream"]>[0];
 
 /** The callbacks of a `Connection`. */
 export interface ConnectionCallbacks<Message extends UIMessage> {
@@ -37,6 +42,8 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   readonly #callbacks: ConnectionCallbacks<Message>;
   readonly #transports = new Map<string, ChatTransport<Message>>();
   readonly #refusals = new SocketRefusals();
+  /** Loaded on the first use: most pages need no transport but the AI SDK's. */
+  #bidi: typeof import("../bidi/create-bidi-transport.ts") | undefined;
   /** The number of disconnects; the result of an earlier resume is ignored. */
   #disconnects = 0;
 
@@ -65,17 +72,18 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
 
   /** The headers of every request: those of the options, `x-ai-sdk` and `x-release`. */
   readonly headers = async (): Promise<Record<string, string>> => {
-    const { headers, major, release } = this.options;
+    const { headers, release } = this.options;
     return {
       ...(await resolveHeaders(headers)),
-      "x-ai-sdk": String(major),
+      "x-ai-sdk": String(await installedMajor()),
       ...(release && { "x-release": release }),
     };
   };
 
-  async sendMessages(request: SendOptions<Message>): Promise<Chunks> {
+  async sendMessages(request: SendMessagesOptions<Message>): Promise<ChunkStream> {
     const onAccepted = () => this.#callbacks.onAccepted(request.messages);
     try {
+      if (this.#mustLoad) await this.loadBidi();
       const chunks = await this.#transport().sendMessages(request);
       return this.#observe(chunks, onAccepted);
     } catch (error) {
@@ -83,9 +91,11 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
     }
   }
 
-  async reconnectToStream(request: ResumeOptions): Promise<Chunks | null> {
+  async reconnectToStream(request: ReconnectToStreamOptions): Promise<ChunkStream | null> {
     const disconnects = this.#disconnects;
     try {
+      if (this.#mustLoad) await this.loadBidi();
+      if (disconnects !== this.#disconnects) return null;
       const chunks = await this.#transport().reconnectToStream(request);
       if (chunks !== null) return this.#observe(chunks, () => {});
       if (disconnects === this.#disconnects) this.#callbacks.onNoActiveTurn();
@@ -95,7 +105,12 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
     }
   }
 
-  /** The live transport; throws an `Error` if the options name another kind. */
+  /** Load the code of the transport of kind `bidi`. */
+  async loadBidi(): Promise<void> {
+    this.#bidi ??= await import("../bidi/create-bidi-transport.ts");
+  }
+
+  /** The live transport, after `loadBidi`; throws an `Error` if the options name another kind. */
   liveTransport(): BidiChatTransport<Message> {
     const { kind, live } = this.options;
     if (kind !== "bidi" || live !== true) {
@@ -125,9 +140,13 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
     this.#transports.clear();
   }
 
+  get #mustLoad(): boolean {
+    return this.options.kind === "bidi" && this.#bidi === undefined;
+  }
+
   #key(): string {
-    const { kind = "sse", live = false, major } = this.options;
-    return JSON.stringify([kind, live, major, this.chatUrl]);
+    const { kind = "sse", live = false } = this.options;
+    return JSON.stringify([kind, live, this.chatUrl]);
   }
 
   #transport(): ChatTransport<Message> {
@@ -139,10 +158,9 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   #create(kind: TransportKind): ChatTransport<Message> {
-    const { ai, major, credentials, webSocket, protocols, params, reconnect } = this.options;
+    const { ai = {}, credentials, webSocket, protocols, params, reconnect } = this.options;
     const common = {
       api: this.chatUrl,
-      major,
       headers: this.headers,
       body: async () => ({ ...(await this.#optionsBody()), ...this.#callbacks.requestBody() }),
     };
@@ -152,24 +170,20 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
     switch (kind) {
       case "sse": {
         const { DefaultChatTransport } = ai;
-        if (DefaultChatTransport === undefined) {
-          throw new Error('Kind "sse" requires DefaultChatTransport in the option ai.');
-        }
-        return createChatTransport<ChatTransport<Message>>({
-          ...common,
-          ...request,
-          kind,
-          ai: { DefaultChatTransport },
-          fetch: rejectRefusals(fetch),
-        });
+        const sending = failIdleStreams(rejectRefusals(fetch));
+        const options = { ...common, ...request, fetch: sending };
+        return DefaultChatTransport === undefined
+          ? createSseTransport<Message>(options)
+          : createSseTransport({ ...options, ai: { DefaultChatTransport } });
       }
       case "websocket":
-        return createChatTransport<ChatTransport<Message>>({
+        return createWebSocketTransport({
           ...common,
           ...socket,
-          kind,
           ai,
-          webSocket: this.#refusals.observe(webSocket),
+          webSocket: this.#refusals.observe(
+            failIdleSockets(webSocket ?? (globalThis.WebSocket as SocketClass)),
+          ),
           ...(protocols && { protocols }),
         });
       case "bidi":
@@ -177,7 +191,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
           ...common,
           ...socket,
           ...request,
-          kind,
+          major: installedMajor,
           ...(webSocket && { webSocket }),
           ...(reconnect && { reconnect }),
         });
@@ -185,9 +199,11 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   #createBidi(options: BidiOptions): BidiChatTransport<Message> {
-    if (this.options.live !== true) return createChatTransport<Message>(options);
+    if (this.#bidi === undefined) throw new Error("The transport is not loaded.");
+    const { createBidiTransport } = this.#bidi;
+    if (this.options.live !== true) return createBidiTransport<Message>(options);
     const live = { chatId: this.#chatId() };
-    const transport = createChatTransport<Message>({ ...options, live });
+    const transport = createBidiTransport<Message>({ ...options, live });
     transport.on("approval", (approval) => this.#callbacks.onApproval(approval));
     return transport;
   }
@@ -198,7 +214,7 @@ export class Connection<Message extends UIMessage> implements ChatTransport<Mess
   }
 
   /** The same chunks; calls `onAccepted` on the first one and converts errors to refusals. */
-  #observe(chunks: Chunks, onAccepted: () => void): Chunks {
+  #observe(chunks: ChunkStream, onAccepted: () => void): ChunkStream {
     const reader = chunks.getReader();
     let isAccepted = false;
     return new ReadableStream({

@@ -2,8 +2,12 @@ import { describe, expect, test } from "vitest";
 import * as ai6 from "../../../e2e/conformance/clients/ai-6/client.ts";
 import * as ai7 from "../../../e2e/conformance/clients/ai-7/client.ts";
 import { CLIENTS, VERSIONS } from "../testing/scripted-chat.ts";
-import { createChatTransport, type Major } from "./chat-transport.ts";
-import { s2Sse, sendAutomaticallyWhen } from "./send-automatically.ts";
+import { createBidiTransport } from "./bidi/index.ts";
+import type { Major } from "./installed-major.ts";
+import { s2Sse } from "./s2-rules.ts";
+import { sendAutomaticallyWhen } from "./send-automatically.ts";
+import { createSseTransport } from "./sse.ts";
+import { createWebSocketTransport } from "./websocket.ts";
 
 interface Post {
   readonly url: string;
@@ -84,14 +88,14 @@ describe.each(VERSIONS)("the SSE transport for ai %s", (version) => {
   const api = "https://example.org/api/chat";
 
   test("is the AI SDK's own transport", () => {
-    const transport = createChatTransport({ kind: "sse", ai, api, major });
+    const transport = createSseTransport({ ai, api, major });
     expect(transport).toBeInstanceOf(ai.DefaultChatTransport);
   });
 
   test("sends the major and the release with every request", async () => {
     const { posts, fetch } = recordingFetch();
     const release = "progressive";
-    const transport = createChatTransport({ kind: "sse", ai, api, major, release, fetch });
+    const transport = createSseTransport({ ai, api, major, release, fetch });
     await transport.sendMessages(SUBMIT);
     await transport.reconnectToStream({ chatId: "c1" });
 
@@ -106,7 +110,7 @@ describe.each(VERSIONS)("the SSE transport for ai %s", (version) => {
 
   test("sends no release by default", async () => {
     const { posts, fetch } = recordingFetch();
-    const transport = createChatTransport({ kind: "sse", ai, api, major, fetch });
+    const transport = createSseTransport({ ai, api, major, fetch });
     await transport.sendMessages(SUBMIT);
 
     expect(posts[0]?.headers).toMatchObject({ "x-ai-sdk": String(major) });
@@ -121,7 +125,7 @@ describe.each(VERSIONS)("the SSE transport for ai %s", (version) => {
       return { Authorization: `Bearer ${count}`, "X-AI-SDK": "5" };
     };
     const body = () => ({ remember: count });
-    const transport = createChatTransport({ kind: "sse", ai, api, major, headers, body, fetch });
+    const transport = createSseTransport({ ai, api, major, headers, body, fetch });
     await transport.sendMessages(SUBMIT);
     await transport.sendMessages(SUBMIT);
 
@@ -136,11 +140,9 @@ describe.each(["7", "7-floor"] as const)("the WebSocket transport for ai %s", (v
 
   test("sends the major and the release in every frame", async () => {
     const { sockets, webSocket } = recordingSockets();
-    const transport = createChatTransport({
-      kind: "websocket",
+    const transport = createWebSocketTransport({
       ai,
       api: "https://example.org/api/chat",
-      major: 7,
       release: "preview",
       headers: new Headers({ "X-Tab": "1" }),
       body: { remember: {} },
@@ -164,21 +166,15 @@ describe.each(["7", "7-floor"] as const)("the WebSocket transport for ai %s", (v
       ],
     });
   });
-
-  test("is not available for AI SDK 6", () => {
-    const options = { kind: "websocket", ai, api: "/api/chat", major: 6 } as const;
-    expect(() => createChatTransport(options)).toThrow("needs AI SDK 7.0.138 or newer");
-  });
 });
 
 test.each(["6", "6-floor"] as const)(
   "ai %s has no WebSocket transport, which is an error",
   (version) => {
-    const options = { kind: "websocket", ai: transports(version), api: "/api/chat" } as const;
+    const options = { ai: transports(version), api: "/api/chat" };
     const sentence =
       'The WebSocket transport needs AI SDK 7.0.138 or newer; use kind: "sse" or "bidi".';
-    expect(() => createChatTransport({ ...options, major: 6 })).toThrow(sentence);
-    expect(() => createChatTransport({ ...options, major: 7 })).toThrow(sentence);
+    expect(() => createWebSocketTransport(options)).toThrow(sentence);
   },
 );
 
@@ -192,8 +188,7 @@ describe.each(["6", "6-floor", "7", "7-floor"] as const)(
       { api: "http://127.0.0.1:8000/chat/", url: "ws://127.0.0.1:8000/chat/ws" },
     ])("connects below $api and sends the major and the release", async ({ api, url }) => {
       const { sockets, webSocket } = recordingSockets();
-      const transport = createChatTransport({
-        kind: "bidi",
+      const transport = createBidiTransport({
         api,
         major,
         release: "deferred",
@@ -220,8 +215,7 @@ describe.each(["6", "6-floor", "7", "7-floor"] as const)(
 
     test("connects to the live route for a live chat", async () => {
       const { sockets, webSocket } = recordingSockets();
-      const transport = createChatTransport({
-        kind: "bidi",
+      const transport = createBidiTransport({
         api: "https://example.org/api/chat?key=1",
         major,
         live: { chatId: "a&b" },
@@ -243,20 +237,20 @@ test("the transports are assignable to the Chat of both majors", () => {
   const rule = sendAutomaticallyWhen();
   const { DefaultChatTransport } = ai6;
   const six = new ai6.Chat({
-    transport: createChatTransport({ kind: "sse", ai: { DefaultChatTransport }, api, major: 6 }),
+    transport: createSseTransport({ ai: { DefaultChatTransport }, api, major: 6 }),
     sendAutomaticallyWhen: rule,
   });
   interface Own extends ai7.UIMessage<{ model: string }, { progress: { done: boolean } }> {}
   const seven = new ai7.Chat<Own>({
-    transport: createChatTransport({ kind: "sse", ai: ai7, api, major: 7 }),
+    transport: createSseTransport({ ai: ai7, api, major: 7 }),
     sendAutomaticallyWhen: s2Sse,
   });
   const socket = new ai7.Chat<Own>({
-    transport: createChatTransport({ kind: "websocket", ai: ai7, api, major: 7 }),
+    transport: createWebSocketTransport({ ai: ai7, api }),
     sendAutomaticallyWhen: rule,
   });
   const kept = new ai6.Chat({
-    transport: createChatTransport({ kind: "bidi", api, major: 6 }),
+    transport: createBidiTransport({ api, major: 6 }),
     sendAutomaticallyWhen: rule,
   });
 

@@ -1,0 +1,8 @@
+export {
+  type LiveTransport,
+  type SpokenTurn,
+  Voice,
+  type VoiceOptions,
+  type Worklets,
+} from "./voice.ts";
+export type { Levels, VoiceState } from "./voice-state.ts";

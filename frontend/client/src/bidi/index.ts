@@ -1,0 +1,8 @@
+export {
+  BidiChatTransport,
+  type BidiChatTransportOptions,
+  type MajorSource,
+} from "./bidi-transport.ts";
+export { type BidiOptions, createBidiTransport } from "./create-bidi-transport.ts";
+export type { LiveEvents, LiveFrame } from "./live-events.ts";
+export type { ReconnectOptions } from "./reconnecting-socket.ts";

@@ -1,0 +1,30 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import manifest from "../package.json" with { type: "json" };
+import { compileDeclarations, Declarations } from "../testing/declarations.ts";
+
+const ENTRIES = Object.entries(manifest.exports).flatMap(([name, target]) =>
+  typeof target === "object" ? [{ name, types: target.types.replace("./dist/", "") }] : [],
+);
+
+let compiled: ReturnType<typeof compileDeclarations>;
+beforeAll(() => {
+  compiled = compileDeclarations();
+});
+afterAll(() => compiled.remove());
+
+test("every type that a public signature names is exported", () => {
+  const declarations = new Declarations();
+  const exported = ENTRIES.flatMap(({ types }) => [
+    ...declarations.exportsOf(join(compiled.folder, types)).values(),
+  ]);
+  const reached = new Set(exported);
+  expect(reached.size).toBeGreaterThan(50);
+  const missing = [...reached].flatMap((declaration) =>
+    declarations
+      .referencesOf(declaration)
+      .filter((reference) => !reached.has(reference))
+      .map((reference) => `${declaration.split("#")[1]} names ${reference.split("#")[1]}`),
+  );
+  expect(missing).toEqual([]);
+});

@@ -1,0 +1,126 @@
+import { RequestRefused } from "../refusals.ts";
+
+/** The delays between attempts, in milliseconds. */
+export interface ReconnectionDelays {
+  /** The delay before the second attempt; it doubles with each further one. */
+  readonly initial: number;
+  readonly max: number;
+  /** No further attempt is made after this time. */
+  readonly giveUpAfter: number;
+}
+
+const DELAYS: ReconnectionDelays = { initial: 250, max: 5_000, giveUpAfter: 120_000 };
+
+/** A connection that is lost again within this time, in milliseconds, continues the earlier run. */
+const STABLE_AFTER = 10_000;
+
+/** The statuses of a server that may answer a later attempt. */
+const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504]);
+
+/** Whether an error is a lost connection, by the rule of `Chat`. */
+export function isConnectionLoss(error: unknown): boolean {
+  if (error instanceof DOMException && error.name === "TimeoutError") return true;
+  return error instanceof TypeError && /fetch|network|load failed/i.test(error.message);
+}
+
+function isTemporary(error: unknown): boolean {
+  if (error instanceof RequestRefused) return TEMPORARY_STATUSES.has(error.status);
+  return isConnectionLoss(error);
+}
+
+/** Repeats an attempt to reach the server until it succeeds, also when the browser is online again. */
+export class Reconnection {
+  readonly #attempt: () => Promise<void>;
+  readonly #onChange: (isReconnecting: boolean, error?: Error) => void;
+  readonly #delays: ReconnectionDelays;
+  /** The current run; an attempt of an earlier one is ignored. */
+  #run: symbol | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #startedAt = 0;
+  #endedAt = 0;
+  #attempts = 0;
+  #isAttempting = false;
+
+  /**
+   * `onChange` is called with true at the start, and with false at the end: with the error if the
+   * attempts were given up.
+   */
+  constructor(
+    attempt: () => Promise<void>,
+    onChange: (isReconnecting: boolean, error?: Error) => void,
+    delays: Partial<ReconnectionDelays> = {},
+  ) {
+    this.#attempt = attempt;
+    this.#onChange = onChange;
+    this.#delays = { ...DELAYS, ...delays };
+  }
+
+  /** Start after an error, unless a run is in progress. */
+  start(error: Error): void {
+    if (this.#run !== undefined) return;
+    const now = Date.now();
+    if (now - this.#endedAt >= STABLE_AFTER) {
+      this.#startedAt = now;
+      this.#attempts = 0;
+    }
+    this.#run = Symbol("run");
+    globalThis.addEventListener?.("online", this.#onOnline);
+    this.#onChange(true);
+    if (this.#attempts === 0) this.#schedule(0);
+    else this.#onFailure(error);
+  }
+
+  /** Start at the request of a person, with the full time. */
+  restart(error: Error): void {
+    this.stop();
+    this.#endedAt = 0;
+    this.start(error);
+  }
+
+  /** End the run without another attempt. */
+  stop(): void {
+    if (this.#run !== undefined) this.#end();
+  }
+
+  readonly #onOnline = (): void => {
+    if (!this.#isAttempting) this.#schedule(0);
+  };
+
+  #schedule(delay: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#try(), delay);
+  }
+
+  async #try(): Promise<void> {
+    const run = this.#run;
+    this.#attempts += 1;
+    this.#isAttempting = true;
+    try {
+      await this.#attempt();
+      if (this.#run === run) this.#end();
+    } catch (error) {
+      if (this.#run === run) this.#onFailure(error);
+    } finally {
+      if (this.#run === run || this.#run === undefined) this.#isAttempting = false;
+    }
+  }
+
+  #onFailure(error: unknown): void {
+    const { initial, max, giveUpAfter } = this.#delays;
+    if (!isTemporary(error) || Date.now() - this.#startedAt >= giveUpAfter) {
+      this.#end(error instanceof Error ? error : new Error(String(error)));
+      return;
+    }
+    const delay = Math.min(max, initial * 2 ** (this.#attempts - 1));
+    // Jitter, so that the clients of a restarting server do not reconnect at the same time.
+    this.#schedule(delay * (0.5 + Math.random() / 2));
+  }
+
+  #end(error?: Error): void {
+    this.#run = undefined;
+    this.#endedAt = Date.now();
+    clearTimeout(this.#timer);
+    globalThis.removeEventListener?.("online", this.#onOnline);
+    this.#onChange(false, error);
+  }
+}

@@ -1,0 +1,31 @@
+import { isToolPart, type MessagePart } from "./messages.ts";
+
+interface Message {
+  readonly id: string;
+  readonly parts: readonly object[];
+}
+
+/** What a stored part has in common with the same part of a stream. */
+function comparable(
+  part: MessagePart & { readonly text?: string; readonly url?: string },
+): unknown {
+  const { type, text, url } = part;
+  if (!isToolPart(part)) return [type, text, url];
+  return [type, part.toolCallId, part.state, part.approval?.id, part.approval?.approved];
+}
+
+function comparableMessage({ id, parts }: Message): unknown {
+  const compared = (parts as readonly MessagePart[]).filter(
+    ({ type }) => type !== "step-start" && !type.startsWith("data-"),
+  );
+  return [id, compared.map(comparable)];
+}
+
+/** Whether the messages of a chat are those that the server stores. */
+export function isSameHistory(messages: readonly Message[], stored: readonly Message[]): boolean {
+  return (
+    messages.length === stored.length &&
+    JSON.stringify(messages.map(comparableMessage)) ===
+      JSON.stringify(stored.map(comparableMessage))
+  );
+}

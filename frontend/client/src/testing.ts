@@ -1,0 +1,9 @@
+export type { Approval, ChatMessage, MessagePart, SendRule } from "./messages.ts";
+export { type PlayerOptions, PlayerTransport } from "./player-transport.ts";
+export {
+  assertFinalResponse,
+  assertIntermediateResponse,
+  type ResponseChunk,
+  S2Violation,
+} from "./s2-assertions.ts";
+export { s2BidiLiteral, s2SseLiteral } from "./s2-rules.ts";
