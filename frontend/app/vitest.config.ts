@@ -6,6 +6,7 @@ const client = (path: string) => fileURLToPath(new URL(`../client/src/${path}`, 
 export default defineConfig({
   resolve: {
     alias: [
+      { find: /^sluicegate\/events$/, replacement: client("events/index.ts") },
       { find: /^sluicegate\/react$/, replacement: client("react/index.ts") },
       { find: /^sluicegate$/, replacement: client("index.ts") },
     ],

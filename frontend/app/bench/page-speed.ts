@@ -55,7 +55,9 @@ async function servePage(context: BrowserContext, url: string, built: string): P
   });
   await context.route(`${url}/?chat=*`, async (route) => {
     const { body, contentType } = await fileResponse("index.html");
-    await route.fulfill({ body: body.toString().replaceAll("{{api}}", "api"), contentType });
+    const values: Record<string, string> = { api: "api", theme: "{}" };
+    const index = body.toString().replaceAll(/\{\{([a-z]+)\}\}/g, (_, name) => values[name] ?? "");
+    await route.fulfill({ body: index, contentType });
   });
 }
 

@@ -3,9 +3,11 @@ import { type Grant, loadGrants, RequestRefused, revokeGrant } from "sluicegate"
 /** A chat in the list. */
 export interface ChatSummary {
   readonly id: string;
-  readonly title: string;
+  /** Null if the first message has no text. */
+  readonly title: string | null;
   readonly updatedAt: string;
   readonly pendingApprovals: number;
+  readonly status: "ready" | "running" | "waiting";
 }
 
 /** A page of the chat list; `next` is the cursor of the following page. */
@@ -33,9 +35,14 @@ export const API_URL = resolveApiUrl();
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(`${API_URL}${path}`, init);
   if (response.ok) return response;
+  throw await refusalOf(response);
+}
+
+/** The refusal that a response without a success status says. */
+export async function refusalOf(response: Response): Promise<RequestRefused> {
   const message = (await response.text()).trim() || "The server refused the request.";
   const code = response.headers.get("x-error-code") ?? undefined;
-  throw new RequestRefused(message, response.status, code);
+  return new RequestRefused(message, response.status, code);
 }
 
 const chatPath = (id: string) => `/chats/${encodeURIComponent(id)}`;
@@ -46,6 +53,12 @@ export async function listChats(query: string, after?: string): Promise<ChatPage
     ...(after !== undefined && { after }),
   });
   return (await request(`/chats?${params}`)).json();
+}
+
+/** The number of approvals that wait for the user, over all chats; at most 100 are counted. */
+export async function countApprovals(): Promise<number> {
+  const response = await request("/approvals?limit=100");
+  return ((await response.json()) as { approvals: unknown[] }).approvals.length;
 }
 
 export async function renameChat(id: string, title: string): Promise<void> {
@@ -83,12 +96,6 @@ export async function uploadFile(chat: string, file: File): Promise<StoredFile |
     if (isUnsupported) return undefined;
     throw error;
   }
-}
-
-/** Suggested first messages. */
-export async function loadSuggestions(): Promise<readonly string[]> {
-  const response = await fetch("suggestions.json");
-  return response.ok ? response.json() : [];
 }
 
 /** Exchange a token for a session cookie. */

@@ -21,8 +21,9 @@ export function createId(): string {
   return Array.from(numbers, (number) => number.toString(36)).join("-");
 }
 
-/** Create the id of a new chat. */
+/** The id of a new chat; that of the last one while it is empty, so that its draft is found. */
 export function createChatId(): string {
+  for (const id of newChats) return id;
   const id = createId();
   newChats.add(id);
   return id;

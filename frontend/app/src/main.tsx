@@ -1,27 +1,17 @@
-import "@mantine/core/styles.css";
-import "./layout.css";
-import { MantineProvider } from "@mantine/core";
+import "./styles/tokens.css";
+import "./styles/base.css";
+import { QueryClientProvider } from "@tanstack/react-query";
 import { createRoot } from "react-dom/client";
+import { ErrorBoundary } from "./components/error-boundary.tsx";
 import { Page } from "./page.tsx";
-import { cssVariables, theme } from "./theme.ts";
-
-/** The nonce of the page's content security policy, for styles. */
-function styleNonce(): string {
-  return document.querySelector<HTMLMetaElement>("meta[property=csp-nonce]")?.nonce ?? "";
-}
-
-// Mantine's dialogs add a style element through a library that reads its nonce from here.
-Object.assign(globalThis, { __webpack_nonce__: styleNonce() });
+import { createQueryClient } from "./query-client.ts";
 
 const root = document.getElementById("page");
 if (root === null) throw new Error("The page has no root element.");
 createRoot(root).render(
-  <MantineProvider
-    theme={theme}
-    cssVariablesResolver={cssVariables}
-    defaultColorScheme="auto"
-    getStyleNonce={styleNonce}
-  >
-    <Page />
-  </MantineProvider>,
+  <ErrorBoundary message="The page cannot be shown. Reload it.">
+    <QueryClientProvider client={createQueryClient()}>
+      <Page />
+    </QueryClientProvider>
+  </ErrorBoundary>,
 );

@@ -1,92 +1,143 @@
-import { ActionIcon, AppShell, Burger, Group, Title } from "@mantine/core";
-import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
-import { useCallback, useState } from "react";
+import "./page.css";
+import { Menu, Wrench, X } from "lucide-react";
+import { lazy, Suspense, useCallback, useState } from "react";
 import { ChatView } from "./chat/chat-view.tsx";
 import { SignIn } from "./chat/sign-in.tsx";
 import { createChatId, useChatId } from "./chat-id.ts";
 import { ChatList } from "./chats/chat-list.tsx";
 import { useChats } from "./chats/use-chats.ts";
-import { List } from "./components/icons.tsx";
+import { ColorSchemeSelect } from "./color-scheme.tsx";
+import { Alert } from "./components/alert.tsx";
+import { Button, IconButton } from "./components/button.tsx";
+import { ErrorBoundary } from "./components/error-boundary.tsx";
+import { Identity } from "./identity.tsx";
+import type { Recording } from "./inspector/recording.ts";
+import { pageTheme } from "./page-theme.ts";
 import { usePreferences } from "./preferences.ts";
-import { PreferencesPanel } from "./preferences-panel.tsx";
+import { NotificationButton } from "./sync/notification-button.tsx";
+import { useSync } from "./sync/use-sync.ts";
+import { useWaitingApprovals } from "./sync/use-waiting-approvals.ts";
+import { useDebounced } from "./use-debounced.ts";
+
+const DeveloperDrawer = lazy(async () => {
+  const { DeveloperDrawer } = await import("./inspector/developer-drawer.tsx");
+  return { default: DeveloperDrawer };
+});
+
+/** Milliseconds without a key press before a search. */
+const SEARCH_DELAY = 200;
+
+/** A recording of the page's requests, which exists while the developer drawer is open. */
+function useRecording() {
+  const [recording, setRecording] = useState<Recording>();
+  const start = async () => {
+    const { startRecording } = await import("./inspector/recording.ts");
+    setRecording(startRecording());
+  };
+  const stop = () => {
+    recording?.stop();
+    setRecording(undefined);
+  };
+  return [recording, start, stop] as const;
+}
 
 /** The page: the list of chats and the open chat. */
 export function Page() {
   const [id, navigate] = useChatId();
   const [query, setQuery] = useState("");
-  const [debouncedQuery] = useDebouncedValue(query, 200);
-  const chats = useChats(debouncedQuery);
+  const chats = useChats(useDebounced(query, SEARCH_DELAY));
   const preferences = usePreferences();
-  const [isNavOpen, nav] = useDisclosure(false);
-  const [isInspecting, inspector] = useDisclosure(false);
-  const { close } = nav;
+  const [theme] = useState(pageTheme);
+  const [isNavOpen, setNavOpen] = useState(false);
+  const [recording, startRecording, stopRecording] = useRecording();
   const openChat = useCallback(
     (chat: string) => {
-      close();
+      setNavOpen(false);
       navigate(chat);
     },
-    [close, navigate],
+    [navigate],
   );
+  const { subscribe, deletedChats } = useSync(openChat);
+  useWaitingApprovals(theme.title);
   return (
-    <AppShell
-      header={{ height: 52 }}
-      navbar={{ width: 290, breakpoint: "sm", collapsed: { mobile: !isNavOpen } }}
-    >
-      <AppShell.Header>
-        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
-          <Group gap="xs" wrap="nowrap">
-            <Burger
-              opened={isNavOpen}
-              onClick={nav.toggle}
-              hiddenFrom="sm"
-              size="sm"
-              aria-label={isNavOpen ? "Hide the chats" : "Show the chats"}
-              aria-expanded={isNavOpen}
+    <div className="page" data-nav={isNavOpen ? "open" : "closed"}>
+      <header className="page-header">
+        <IconButton
+          label={isNavOpen ? "Hide the chats" : "Show the chats"}
+          className="nav-toggle"
+          aria-expanded={isNavOpen}
+          onClick={() => setNavOpen(!isNavOpen)}
+        >
+          {isNavOpen ? <X size={20} /> : <Menu size={20} />}
+        </IconButton>
+        <img className="logo" src={theme.logo} alt="" />
+        <h1 className="ellipsis">{theme.title}</h1>
+      </header>
+      <nav className="sidebar" aria-label="Chats">
+        <div className="sidebar-list">
+          {!chats.isUnauthenticated && (
+            <ChatList
+              chats={chats}
+              query={query}
+              onQuery={setQuery}
+              openId={id}
+              onOpen={openChat}
+              onNew={() => openChat(createChatId())}
             />
-            <Title order={1} size="h4">
-              sluicegate
-            </Title>
-          </Group>
-          <ActionIcon
-            variant="default"
-            size="lg"
-            aria-label="Inspector"
-            aria-pressed={isInspecting}
-            onClick={inspector.toggle}
+          )}
+        </div>
+        {!chats.isUnauthenticated && <Identity />}
+        <div className="sidebar-footer">
+          <ColorSchemeSelect />
+          <NotificationButton />
+          <IconButton
+            label="Developer tools"
+            aria-pressed={recording !== undefined}
+            onClick={() => (recording === undefined ? void startRecording() : stopRecording())}
           >
-            <List />
-          </ActionIcon>
-        </Group>
-      </AppShell.Header>
-      <AppShell.Navbar aria-label="Chats">
-        <AppShell.Section grow className="scroll">
-          <ChatList
-            chats={chats}
-            query={query}
-            onQuery={setQuery}
-            openId={id}
-            onOpen={openChat}
-            onNew={() => openChat(createChatId())}
-          />
-        </AppShell.Section>
-        <AppShell.Section>
-          <PreferencesPanel preferences={preferences} />
-        </AppShell.Section>
-      </AppShell.Navbar>
-      <AppShell.Main className="main">
-        {chats.isUnauthenticated === true ? (
-          <SignIn />
-        ) : (
-          <ChatView
-            key={id}
-            id={id}
-            preferences={preferences}
-            onChanged={() => void chats.refresh()}
-            isInspecting={isInspecting}
-            onCloseInspector={inspector.close}
-          />
+            <Wrench size={18} />
+          </IconButton>
+        </div>
+      </nav>
+      <main className="main">
+        {chats.isUnauthenticated && <SignIn />}
+        {!chats.isUnauthenticated && deletedChats.has(id) && (
+          <div className="centered">
+            <Alert tone="warning" isAnnounced title="This chat was deleted">
+              <div>
+                <Button size="sm" onClick={() => openChat(createChatId())}>
+                  New chat
+                </Button>
+              </div>
+            </Alert>
+          </div>
         )}
-      </AppShell.Main>
-    </AppShell>
+        {!chats.isUnauthenticated && !deletedChats.has(id) && (
+          <ErrorBoundary
+            key={id}
+            message="This chat cannot be shown. Reload the page, or open a new chat."
+            onNewChat={() => openChat(createChatId())}
+          >
+            <ChatView
+              id={id}
+              preferences={preferences}
+              fetch={recording?.fetch}
+              onChanged={() => void chats.refresh()}
+              subscribe={subscribe}
+            />
+          </ErrorBoundary>
+        )}
+      </main>
+      {recording !== undefined && (
+        <Suspense>
+          <DeveloperDrawer
+            preferences={preferences}
+            log={recording.log}
+            chatId={id}
+            onClose={stopRecording}
+          />
+        </Suspense>
+      )}
+    </div>
   );
 }

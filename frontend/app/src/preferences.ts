@@ -1,47 +1,43 @@
-import { useLocalStorage } from "@mantine/hooks";
 import { useMemo } from "react";
 import type { Release } from "sluicegate";
+import type { Option } from "./components/select.tsx";
+import { useStoredText } from "./use-stored-text.ts";
+
+export type Transport = "sse" | "websocket" | "bidi";
 
 /** The transports, with their labels. */
-export const TRANSPORTS = [
+export const TRANSPORTS: readonly Option<Transport>[] = [
   { value: "sse", label: "SSE" },
   { value: "websocket", label: "WebSocket" },
   { value: "bidi", label: "Voice" },
-] as const;
-
-export type Transport = (typeof TRANSPORTS)[number]["value"];
+];
 
 /** The release policies, with their labels. */
-export const RELEASES: readonly { readonly value: Release; readonly label: string }[] = [
+export const RELEASES: readonly Option<Release>[] = [
+  { value: "progressive", label: "Progressive" },
   { value: "preview", label: "Preview" },
   { value: "deferred", label: "Deferred" },
-  { value: "progressive", label: "Progressive" },
 ];
 
 function validOption<Value extends string>(
-  options: readonly { readonly value: Value }[],
+  options: readonly Option<Value>[],
   stored: string,
   fallback: Value,
 ): Value {
   return options.find(({ value }) => value === stored)?.value ?? fallback;
 }
 
-/** The preferences of the person, stored in this browser for all chats. */
+/**
+ * The preferences of the person, stored in this browser for all chats. The rule of the page for
+ * sending needs no held output, so text appears when it is produced and stays.
+ */
 export function usePreferences() {
-  const [transport, setTransport] = useLocalStorage({
-    key: "sluicegate.transport",
-    defaultValue: "sse",
-    getInitialValueInEffect: false,
-  });
-  const [release, setRelease] = useLocalStorage({
-    key: "sluicegate.release",
-    defaultValue: "preview",
-    getInitialValueInEffect: false,
-  });
+  const [transport, setTransport] = useStoredText("sluicegate.transport", "sse");
+  const [release, setRelease] = useStoredText("sluicegate.release", "progressive");
   return useMemo(
     () => ({
       transport: validOption(TRANSPORTS, transport, "sse"),
-      release: validOption(RELEASES, release, "preview"),
+      release: validOption(RELEASES, release, "progressive"),
       setTransport: (value: Transport) => setTransport(value),
       setRelease: (value: Release) => setRelease(value),
     }),

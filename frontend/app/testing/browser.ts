@@ -1,7 +1,7 @@
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach } from "vitest";
 
-// Browser APIs that Mantine uses and jsdom does not implement.
+// Browser APIs that the page uses and jsdom does not implement.
 Object.assign(globalThis, {
   matchMedia: (query: string) => ({
     matches: false,
@@ -15,8 +15,14 @@ Object.assign(globalThis, {
     disconnect() {}
   },
 });
-Object.defineProperty(document, "fonts", { value: new EventTarget() });
-Element.prototype.scrollTo = () => {};
+Object.assign(HTMLDialogElement.prototype, {
+  showModal(this: HTMLDialogElement) {
+    this.open = true;
+  },
+  close(this: HTMLDialogElement) {
+    this.open = false;
+  },
+});
 
 // Only a defect reaches the limit, not a busy machine.
 configure({ asyncUtilTimeout: 30_000 });

@@ -1,17 +1,30 @@
-import { MantineProvider } from "@mantine/core";
+import { QueryClientProvider } from "@tanstack/react-query";
 import { render, within } from "@testing-library/react";
 import type { ReactNode } from "react";
+import { ReflexDelay } from "../src/approvals/reflex-guard.ts";
+import { createQueryClient } from "../src/query-client.ts";
 
-/** Render a node with the providers of the page; `content` is its container. */
-export function renderPage(node: ReactNode) {
-  const withProviders = (child: ReactNode) => (
-    <MantineProvider env="test">
-      <main>{child}</main>
-    </MantineProvider>
+/** A component that provides an empty cache of what the server stores. */
+export function createProvider() {
+  const client = createQueryClient();
+  return ({ children }: { readonly children: ReactNode }) => (
+    <QueryClientProvider client={client}>{children}</QueryClientProvider>
   );
-  const { container, rerender } = render(withProviders(node));
+}
+
+/**
+ * Render a node in the main landmark of the page; `content` is its container. Buttons accept
+ * presses at once, or after `reflexDelay` milliseconds.
+ */
+export function renderPage(node: ReactNode, reflexDelay = 0) {
+  const inMain = (child: ReactNode) => (
+    <ReflexDelay value={reflexDelay}>
+      <main>{child}</main>
+    </ReflexDelay>
+  );
+  const { container, rerender } = render(inMain(node), { wrapper: createProvider() });
   return {
     content: within(container).getByRole("main"),
-    rerender: (next: ReactNode) => rerender(withProviders(next)),
+    rerender: (next: ReactNode) => rerender(inMain(next)),
   };
 }

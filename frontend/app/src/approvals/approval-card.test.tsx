@@ -1,4 +1,4 @@
-import { screen, within } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { expect, test, vi } from "vitest";
 import { renderPage } from "../../testing/render.tsx";
@@ -17,6 +17,8 @@ function renderGroup(...requests: ApprovalRequest[]) {
 const card = (name = "Send money") => screen.getByRole("region", { name: `Approval: ${name}` });
 const button = (name: string) => screen.getByRole<HTMLButtonElement>("button", { name });
 
+const isDisabled = (name: string) => button(name).getAttribute("aria-disabled") === "true";
+
 test("a card shows the tool, its arguments, the reason and the agent", () => {
   renderGroup(payment({ agent: "shop/bookkeeper", reason: "Over the limit" }));
   expect(card().textContent).toContain("shop/bookkeeper wants to call process_payment");
@@ -25,26 +27,63 @@ test("a card shows the tool, its arguments, the reason and the agent", () => {
   expect(rows).toEqual(["recipientAda", "amount50"]);
 });
 
-test("the card itself has the focus, where no key decides", async () => {
+test("no key decides on the card itself, but its letters", async () => {
   const { decide, user } = renderGroup(payment());
-  expect(document.activeElement).toBe(card());
-  await user.keyboard("{Enter}{Escape} {Enter}y");
+  card().focus();
+  await user.keyboard("{Enter}{Escape} {Enter}y{Control>}a{/Control}");
   expect(decide).not.toHaveBeenCalled();
 });
 
-test("a new card does not take the focus from a text field with content", () => {
-  const box = document.body.appendChild(document.createElement("textarea"));
-  box.value = "half a senten";
-  box.focus();
+test("a new card does not take the focus", () => {
   renderGroup(payment());
-  expect(document.activeElement).toBe(box);
-  box.remove();
+  expect(document.activeElement).toBe(document.body);
 });
 
-test.each(["{Enter}", "{Escape}"])("%s in the reason decides nothing", async (key) => {
+test("letters press the buttons of a card, outside of its fields", async () => {
   const { decide, user } = renderGroup(payment());
-  await user.type(screen.getByRole("textbox"), `too much${key}`);
+  card().focus();
+  await user.keyboard("d");
+  await user.keyboard("a");
+  expect(screen.getByRole<HTMLInputElement>("textbox").value).toBe("a");
+  await user.keyboard("{Escape}");
   expect(decide).not.toHaveBeenCalled();
+  await user.keyboard("a");
+  expect(decide.mock.calls).toEqual([["ap-1", { approved: true }]]);
+});
+
+test("a repeated letter decides nothing", () => {
+  const { decide } = renderGroup(payment());
+  card().focus();
+  fireEvent.keyDown(card(), { key: "a", repeat: true });
+  expect(decide).not.toHaveBeenCalled();
+});
+
+test("letters can be turned off", async () => {
+  const { decide, user } = renderGroup(payment());
+  await user.click(button("Turn the keys off"));
+  card().focus();
+  await user.keyboard("a");
+  expect(decide).not.toHaveBeenCalled();
+  await user.click(button("Turn the keys on"));
+  await user.keyboard("a");
+  expect(decide).toHaveBeenCalledOnce();
+});
+
+test("a button that has just arrived does not accept", async () => {
+  const decide = vi.fn();
+  renderPage(<ApprovalGroup requests={[payment()]} onDecide={decide} />, 60_000);
+  expect(button("Approve").getAttribute("aria-disabled")).toBe("true");
+  await userEvent.setup().click(button("Approve"));
+  expect(decide).not.toHaveBeenCalled();
+  expect(button("Deny").getAttribute("aria-disabled")).toBe("false");
+});
+
+test("Escape in the reason cancels the denial", async () => {
+  const { decide, user } = renderGroup(payment());
+  await user.click(button("Deny"));
+  await user.type(screen.getByRole("textbox"), "too much{Escape}");
+  expect(decide).not.toHaveBeenCalled();
+  expect(document.activeElement).toBe(card());
 });
 
 test("a repeated key does not press a button", () => {
@@ -62,17 +101,18 @@ test("a repeated key does not press a button", () => {
 });
 
 test.each([
-  ["Approve", { approved: true }],
-  ["Deny", { approved: false }],
-])("%s can be pressed with the keyboard", async (name, decision) => {
+  ["Approve", "{Enter}", { approved: true }],
+  ["Deny", "{Enter}{Enter}", { approved: false }],
+])("%s can be pressed with the keyboard", async (name, keys, decision) => {
   const { decide, user } = renderGroup(payment());
   button(name).focus();
-  await user.keyboard("{Enter}");
+  await user.keyboard(keys);
   expect(decide.mock.calls).toEqual([["ap-1", decision]]);
 });
 
 test("a denial includes its reason", async () => {
   const { decide, user } = renderGroup(payment());
+  await user.click(button("Deny"));
   await user.type(screen.getByRole("textbox"), "  too much ");
   await user.click(button("Deny"));
   expect(decide.mock.calls).toEqual([["ap-1", { approved: false, reason: "too much" }]]);
@@ -118,12 +158,20 @@ test("unchanged fields keep their arguments exactly", async () => {
   const input = { recipient: "Ada\r\nLovelace", amount: 1e21, items: [1e-7], currency: "USD" };
   const { decide, user } = renderGroup(payment({ input }));
   expect(screen.getByRole("row", { name: /^amount/ }).textContent).toBe(
-    "amount1000000000000000000000",
+    "amount1000000000000000000000 USD",
   );
   await user.click(button("Edit"));
   expect(screen.getByRole<HTMLSelectElement>("combobox", { name: "currency" }).value).toBe("USD");
   await user.click(button("Approve with changes"));
   expect(decide.mock.calls).toEqual([["ap-1", { approved: true, edit: input }]]);
+});
+
+test("the form shows the requested value beside a changed one", async () => {
+  const { user } = renderGroup(payment());
+  await user.click(button("Edit"));
+  expect(card().textContent).not.toContain("Changed;");
+  await user.type(screen.getByRole("textbox", { name: "amount" }), "0");
+  expect(card().textContent).toContain("Changed; the agent asked for 50.");
 });
 
 test("keys such as __proto__ are shown and edited like any other", async () => {
@@ -135,6 +183,7 @@ test("keys such as __proto__ are shown and edited like any other", async () => {
   expect(screen.getAllByRole("rowheader").map(({ textContent }) => textContent)).toEqual([
     "__proto__",
     "constructor",
+    "prototype",
     "toString",
   ]);
   await user.click(button("Edit"));
@@ -151,9 +200,9 @@ test("defaults that will take effect are shown as such", async () => {
   const { user } = renderGroup(payment({ descriptor }));
   expect(screen.getAllByRole("row").map((row) => row.textContent)).toEqual([
     "recipientAda",
-    "amount50",
-    "currencyEUR (default, not given by the agent)",
-    "urgentfalse (default, not given by the agent)",
+    "amount50 EUR",
+    "currencyEUR (default of the tool, not given by the agent)",
+    "urgentfalse (default of the tool, not given by the agent)",
   ]);
   const schema = { properties: { currency: { type: "string" } } };
   renderGroup(payment({ descriptor: { ...descriptor, schema }, title: "Other" }));
@@ -231,9 +280,9 @@ test.each(Object.entries(LONG))(
       "A long value is not shown in full. Open it before you approve.",
     );
     for (const name of ["Approve", "Edit", "Do not ask again…"]) {
-      expect(button(name).disabled).toBe(true);
+      expect(isDisabled(name)).toBe(true);
     }
-    expect(button("Deny").disabled).toBe(false);
+    expect(isDisabled("Deny")).toBe(false);
     await user.click(screen.getByRole("button", { name: /^Show all [\d,]+ characters$/ }));
     expect(screen.getByRole("row").textContent).toContain(full);
     expect(card().textContent).not.toContain("not shown in full");
@@ -249,11 +298,11 @@ test("each long value of a group is shown in full before all can be approved", a
     payment({ input: { a: long("a"), b: long("b") } }),
     payment({ approvalId: "ap-2", title: "Archive", reason: long("c") }),
   );
-  expect(button("Approve all").disabled).toBe(true);
+  expect(isDisabled("Approve all")).toBe(true);
   const buttons = () => screen.getAllByRole("button", { name: "Show all 1,000 characters" });
   for (const left of [3, 2, 1]) {
     expect(buttons()).toHaveLength(left);
-    expect(button("Approve all").disabled).toBe(true);
+    expect(isDisabled("Approve all")).toBe(true);
     await user.click(buttons()[0] as HTMLElement);
   }
   await user.click(button("Approve all"));
@@ -265,7 +314,7 @@ test("a value stays read while the form is open", async () => {
   await user.click(button("Show all 1,000 characters"));
   await user.click(button("Edit"));
   await user.click(button("Cancel"));
-  expect(button("Approve").disabled).toBe(false);
+  expect(isDisabled("Approve")).toBe(false);
 });
 
 const box = (name: RegExp) => screen.getByRole<HTMLInputElement>("checkbox", { name });
@@ -315,7 +364,7 @@ test("at least one value must be the same", async () => {
   await user.click(button("Do not ask again…"));
   await user.click(box(/recipient/));
   await user.click(box(/amount/));
-  expect(button("Approve and do not ask again").disabled).toBe(true);
+  expect(isDisabled("Approve and do not ask again")).toBe(true);
   expect(card().textContent).toContain("Choose at least one argument.");
   await user.keyboard("{Escape}");
   expect(document.activeElement).toBe(card());
@@ -351,9 +400,9 @@ test("the changes of a tool since its grant are shown", async () => {
   ]) {
     expect(notice.textContent).toContain(change);
   }
-  expect(button("Approve").disabled).toBe(true);
+  expect(isDisabled("Approve")).toBe(true);
   await user.click(within(notice).getByRole("button", { name: /^Show all/ }));
-  expect(button("Approve").disabled).toBe(false);
+  expect(isDisabled("Approve")).toBe(false);
 });
 
 test("several approvals form a group with a button to approve all", async () => {
@@ -370,21 +419,80 @@ test("several approvals form a group with a button to approve all", async () => 
   ]);
 });
 
+const denied = { state: "accepted", decision: { approved: false }, trace: {} } as const;
+
 test("the button to approve all skips decided requests", async () => {
   const { decide, user } = renderGroup(
-    payment({ decision: "denied" }),
+    payment({ progress: denied }),
     payment({ approvalId: "ap-2", title: "Archive" }),
   );
-  expect(card().textContent).toContain("denied, not sent yet");
+  expect(card().textContent).toContain("denied");
   expect(within(card()).queryAllByRole("button")).toEqual([]);
-  await user.click(button("Approve all"));
+  await user.click(button("Approve all 1"));
   expect(decide.mock.calls).toEqual([["ap-2", { approved: true }]]);
 });
 
-test("the focus moves to the next card of a group", () => {
-  const second = payment({ approvalId: "ap-2", title: "Archive" });
-  const { rerender } = renderGroup(payment(), second);
-  expect(document.activeElement).toBe(card());
-  rerender(payment({ decision: "approved" }), second);
-  expect(document.activeElement).toBe(card("Archive"));
+test("an open form is not discarded by approving all", async () => {
+  const { user } = renderGroup(payment(), payment({ approvalId: "ap-2", title: "Archive" }));
+  await user.click(within(card()).getByRole("button", { name: "Edit" }));
+  expect(isDisabled("Approve all")).toBe(true);
+  await user.click(button("Cancel"));
+  expect(isDisabled("Approve all")).toBe(false);
+});
+
+test("all pages are seen before all requests are approved, and forms stay open", async () => {
+  const requests = Array.from({ length: 12 }, (_, index) =>
+    payment({ approvalId: `ap-${index}`, title: `Pay ${index}` }),
+  );
+  const { decide, user } = renderGroup(...requests);
+  expect(screen.getAllByRole("region")).toHaveLength(5);
+  await user.click(within(card("Pay 0")).getByRole("button", { name: "Edit" }));
+  await user.type(screen.getByRole("textbox", { name: "amount" }), "0");
+  for (const _ of [2, 3]) {
+    expect(isDisabled("Approve all")).toBe(true);
+    await user.click(button("Next"));
+  }
+  expect(card("Pay 11")).toBeTruthy();
+  await user.click(button("Previous"));
+  await user.click(button("Previous"));
+  expect(screen.getByRole<HTMLInputElement>("textbox", { name: "amount" }).value).toBe("500");
+  await user.click(button("Cancel"));
+  await user.click(button("Approve all"));
+  expect(decide).toHaveBeenCalledTimes(12);
+});
+
+test("a failed decision is shown with the sentence of the server, and sent again", async () => {
+  const decision = { approved: true, edit: { recipient: "Ada", amount: 1 } } as const;
+  const progress = { state: "failed", decision, message: "Too many requests." } as const;
+  const { decide, user } = renderGroup(payment({ progress }));
+  expect(screen.getByRole("alert").textContent).toContain("Too many requests.");
+  await user.click(button("Retry"));
+  expect(decide.mock.calls).toEqual([["ap-1", decision]]);
+});
+
+test("an expired request has no buttons", () => {
+  renderGroup(payment({ descriptor: { editable: true, expiresAt: "2026-01-01T00:00:00Z" } }));
+  expect(within(card()).queryAllByRole("button")).toEqual([]);
+  expect(card().textContent).toContain("The time to decide is over. The call does not run.");
+});
+
+test("lists, dates, amounts and objects are shown as fields", () => {
+  const input = {
+    amount: 12500.5,
+    currency: "EUR",
+    due: "2026-03-02",
+    recipients: ["Ada", "Bob"],
+    address: { city: "Bern", zip: "3000" },
+  };
+  renderGroup(payment({ input }));
+  const rows = within(screen.getByRole("table", { name: "Arguments" }));
+  expect(rows.getByRole("row", { name: /^amount/ }).textContent).toBe("amount12500.5 EUR");
+  expect(rows.getByRole("row", { name: /^due/ }).textContent).toBe(
+    "due2026-03-02Monday, 2 March 2026",
+  );
+  expect(rows.getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual([
+    "Ada",
+    "Bob",
+  ]);
+  expect(rows.getByRole("table", { name: "address" }).textContent).toBe("cityBernzip3000");
 });

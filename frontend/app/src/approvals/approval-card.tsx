@@ -1,75 +1,103 @@
-import { Badge, Group, Paper, Stack, Text } from "@mantine/core";
-import { useId, useLayoutEffect, useRef, useState } from "react";
-import { Findings } from "../components/findings.tsx";
-import { ReadingContext, useReading } from "../components/reading.ts";
-import { FieldTable, VisibleText } from "../components/values.tsx";
+import "./approval-card.css";
+import { type RefObject, useEffect, useId, useLayoutEffect, useRef, useState } from "react";
+import { Alert } from "../components/alert.tsx";
+import { Badge } from "../components/badge.tsx";
+import { Button } from "../components/button.tsx";
+import { TextWarnings } from "../components/text-warnings.tsx";
+import { ReadingContext, useReading } from "../components/unread-texts.ts";
+import { VisibleText } from "../components/values.tsx";
 import { visibleName } from "../components/visible-text.ts";
+import { AcceptButton } from "./accept-button.tsx";
 import {
   type ApprovalRequest,
   type Decide,
   type Decision,
   parseDescriptor,
 } from "./approval-requests.ts";
-import { DecisionButtons } from "./decision-buttons.tsx";
+import { ArgumentTable } from "./argument-table.tsx";
+import { useCardKeyHandler, useCardKeys } from "./card-keys.ts";
+import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
 import { DefinitionNotice } from "./definition-notice.tsx";
+import { DenyForm } from "./deny-form.tsx";
 import { EditForm } from "./edit-form.tsx";
+import { moveFocus } from "./reflex-guard.ts";
 import { RememberForm } from "./remember-form.tsx";
-import { TimeLeft } from "./time-left.tsx";
+import { TimeLeft, useIsOver } from "./time-left.tsx";
+
+/** Milliseconds for which a decided card keeps its height, so that no button moves up to a pointer. */
+const HOLD_HEIGHT = 1000;
 
 export function requestName(request: ApprovalRequest): string {
   return visibleName(request.title ?? request.toolName);
 }
 
-function Heading({ request, id }: { readonly request: ApprovalRequest; readonly id: string }) {
+interface StateProps {
+  readonly request: ApprovalRequest;
+  readonly isExpired: boolean;
+}
+
+/** The state of a request on its card: what the server knows. */
+function StateBadge({ request: { progress }, isExpired }: StateProps) {
+  if (progress?.state === "accepted") {
+    return progress.decision.approved ? (
+      <Badge tone="success">approved</Badge>
+    ) : (
+      <Badge tone="danger">denied</Badge>
+    );
+  }
+  if (isExpired) return <Badge>expired</Badge>;
+  if (progress?.state === "sending") return <Badge tone="accent">being sent</Badge>;
+  if (progress?.state === "failed") return <Badge tone="danger">not sent</Badge>;
+  return <Badge tone="accent">waits for you</Badge>;
+}
+
+function Heading({ request, isExpired, id }: StateProps & { readonly id: string }) {
   const { expiresAt } = parseDescriptor(request.descriptor);
-  const { agent } = request;
-  const isOpen = request.decision === undefined;
+  const { agent, progress } = request;
   return (
-    <Stack gap={4}>
-      <Group gap="xs" justify="space-between">
-        <Text fw={600} size="lg" id={id}>
+    <div className="stack gap-1">
+      <div className="row between">
+        <p className="strong text-lg" id={id}>
           <VisibleText text={request.title ?? request.toolName} />
-        </Text>
-        <Group gap="xs">
-          {expiresAt !== undefined && isOpen && <TimeLeft until={expiresAt} />}
-          <Badge>{isOpen ? "waits for you" : `${request.decision}, not sent yet`}</Badge>
-        </Group>
-      </Group>
-      <Text size="sm" c="dimmed">
+        </p>
+        <div className="row">
+          {expiresAt !== undefined && progress?.state !== "accepted" && (
+            <TimeLeft until={expiresAt} />
+          )}
+          <StateBadge request={request} isExpired={isExpired} />
+        </div>
+      </div>
+      <p className="text-sm dim">
         {agent === undefined ? "The agent" : <VisibleText text={agent} />} wants to call{" "}
-        <Text span inherit ff="monospace">
+        <span className="mono">
           <VisibleText text={request.toolName} />
-        </Text>
-      </Text>
+        </span>
+      </p>
       {request.reason !== undefined && (
-        <Text size="sm">
+        <p className="text-sm">
           <VisibleText text={request.reason} />
-        </Text>
+        </p>
       )}
-      <Findings name="Title" value={request.title} />
-      <Findings name="Name of the tool" value={request.toolName} />
-      <Findings name="Agent" value={agent} />
-      <Findings name="Reason" value={request.reason} />
-    </Stack>
+      <TextWarnings name="Title" value={request.title} />
+      <TextWarnings name="Name of the tool" value={request.toolName} />
+      <TextWarnings name="Agent" value={agent} />
+      <TextWarnings name="Reason" value={request.reason} />
+    </div>
   );
 }
 
-/** The form that is open in place of the buttons. */
-type OpenForm = "edit" | "remember";
-
 interface ActionsProps {
   readonly request: ApprovalRequest;
-  readonly onDecide: Decide;
+  readonly onDecide: (decision: Decision) => void;
   readonly unread: number;
   readonly form: OpenForm | undefined;
   readonly onForm: (form: OpenForm | undefined) => void;
 }
 
 function Actions({ request, onDecide, unread, form, onForm }: ActionsProps) {
-  const { approvalId, input } = request;
+  const { input } = request;
   const { defaults, schema } = parseDescriptor(request.descriptor);
-  const approve = (decision: Omit<Decision & { approved: true }, "approved">) =>
-    onDecide(approvalId, { approved: true, ...decision });
+  const isSending = request.progress?.state === "sending";
   const onCancel = () => onForm(undefined);
   switch (form) {
     case "edit":
@@ -78,7 +106,8 @@ function Actions({ request, onDecide, unread, form, onForm }: ActionsProps) {
           schema={schema}
           input={input}
           defaults={defaults}
-          onApprove={(edit) => approve({ edit })}
+          isSending={isSending}
+          onApprove={(edit) => onDecide({ approved: true, edit })}
           onCancel={onCancel}
         />
       );
@@ -86,30 +115,80 @@ function Actions({ request, onDecide, unread, form, onForm }: ActionsProps) {
       return (
         <RememberForm
           request={request}
-          onApprove={(remember) => approve({ remember })}
+          isSending={isSending}
+          onApprove={(remember) => onDecide({ approved: true, remember })}
           onCancel={onCancel}
         />
       );
+    case "deny":
+      return <DenyForm isSending={isSending} onDeny={onDecide} onCancel={onCancel} />;
     case undefined:
       return (
         <DecisionButtons
           request={request}
-          onDecide={onDecide}
-          onEdit={() => onForm("edit")}
-          onRemember={() => onForm("remember")}
+          isSending={isSending}
+          onApprove={() => onDecide({ approved: true })}
+          onForm={onForm}
           unread={unread}
         />
       );
   }
 }
 
+interface FailureProps {
+  readonly request: ApprovalRequest;
+  readonly onDecide: (decision: Decision) => void;
+}
+
+/** The failure of a decision: the server does not have it, and the same decision can be sent again. */
+function Failure({ request: { progress }, onDecide }: FailureProps) {
+  if (progress?.state !== "failed") return null;
+  const { decision, message } = progress;
+  const retry = () => onDecide(decision);
+  return (
+    <Alert
+      tone="danger"
+      isAnnounced
+      title={decision.approved ? "Your approval was not sent" : "Your denial was not sent"}
+    >
+      <p className="text-sm literal">{message}</p>
+      <div>
+        {decision.approved ? (
+          <AcceptButton size="sm" onAccept={retry}>
+            Retry
+          </AcceptButton>
+        ) : (
+          <Button size="sm" onClick={retry}>
+            Retry
+          </Button>
+        )}
+      </div>
+    </Alert>
+  );
+}
+
+function useHeldHeight(card: RefObject<HTMLElement | null>, state: string | undefined) {
+  const [height, setHeight] = useState<number>();
+  useEffect(() => {
+    if (state === "sending") return;
+    const timer = setTimeout(() => setHeight(undefined), state === "accepted" ? HOLD_HEIGHT : 0);
+    return () => clearTimeout(timer);
+  }, [state]);
+  return [height, () => setHeight(card.current?.offsetHeight)] as const;
+}
+
+/** What a group has to know of a card before all of its cards are approved at once. */
+export interface CardState {
+  /** The number of long values that were not shown in full. */
+  readonly unread: number;
+  readonly form: OpenForm | undefined;
+}
+
 interface ApprovalCardProps {
   readonly request: ApprovalRequest;
   readonly onDecide: Decide;
-  /** The element to focus: not a button, so that a stray key does not decide. */
-  readonly focusRef?: (element: HTMLElement | null) => void;
-  /** Called with the number of long values that were not shown in full. */
-  readonly onUnread?: (approvalId: string, unread: number) => void;
+  readonly isHidden?: boolean;
+  readonly onState?: (approvalId: string, state: CardState) => void;
 }
 
 /**
@@ -118,51 +197,70 @@ interface ApprovalCardProps {
  * It shows the properties of the tool part literally; text of the model cannot imitate a card, and
  * cannot hide or reorder its content. It approves only what was shown in full.
  */
-export function ApprovalCard({ request, onDecide, focusRef, onUnread }: ApprovalCardProps) {
+export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalCardProps) {
   const [form, setForm] = useState<OpenForm>();
   const [reading, unread] = useReading();
+  const [areKeysOn] = useCardKeys();
+  const onKeyDown = useCardKeyHandler(areKeysOn);
   const heading = useId();
-  const { approvalId } = request;
-  const { changed, defaults } = parseDescriptor(request.descriptor);
-  const card = useRef<HTMLElement | null>(null);
-  const setCard = (element: HTMLElement | null) => {
-    card.current = element;
-    focusRef?.(element);
-  };
+  const card = useRef<HTMLElement>(null);
+  const { approvalId, progress } = request;
+  const { changed, defaults, expiresAt } = parseDescriptor(request.descriptor);
+  const isExpired = useIsOver(expiresAt);
+  const isDecided = progress?.state === "accepted";
+  const [height, holdHeight] = useHeldHeight(card, progress?.state);
   const openForm = (next: OpenForm | undefined) => {
     setForm(next);
-    if (next === undefined) card.current?.focus();
+    if (next === undefined && card.current !== null) moveFocus(card.current);
   };
-  useLayoutEffect(() => onUnread?.(approvalId, unread), [onUnread, approvalId, unread]);
+  const decide = (decision: Decision) => {
+    holdHeight();
+    onDecide(approvalId, decision);
+  };
+  const shownForm = isDecided || isExpired ? undefined : form;
+  useLayoutEffect(
+    () => onState?.(approvalId, { unread, form: shownForm }),
+    [onState, approvalId, unread, shownForm],
+  );
   return (
     <ReadingContext value={reading}>
-      <Paper
-        component="section"
-        withBorder
-        p="md"
+      <section
         tabIndex={-1}
-        ref={setCard}
+        ref={card}
+        hidden={isHidden}
         aria-label={`Approval: ${requestName(request)}`}
         aria-describedby={heading}
-        className="mantine-focus-always card"
+        className="card focus-always stack"
+        style={height === undefined ? undefined : { minHeight: height }}
+        data-approval={approvalId}
+        data-tool-call-id={request.toolCallId}
+        {...(!isDecided && !isExpired && { "data-open": "" })}
+        onKeyDown={onKeyDown}
       >
-        <Stack gap="sm">
-          <Heading request={request} id={heading} />
-          {changed !== undefined && <DefinitionNotice changed={changed} />}
-          {form !== "edit" && (
-            <FieldTable value={request.input} label="Arguments" defaults={defaults} />
-          )}
-          {request.decision === undefined && (
+        <Heading request={request} isExpired={isExpired && !isDecided} id={heading} />
+        {changed !== undefined && <DefinitionNotice changed={changed} />}
+        {shownForm !== "edit" && (
+          <ArgumentTable value={request.input} label="Arguments" defaults={defaults} />
+        )}
+        {isDecided && (
+          <p className="text-sm dim">Your decision is final; the other requests still wait.</p>
+        )}
+        {isExpired && !isDecided && (
+          <p className="text-sm">The time to decide is over. The call does not run.</p>
+        )}
+        {!isDecided && !isExpired && (
+          <>
+            <Failure request={request} onDecide={decide} />
             <Actions
               request={request}
-              onDecide={onDecide}
+              onDecide={decide}
               unread={unread}
               form={form}
               onForm={openForm}
             />
-          )}
-        </Stack>
-      </Paper>
+          </>
+        )}
+      </section>
     </ReadingContext>
   );
 }

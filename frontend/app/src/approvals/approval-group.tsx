@@ -1,106 +1,143 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
 import { useCallback, useEffect, useId, useRef, useState } from "react";
-import { ApprovalCard, requestName } from "./approval-card.tsx";
-import type { ApprovalRequest, Decide } from "./approval-requests.ts";
+import { Button } from "../components/button.tsx";
+import { AcceptButton } from "./accept-button.tsx";
+import { ApprovalCard, type CardState } from "./approval-card.tsx";
+import { type ApprovalRequest, type Decide, isOpen } from "./approval-requests.ts";
 import { unreadHint } from "./decision-buttons.tsx";
+
+/** The number of cards on a page of a group. */
+const PAGE_SIZE = 5;
+
+/** The page of the request at an index; -1 for the index -1. */
+function pageOf(index: number): number {
+  return Math.floor(index / PAGE_SIZE);
+}
 
 interface ApprovalGroupProps {
   readonly requests: readonly ApprovalRequest[];
   readonly onDecide: Decide;
 }
 
-/** Whether a text field with content has the focus, which a new card must not take. */
-function isTyping(): boolean {
-  const element = document.activeElement;
-  return (
-    (element instanceof HTMLTextAreaElement || element instanceof HTMLInputElement) &&
-    element.value !== ""
-  );
-}
-
-/** Scroll to the top of a card that is taller than the visible area. */
-function scrollToTop(card: HTMLElement | null): void {
-  const top = card?.closest("[role=log]")?.getBoundingClientRect().top ?? 0;
-  if (card && card.getBoundingClientRect().top < top) card.scrollIntoView();
-}
-
-/** Focus the first open card whenever it changes. */
-function useFocusOnFirst(first: string | undefined) {
-  const card = useRef<HTMLElement | null>(null);
+/** Scroll to the top of a group that is taller than the visible area. */
+function useScrollToTop(first: string | undefined) {
+  const group = useRef<HTMLDivElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each request that comes first is shown.
   useEffect(() => {
-    if (first === undefined || isTyping()) return;
-    card.current?.focus();
     // The thread scrolls to its end when it grows; the position is known after that.
     let frame = requestAnimationFrame(() => {
-      frame = requestAnimationFrame(() => scrollToTop(card.current));
+      frame = requestAnimationFrame(() => {
+        const top = group.current?.closest("[role=log]")?.getBoundingClientRect().top ?? 0;
+        const card = group.current?.querySelector("[data-open]");
+        if (card && card.getBoundingClientRect().top < top) card.scrollIntoView();
+      });
     });
     return () => cancelAnimationFrame(frame);
   }, [first]);
-  return card;
+  return group;
 }
 
-/** The number of long values per request that were not shown in full. */
-function useUnreadCounts() {
-  const [counts, setCounts] = useState<ReadonlyMap<string, number>>(new Map());
-  const setCount = useCallback((approvalId: string, unread: number) => {
-    setCounts((before) => new Map(before).set(approvalId, unread));
+/** The states of the cards by approval id. */
+function useCardStates() {
+  const [states, setStates] = useState<ReadonlyMap<string, CardState>>(new Map());
+  const setState = useCallback((approvalId: string, state: CardState) => {
+    setStates((before) => new Map(before).set(approvalId, state));
   }, []);
-  return [counts, setCount] as const;
+  return [states, setState] as const;
 }
 
-/** The approval requests of one message; their decisions are sent together. */
-export function ApprovalGroup({ requests, onDecide }: ApprovalGroupProps) {
-  const open = requests.filter(({ decision }) => decision === undefined);
-  const first = open[0]?.approvalId;
-  const card = useFocusOnFirst(first);
-  const hint = useId();
-  const [counts, setCount] = useUnreadCounts();
-  const unread = open.reduce((sum, { approvalId }) => sum + (counts.get(approvalId) ?? 0), 0);
-  const cards = requests.map((request) => (
-    <ApprovalCard
-      key={request.approvalId}
-      request={request}
-      onDecide={onDecide}
-      onUnread={setCount}
-      {...(request.approvalId === first && {
-        focusRef: (element) => {
-          card.current = element;
-        },
-      })}
-    />
-  ));
-  if (requests.length === 1) return cards;
+interface PagerProps {
+  readonly page: number;
+  readonly count: number;
+  readonly onPage: (page: number) => void;
+}
 
-  const approveAll = () => {
-    for (const { approvalId } of open) onDecide(approvalId, { approved: true });
+function Pager({ page, count, onPage }: PagerProps) {
+  const turn = (next: number) => {
+    if (next >= 0 && next < count) onPage(next);
   };
   return (
-    <Stack role="group" gap="sm" aria-label={`${requests.length} approvals`}>
-      <Group justify="space-between">
-        <Text size="sm" id={hint}>
-          {open.length} of {requests.length} wait for you; the decisions are sent together.
-          {unread > 0 && ` ${unreadHint(unread)}`}
-        </Text>
-        <Button
-          variant="default"
-          disabled={unread > 0}
-          aria-describedby={hint}
-          onClick={approveAll}
-        >
-          Approve all
-        </Button>
-      </Group>
-      {cards}
-    </Stack>
+    <nav className="row pager" aria-label="Pages of approvals">
+      <Button size="sm" aria-disabled={page === 0} onClick={() => turn(page - 1)}>
+        Previous
+      </Button>
+      <span className="text-sm">
+        Page {page + 1} of {count}
+      </span>
+      <Button size="sm" aria-disabled={page === count - 1} onClick={() => turn(page + 1)}>
+        Next
+      </Button>
+    </nav>
   );
 }
 
-/** The announcement of open requests for screen readers. */
-export function announcement(requests: readonly ApprovalRequest[]): string {
-  const open = requests.filter(({ decision }) => decision === undefined);
-  if (open.length === 0) return "";
-  const names = open.map(requestName).join(", ");
-  return open.length === 1
-    ? `Approval needed: ${names}`
-    : `${open.length} approvals needed: ${names}`;
+/** Why all requests cannot be approved at once now; undefined if they can. */
+function lockReason(states: readonly (CardState | undefined)[]): string | undefined {
+  if (states.some((state) => state?.form !== undefined)) {
+    return "A form is open. Finish or cancel it before you approve all.";
+  }
+  if (states.some((state) => state === undefined)) {
+    return "Look at every page before you approve all.";
+  }
+  const unread = states.reduce((sum, state) => sum + (state?.unread ?? 0), 0);
+  return unread > 0 ? unreadHint(unread) : undefined;
+}
+
+/** The approval requests of one message. Each decision is final; the agent waits for the last one. */
+export function ApprovalGroup({ requests, onDecide }: ApprovalGroupProps) {
+  const open = requests.filter((request) => isOpen(request));
+  const group = useScrollToTop(open[0]?.approvalId);
+  const [states, setState] = useCardStates();
+  const [chosenPage, setPage] = useState(0);
+  const hint = useId();
+  const count = Math.ceil(requests.length / PAGE_SIZE);
+  const page = Math.min(chosenPage, count - 1);
+  const firstOpenPage = pageOf(requests.findIndex((request) => isOpen(request)));
+  const isPageOpen = requests.some((request, index) => pageOf(index) === page && isOpen(request));
+  useEffect(() => {
+    if (!isPageOpen && firstOpenPage >= 0) setPage(firstOpenPage);
+  }, [isPageOpen, firstOpenPage]);
+  const isOnPage = (index: number) => pageOf(index) === page;
+  const cards = requests.map((request, index) => {
+    // A card keeps its forms and what was read while another page is open.
+    const isRendered = isOnPage(index) || states.has(request.approvalId);
+    return isRendered ? (
+      <ApprovalCard
+        key={request.approvalId}
+        request={request}
+        onDecide={onDecide}
+        isHidden={!isOnPage(index)}
+        onState={setState}
+      />
+    ) : null;
+  });
+  const isGroup = requests.length > 1;
+  const reason = lockReason(open.map(({ approvalId }) => states.get(approvalId)));
+  const isSending = open.some(({ progress }) => progress?.state === "sending");
+  const approveAll = () => {
+    for (const { approvalId } of open) onDecide(approvalId, { approved: true });
+  };
+  const label = isGroup ? { role: "group", "aria-label": `${requests.length} approvals` } : {};
+  return (
+    <div {...label} ref={group} className="stack">
+      {isGroup && (
+        <div className="row between nowrap">
+          <p className="text-sm" id={hint}>
+            {open.length} of {requests.length} wait for you. {reason}
+          </p>
+          {open.length > 0 && (
+            <AcceptButton
+              className="no-shrink"
+              isLocked={reason !== undefined || isSending}
+              aria-describedby={hint}
+              onAccept={approveAll}
+            >
+              {open.length === requests.length ? "Approve all" : `Approve all ${open.length}`}
+            </AcceptButton>
+          )}
+        </div>
+      )}
+      {cards}
+      {count > 1 && <Pager page={page} count={count} onPage={setPage} />}
+    </div>
+  );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { approvalRequests } from "./approval-requests.ts";
+import { approvalRequests, type DecisionsInProgress } from "./approval-requests.ts";
 
 function message(...parts: object[]) {
   return { id: "m1", role: "assistant", parts: [{ type: "step-start" }, ...parts] };
@@ -17,14 +17,16 @@ function pay(id: string, state: string, approved?: boolean) {
 }
 
 const requested = (id: string) => pay(id, "approval-requested");
-const decisions = (parts: object[], unsent: string[]) =>
-  approvalRequests([message(...parts)], new Set(unsent)).map(({ approvalId, decision }) => [
+const accepted = (...ids: string[]): DecisionsInProgress =>
+  new Map(ids.map((id) => [id, { state: "accepted", decision: { approved: true }, trace: {} }]));
+const states = (parts: object[], ...decided: string[]) =>
+  approvalRequests([message(...parts)], accepted(...decided)).map(({ approvalId, progress }) => [
     approvalId,
-    decision,
+    progress?.state,
   ]);
 
 test("a request has the tool and its title", () => {
-  expect(approvalRequests([message(requested("1"))], new Set())).toEqual([
+  expect(approvalRequests([message(requested("1"))], new Map())).toEqual([
     {
       approvalId: "ap1",
       messageId: "m1",
@@ -36,33 +38,39 @@ test("a request has the tool and its title", () => {
   ]);
 });
 
-test("an unsent decision is listed with the requests of its step", () => {
+test("a decision of this page is listed as long as others are open", () => {
   const parts = [pay("1", "approval-responded", true), requested("2")];
-  expect(decisions(parts, ["ap1"])).toEqual([
-    ["ap1", "approved"],
+  expect(states(parts, "ap1")).toEqual([
+    ["ap1", "accepted"],
     ["ap2", undefined],
   ]);
 });
 
-test("a sent decision is not listed", () => {
-  expect(decisions([pay("1", "approval-responded", true), requested("2")], [])).toEqual([
+test("a decision of another page is not listed", () => {
+  expect(states([pay("1", "approval-responded", true), requested("2")])).toEqual([
     ["ap2", undefined],
   ]);
 });
 
 test("no request is listed after the last decision", () => {
   const parts = [pay("1", "approval-responded", true), pay("2", "approval-responded", false)];
-  expect(decisions(parts, ["ap1", "ap2"])).toEqual([]);
+  expect(states(parts, "ap1", "ap2")).toEqual([]);
 });
 
 test("an automatic approval is not listed", () => {
   const part = requested("1");
-  expect(decisions([{ ...part, approval: { ...part.approval, isAutomatic: true } }], [])).toEqual(
-    [],
-  );
+  expect(states([{ ...part, approval: { ...part.approval, isAutomatic: true } }])).toEqual([]);
 });
 
 test("a superseded request is not listed", () => {
   const user = { id: "u", role: "user", parts: [] };
-  expect(approvalRequests([message(requested("1")), user], new Set())).toEqual([]);
+  expect(approvalRequests([message(requested("1")), user], new Map())).toEqual([]);
+});
+
+test("a decided call is not listed beside the request of a later step", () => {
+  const settled = new Set<string>();
+  const decided = pay("1", "approval-responded", true);
+  expect(approvalRequests([message(decided)], accepted("ap1"), settled)).toEqual([]);
+  const listed = approvalRequests([message(decided, requested("2"))], accepted("ap1"), settled);
+  expect(listed.map(({ approvalId }) => approvalId)).toEqual(["ap2"]);
 });

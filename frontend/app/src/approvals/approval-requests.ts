@@ -17,8 +17,8 @@ export interface Descriptor extends ApprovalDescriptor {
 export interface ApprovalRequest extends PendingApproval {
   /** The title of the tool. */
   readonly title?: string;
-  /** A decision that was made and will be sent together with the others. */
-  readonly decision?: "approved" | "denied";
+  /** The decision that this page has made, if there is one. */
+  readonly progress?: DecisionProgress;
 }
 
 /** The decision of a person. */
@@ -33,6 +33,32 @@ export type Decision =
   | { readonly approved: false; readonly reason?: string };
 
 export type Decide = (approvalId: string, decision: Decision) => void;
+
+/** What the server recorded of a decision. */
+export interface DecisionTrace {
+  readonly decidedBy?: string;
+  /** In milliseconds since the epoch. */
+  readonly decidedAt?: number;
+}
+
+/** What the server knows of a decision: nothing yet, the decision, or that it was refused. */
+export type DecisionProgress =
+  | { readonly state: "sending"; readonly decision: Decision }
+  | { readonly state: "accepted"; readonly decision: Decision; readonly trace: DecisionTrace }
+  | { readonly state: "failed"; readonly decision: Decision; readonly message: string };
+
+/** The decisions of this page by approval id. */
+export type DecisionsInProgress = ReadonlyMap<string, DecisionProgress>;
+
+/** Whether a request waits for a person: the server has no decision, and the time is not over. */
+export function isOpen({ progress, descriptor }: ApprovalRequest, now = Date.now()): boolean {
+  return progress?.state !== "accepted" && !isExpired(parseDescriptor(descriptor), now);
+}
+
+/** Whether the time for a decision is over. */
+export function isExpired({ expiresAt }: Descriptor, now: number): boolean {
+  return expiresAt !== undefined && Date.parse(expiresAt) <= now;
+}
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -57,18 +83,21 @@ interface Message {
   readonly parts: readonly object[];
 }
 
-/** The message before its unsent decisions. */
-function beforeDecisions(message: Message, unsent: ReadonlySet<string>): Message {
+function isDecided(part: RequestPart, decisions: DecisionsInProgress): boolean {
+  const progress = part.approval && decisions.get(part.approval.id);
+  return progress?.state === "accepted";
+}
+
+/** The message before the decisions of this page. */
+function beforeDecisions(message: Message, decisions: DecisionsInProgress): Message {
   const parts = message.parts as readonly RequestPart[];
-  if (!parts.some(({ approval }) => approval !== undefined && unsent.has(approval.id))) {
-    return message;
-  }
+  const isAccepted = (part: RequestPart) =>
+    part.state === "approval-responded" && isDecided(part, decisions);
+  if (!parts.some(isAccepted)) return message;
   return {
     ...message,
     parts: parts.map((part) =>
-      part.approval !== undefined && unsent.has(part.approval.id)
-        ? { ...part, state: "approval-requested" }
-        : part,
+      isAccepted(part) ? { ...part, state: "approval-requested" } : part,
     ),
   };
 }
@@ -76,36 +105,42 @@ function beforeDecisions(message: Message, unsent: ReadonlySet<string>): Message
 function toRequest(
   pending: PendingApproval,
   parts: readonly RequestPart[],
-  unsent: ReadonlySet<string>,
+  decisions: DecisionsInProgress,
 ): ApprovalRequest {
   const part = parts.find(({ approval }) => approval?.id === pending.approvalId);
+  const progress = decisions.get(pending.approvalId);
   return {
     ...pending,
     ...(part?.title !== undefined && { title: part.title }),
-    ...(unsent.has(pending.approvalId) && {
-      decision: part?.approval?.approved === true ? "approved" : "denied",
-    }),
+    ...(progress !== undefined && { progress }),
   };
 }
 
 /**
- * The open approval requests, including those whose decision waits for the others; empty after the
- * last decision, with which all of them are sent.
+ * The open approval requests, including those that this page has decided while others are open; a
+ * card keeps its place until the last decision. The ids of a completed group are added to `settled`:
+ * its calls may run, so they are not listed beside the requests of a later step.
  */
 export function approvalRequests(
   messages: readonly Message[],
-  unsent: ReadonlySet<string>,
+  decisions: DecisionsInProgress,
+  settled: Set<string> = new Set(),
 ): readonly ApprovalRequest[] {
   const last = messages.at(-1);
   if (last === undefined) return [];
   const before = [
     ...messages.slice(0, -1),
-    beforeDecisions(last, unsent),
+    beforeDecisions(last, decisions),
   ] as unknown as ChatMessage[];
-  const pending = pendingApprovals(before);
-  if (pending.every(({ approvalId }) => unsent.has(approvalId))) return [];
+  const pending = pendingApprovals(before).filter(({ approvalId }) => !settled.has(approvalId));
+  const isAccepted = ({ approvalId }: PendingApproval) =>
+    decisions.get(approvalId)?.state === "accepted";
+  if (pending.every(isAccepted)) {
+    for (const { approvalId } of pending) settled.add(approvalId);
+    return [];
+  }
   const parts = messages.flatMap((message) => message.parts) as readonly RequestPart[];
-  return pending.map((approval) => toRequest(approval, parts, unsent));
+  return pending.map((approval) => toRequest(approval, parts, decisions));
 }
 
 /** Whether two lists of requests render the same. */
@@ -120,7 +155,7 @@ export function areSameRequests(
       return (
         counterpart !== undefined &&
         counterpart.approvalId === request.approvalId &&
-        counterpart.decision === request.decision &&
+        counterpart.progress === request.progress &&
         counterpart.title === request.title &&
         JSON.stringify(counterpart.input) === JSON.stringify(request.input)
       );

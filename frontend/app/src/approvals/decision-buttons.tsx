@@ -1,24 +1,17 @@
-import { Button, Group, Stack, Text, TextInput } from "@mantine/core";
-import { type KeyboardEvent, useId, useState } from "react";
-import { type ApprovalRequest, type Decide, parseDescriptor } from "./approval-requests.ts";
+import { useId } from "react";
+import { Button } from "../components/button.tsx";
+import { AcceptButton } from "./accept-button.tsx";
+import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
+import { useCardKeys } from "./card-keys.ts";
 
-const MAX_REASON = 2000;
-
-/** A repeated key was pressed for the previously focused element. */
-function ignoreRepeats(event: KeyboardEvent) {
-  if (event.repeat && (event.key === "Enter" || event.key === " ")) event.preventDefault();
-}
-
-/** Enter in a text field must not decide. */
-function ignoreEnter(event: KeyboardEvent) {
-  if (event.key === "Enter") event.preventDefault();
-}
+/** The form that is open in place of the buttons. */
+export type OpenForm = "edit" | "remember" | "deny";
 
 interface DecisionButtonsProps {
   readonly request: ApprovalRequest;
-  readonly onDecide: Decide;
-  readonly onEdit: () => void;
-  readonly onRemember: () => void;
+  readonly isSending: boolean;
+  readonly onApprove: () => void;
+  readonly onForm: (form: OpenForm) => void;
   /** The number of long values that were not shown in full, which must not be approved. */
   readonly unread: number;
 }
@@ -30,54 +23,78 @@ export function unreadHint(unread: number): string {
     : `${unread} long values are not shown in full. Open them before you approve.`;
 }
 
+/** The letters of a card, visible while the focus is inside it. */
+function KeyHint({ isEditable }: { readonly isEditable: boolean }) {
+  const [areKeysOn, setKeysOn] = useCardKeys();
+  return (
+    <div className="row key-hint text-xs dim">
+      {areKeysOn ? (
+        <span>
+          Keys: <kbd>A</kbd> approve, <kbd>D</kbd> deny{isEditable && ", "}
+          {isEditable && <kbd>E</kbd>}
+          {isEditable && " edit"}
+        </span>
+      ) : (
+        <span>The keys are off.</span>
+      )}
+      <Button size="sm" variant="subtle" onClick={() => setKeysOn(!areKeysOn)}>
+        {areKeysOn ? "Turn the keys off" : "Turn the keys on"}
+      </Button>
+    </div>
+  );
+}
+
 /** The buttons of an open request. */
 export function DecisionButtons(props: DecisionButtonsProps) {
-  const { request, onDecide, onEdit, onRemember, unread } = props;
-  const [reason, setReason] = useState("");
+  const { request, isSending, onApprove, onForm, unread } = props;
+  const [areKeysOn] = useCardKeys();
   const hint = useId();
   const { editable, rememberable } = parseDescriptor(request.descriptor);
-  const { approvalId } = request;
-  const locked = unread > 0 ? { disabled: true, "aria-describedby": hint } : {};
-  const deny = () => {
-    const trimmed = reason.trim();
-    onDecide(approvalId, { approved: false, ...(trimmed !== "" && { reason: trimmed }) });
-  };
+  const isLocked = unread > 0 || isSending;
+  const locked = unread > 0 ? { "aria-describedby": hint } : {};
+  const key = (letter: string) => ({
+    "data-key": letter,
+    ...(areKeysOn && { "aria-keyshortcuts": letter }),
+  });
+  const open = (form: OpenForm) => ({
+    "aria-disabled": isSending || (form !== "deny" && unread > 0),
+    onClick: () => {
+      if (!isSending && (form === "deny" || unread === 0)) onForm(form);
+    },
+  });
   return (
-    <Stack gap="xs" onKeyDown={ignoreRepeats}>
+    <div className="stack gap-2">
       {unread > 0 && (
-        <Text size="sm" fw={500} id={hint} role="status">
+        <p className="text-sm strong" id={hint} role="status">
           {unreadHint(unread)}
-        </Text>
+        </p>
       )}
-      <Group gap="xs">
-        <Button {...locked} onClick={() => onDecide(approvalId, { approved: true })}>
+      <div className="row">
+        <AcceptButton
+          {...locked}
+          {...key("a")}
+          isLocked={isLocked}
+          variant="primary"
+          className="decision"
+          onAccept={onApprove}
+        >
           Approve
+        </AcceptButton>
+        <Button {...key("d")} {...open("deny")} variant="danger" className="decision">
+          Deny
         </Button>
         {editable && (
-          <Button {...locked} variant="default" onClick={onEdit}>
+          <Button {...locked} {...key("e")} {...open("edit")}>
             Edit
           </Button>
         )}
         {rememberable && (
-          <Button {...locked} variant="default" onClick={onRemember}>
+          <Button {...locked} {...open("remember")}>
             Do not ask again…
           </Button>
         )}
-      </Group>
-      <Group gap="xs" wrap="nowrap">
-        <Button variant="default" onClick={deny}>
-          Deny
-        </Button>
-        <TextInput
-          className="grow"
-          aria-label="Reason for denying (optional)"
-          placeholder="Reason for denying (optional)"
-          maxLength={MAX_REASON}
-          value={reason}
-          onChange={(event) => setReason(event.currentTarget.value)}
-          onKeyDown={ignoreEnter}
-        />
-      </Group>
-    </Stack>
+      </div>
+      <KeyHint isEditable={editable} />
+    </div>
   );
 }

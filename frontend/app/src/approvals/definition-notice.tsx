@@ -1,7 +1,6 @@
-import { Alert, Stack, Text } from "@mantine/core";
 import type { DefinitionChange } from "sluicegate";
-import { Findings } from "../components/findings.tsx";
-import { Warning } from "../components/icons.tsx";
+import { Alert } from "../components/alert.tsx";
+import { TextWarnings } from "../components/text-warnings.tsx";
 import { VisibleText } from "../components/values.tsx";
 import { isRecord } from "./approval-requests.ts";
 
@@ -54,25 +53,23 @@ interface VersionViewProps {
 
 function VersionView({ title, version }: VersionViewProps) {
   return (
-    <Text size="sm" component="div">
-      <Text span inherit c="dimmed">
-        {title}:{" "}
-      </Text>
+    <div className="text-sm">
+      <span className="dim">{title}: </span>
       {version === undefined ? "no such argument" : <VisibleText text={version.text} />}
-      <Findings value={version?.value} />
-    </Text>
+      <TextWarnings value={version?.value} />
+    </div>
   );
 }
 
 function DifferenceView({ title, before, now }: Difference) {
   return (
-    <Stack gap={2}>
-      <Text size="sm" fw={600}>
+    <div className="stack gap-1">
+      <p className="text-sm strong">
         <VisibleText text={title} />
-      </Text>
+      </p>
       <VersionView title="Before" version={before} />
       <VersionView title="Now" version={now} />
-    </Stack>
+    </div>
   );
 }
 
@@ -87,15 +84,13 @@ export function DefinitionNotice({ changed }: { readonly changed: DefinitionChan
   ];
   return (
     <Alert
-      variant="outline"
-      icon={<Warning />}
+      tone="warning"
+      isAnnounced
       title="This tool has changed since you allowed it in this chat, so you are asked again"
     >
-      <Stack gap="sm">
-        {differences.map((difference) => (
-          <DifferenceView key={difference.title} {...difference} />
-        ))}
-      </Stack>
+      {differences.map((difference) => (
+        <DifferenceView key={difference.title} {...difference} />
+      ))}
     </Alert>
   );
 }

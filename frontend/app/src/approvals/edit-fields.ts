@@ -1,4 +1,5 @@
-import { InvalidNumber, numberText, parseNumberText } from "../components/number-text.ts";
+import { numberText } from "../components/format-number.ts";
+import { InvalidNumber, parseNumberText } from "../components/parse-number.ts";
 import { visibleJson } from "../components/visible-text.ts";
 import { isRecord } from "./approval-requests.ts";
 

@@ -1,7 +1,11 @@
-import { Button, Group, NativeSelect, Stack, Textarea, TextInput } from "@mantine/core";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { Button } from "../components/button.tsx";
+import { Select } from "../components/select.tsx";
+import { TextArea } from "../components/text-area.tsx";
+import { TextField } from "../components/text-field.tsx";
 import { visibleJson, visibleName } from "../components/visible-text.ts";
 import { textFindings } from "../text-checks/findings.ts";
+import { AcceptButton } from "./accept-button.tsx";
 import { type EditField, editFields, InvalidValue, parseField } from "./edit-fields.ts";
 
 interface EditFormProps {
@@ -9,6 +13,7 @@ interface EditFormProps {
   readonly input: unknown;
   /** The values of omitted arguments. */
   readonly defaults: Readonly<Record<string, unknown>>;
+  readonly isSending: boolean;
   readonly onApprove: (edit: Record<string, unknown>) => void;
   readonly onCancel: () => void;
 }
@@ -28,7 +33,10 @@ function describe({ field, text, default: value }: FieldProps): string | undefin
   if (findings.length > 0) return findings.join(" ");
   const description = field.description && visibleName(field.description);
   const empty = value === undefined ? undefined : `If empty, the tool uses ${value}.`;
-  return [description, empty].filter(Boolean).join(" ") || undefined;
+  const isChanged = text !== field.text;
+  const before = field.text === "" ? "nothing" : visibleName(field.text);
+  const change = isChanged ? `Changed; the agent asked for ${before}.` : undefined;
+  return [description, empty, change].filter(Boolean).join(" ") || undefined;
 }
 
 function Field(props: FieldProps) {
@@ -36,41 +44,29 @@ function Field(props: FieldProps) {
   const inputProps = { label: visibleName(field.name), description: describe(props), error };
   switch (field.kind) {
     case "boolean":
-    case "choice":
-      return (
-        <NativeSelect
-          {...inputProps}
-          data={field.required && text !== "" ? [...field.options] : ["", ...field.options]}
-          value={text}
-          onChange={(event) => onChange(event.currentTarget.value)}
-        />
-      );
+    case "choice": {
+      const values = field.required && text !== "" ? field.options : ["", ...field.options];
+      const options = values.map((value) => ({ value, label: value }));
+      return <Select {...inputProps} options={options} value={text} onChange={onChange} />;
+    }
     case "number":
     case "integer":
-      return (
-        <TextInput
-          {...inputProps}
-          inputMode="decimal"
-          value={text}
-          onChange={(event) => onChange(event.currentTarget.value)}
-        />
-      );
+      return <TextField {...inputProps} inputMode="decimal" value={text} onChange={onChange} />;
     default:
       return (
-        <Textarea
+        <TextArea
           {...inputProps}
-          autosize
-          maxRows={10}
-          {...(field.kind === "json" && { ff: "monospace" })}
+          isMonospace={field.kind === "json"}
           value={text}
-          onChange={(event) => onChange(event.currentTarget.value)}
+          onChange={onChange}
         />
       );
   }
 }
 
 /** A form to approve a call with other arguments than the requested ones (A7). */
-export function EditForm({ schema, input, defaults, onApprove, onCancel }: EditFormProps) {
+export function EditForm(props: EditFormProps) {
+  const { schema, input, defaults, isSending, onApprove, onCancel } = props;
   const [fields] = useState(() => editFields(schema, input));
   const [texts, setTexts] = useState(() => fields.map((field) => field.text));
   const [errors, setErrors] = useState<readonly (string | undefined)[]>([]);
@@ -102,9 +98,10 @@ export function EditForm({ schema, input, defaults, onApprove, onCancel }: EditF
   };
 
   return (
-    <Stack
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset does not shrink below its content.
+    <div
       ref={form}
-      gap="sm"
+      className="stack"
       role="group"
       aria-label="Edit the arguments"
       onKeyDown={cancelOnEscape}
@@ -121,12 +118,12 @@ export function EditForm({ schema, input, defaults, onApprove, onCancel }: EditF
           onChange={(text) => setTexts(texts.with(index, text))}
         />
       ))}
-      <Group gap="xs">
-        <Button onClick={approve}>Approve with changes</Button>
-        <Button variant="default" onClick={onCancel}>
-          Cancel
-        </Button>
-      </Group>
-    </Stack>
+      <div className="row">
+        <AcceptButton variant="primary" isLocked={isSending} onAccept={approve}>
+          Approve with changes
+        </AcceptButton>
+        <Button onClick={onCancel}>Cancel</Button>
+      </div>
+    </div>
   );
 }

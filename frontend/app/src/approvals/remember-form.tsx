@@ -1,9 +1,13 @@
-import { Button, Checkbox, Group, NativeSelect, Radio, Stack, Text } from "@mantine/core";
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import type { Remember } from "sluicegate";
+import { Button } from "../components/button.tsx";
+import { Checkbox } from "../components/checkbox.tsx";
 import { durationText } from "../components/duration.ts";
+import { Radio } from "../components/radio.tsx";
+import { Select } from "../components/select.tsx";
 import { VisibleText } from "../components/values.tsx";
 import { visibleJson, visibleName } from "../components/visible-text.ts";
+import { AcceptButton } from "./accept-button.tsx";
 import { type ApprovalRequest, isRecord, parseDescriptor } from "./approval-requests.ts";
 
 const MINUTE = 60;
@@ -18,6 +22,7 @@ type Scope = "values" | "tool";
 
 interface RememberFormProps {
   readonly request: ApprovalRequest;
+  readonly isSending: boolean;
   readonly onApprove: (remember: Remember) => void;
   readonly onCancel: () => void;
 }
@@ -40,27 +45,30 @@ interface ChoiceProps {
 
 function ArgumentChoice({ args, chosen, onChange }: ChoiceProps) {
   return (
-    <Checkbox.Group
-      aria-label="Arguments whose values must be the same"
-      value={[...chosen]}
-      onChange={onChange}
-    >
-      <Stack gap={6}>
-        {Object.entries(args).map(([name, value]) => (
-          <Checkbox
-            key={name}
-            value={name}
-            label={visibleName(name)}
-            description={shortValue(value)}
-          />
-        ))}
-      </Stack>
-    </Checkbox.Group>
+    <fieldset className="choice-group stack gap-2">
+      <legend className="visually-hidden">Arguments whose values must be the same</legend>
+      {Object.entries(args).map(([name, value]) => (
+        <Checkbox
+          key={name}
+          label={visibleName(name)}
+          description={shortValue(value)}
+          isChecked={chosen.includes(name)}
+          onChange={(isChecked) =>
+            onChange(
+              Object.keys(args).filter((other) =>
+                other === name ? isChecked : chosen.includes(other),
+              ),
+            )
+          }
+        />
+      ))}
+    </fieldset>
   );
 }
 
 /** A form to approve a call and later calls of the same tool in this chat (A8). */
-export function RememberForm({ request, onApprove, onCancel }: RememberFormProps) {
+export function RememberForm(props: RememberFormProps) {
+  const { request, isSending, onApprove, onCancel } = props;
   const { grantTtl } = parseDescriptor(request.descriptor);
   const { agent } = request;
   const args = isRecord(request.input) ? request.input : {};
@@ -69,6 +77,7 @@ export function RememberForm({ request, onApprove, onCancel }: RememberFormProps
   const [chosen, setChosen] = useState<readonly string[]>(names);
   const [ttl, setTtl] = useState(grantTtl);
   const form = useRef<HTMLDivElement>(null);
+  const group = useId();
   useEffect(() => {
     form.current?.querySelector<HTMLElement>("input:checked")?.focus();
   }, []);
@@ -83,47 +92,55 @@ export function RememberForm({ request, onApprove, onCancel }: RememberFormProps
   };
   const isIncomplete = scope === "values" && chosen.length === 0;
   return (
-    <Stack
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset does not shrink below its content.
+    <div
       ref={form}
-      gap="sm"
+      className="stack"
       role="group"
       aria-label="Approve later calls too"
       onKeyDown={cancelOnEscape}
     >
-      <Radio.Group
-        label="Do not ask again in this chat"
-        value={scope}
-        onChange={(value) => setScope(value as Scope)}
-      >
-        <Stack gap={6} pt={6}>
-          {names.length > 0 && <Radio value="values" label="Only with the same values of …" />}
-          {scope === "values" && (
-            <Stack pl="xl">
-              <ArgumentChoice args={args} chosen={chosen} onChange={setChosen} />
-            </Stack>
-          )}
-          <Radio value="tool" label="This tool with any values, for the rest of the chat" />
-        </Stack>
-      </Radio.Group>
-      <NativeSelect
+      <fieldset className="choice-group stack gap-2">
+        <legend>Do not ask again in this chat</legend>
+        {names.length > 0 && (
+          <Radio
+            name={group}
+            label="Only with the same values of …"
+            isChecked={scope === "values"}
+            onSelect={() => setScope("values")}
+          />
+        )}
+        {scope === "values" && (
+          <div className="nested-choice">
+            <ArgumentChoice args={args} chosen={chosen} onChange={setChosen} />
+          </div>
+        )}
+        <Radio
+          name={group}
+          label="This tool with any values, for the rest of the chat"
+          isChecked={scope === "tool"}
+          onSelect={() => setScope("tool")}
+        />
+      </fieldset>
+      <Select
         label="Ask again after"
-        data={durations(grantTtl).map((duration) => ({
+        options={durations(grantTtl).map((duration) => ({
           value: String(duration),
           label: durationText(duration),
         }))}
         value={String(ttl)}
-        onChange={(event) => setTtl(Number(event.currentTarget.value))}
+        onChange={(value) => setTtl(Number(value))}
       />
-      <Text size="sm">
+      <p className="text-sm">
         {isIncomplete ? (
           "Choose at least one argument."
         ) : (
           <>
             For {durationText(ttl)},{" "}
             {agent === undefined ? "the agent" : <VisibleText text={agent} />} can call{" "}
-            <Text span inherit ff="monospace">
+            <span className="mono">
               <VisibleText text={request.toolName} />
-            </Text>{" "}
+            </span>{" "}
             {scope === "tool" ? (
               "with any arguments"
             ) : (
@@ -134,15 +151,13 @@ export function RememberForm({ request, onApprove, onCancel }: RememberFormProps
             in this chat without asking. You can end this in the settings of the chat.
           </>
         )}
-      </Text>
-      <Group gap="xs">
-        <Button disabled={isIncomplete} onClick={approve}>
+      </p>
+      <div className="row">
+        <AcceptButton variant="primary" isLocked={isIncomplete || isSending} onAccept={approve}>
           Approve and do not ask again
-        </Button>
-        <Button variant="default" onClick={onCancel}>
-          Cancel
-        </Button>
-      </Group>
-    </Stack>
+        </AcceptButton>
+        <Button onClick={onCancel}>Cancel</Button>
+      </div>
+    </div>
   );
 }

@@ -1,9 +1,14 @@
-import type { AttachmentAdapter } from "@assistant-ui/react";
-import { errorMessage, uploadFile } from "../api.ts";
-import { createId } from "../chat-id.ts";
+import type { FileUIPart } from "ai";
+import { uploadFile } from "../api.ts";
 
 /** The size limit of the server, checked before a file is read. */
-export const MAX_BYTES = 20 * 1024 * 1024;
+const MAX_BYTES = 20 * 1024 * 1024;
+
+/** The sentence about the first file that is too large; undefined if there is none. */
+export function sizeProblem(files: readonly File[]): string | undefined {
+  const large = files.find((file) => file.size > MAX_BYTES);
+  return large && `The file ${large.name} is over 20 MiB; attach a smaller one.`;
+}
 
 function toDataUrl(file: File): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -14,43 +19,17 @@ function toDataUrl(file: File): Promise<string> {
   });
 }
 
-/** An attachment adapter that stores files on the server, or in the message if it stores none. */
-export function chatAttachments(
-  chat: string,
-  onError: (message: string) => void,
-): AttachmentAdapter {
-  const store = async (file: File) => {
-    try {
-      const stored = await uploadFile(chat, file);
-      return { stored, data: stored?.url ?? (await toDataUrl(file)) };
-    } catch (error) {
-      onError(errorMessage(error));
-      throw error;
-    }
-  };
+async function toFilePart(chat: string, file: File): Promise<FileUIPart> {
+  const stored = await uploadFile(chat, file);
   return {
-    accept: "*",
-    async add({ file }) {
-      if (file.size > MAX_BYTES) {
-        const message = `The file ${file.name} is over 20 MiB; attach a smaller one.`;
-        onError(message);
-        throw new Error(message);
-      }
-      return {
-        id: createId(),
-        type: file.type.startsWith("image/") ? "image" : "file",
-        name: file.name,
-        contentType: file.type,
-        file,
-        status: { type: "requires-action", reason: "composer-send" },
-      };
-    },
-    async send(attachment) {
-      const { stored, data } = await store(attachment.file);
-      const mimeType = stored?.mediaType ?? (attachment.contentType || "application/octet-stream");
-      const content = [{ type: "file" as const, data, mimeType, filename: attachment.name }];
-      return { ...attachment, status: { type: "complete" }, content };
-    },
-    async remove() {},
+    type: "file",
+    url: stored?.url ?? (await toDataUrl(file)),
+    mediaType: stored?.mediaType ?? (file.type || "application/octet-stream"),
+    filename: file.name,
   };
+}
+
+/** Store files on the server, or in the message if the server stores none. */
+export function toFileParts(chat: string, files: readonly File[]): Promise<FileUIPart[]> {
+  return Promise.all(files.map((file) => toFilePart(chat, file)));
 }

@@ -1,12 +1,18 @@
 import { createContext, use } from "react";
 import type { ApprovalRequest } from "../approvals/approval-requests.ts";
-import type { Conversation } from "./conversation.ts";
+import type { CallNumbers } from "../thread/call-numbers.ts";
 import type { ToolProgress } from "./tool-progress.ts";
+import type { Conversation } from "./use-conversation.ts";
 
 /** The state and the actions of the chat for its messages; it does not change while text streams. */
 export interface ChatContextValue
-  extends Pick<Conversation, "addOutput" | "decide" | "edit" | "isBusy" | "regenerate"> {
+  extends Pick<
+    Conversation,
+    "addOutput" | "decide" | "decisions" | "edit" | "isBusy" | "regenerate"
+  > {
+  readonly chatId: string;
   readonly toolProgress: ToolProgress;
+  readonly callNumbers: CallNumbers;
   readonly requests: readonly ApprovalRequest[];
 }
 

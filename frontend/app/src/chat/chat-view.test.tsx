@@ -2,6 +2,7 @@ import { screen, waitFor, within } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import type { UIMessage, UIMessageChunk } from "ai";
 import { afterEach, expect, test, vi } from "vitest";
+import { setPageTheme } from "../../testing/page-theme.ts";
 import { renderPage } from "../../testing/render.tsx";
 import type { Preferences } from "../preferences.ts";
 import { ChatView } from "./chat-view.tsx";
@@ -49,38 +50,82 @@ const ANSWER: UIMessageChunk[] = [
   { type: "finish", finishReason: "stop", messageMetadata: { model: "m" } },
 ];
 
-/** Stub a server with a stored chat and one response for all posts; returns the posts. */
-function stubServer(messages: UIMessage[], response: UIMessageChunk[] | Response) {
-  const posts: { messages: UIMessage[]; edits?: object; remember?: object }[] = [];
-  const createResponse = () => {
-    if (response instanceof Response) return response.clone();
-    const lines = response.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
+/** The calls of `PENDING`, with which a resumed stream begins. */
+const CALLS = ["pay", "file"].flatMap((id): UIMessageChunk[] => [
+  {
+    type: "tool-input-available",
+    toolCallId: `call-${id}`,
+    toolName: id,
+    input: { id },
+    title: id === "pay" ? "Send money" : "Archive",
+  },
+  { type: "tool-approval-request", approvalId: `ap-${id}`, toolCallId: `call-${id}` },
+  { type: "tool-approval-response", approvalId: `ap-${id}`, approved: id === "pay" },
+]);
+
+interface Posts {
+  readonly messages: { messages: UIMessage[] }[];
+  /** The decisions, as [approval id, body]. */
+  readonly decisions: [id: string, body: object][];
+}
+
+function isDecided(part: object, decided: ReadonlyMap<string, object>) {
+  const { approval } = part as { approval?: { id: string } };
+  const decision = approval && decided.get(approval.id);
+  return decision
+    ? { ...part, state: "approval-responded", approval: { ...approval, ...decision } }
+    : part;
+}
+
+/**
+ * Stub a server with a stored chat. A message is answered with the response; so is the stream that
+ * the page resumes after the last decision. `refusal` refuses the decisions.
+ */
+function stubServer(messages: UIMessage[], response: UIMessageChunk[], refusal?: Response): Posts {
+  const posts: Posts = { messages: [], decisions: [] };
+  const decided = new Map<string, object>();
+  const isRunning = () => decided.size === 2;
+  const stream = (calls: UIMessageChunk[] = []) => {
+    const lines = [...response.slice(0, 1), ...calls, ...response.slice(1)].map(
+      (chunk) => `data: ${JSON.stringify(chunk)}\n\n`,
+    );
     return new Response(`${lines.join("")}data: [DONE]\n\n`);
   };
+  const decide = (id: string, body: { approved: boolean }) => {
+    if (refusal !== undefined) return refusal.clone();
+    posts.decisions.push([id, body]);
+    decided.set(id, { approved: body.approved });
+    return Response.json({}, { status: 202 });
+  };
+  const stored = () =>
+    messages.map((message) => ({
+      ...message,
+      parts: message.parts.map((part) => isDecided(part, decided)),
+    }));
   vi.stubGlobal("fetch", async (url: string | URL, init: RequestInit = {}) => {
     const { pathname } = new URL(url, location.href);
-    if (pathname.endsWith("/suggestions.json")) return Response.json(["Say hello"]);
-    if (pathname.endsWith("/stream")) return new Response(null, { status: 204 });
-    if (init.method === "POST" && pathname.endsWith("/chat")) {
-      posts.push(JSON.parse(String(init.body)));
-      return createResponse();
+    const [, approvalId] = /\/approvals\/(.*)$/.exec(pathname) ?? [];
+    if (approvalId !== undefined) return decide(approvalId, JSON.parse(String(init.body)));
+    if (pathname.endsWith("/stream")) {
+      return isRunning()
+        ? stream([{ type: "start-step" }, ...CALLS])
+        : new Response(null, { status: 204 });
     }
+    if (init.method === "POST" && pathname.endsWith("/chat")) {
+      posts.messages.push(JSON.parse(String(init.body)));
+      return stream();
+    }
+    const status = isRunning() ? "running" : "waiting";
     return messages.length === 0
       ? new Response("There is no such chat.", { status: 404 })
-      : Response.json({ id: "c1", title: "Both", messages, status: "waiting" });
+      : Response.json({ id: "c1", title: "Both", messages: stored(), status });
   });
   return posts;
 }
 
 function renderChat() {
   renderPage(
-    <ChatView
-      id="c1"
-      preferences={PREFERENCES}
-      onChanged={() => {}}
-      isInspecting={false}
-      onCloseInspector={() => {}}
-    />,
+    <ChatView id="c1" preferences={PREFERENCES} onChanged={() => {}} subscribe={() => () => {}} />,
   );
   return userEvent.setup();
 }
@@ -94,58 +139,72 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test("the decisions of a group are sent in one request with their grants", async () => {
+test("each decision of a group is sent at once with its grant", async () => {
   const posts = stubServer(PENDING, ANSWER);
   const user = renderChat();
   await press(user, "Send money", "Do not ask again…");
   await press(user, "Send money", "Approve and do not ask again");
-  expect(posts).toHaveLength(0);
-  expect((await card("Send money")).textContent).toContain("approved, not sent yet");
+  await waitFor(async () => expect((await card("Send money")).textContent).toContain("approved"));
+  const remember = { where: ["id"], ttl: 86_400 };
+  expect(posts.decisions).toEqual([["ap-pay", { approved: true, remember }]]);
   await press(user, "Archive", "Deny");
+  await user.keyboard("Too old.{Enter}");
   expect((await screen.findByText("Settled.")).tagName).toBe("STRONG");
-  expect(posts).toHaveLength(1);
-  const approvals = posts[0]?.messages.at(-1)?.parts.flatMap((part) => {
-    if (!("approval" in part) || part.approval === undefined) return [];
-    return [[part.approval.id, part.approval.approved]];
-  });
-  expect(approvals).toEqual([
-    ["ap-pay", true],
-    ["ap-file", false],
-  ]);
-  expect(posts[0]?.remember).toEqual({ "ap-pay": { where: ["id"], ttl: 86_400 } });
+  expect(posts.decisions[1]).toEqual(["ap-file", { approved: false, reason: "Too old." }]);
+  expect(posts.messages).toEqual([]);
   expect((await tool("Send money")).textContent).toContain("done");
   expect((await tool("Archive")).textContent).toContain("denied");
 });
 
-test("the button to approve all sends one request", async () => {
+test("the button to approve all sends each approval", async () => {
   const posts = stubServer(PENDING, ANSWER);
   const user = renderChat();
   await user.click(await screen.findByRole("button", { name: "Approve all" }));
   await screen.findByText("Settled.");
-  expect(posts).toHaveLength(1);
+  expect(posts.decisions.map(([id]) => id)).toEqual(["ap-pay", "ap-file"]);
 });
 
-test("the requests are announced, and the first card has the focus", async () => {
+test("the requests and what becomes of them are announced", async () => {
   stubServer(PENDING, ANSWER);
-  renderChat();
-  const first = await card("Send money");
-  await waitFor(() => expect(document.activeElement).toBe(first));
-  expect(screen.getByRole("status").textContent).toBe("2 approvals needed: Send money, Archive");
-});
-
-test("a refused decision can be sent again", async () => {
-  const refusal = new Response("The server is busy; try again in a moment.", { status: 503 });
-  const posts = stubServer(PENDING, refusal);
   const user = renderChat();
-  await user.click(await screen.findByRole("button", { name: "Approve all" }));
-  expect((await screen.findByRole("alert")).textContent).toContain("The server is busy");
+  await card("Send money");
+  const status = screen.getByRole("status");
+  await waitFor(() =>
+    expect(status.textContent).toBe("2 approvals needed: Send money (pay); Archive (file)."),
+  );
+  await press(user, "Send money", "Approve");
+  await waitFor(() => expect(status.textContent).toContain("Send money (pay): approved."));
+  await press(user, "Archive", "Approve");
+  await waitFor(() => expect(status.textContent).toContain("Send money (pay): done."));
+});
+
+test("after a decision the next card has the focus, then the row of the last call", async () => {
   stubServer(PENDING, ANSWER);
-  await user.click(screen.getByRole("button", { name: "Try again" }));
+  const user = renderChat();
+  await press(user, "Send money", "Approve");
+  const second = await card("Archive");
+  await waitFor(() => expect(document.activeElement).toBe(second));
+  await press(user, "Archive", "Approve");
+  const row = await tool("Archive");
+  await waitFor(() => expect(document.activeElement).toBe(row));
+});
+
+test("a refused decision keeps its card open and can be sent again", async () => {
+  const refusal = new Response("The server is busy; try again in a moment.", { status: 503 });
+  stubServer(PENDING, ANSWER, refusal);
+  const user = renderChat();
+  await press(user, "Send money", "Approve");
+  expect((await screen.findByRole("alert")).textContent).toContain("The server is busy");
+  expect((await card("Send money")).textContent).toContain("not sent");
+  const posts = stubServer(PENDING, ANSWER);
+  await user.click(screen.getByRole("button", { name: "Retry" }));
+  await press(user, "Archive", "Approve");
   await screen.findByText("Settled.");
-  expect(posts).toHaveLength(1);
+  expect(posts.decisions.map(([id]) => id)).toEqual(["ap-pay", "ap-file"]);
 });
 
 test("a suggestion is sent as the first message", async () => {
+  setPageTheme({ suggestions: ["Say hello"] });
   const posts = stubServer(
     [],
     ANSWER.with(1, { type: "start-step" }).with(2, { type: "start-step" }),
@@ -153,7 +212,7 @@ test("a suggestion is sent as the first message", async () => {
   const user = renderChat();
   await user.click(await screen.findByRole("button", { name: "Say hello" }));
   await screen.findByText("Settled.");
-  expect(posts[0]?.messages.at(-1)?.parts).toEqual([{ type: "text", text: "Say hello" }]);
+  expect(posts.messages[0]?.messages.at(-1)?.parts).toEqual([{ type: "text", text: "Say hello" }]);
 });
 
 test("edited arguments are shown before the requested ones", async () => {
@@ -173,5 +232,31 @@ test("edited arguments are shown before the requested ones", async () => {
     ["Arguments", "idother"],
     ["Asked for", "idpay"],
     ["Result", "paidtrue"],
+  ]);
+});
+
+test("calls of one tool have different accessible names", async () => {
+  const call = (toolCallId: string) => ({
+    type: "tool-look_up" as const,
+    toolCallId,
+    title: "Look up",
+    state: "output-available" as const,
+    input: {},
+    output: {},
+  });
+  const messages: UIMessage[] = [
+    { id: "u1", role: "user", parts: [{ type: "text", text: "Look up two" }] },
+    { id: "a1", role: "assistant", parts: [call("c1"), call("c2")] },
+    { id: "u2", role: "user", parts: [{ type: "text", text: "And one more" }] },
+    { id: "a2", role: "assistant", parts: [call("c3")] },
+  ];
+  stubServer(messages, ANSWER);
+  renderChat();
+  await tool("Look up");
+  const names = screen.getAllByRole("region").map((region) => region.ariaLabel);
+  expect(names.filter((name) => name?.startsWith("Tool: "))).toEqual([
+    "Tool: Look up",
+    "Tool: Look up, call 2",
+    "Tool: Look up, call 3",
   ]);
 });

@@ -1,78 +1,93 @@
-import { AssistantRuntimeProvider } from "@assistant-ui/react";
-import { Alert, Button, Center, Loader, Stack, Text, VisuallyHidden } from "@mantine/core";
 import type { UIMessage } from "ai";
-import { lazy, Suspense, useEffect, useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import { RequestRefused } from "sluicegate";
 import { errorMessage } from "../api.ts";
-import { announcement } from "../approvals/approval-group.tsx";
+import { useAnnouncements } from "../approvals/use-announcements.ts";
+import { useFocusAfterDecision } from "../approvals/use-focus-after-decision.ts";
 import { markChatAsSaved } from "../chat-id.ts";
+import { Alert } from "../components/alert.tsx";
+import { Button } from "../components/button.tsx";
+import { LabelledSpinner } from "../components/spinner.tsx";
 import { Composer } from "../composer/composer.tsx";
 import type { Preferences } from "../preferences.ts";
+import type { SubscribeToServerEvents } from "../sync/server-events.ts";
+import { useChatSync } from "../sync/use-chat-sync.ts";
 import { Thread } from "../thread/thread.tsx";
 import { ChatContext, type ChatContextValue } from "./chat-context.ts";
-import { type Conversation, useConversation } from "./conversation.ts";
 import { SignIn } from "./sign-in.tsx";
-import { useStoredChat } from "./use-stored-chat.ts";
-
-const Inspector = lazy(async () => {
-  const { Inspector } = await import("../inspector/inspector.tsx");
-  return { default: Inspector };
-});
+import { type Conversation, useConversation } from "./use-conversation.ts";
+import { useStoredChat } from "./use-stored-messages.ts";
 
 interface ChatViewProps {
   readonly id: string;
   readonly preferences: Preferences;
+  /** Replaces the browser's own. */
+  readonly fetch?: typeof fetch | undefined;
   readonly onChanged: () => void;
-  readonly isInspecting: boolean;
-  readonly onCloseInspector: () => void;
+  readonly subscribe: SubscribeToServerEvents;
 }
 
 /** The context value of a conversation; the same object until one of its properties changes. */
 function useChatContextValue(conversation: Conversation): ChatContextValue {
-  const { addOutput, decide, edit, isBusy, regenerate, requests, toolProgress } = conversation;
+  const { addOutput, callNumbers, decide, decisions, edit, isBusy } = conversation;
+  const { id: chatId, regenerate, requests, toolProgress } = conversation;
   return useMemo(
-    () => ({ addOutput, decide, edit, isBusy, regenerate, requests, toolProgress }),
-    [addOutput, decide, edit, isBusy, regenerate, requests, toolProgress],
+    () => ({
+      addOutput,
+      callNumbers,
+      chatId,
+      decide,
+      decisions,
+      edit,
+      isBusy,
+      regenerate,
+      requests,
+      toolProgress,
+    }),
+    [
+      addOutput,
+      callNumbers,
+      chatId,
+      decide,
+      decisions,
+      edit,
+      isBusy,
+      regenerate,
+      requests,
+      toolProgress,
+    ],
   );
 }
 
-function useTitle(count: number) {
-  useEffect(() => {
-    document.title = count > 0 ? `(${count}) sluicegate` : "sluicegate";
-  }, [count]);
-}
-
 function OpenChat(props: ChatViewProps & { readonly messages: readonly UIMessage[] }) {
-  const { id, messages, preferences, onChanged, isInspecting, onCloseInspector } = props;
-  const conversation = useConversation({ id, messages, preferences, onChanged });
-  const { chat, log, requests, runtime, voice } = conversation;
+  const { id, messages, preferences, fetch, onChanged, subscribe } = props;
+  const conversation = useConversation({ id, messages, preferences, fetch, onChanged });
+  const { chat, requests } = conversation;
+  useChatSync({ id, chat, isBusy: conversation.isBusy, subscribe });
   const context = useChatContextValue(conversation);
   const hasMessages = chat.messages.length > 0;
   useEffect(() => {
     if (hasMessages) markChatAsSaved(id);
   }, [id, hasMessages]);
-  useTitle(requests.filter(({ decision }) => decision === undefined).length);
+  useFocusAfterDecision();
+  const announcement = useAnnouncements(chat.messages, requests, conversation.toolProgress);
   return (
-    <AssistantRuntimeProvider runtime={runtime}>
-      <ChatContext value={context}>
-        <VisuallyHidden role="status" aria-live="polite">
-          {announcement(requests)}
-        </VisuallyHidden>
-        <Thread conversation={conversation} />
-        <Composer
-          isBusy={conversation.isBusy}
-          isStopping={chat.isStopping}
-          hasPending={requests.length > 0}
-          unsent={chat.refusal?.unsent}
-          voice={voice}
-        />
-        {isInspecting && (
-          <Suspense>
-            <Inspector log={log} chatId={id} onClose={onCloseInspector} />
-          </Suspense>
-        )}
-      </ChatContext>
-    </AssistantRuntimeProvider>
+    <ChatContext value={context}>
+      <div className="visually-hidden" role="status" aria-live="polite">
+        {announcement}
+      </div>
+      <Thread conversation={conversation} />
+      <Composer
+        id={id}
+        isBusy={conversation.isBusy}
+        isStopping={chat.isStopping}
+        hasPending={requests.length > 0}
+        unsent={chat.refusal?.unsent}
+        voice={conversation.voice}
+        send={conversation.send}
+        stop={conversation.stop}
+      />
+    </ChatContext>
   );
 }
 
@@ -82,25 +97,25 @@ export function ChatView(props: ChatViewProps) {
   switch (opening.state) {
     case "loading":
       return (
-        <Center h="100%">
-          <Loader aria-label="Loading the chat" role="img" />
-        </Center>
+        <div className="centered">
+          <LabelledSpinner label="Loading the chat" />
+        </div>
       );
     case "failed":
       if (opening.error instanceof RequestRefused && opening.error.status === 401) {
         return <SignIn />;
       }
       return (
-        <Center h="100%" p="md">
-          <Alert color="red" variant="outline" role="alert" title="The chat could not be opened">
-            <Stack gap="xs" align="flex-start">
-              <Text size="sm">{errorMessage(opening.error)}</Text>
-              <Button size="compact-sm" variant="default" onClick={retry}>
+        <div className="centered">
+          <Alert tone="danger" isAnnounced title="The chat could not be opened">
+            <p className="text-sm">{errorMessage(opening.error)}</p>
+            <div>
+              <Button size="sm" onClick={retry}>
                 Try again
               </Button>
-            </Stack>
+            </div>
           </Alert>
-        </Center>
+        </div>
       );
     case "open":
       return <OpenChat {...props} messages={opening.messages} />;

@@ -1,9 +1,12 @@
-import { Button, Center, PasswordInput, Stack, Text } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { errorMessage, signIn } from "../api.ts";
+import { Button } from "../components/button.tsx";
+import { TextField } from "../components/text-field.tsx";
+import { pageTheme } from "../page-theme.ts";
 
 /** A form for the token of a server that requires authentication. */
 export function SignIn() {
+  const [{ title, logo }] = useState(pageTheme);
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState<string>();
   const submit = async (event: FormEvent) => {
@@ -16,22 +19,22 @@ export function SignIn() {
     }
   };
   return (
-    <Center h="100%" p="md">
-      <form onSubmit={(event) => void submit(event)}>
-        <Stack maw={360}>
-          <Text>Sign in to use this server.</Text>
-          <PasswordInput
-            label="Token"
-            autoComplete="current-password"
-            value={token}
-            error={problem}
-            onChange={(event) => setToken(event.currentTarget.value)}
-          />
-          <Button type="submit" disabled={token.trim() === ""}>
-            Sign in
-          </Button>
-        </Stack>
+    <div className="centered">
+      <form className="stack sign-in" onSubmit={(event) => void submit(event)}>
+        <img className="sign-in-logo" src={logo} alt="" />
+        <h2>Sign in to {title}</h2>
+        <TextField
+          type="password"
+          label="Token"
+          autoComplete="current-password"
+          value={token}
+          error={problem}
+          onChange={setToken}
+        />
+        <Button type="submit" variant="primary" disabled={token.trim() === ""}>
+          Sign in
+        </Button>
       </form>
-    </Center>
+    </div>
   );
 }

@@ -1,10 +1,19 @@
-import { ActionIcon, Badge, Button, Group, NavLink, Stack, Text, TextInput } from "@mantine/core";
-import { type MouseEvent, useState } from "react";
+import "./chat-list.css";
+import { Pencil, Plus } from "lucide-react";
+import { lazy, type MouseEvent, Suspense, useState } from "react";
 import type { ChatSummary } from "../api.ts";
-import { Pencil, Plus } from "../components/icons.tsx";
+import { Badge } from "../components/badge.tsx";
+import { Button, IconButton } from "../components/button.tsx";
+import { Spinner } from "../components/spinner.tsx";
+import { TextField } from "../components/text-field.tsx";
 import { visibleName } from "../components/visible-text.ts";
-import { ChatSettings } from "./chat-settings.tsx";
+import { chatDate } from "./chat-date.ts";
 import type { Chats } from "./use-chats.ts";
+
+const ChatSettings = lazy(async () => {
+  const { ChatSettings } = await import("./manage-chat-dialog.tsx");
+  return { default: ChatSettings };
+});
 
 interface RowProps {
   readonly chat: ChatSummary;
@@ -14,7 +23,7 @@ interface RowProps {
 }
 
 function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
-  const title = visibleName(chat.title) || "Without a title";
+  const title = visibleName(chat.title ?? "") || "Without a title";
   const count = chat.pendingApprovals;
   const onClick = (event: MouseEvent) => {
     // The browser opens a link in another tab or window itself.
@@ -23,35 +32,42 @@ function Row({ chat, isOpen, onOpen, onSettings }: RowProps) {
     onOpen();
   };
   return (
-    <Group component="li" gap={4} wrap="nowrap">
-      <NavLink
-        className="grow"
-        bdrs="sm"
+    <li className="chat-row" data-open={isOpen}>
+      <a
+        className="chat-link"
         title={title}
         href={`?chat=${encodeURIComponent(chat.id)}`}
-        label={title}
-        active={isOpen}
-        variant="light"
-        noWrap
-        {...(isOpen && { "aria-current": "page" as const })}
-        rightSection={
-          count > 0 && (
-            <Badge aria-label={count === 1 ? "1 approval waits" : `${count} approvals wait`}>
-              {count}
-            </Badge>
-          )
-        }
+        aria-current={isOpen ? "page" : undefined}
         onClick={onClick}
-      />
-      <ActionIcon
-        variant="subtle"
-        color="gray"
-        aria-label={`Rename or delete: ${title}`}
+      >
+        <span className="ellipsis grow">{title}</span>{" "}
+        <time className="text-xs dim no-shrink" dateTime={chat.updatedAt}>
+          {chatDate(chat.updatedAt, new Date())}
+        </time>{" "}
+        {chat.status === "running" && (
+          <span className="running" role="img" aria-label="Running" title="Running">
+            <Spinner />
+          </span>
+        )}{" "}
+        {count > 0 && (
+          <Badge
+            tone="accent"
+            role="img"
+            aria-label={count === 1 ? "1 approval waits" : `${count} approvals wait`}
+          >
+            {count}
+          </Badge>
+        )}
+      </a>
+      <IconButton
+        label={`Rename or delete: ${title}`}
+        size="sm"
+        className="chat-settings"
         onClick={onSettings}
       >
-        <Pencil size={16} />
-      </ActionIcon>
-    </Group>
+        <Pencil size={14} />
+      </IconButton>
+    </li>
   );
 }
 
@@ -69,19 +85,19 @@ export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatL
   const [settingsOf, setSettingsOf] = useState<ChatSummary>();
   return (
     <>
-      <Stack gap="xs" p="sm">
-        <Button leftSection={<Plus size={16} />} onClick={onNew}>
+      <div className="stack chat-list-header">
+        <Button variant="primary" icon={<Plus size={16} />} onClick={onNew}>
           New chat
         </Button>
-        <TextInput
+        <TextField
           type="search"
           aria-label="Search chats"
           placeholder="Search chats"
           value={query}
-          onChange={(event) => onQuery(event.currentTarget.value)}
+          onChange={onQuery}
         />
-      </Stack>
-      <Stack component="ul" gap={2} px="sm" py={0} className="list" aria-label="Chats">
+      </div>
+      <ul className="plain-list chat-list" aria-label="Chats">
         {chats.chats.map((chat) => (
           <Row
             key={chat.id}
@@ -91,32 +107,38 @@ export function ChatList({ chats, query, onQuery, openId, onOpen, onNew }: ChatL
             onSettings={() => setSettingsOf(chat)}
           />
         ))}
-      </Stack>
+      </ul>
       {chats.problem !== undefined && (
-        <Text size="sm" c="error" px="sm" role="alert">
+        <p className="chat-list-note text-sm danger" role="alert">
           {chats.problem}
-        </Text>
+        </p>
       )}
-      {chats.problem === undefined && chats.chats.length === 0 && query !== "" && (
-        <Text size="sm" c="dimmed" px="sm">
-          No chat has this in its title.
-        </Text>
+      {chats.isEmpty && (
+        <p className="chat-list-note text-sm dim">
+          {query === ""
+            ? "No chats yet. Your first message starts one."
+            : "No chat has this in its title."}
+        </p>
       )}
-      {chats.next !== null && (
-        <Button variant="subtle" m="sm" onClick={() => void chats.loadMore()}>
-          Show more
-        </Button>
+      {chats.hasMore && (
+        <div className="chat-list-note">
+          <Button variant="subtle" size="sm" onClick={() => void chats.loadMore()}>
+            Show more
+          </Button>
+        </div>
       )}
       {settingsOf !== undefined && (
-        <ChatSettings
-          chat={settingsOf}
-          onClose={() => setSettingsOf(undefined)}
-          onRenamed={() => void chats.refresh()}
-          onDeleted={() => {
-            void chats.refresh();
-            if (settingsOf.id === openId) onNew();
-          }}
-        />
+        <Suspense>
+          <ChatSettings
+            chat={settingsOf}
+            onClose={() => setSettingsOf(undefined)}
+            onRenamed={() => void chats.refresh()}
+            onDeleted={() => {
+              void chats.refresh();
+              if (settingsOf.id === openId) onNew();
+            }}
+          />
+        </Suspense>
       )}
     </>
   );

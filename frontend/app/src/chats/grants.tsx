@@ -1,7 +1,7 @@
-import { Button, Group, Paper, Stack, Text } from "@mantine/core";
-import { useEffect, useState } from "react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Grant } from "sluicegate";
 import { errorMessage, listGrants, withdrawGrant } from "../api.ts";
+import { Button } from "../components/button.tsx";
 import { timeUntil } from "../components/duration.ts";
 import { FieldTable, VisibleText } from "../components/values.tsx";
 import { visibleName } from "../components/visible-text.ts";
@@ -21,69 +21,61 @@ function GrantEntry({ grant, onWithdraw }: GrantEntryProps) {
   const { agent, id, tool, where } = grant;
   const isScoped = Object.keys(where).length > 0;
   return (
-    <Paper component="li" withBorder p="sm">
-      <Stack gap={6}>
-        <Group justify="space-between" wrap="nowrap" align="flex-start">
-          <Text size="sm">
-            <VisibleText text={agent} /> can call{" "}
-            <Text span inherit ff="monospace">
-              <VisibleText text={tool} />
-            </Text>{" "}
-            {isScoped ? "with these values:" : "with any arguments."}
-          </Text>
-          <Button
-            className="no-shrink"
-            size="compact-sm"
-            variant="default"
-            aria-label={`Ask again: ${visibleName(tool)}, ${visibleName(agent)}`}
-            onClick={onWithdraw}
-          >
-            Ask again
-          </Button>
-        </Group>
-        {isScoped && <FieldTable value={where} label="Values" />}
-        <Text size="xs" c="dimmed">
-          {expiry(grant)}
-          <br />
-          Id: <VisibleText text={id} />
-        </Text>
-      </Stack>
-    </Paper>
+    <li className="panel stack gap-2">
+      <div className="row between nowrap start">
+        <p className="text-sm">
+          <VisibleText text={agent} /> can call{" "}
+          <span className="mono">
+            <VisibleText text={tool} />
+          </span>{" "}
+          {isScoped ? "with these values:" : "with any arguments."}
+        </p>
+        <Button
+          className="no-shrink"
+          size="sm"
+          aria-label={`Ask again: ${visibleName(tool)}, ${visibleName(agent)}`}
+          onClick={onWithdraw}
+        >
+          Ask again
+        </Button>
+      </div>
+      {isScoped && <FieldTable value={where} label="Values" />}
+      <p className="text-xs dim">
+        {expiry(grant)}
+        <br />
+        Id: <VisibleText text={id} />
+      </p>
+    </li>
   );
 }
 
 /** The grants of a chat, with a button to withdraw each of them (A8). */
 export function Grants({ chat }: { readonly chat: string }) {
-  const [grants, setGrants] = useState<readonly Grant[]>([]);
-  const [problem, setProblem] = useState<string>();
-  useEffect(() => {
-    // Without the list the section is hidden; calls without a grant still request approval.
-    listGrants(chat).then(setGrants, () => {});
-  }, [chat]);
-  const withdraw = async (id: string) => {
-    try {
-      await withdrawGrant(chat, id);
-      setGrants((before) => before.filter((grant) => grant.id !== id));
-    } catch (error) {
-      setProblem(errorMessage(error));
-    }
-  };
+  const client = useQueryClient();
+  const queryKey = ["grants", chat];
+  // Without the list the section is hidden; calls without a grant still request approval.
+  const { data: grants = [] } = useQuery({ queryKey, queryFn: () => listGrants(chat) });
+  const { error, mutate: withdraw } = useMutation({
+    mutationFn: (id: string) => withdrawGrant(chat, id),
+    onSuccess: (_, id) =>
+      client.setQueryData<readonly Grant[]>(queryKey, (before) =>
+        before?.filter((grant) => grant.id !== id),
+      ),
+  });
   if (grants.length === 0) return null;
   return (
-    <Stack component="section" gap="xs" aria-label="Always allowed">
-      <Text size="sm" fw={500}>
-        Allowed without asking in this chat
-      </Text>
-      <Stack component="ul" gap="xs" p={0} className="list">
+    <section className="stack gap-2" aria-label="Always allowed">
+      <p className="text-sm strong">Allowed without asking in this chat</p>
+      <ul className="plain-list stack gap-2">
         {grants.map((grant) => (
-          <GrantEntry key={grant.id} grant={grant} onWithdraw={() => void withdraw(grant.id)} />
+          <GrantEntry key={grant.id} grant={grant} onWithdraw={() => withdraw(grant.id)} />
         ))}
-      </Stack>
-      {problem !== undefined && (
-        <Text size="sm" c="error" role="alert">
-          {problem}
-        </Text>
+      </ul>
+      {error !== null && (
+        <p className="text-sm danger" role="alert">
+          {errorMessage(error)}
+        </p>
       )}
-    </Stack>
+    </section>
   );
 }

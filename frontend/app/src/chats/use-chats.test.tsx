@@ -1,5 +1,6 @@
 import { act, renderHook, waitFor } from "@testing-library/react";
 import { afterEach, expect, test, vi } from "vitest";
+import { createProvider } from "../../testing/render.tsx";
 import { useChats } from "./use-chats.ts";
 
 const PAGE_SIZE = 2;
@@ -15,6 +16,7 @@ function stubServer(count: number) {
       title: `Chat ${index}`,
       updatedAt: "2026-01-02T03:04:05Z",
       pendingApprovals: 0,
+      status: "ready",
     })).filter(({ title }) => title.includes(query));
     const start = Number(params.get("after") ?? 0);
     const end = start + PAGE_SIZE;
@@ -32,29 +34,30 @@ afterEach(() => {
 
 test("the list grows by a page and keeps its length on refresh", async () => {
   const state = stubServer(5);
-  const { result } = renderHook(() => useChats(""));
+  const { result } = renderHook(() => useChats(""), { wrapper: createProvider() });
   await waitFor(() => expect(ids(result.current.chats)).toEqual(["c0", "c1"]));
   await act(() => result.current.loadMore());
-  expect(ids(result.current.chats)).toEqual(["c0", "c1", "c2", "c3"]);
+  await waitFor(() => expect(ids(result.current.chats)).toEqual(["c0", "c1", "c2", "c3"]));
   state.count = 9;
   await act(() => result.current.refresh());
   expect(result.current.chats).toHaveLength(4);
   await act(() => result.current.loadMore());
-  expect(result.current.chats).toHaveLength(6);
+  await waitFor(() => expect(result.current.chats).toHaveLength(6));
 });
 
 test("a complete list has no next page", async () => {
   stubServer(3);
-  const { result } = renderHook(() => useChats(""));
-  await waitFor(() => expect(result.current.next).toBe("2"));
+  const { result } = renderHook(() => useChats(""), { wrapper: createProvider() });
+  await waitFor(() => expect(result.current.hasMore).toBe(true));
   await act(() => result.current.loadMore());
-  expect(result.current.next).toBeNull();
+  await waitFor(() => expect(result.current.hasMore).toBe(false));
 });
 
 test("another query loads its first page", async () => {
   stubServer(12);
   const { result, rerender } = renderHook(({ query }) => useChats(query), {
     initialProps: { query: "" },
+    wrapper: createProvider(),
   });
   await waitFor(() => expect(result.current.chats).toHaveLength(2));
   await act(() => result.current.loadMore());
@@ -64,7 +67,7 @@ test("another query loads its first page", async () => {
 
 test("a refusal with 401 marks the list as unauthenticated", async () => {
   vi.stubGlobal("fetch", async () => new Response("Sign in first.", { status: 401 }));
-  const { result } = renderHook(() => useChats(""));
+  const { result } = renderHook(() => useChats(""), { wrapper: createProvider() });
   await waitFor(() => expect(result.current.isUnauthenticated).toBe(true));
   expect(result.current.problem).toBe("Sign in first.");
 });

@@ -1,6 +1,6 @@
-import { ActionIcon } from "@mantine/core";
+import { Check, Copy } from "lucide-react";
 import { useEffect, useState } from "react";
-import { Check, Copy } from "./icons.tsx";
+import { IconButton } from "./button.tsx";
 
 const FEEDBACK_MILLISECONDS = 1500;
 
@@ -21,13 +21,8 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
     }
   };
   return (
-    <ActionIcon
-      variant="subtle"
-      color="gray"
-      aria-label={isCopied ? "Copied" : label}
-      onClick={() => void copy()}
-    >
+    <IconButton label={isCopied ? "Copied" : label} size="sm" onClick={() => void copy()}>
       {isCopied ? <Check size={16} /> : <Copy size={16} />}
-    </ActionIcon>
+    </IconButton>
   );
 }

@@ -1,5 +1,7 @@
-import { Modal } from "@mantine/core";
-import type { ReactNode } from "react";
+import "./dialog.css";
+import { X } from "lucide-react";
+import { type MouseEvent, type ReactNode, useEffect, useId, useRef } from "react";
+import { IconButton } from "./button.tsx";
 
 interface DialogProps {
   readonly title: string;
@@ -7,18 +9,43 @@ interface DialogProps {
   readonly children: ReactNode;
 }
 
-/** A modal dialog; its header is not a banner landmark. */
+/** A modal dialog of the browser, open while it is rendered. */
 export function Dialog({ title, onClose, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const element = dialog.current;
+    const focused = document.activeElement;
+    element?.showModal();
+    // React does not render the attribute that the browser focuses an element by.
+    element?.querySelector<HTMLElement>("[data-autofocus]")?.focus();
+    return () => {
+      element?.close();
+      if (focused instanceof HTMLElement) focused.focus();
+    };
+  }, []);
+  const closeOnBackdrop = (event: MouseEvent) => {
+    if (event.target === dialog.current) onClose();
+  };
   return (
-    <Modal.Root opened onClose={onClose}>
-      <Modal.Overlay />
-      <Modal.Content>
-        <Modal.Header role="presentation">
-          <Modal.Title>{title}</Modal.Title>
-          <Modal.CloseButton aria-label="Close" />
-        </Modal.Header>
-        <Modal.Body>{children}</Modal.Body>
-      </Modal.Content>
-    </Modal.Root>
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes a dialog on Escape.
+    <dialog
+      ref={dialog}
+      className="dialog"
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={closeOnBackdrop}
+    >
+      <div className="dialog-header">
+        <h2 id={heading}>{title}</h2>
+        <IconButton label="Close" onClick={onClose}>
+          <X size={18} />
+        </IconButton>
+      </div>
+      <div className="dialog-body">{children}</div>
+    </dialog>
   );
 }

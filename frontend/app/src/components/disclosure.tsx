@@ -1,6 +1,6 @@
-import { Box, Collapse, Group, Text, UnstyledButton } from "@mantine/core";
+import "./disclosure.css";
+import { ChevronRight } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { Chevron } from "./icons.tsx";
 
 interface DisclosureProps {
   readonly label: ReactNode;
@@ -11,22 +11,17 @@ interface DisclosureProps {
 export function Disclosure({ label, children }: DisclosureProps) {
   const [isOpen, setOpen] = useState(false);
   return (
-    <Box>
-      <UnstyledButton aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        <Group gap={4} c="dimmed">
-          <Box component="span" className={isOpen ? "chevron-open" : "chevron"}>
-            <Chevron size={14} />
-          </Box>
-          <Text size="sm" component="span" inherit={false}>
-            {label}
-          </Text>
-        </Group>
-      </UnstyledButton>
-      {isOpen && (
-        <Collapse expanded transitionDuration={0}>
-          <Box pt="xs">{children}</Box>
-        </Collapse>
-      )}
-    </Box>
+    <div>
+      <button
+        type="button"
+        className="disclosure-button"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <ChevronRight size={14} />
+        {label}
+      </button>
+      {isOpen && <div className="disclosure-content">{children}</div>}
+    </div>
   );
 }

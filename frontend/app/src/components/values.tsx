@@ -1,10 +1,12 @@
-import { Box, Button, Mark, Table, Text } from "@mantine/core";
+import "./table.css";
+import "./values.css";
 import { Fragment, useState } from "react";
 import { characterName, codePointName } from "../text-checks/character-names.ts";
-import { Findings } from "./findings.tsx";
-import { digitGroups, jsonText, numberText } from "./number-text.ts";
-import { useLongText } from "./reading.ts";
-import { formatCount, type Piece, visiblePieces } from "./visible-text.ts";
+import { Button } from "./button.tsx";
+import { digitGroups, formatCount, jsonText, numberText } from "./format-number.ts";
+import { TextWarnings } from "./text-warnings.tsx";
+import { useLongText } from "./unread-texts.ts";
+import { type Piece, visiblePieces } from "./visible-text.ts";
 
 /** Longer text is truncated until it is expanded. */
 const MAX_LENGTH = 600;
@@ -23,10 +25,10 @@ function VisiblePiece({ piece }: { readonly piece: Piece }) {
   if (piece.kind === "text") return piece.text;
   const times = piece.count > 1 ? ` ×${piece.count}` : "";
   return (
-    <Mark title={characterName(piece.character)}>
+    <mark title={characterName(piece.character)}>
       {codePointName(piece.character)}
       {times}
-    </Mark>
+    </mark>
   );
 }
 
@@ -55,7 +57,7 @@ export function VisibleText({ text }: { readonly text: string }) {
       {isLong && (
         <>
           {isExpanded ? " " : "… "}
-          <Button size="compact-xs" variant="default" onClick={toggle}>
+          <Button size="sm" onClick={toggle}>
             {isExpanded ? "Show less" : `Show all ${formatCount(text.length)} characters`}
           </Button>
         </>
@@ -65,24 +67,20 @@ export function VisibleText({ text }: { readonly text: string }) {
 }
 
 function Placeholder({ children }: { readonly children: string }) {
-  return (
-    <Text span inherit c="dimmed" fs="italic">
-      {children}
-    </Text>
-  );
+  return <em className="dim">{children}</em>;
 }
 
 /** A number in the form of `numberText`, with space between groups of digits. */
 function NumberValue({ value }: { readonly value: number }) {
   return (
-    <Text span inherit ff="monospace">
+    <span className="mono">
       {digitGroups(numberText(value)).map((group, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a group is identified by its position.
         <span key={index} className="digits">
           {group}
         </span>
       ))}
-    </Text>
+    </span>
   );
 }
 
@@ -93,18 +91,14 @@ export function JsonValue({ value }: { readonly value: unknown }) {
   }
   if (typeof value === "object" && value !== null) {
     return (
-      <Box component="pre" className="json" ff="monospace" fz="sm">
+      <pre className="json">
         <VisibleText text={jsonText(value)} />
-      </Box>
+      </pre>
     );
   }
   if (typeof value === "number") return <NumberValue value={value} />;
   if (value === undefined || value === null) return <Placeholder>nothing</Placeholder>;
-  return (
-    <Text span inherit ff="monospace">
-      {String(value)}
-    </Text>
-  );
+  return <span className="mono">{String(value)}</span>;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -114,56 +108,28 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 interface FieldTableProps {
   readonly value: unknown;
   readonly label: string;
-  /** The values of omitted properties. */
-  readonly defaults?: Readonly<Record<string, unknown>>;
 }
 
-interface FieldRowProps {
-  readonly name: string;
-  readonly field: unknown;
-  readonly isDefault: boolean;
-}
-
-function FieldRow({ name, field, isDefault }: FieldRowProps) {
+/** A table of the properties of a JSON object. */
+export function FieldTable({ value, label }: FieldTableProps) {
+  const fields = isRecord(value) ? Object.entries(value) : [["value", value] as const];
+  if (fields.length === 0) return <p className="text-sm">No {label.toLowerCase()}</p>;
   return (
-    <Table.Tr>
-      <Table.Th scope="row" w="30%">
-        <VisibleText text={name} />
-        <Findings value={name} />
-      </Table.Th>
-      <Table.Td>
-        <JsonValue value={field} />
-        {isDefault && (
-          <Text span inherit c="dimmed">
-            {" "}
-            (default, not given by the agent)
-          </Text>
-        )}
-        <Findings value={field} />
-      </Table.Td>
-    </Table.Tr>
-  );
-}
-
-/** A table of the properties of a JSON object, followed by the defaults of omitted ones. */
-export function FieldTable({ value, label, defaults = {} }: FieldTableProps) {
-  const given = isRecord(value) ? Object.entries(value) : [["value", value] as const];
-  const omitted = Object.entries(defaults).filter(
-    ([name]) => !(isRecord(value) && Object.hasOwn(value, name)),
-  );
-  if (given.length + omitted.length === 0) {
-    return <Text size="sm">No {label.toLowerCase()}</Text>;
-  }
-  return (
-    <Table variant="vertical" layout="fixed" withTableBorder aria-label={label}>
-      <Table.Tbody>
-        {given.map(([name, field]) => (
-          <FieldRow key={name} name={name} field={field} isDefault={false} />
+    <table className="table field-table" aria-label={label}>
+      <tbody>
+        {fields.map(([name, field]) => (
+          <tr key={name}>
+            <th scope="row">
+              <VisibleText text={name} />
+              <TextWarnings value={name} />
+            </th>
+            <td>
+              <JsonValue value={field} />
+              <TextWarnings value={field} />
+            </td>
+          </tr>
         ))}
-        {omitted.map(([name, field]) => (
-          <FieldRow key={name} name={name} field={field} isDefault />
-        ))}
-      </Table.Tbody>
-    </Table>
+      </tbody>
+    </table>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatCount, visibleJson, visibleName, visiblePieces } from "./visible-text.ts";
+import { visibleJson, visibleName, visiblePieces } from "./visible-text.ts";
 
 test.each([
   "plain",
@@ -69,14 +69,4 @@ test("JSON is equivalent after escaping its hidden characters", () => {
   expect(text).toContain("x\\u202ey\\u200b\\u200b");
   expect(visiblePieces(text)).toEqual([{ kind: "text", text }]);
   expect(JSON.parse(text)).toEqual(value);
-});
-
-test.each([
-  [0, "0"],
-  [999, "999"],
-  [1000, "1,000"],
-  [200_000, "200,000"],
-  [1_234_567, "1,234,567"],
-])("%d is formatted as %s", (number, text) => {
-  expect(formatCount(number)).toBe(text);
 });

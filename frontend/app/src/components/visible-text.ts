@@ -108,8 +108,3 @@ export function visibleName(text: string): string {
     .map((piece) => (piece.kind === "text" ? piece.text : `⟨${codePointName(piece.character)}⟩`))
     .join("");
 }
-
-/** An integer with thousands separators; `Intl.NumberFormat` takes 40 ms on its first use. */
-export function formatCount(number: number): string {
-  return String(number).replace(/\B(?=(?:\d{3})+$)/g, ",");
-}

@@ -1,119 +1,192 @@
-import { AttachmentPrimitive, ComposerPrimitive, useAui } from "@assistant-ui/react";
-import { ActionIcon, Badge, Box, CloseButton, Group, Paper, Stack, Textarea } from "@mantine/core";
+import "./composer.css";
 import type { UIMessage } from "ai";
-import { memo, useEffect } from "react";
-import { textOf } from "../chat/message-runtime.ts";
-import { Paperclip, Send, Stop } from "../components/icons.tsx";
-import { visibleName } from "../components/visible-text.ts";
-import type { VoiceSession } from "../voice/use-voice.ts";
+import { ArrowUp, Paperclip, Square, X } from "lucide-react";
+import {
+  type ClipboardEvent,
+  type DragEvent,
+  type KeyboardEvent,
+  memo,
+  useEffect,
+  useRef,
+  useState,
+} from "react";
+import { textOf } from "../chat/message-text.ts";
+import type { Conversation } from "../chat/use-conversation.ts";
+import { IconButton } from "../components/button.tsx";
+import { rowsOf } from "../components/text-area.tsx";
 import { VoiceButton, VoicePanel } from "../voice/voice-controls.tsx";
+import { AttachmentList } from "./attachment-list.tsx";
+import { useAttachments } from "./use-attachments.ts";
+import { useDraft } from "./use-draft.ts";
+
+const MAX_ROWS = 8;
+/** The key code of a key press that an input method handles; Safari reports it only so. */
+const INPUT_METHOD_KEY = 229;
 
 /** Whether focusing a text field does not open an on-screen keyboard. */
 function hasHardwareKeyboard(): boolean {
   return matchMedia("(pointer: fine)").matches;
 }
 
-function Attachments() {
+/** Whether a key press sends the message: Enter, unless it confirms the text of an input method. */
+function isSendKey({ key, shiftKey, keyCode, nativeEvent }: KeyboardEvent): boolean {
+  const isComposing = nativeEvent.isComposing || keyCode === INPUT_METHOD_KEY;
+  return key === "Enter" && !shiftKey && !isComposing;
+}
+
+interface FileInputProps {
+  readonly onFiles: (files: Iterable<File>) => void;
+}
+
+function AttachButton({ onFiles }: FileInputProps) {
+  const input = useRef<HTMLInputElement>(null);
   return (
-    <ComposerPrimitive.Attachments>
-      {({ attachment }) => (
-        <AttachmentPrimitive.Root asChild>
-          <Badge
-            size="lg"
-            rightSection={
-              <AttachmentPrimitive.Remove asChild>
-                <CloseButton size="xs" aria-label={`Remove ${visibleName(attachment.name)}`} />
-              </AttachmentPrimitive.Remove>
-            }
-          >
-            {visibleName(attachment.name)}
-          </Badge>
-        </AttachmentPrimitive.Root>
-      )}
-    </ComposerPrimitive.Attachments>
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        onChange={({ currentTarget }) => {
+          onFiles(currentTarget.files ?? []);
+          // The same file can be chosen again.
+          currentTarget.value = "";
+        }}
+      />
+      <IconButton label="Attach files" onClick={() => input.current?.click()}>
+        <Paperclip size={18} />
+      </IconButton>
+    </>
   );
 }
 
-/** Restore the text of a refused message in the composer. */
-function useRestoredDraft(unsent: UIMessage | undefined): void {
-  const aui = useAui();
-  useEffect(() => {
-    if (unsent === undefined || aui.composer.getState().text !== "") return;
-    aui.composer.setText(textOf(unsent));
-  }, [aui, unsent]);
+/** The handlers of an element that files can be dropped on, and whether files are above it. */
+function useDropTarget(onFiles: (files: Iterable<File>) => void) {
+  const [isTarget, setTarget] = useState(false);
+  const handlers = {
+    onDragOver: (event: DragEvent) => {
+      if (!event.dataTransfer.types.includes("Files")) return;
+      event.preventDefault();
+      setTarget(true);
+    },
+    onDragLeave: (event: DragEvent) => {
+      const isInside = event.currentTarget.contains(event.relatedTarget as Node | null);
+      if (!isInside) setTarget(false);
+    },
+    onDrop: (event: DragEvent) => {
+      if (!event.dataTransfer.types.includes("Files")) return;
+      event.preventDefault();
+      setTarget(false);
+      onFiles(event.dataTransfer.files);
+    },
+  };
+  return [isTarget, handlers] as const;
 }
 
-interface ComposerProps {
-  readonly isBusy: boolean;
+interface ComposerProps extends Pick<Conversation, "id" | "isBusy" | "send" | "stop" | "voice"> {
   readonly isStopping: boolean;
   /** Whether approvals are pending, which a new message supersedes. */
   readonly hasPending: boolean;
   /** The user message of a refused request. */
   readonly unsent: UIMessage | undefined;
-  readonly voice: VoiceSession;
 }
 
 /** The message input, with attachments, voice, send and stop. */
 export const Composer = memo(function Composer(props: ComposerProps) {
-  const { isBusy, isStopping, hasPending, unsent, voice } = props;
-  useRestoredDraft(unsent);
+  const { id, isBusy, isStopping, hasPending, unsent, voice, send, stop } = props;
+  const { attachments, add, remove } = useAttachments();
+  const { text, setText, lostFiles, dismissLostFiles } = useDraft(id, attachments.length > 0);
+  const sentFiles = useRef<readonly File[]>([]);
+  useEffect(() => {
+    if (unsent === undefined) return;
+    // A refused message returns, unless another one is being written.
+    setText((current) => (current === "" ? textOf(unsent) : current));
+    add(sentFiles.current);
+    sentFiles.current = [];
+  }, [unsent, add, setText]);
+  const [isUploading, setUploading] = useState(false);
+  const [isDropTarget, dropHandlers] = useDropTarget(add);
+  const canSend = (text.trim() !== "" || attachments.length > 0) && !isBusy && !isUploading;
+
+  const submit = async () => {
+    if (!canSend) return;
+    const files = attachments.map(({ file }) => file);
+    setUploading(true);
+    const isAccepted = await send(text, files);
+    setUploading(false);
+    if (!isAccepted) return;
+    sentFiles.current = files;
+    dismissLostFiles();
+    remove(attachments);
+    setText((current) => (current === text ? "" : current));
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (!isSendKey(event)) return;
+    event.preventDefault();
+    void submit();
+  };
+  const onPaste = (event: ClipboardEvent) => {
+    if (event.clipboardData.files.length === 0) return;
+    event.preventDefault();
+    add(event.clipboardData.files);
+  };
+
   return (
-    <Box className="column composer">
+    <div className="column composer">
       <VoicePanel voice={voice} />
-      <ComposerPrimitive.AttachmentDropzone asChild>
-        <Paper withBorder radius="lg" p="xs">
-          <ComposerPrimitive.Root>
-            <Stack gap={4}>
-              <Group gap="xs">
-                <Attachments />
-              </Group>
-              <ComposerPrimitive.Input asChild cancelOnEscape={false}>
-                <Textarea
-                  variant="unstyled"
-                  aria-label="Message"
-                  placeholder={
-                    hasPending ? "Write a message (withdraws pending approvals)" : "Write a message"
-                  }
-                  autosize
-                  autoFocus={hasHardwareKeyboard()}
-                  minRows={1}
-                  maxRows={8}
-                  px="xs"
-                />
-              </ComposerPrimitive.Input>
-              <Group justify="space-between">
-                <ComposerPrimitive.AddAttachment asChild multiple>
-                  <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Attach files">
-                    <Paperclip />
-                  </ActionIcon>
-                </ComposerPrimitive.AddAttachment>
-                <Group gap="xs">
-                  <VoiceButton voice={voice} />
-                  {isBusy ? (
-                    <ComposerPrimitive.Cancel asChild>
-                      <ActionIcon
-                        variant="default"
-                        radius="xl"
-                        size="lg"
-                        aria-label="Stop"
-                        loading={isStopping}
-                      >
-                        <Stop />
-                      </ActionIcon>
-                    </ComposerPrimitive.Cancel>
-                  ) : (
-                    <ComposerPrimitive.Send asChild>
-                      <ActionIcon radius="xl" size="lg" aria-label="Send">
-                        <Send />
-                      </ActionIcon>
-                    </ComposerPrimitive.Send>
-                  )}
-                </Group>
-              </Group>
-            </Stack>
-          </ComposerPrimitive.Root>
-        </Paper>
-      </ComposerPrimitive.AttachmentDropzone>
-    </Box>
+      <div className="composer-box" data-drop-target={isDropTarget} {...dropHandlers}>
+        <AttachmentList attachments={attachments} onRemove={(attachment) => remove([attachment])} />
+        {lostFiles && (
+          <div className="row between nowrap text-sm dim" role="status">
+            <p>Files are not kept with a draft; attach them again.</p>
+            <IconButton label="Close" size="sm" onClick={dismissLostFiles}>
+              <X size={14} />
+            </IconButton>
+          </div>
+        )}
+        <textarea
+          className="bare-control"
+          aria-label="Message"
+          placeholder={
+            hasPending ? "Write a message (withdraws pending approvals)" : "Write a message"
+          }
+          // biome-ignore lint/a11y/noAutofocus: the chat is opened to write in it.
+          autoFocus={hasHardwareKeyboard()}
+          rows={rowsOf(text, MAX_ROWS)}
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+          onKeyDown={onKeyDown}
+          onPaste={onPaste}
+        />
+        <div className="row between">
+          <AttachButton onFiles={add} />
+          <div className="row">
+            <VoiceButton voice={voice} />
+            {isBusy ? (
+              <IconButton
+                label="Stop"
+                variant="default"
+                isRound
+                isLoading={isStopping}
+                onClick={stop}
+              >
+                <Square size={14} fill="currentColor" />
+              </IconButton>
+            ) : (
+              <IconButton
+                label="Send"
+                variant="primary"
+                isRound
+                disabled={!canSend}
+                isLoading={isUploading && attachments.length > 0}
+                onClick={() => void submit()}
+              >
+                <ArrowUp size={18} />
+              </IconButton>
+            )}
+          </div>
+        </div>
+      </div>
+    </div>
   );
 });

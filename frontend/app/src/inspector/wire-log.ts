@@ -92,43 +92,37 @@ const RECORDED_PROPERTIES = ["id", "trigger", "messageId", "edits", "remember"];
 /** Records the requests, chunks and frames of a chat in a log. */
 export class WireRecorder {
   readonly #log: WireLog;
-  readonly #onChunk: (chunk: UIMessageChunk) => void;
-  /** The release policy of the chat, recorded with the headers of each request. */
-  release = "";
 
-  constructor(log: WireLog, onChunk: (chunk: UIMessageChunk) => void) {
+  constructor(log: WireLog) {
     this.#log = log;
-    this.#onChunk = onChunk;
   }
 
-  send(body: PostBody): void {
+  send(body: PostBody, release: string): void {
     const message = body.messages.at(-1);
     // A user message begins an exchange; any other request continues one.
     if (message?.role === "user") this.#log.clear();
     const recorded = Object.entries(body).filter(([key]) => RECORDED_PROPERTIES.includes(key));
-    this.#addRequest({ type: "send", ...Object.fromEntries(recorded), message });
+    this.#addRequest({ type: "send", ...Object.fromEntries(recorded), message }, release);
   }
 
-  resume(chatId: string): void {
+  resume(chatId: string, release: string): void {
     this.#log.clear();
-    this.#addRequest({ type: "resume", id: chatId });
+    this.#addRequest({ type: "resume", id: chatId }, release);
   }
 
-  stop(chatId: string): void {
-    this.#addRequest({ type: "stop", id: chatId });
+  stop(chatId: string, release: string): void {
+    this.#addRequest({ type: "stop", id: chatId }, release);
   }
 
   chunk(chunk: UIMessageChunk): void {
     this.#log.add("server", "chunk", chunk);
-    this.#onChunk(chunk);
   }
 
   frame(dir: Direction, frame: object): void {
     this.#log.add(dir, "frame", frame);
   }
 
-  #addRequest(request: object): void {
-    const headers = { "x-ai-sdk": "7", "x-release": this.release };
-    this.#log.addRequest({ ...request, headers });
+  #addRequest(request: object, release: string): void {
+    this.#log.addRequest({ ...request, headers: { "x-ai-sdk": "7", "x-release": release } });
   }
 }

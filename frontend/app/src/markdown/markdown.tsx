@@ -1,163 +1,161 @@
-import { Anchor, Box, Code, Group, Paper, Table, Text, Title, Typography } from "@mantine/core";
-import { gfmFromMarkdown } from "mdast-util-gfm";
-import { gfm as gfmSyntax } from "micromark-extension-gfm";
-import { memo, type ReactNode, useMemo, useRef } from "react";
-import ReactMarkdown, { type Components, type Options } from "react-markdown";
-import { CopyButton } from "../components/copy-button.tsx";
-import { linkDefinitions, parseFence, splitBlocks } from "./blocks.ts";
+import "../components/table.css";
+import "./markdown.css";
+import type { FootnoteDefinition, Nodes, RootContent } from "mdast";
+import { memo, useId, useMemo, useRef } from "react";
+import { type Block, type ParsedText, splitBlocks } from "./blocks.ts";
+import { CodeBlock } from "./code-block.tsx";
 import { PlainText } from "./plain-text.tsx";
-import { isSafeImage, safeLink } from "./safe-urls.ts";
+import {
+  collectDefinitions,
+  type Definitions,
+  type Footnote,
+  NO_DEFINITIONS,
+  numberFootnotes,
+  resolveBlock,
+} from "./references.ts";
+import {
+  footnoteId,
+  type RenderContext,
+  referenceId,
+  renderBlocks,
+  renderNode,
+} from "./render-node.tsx";
 import { useRevealedText } from "./use-revealed-text.ts";
 
-/** A block with more characters is rendered as plain text. */
-const MAX_LENGTH = 30_000;
-/** The limit while the block is streaming, since it is parsed again for each chunk. */
-const MAX_STREAMING_LENGTH = 8_000;
+const NO_FOOTNOTES: readonly Footnote[] = [];
 
-const GFM_EXTENSIONS = {
-  micromarkExtensions: [gfmSyntax()],
-  fromMarkdownExtensions: [gfmFromMarkdown()],
-};
-
-/**
- * Tables, task lists, footnotes, autolinks and strikethrough. The package `remark-gfm` creates its
- * extensions for each text, and also includes a serializer.
- */
-const gfm: NonNullable<Options["remarkPlugins"]>[number] = function () {
-  Object.assign(this.data(), GFM_EXTENSIONS);
-};
-
-const PLUGINS = [gfm];
-
-interface CodeBlockProps {
-  readonly language: string;
-  readonly code: string;
+/** What the blocks of a text share. */
+interface References {
+  readonly definitions: Definitions;
+  readonly footnotes: readonly Footnote[];
+  readonly idPrefix: string;
 }
 
-/** A code block that scrolls horizontally, with a copy button. */
-function CodeBlock({ language, code }: CodeBlockProps) {
-  return (
-    <Paper withBorder role="group" aria-label={language === "" ? "Code" : `Code: ${language}`}>
-      <Group justify="space-between" px="sm" py={4}>
-        <Text size="xs" c="dimmed" ff="monospace">
-          {language}
-        </Text>
-        <CopyButton text={code} label="Copy code" />
-      </Group>
-      <Box component="pre" className="code" ff="monospace" fz="sm" px="sm" pb="sm" tabIndex={0}>
-        <code>{code}</code>
-      </Box>
-    </Paper>
-  );
+function contextOf(references: References, root: Nodes): RenderContext {
+  const { definitions, footnotes, idPrefix } = references;
+  return { links: definitions.links, footnotes, idPrefix, root, seen: new Set() };
 }
 
-function textOf(node: { children?: readonly unknown[]; value?: unknown } | undefined): string {
-  if (node === undefined) return "";
-  if (typeof node.value === "string") return node.value;
-  return (node.children ?? []).map((child) => textOf(child as typeof node)).join("");
+function renderBlock(block: Block, references: References, isStreaming: boolean) {
+  if (block.kind === "plain") return <PlainText text={block.source} />;
+  if (block.kind === "code") {
+    return <CodeBlock code={block.code} language={block.language} isStreaming={isStreaming} />;
+  }
+  const node: RootContent = resolveBlock(block, references.definitions);
+  // Definitions are rendered where they are referenced.
+  if (node.type === "definition" || node.type === "footnoteDefinition") return null;
+  return <div className="block">{renderNode(node, contextOf(references, node))}</div>;
 }
-
-/** A heading of an answer; all are below the page's headings in the outline. */
-function heading(size: "h3" | "h4" | "h5" | "h6") {
-  return ({ children }: { readonly children?: ReactNode }) => (
-    <Title order={3} size={size}>
-      {children}
-    </Title>
-  );
-}
-
-const COMPONENTS: Components = {
-  a({ href, children }) {
-    const url = safeLink(href);
-    if (url === undefined) return <span>{children}</span>;
-    return (
-      <Anchor href={url} title={url} target="_blank" rel="noopener noreferrer" inherit>
-        {children}
-      </Anchor>
-    );
-  },
-  img({ src, alt }) {
-    const address = typeof src === "string" ? src : undefined;
-    if (address !== undefined && isSafeImage(address)) {
-      return <img className="image" src={address} alt={alt ?? ""} />;
-    }
-    const link = safeLink(address);
-    const name = `Image: ${alt || address || "without a name"}`;
-    if (link === undefined) return <span>{name}</span>;
-    return (
-      <Anchor href={link} target="_blank" rel="noopener noreferrer" inherit>
-        {name}
-      </Anchor>
-    );
-  },
-  pre({ node }) {
-    const code = node?.children[0];
-    const classes = code?.type === "element" ? code.properties.className : undefined;
-    const language = Array.isArray(classes) ? String(classes[0]).replace("language-", "") : "";
-    return <CodeBlock language={language} code={textOf(node).replace(/\n$/, "")} />;
-  },
-  code: ({ children }) => <Code>{children}</Code>,
-  table: ({ children }) => (
-    <Box className="table-scroll" role="group" aria-label="Table" tabIndex={0}>
-      <Table withTableBorder withColumnBorders>
-        {children}
-      </Table>
-    </Box>
-  ),
-  h1: heading("h3"),
-  h2: heading("h4"),
-  h3: heading("h5"),
-  h4: heading("h6"),
-  h5: heading("h6"),
-  h6: heading("h6"),
-};
 
 interface BlockProps {
-  readonly text: string;
-  readonly links: string;
+  readonly block: Block;
+  readonly references: References;
   readonly isStreaming: boolean;
 }
 
-const Block = memo(function Block({ text, links, isStreaming }: BlockProps) {
-  const code = parseFence(text);
-  if (code !== undefined) return <CodeBlock {...code} />;
-  if (text.length > (isStreaming ? MAX_STREAMING_LENGTH : MAX_LENGTH))
-    return <PlainText text={text} />;
-  return (
-    <div className="block">
-      <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
-        {links !== "" && text.includes("[") ? `${text}\n\n${links}` : text}
-      </ReactMarkdown>
-    </div>
-  );
-});
+function isSameBlock(one: BlockProps, other: BlockProps): boolean {
+  const { block, references: before, isStreaming } = one;
+  if (block !== other.block || isStreaming !== other.isStreaming) return false;
+  if (block.kind !== "node" || !block.source.includes("[")) return true;
+  const { references: after } = other;
+  return before.definitions === after.definitions && before.footnotes === after.footnotes;
+}
+
+const RenderedBlock = memo(function RenderedBlock(props: BlockProps) {
+  return renderBlock(props.block, props.references, props.isStreaming);
+}, isSameBlock);
 
 /** The number of blocks in a group. */
 const GROUP_SIZE = 32;
 
 interface BlockGroupProps {
-  readonly blocks: readonly string[];
-  readonly links: string;
-  /** The index of the streaming block; -1 without one. */
+  readonly blocks: readonly Block[];
+  readonly references: References;
+  /** The index of the streaming block; it may be outside of the group. */
   readonly streamingIndex: number;
 }
 
-function isSame(one: BlockGroupProps, other: BlockGroupProps): boolean {
+function isSameGroup(one: BlockGroupProps, other: BlockGroupProps): boolean {
+  const isStreaming = ({ blocks, streamingIndex }: BlockGroupProps) =>
+    streamingIndex >= 0 && streamingIndex < blocks.length;
   return (
-    one.links === other.links &&
-    one.streamingIndex === other.streamingIndex &&
+    one.references === other.references &&
+    !isStreaming(one) &&
+    !isStreaming(other) &&
     one.blocks.length === other.blocks.length &&
     one.blocks.every((block, index) => block === other.blocks[index])
   );
 }
 
 /** Consecutive blocks; finished blocks of a long text are compared by group, not one by one. */
-const BlockGroup = memo(function BlockGroup({ blocks, links, streamingIndex }: BlockGroupProps) {
-  return blocks.map((block, index) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: a block is identified by its position.
-    <Block key={index} text={block} links={links} isStreaming={index === streamingIndex} />
+const BlockGroup = memo(function BlockGroup(props: BlockGroupProps) {
+  return props.blocks.map((block, index) => (
+    <RenderedBlock
+      // biome-ignore lint/suspicious/noArrayIndexKey: a block is identified by its position.
+      key={index}
+      block={block}
+      references={props.references}
+      isStreaming={index === props.streamingIndex}
+    />
   ));
-}, isSame);
+}, isSameGroup);
+
+interface FootnoteProps {
+  readonly footnote: Footnote;
+  readonly references: References;
+}
+
+function FootnoteItem({ footnote, references }: FootnoteProps) {
+  const { number, firstReference } = footnote;
+  const definition: FootnoteDefinition = footnote.definition;
+  const context = contextOf(references, definition);
+  return (
+    <li dir="auto" id={footnoteId(references, number)}>
+      {renderBlocks(definition.children, context)}
+      {firstReference !== undefined && (
+        <a href={`#${referenceId(references, number)}`} aria-label={`Back to reference ${number}`}>
+          ↩
+        </a>
+      )}
+    </li>
+  );
+}
+
+function Footnotes({ references }: { readonly references: References }) {
+  if (references.footnotes.length === 0) return null;
+  return (
+    <section className="block footnotes" aria-label="Footnotes">
+      <ol>
+        {references.footnotes.map((footnote) => (
+          <FootnoteItem key={footnote.number} footnote={footnote} references={references} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** The blocks of a text that grows, with what they share. */
+function useBlocks(text: string, isStreaming: boolean) {
+  const parsed = useRef<ParsedText>(undefined);
+  const definitions = useRef(NO_DEFINITIONS);
+  const footnotes = useRef(NO_FOOTNOTES);
+  const id = useId();
+  return useMemo(() => {
+    const split = splitBlocks(text, parsed.current, { isStreaming });
+    parsed.current = split;
+    const blocks = [...split.finished, ...split.open];
+    definitions.current = collectDefinitions(blocks, definitions.current);
+    const numbered = numberFootnotes(blocks, definitions.current);
+    footnotes.current = numbered.length === 0 ? NO_FOOTNOTES : numbered;
+    return {
+      blocks,
+      rest: text.slice(split.openEnd),
+      definitions: definitions.current,
+      footnotes: footnotes.current,
+      idPrefix: id.replaceAll(/[^\w-]/g, ""),
+    };
+  }, [text, isStreaming, id]);
+}
 
 interface MarkdownProps {
   readonly text: string;
@@ -166,30 +164,27 @@ interface MarkdownProps {
 }
 
 /** Text of a model as Markdown; HTML is rendered as text, and nothing is loaded from other hosts. */
-export const Markdown = memo(function Markdown({
-  text: fullText,
-  isStreaming = false,
-}: MarkdownProps) {
-  const text = useRevealedText(fullText);
-  const before = useRef<ReturnType<typeof splitBlocks>>(undefined);
-  const { blocks } = useMemo(() => {
-    before.current = splitBlocks(text, before.current);
-    return before.current;
-  }, [text]);
-  const links = useMemo(() => linkDefinitions(text), [text]);
+export const Markdown = memo(function Markdown(props: MarkdownProps) {
+  const text = useRevealedText(props.text);
+  const isStreaming = props.isStreaming === true || text !== props.text;
+  const { blocks, rest, definitions, footnotes, idPrefix } = useBlocks(text, isStreaming);
+  const references = useMemo(
+    () => ({ definitions, footnotes, idPrefix }),
+    [definitions, footnotes, idPrefix],
+  );
   return (
-    <Typography className="markdown">
+    <div className="markdown">
       {Array.from({ length: Math.ceil(blocks.length / GROUP_SIZE) }, (_, index) => (
         <BlockGroup
           // biome-ignore lint/suspicious/noArrayIndexKey: a group is identified by its position.
           key={index}
           blocks={blocks.slice(index * GROUP_SIZE, (index + 1) * GROUP_SIZE)}
-          links={links}
-          streamingIndex={
-            isStreaming || text !== fullText ? blocks.length - 1 - index * GROUP_SIZE : -1
-          }
+          references={references}
+          streamingIndex={isStreaming ? blocks.length - 1 - index * GROUP_SIZE : -1}
         />
       ))}
-    </Typography>
+      {rest !== "" && <PlainText text={rest} />}
+      <Footnotes references={references} />
+    </div>
   );
 });

@@ -1,4 +1,3 @@
-import { Box } from "@mantine/core";
 import { memo, useMemo } from "react";
 
 /** The number of characters in a segment, the unit of layout of a growing text. */
@@ -23,7 +22,7 @@ export function splitSegments(text: string): string[] {
 }
 
 const Segment = memo(function Segment({ text }: { readonly text: string }) {
-  return <Box className="literal segment">{text}</Box>;
+  return <div className="literal segment">{text}</div>;
 });
 
 /** Text without markup, of any length. */

@@ -1,13 +1,17 @@
-import { MessagePrimitive, useAuiState } from "@assistant-ui/react";
-import { ActionIcon, Group, Loader, Stack, Text } from "@mantine/core";
 import type { UIMessage } from "ai";
-import { isRecord } from "../approvals/approval-requests.ts";
+import { RefreshCw } from "lucide-react";
+import { memo } from "react";
+import { type ApprovalRequest, isRecord } from "../approvals/approval-requests.ts";
 import { useChatContext } from "../chat/chat-context.ts";
-import { textOf, useMessage } from "../chat/message-runtime.ts";
+import { textOf } from "../chat/message-text.ts";
+import { IconButton } from "../components/button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
-import { Refresh } from "../components/icons.tsx";
-import { formatCount, visibleName } from "../components/visible-text.ts";
+import { formatCount } from "../components/format-number.ts";
+import { Dots } from "../components/spinner.tsx";
+import { visibleName } from "../components/visible-text.ts";
+import { Message } from "./message.tsx";
 import { MessageParts } from "./message-parts.tsx";
+import { EFFECT_REMAINS, hasEffect } from "./replaced-messages.ts";
 
 /** The model and the token usage of an answer. */
 function Metadata({ message }: { readonly message: UIMessage }) {
@@ -18,56 +22,59 @@ function Metadata({ message }: { readonly message: UIMessage }) {
     typeof model === "string" && visibleName(model),
     typeof tokens === "number" && `${formatCount(tokens)} tokens`,
   ].filter(Boolean);
+  return <span className="text-xs dim">{items.join(" · ")}</span>;
+}
+
+interface ActionsProps {
+  readonly message: UIMessage;
+  readonly isLast: boolean;
+}
+
+function Actions({ message, isLast }: ActionsProps) {
+  const { regenerate } = useChatContext();
+  const text = textOf(message);
+  const isFinal = hasEffect(message);
   return (
-    <Text size="xs" c="dimmed">
-      {items.join(" · ")}
-    </Text>
+    <div className="message-actions">
+      {text !== "" && <CopyButton text={text} label="Copy the answer" />}
+      {isLast && (
+        <IconButton
+          label={`Answer again: ${isFinal ? EFFECT_REMAINS : "This replaces the answer."}`}
+          size="sm"
+          disabled={isFinal}
+          onClick={() => regenerate(message.id)}
+        >
+          <RefreshCw size={16} />
+        </IconButton>
+      )}
+      <Metadata message={message} />
+    </div>
   );
 }
 
-function Actions({ message }: { readonly message: UIMessage }) {
-  const { regenerate } = useChatContext();
-  const isLast = useAuiState((state) => state.message.isLast);
-  const text = textOf(message);
-  return (
-    <Group gap={0}>
-      {text !== "" && <CopyButton text={text} label="Copy the answer" />}
-      {isLast && (
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          aria-label="Answer again"
-          onClick={() => regenerate(message.id)}
-        >
-          <Refresh size={16} />
-        </ActionIcon>
-      )}
-      <Metadata message={message} />
-    </Group>
-  );
+interface AssistantMessageProps extends ActionsProps {
+  readonly isStreaming: boolean;
+  /** The open approval requests of the message. */
+  readonly requests: readonly ApprovalRequest[];
 }
 
 /** An assistant message with its actions. */
-export function AssistantMessage() {
-  const message = useMessage();
-  const { isBusy, requests } = useChatContext();
-  const isLast = useAuiState((state) => state.message.isLast);
-  const isStreaming = isLast && isBusy;
+export const AssistantMessage = memo(function AssistantMessage(props: AssistantMessageProps) {
+  const { message, isLast, isStreaming, requests } = props;
   return (
-    <MessagePrimitive.Root asChild>
-      <Stack
-        component="article"
-        gap="sm"
-        className="message"
-        aria-label="Assistant"
-        aria-busy={isStreaming}
-      >
-        {message !== undefined && <MessageParts message={message} />}
-        {isStreaming && <Loader type="dots" size="sm" aria-label="Answering" role="img" />}
-        {message !== undefined && !isStreaming && !(isLast && requests.length > 0) && (
-          <Actions message={message} />
-        )}
-      </Stack>
-    </MessagePrimitive.Root>
+    <Message label="Assistant" isBusy={isStreaming}>
+      <MessageParts message={message} requests={requests} />
+      {isStreaming && <Dots label="Answering" />}
+      {!isStreaming && requests.length === 0 && <Actions message={message} isLast={isLast} />}
+    </Message>
+  );
+});
+
+/** The place of an answer before its first chunk. */
+export function PendingAnswer() {
+  return (
+    <Message label="Assistant" isBusy>
+      <Dots label="Answering" />
+    </Message>
   );
 }

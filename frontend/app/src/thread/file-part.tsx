@@ -1,6 +1,5 @@
-import { Anchor, Badge, Text } from "@mantine/core";
 import type { FileUIPart } from "ai";
-import { FileIcon } from "../components/icons.tsx";
+import { FileText } from "lucide-react";
 import { visibleName } from "../components/visible-text.ts";
 import { isSafeImage, isServerFile } from "../markdown/safe-urls.ts";
 
@@ -8,21 +7,28 @@ import { isSafeImage, isServerFile } from "../markdown/safe-urls.ts";
 export function FilePart({ part }: { readonly part: FileUIPart }) {
   const name = visibleName(part.filename ?? `File of type ${part.mediaType}`);
   if (part.mediaType.startsWith("image/") && isSafeImage(part.url)) {
+    const alt = part.filename === undefined ? "Image from the agent" : name;
+    const image = <img className="image" src={part.url} alt={alt} />;
+    // Browsers do not open other URLs, such as those of data, in a new tab.
+    if (!isServerFile(part.url)) return image;
     return (
-      <img
-        className="image"
-        src={part.url}
-        alt={part.filename === undefined ? "Image from the agent" : name}
-      />
+      <a
+        className="image-link"
+        href={part.url}
+        target="_blank"
+        rel="noopener noreferrer"
+        title="Open the image in a new tab"
+      >
+        {image}
+      </a>
     );
   }
   const isDownloadable = isServerFile(part.url) || part.url.startsWith("data:");
-  if (!isDownloadable) return <Text size="sm">{name} (stored elsewhere, not loaded)</Text>;
+  if (!isDownloadable) return <p className="text-sm">{name} (stored elsewhere, not loaded)</p>;
   return (
-    <Anchor href={part.url} download={part.filename ?? true}>
-      <Badge size="lg" leftSection={<FileIcon size={14} />} maw="100%">
-        {name}
-      </Badge>
-    </Anchor>
+    <a className="file" href={part.url} download={part.filename ?? true}>
+      <FileText size={16} />
+      {name}
+    </a>
   );
 }

@@ -4,7 +4,7 @@ import { expect, test, vi } from "vitest";
 import { renderPage } from "../../testing/render.tsx";
 import { ChatContext, type ChatContextValue } from "../chat/chat-context.ts";
 import { InputRequest } from "./input-request.tsx";
-import type { ToolPart } from "./tool-states.ts";
+import type { ToolPart } from "./tool-part.ts";
 
 const INPUT_REQUEST: ToolPart = {
   type: "tool-adk_request_input",

@@ -1,14 +1,12 @@
-import { Anchor, Button, Group, Paper, Stack, Text, Textarea } from "@mantine/core";
 import { useCallback, useEffect, useState } from "react";
 import { isRecord } from "../approvals/approval-requests.ts";
 import { useChatContext } from "../chat/chat-context.ts";
+import { Button } from "../components/button.tsx";
+import { TextArea } from "../components/text-area.tsx";
 import { FieldTable, VisibleText } from "../components/values.tsx";
 import { visibleName } from "../components/visible-text.ts";
 import { safeLink } from "../markdown/safe-urls.ts";
-import { type ToolPart, toolName } from "./tool-states.ts";
-
-const CREDENTIAL = "adk_request_credential";
-const INPUT = "adk_request_input";
+import { CREDENTIAL_REQUEST, INPUT_REQUEST, type ToolPart, toolName } from "./tool-part.ts";
 
 /** The authorization URL of a credential request, if it is safe to link to. */
 function consentUrl(part: ToolPart): string | undefined {
@@ -18,8 +16,8 @@ function consentUrl(part: ToolPart): string | undefined {
 
 function titleOf(part: ToolPart): string {
   const name = toolName(part);
-  if (name === CREDENTIAL) return "The agent needs your consent at another site";
-  return name === INPUT ? "The agent asks you" : (part.title ?? name);
+  if (name === CREDENTIAL_REQUEST) return "The agent needs your consent at another site";
+  return name === INPUT_REQUEST ? "The agent asks you" : (part.title ?? name);
 }
 
 /** The channel on which the server's redirect page posts its URL. */
@@ -53,7 +51,7 @@ function useConsentResponse(
 export function InputRequest({ part }: { readonly part: ToolPart }) {
   const { addOutput } = useChatContext();
   const [text, setText] = useState("");
-  const isConsent = toolName(part) === CREDENTIAL;
+  const isConsent = toolName(part) === CREDENTIAL_REQUEST;
   const url = consentUrl(part);
   const title = titleOf(part);
   const onConsent = useCallback(
@@ -64,37 +62,30 @@ export function InputRequest({ part }: { readonly part: ToolPart }) {
   const submit = () =>
     addOutput(part, isConsent ? { authResponseUri: text.trim() } : { result: text });
   return (
-    <Paper component="section" withBorder p="md" aria-label={`Question: ${visibleName(title)}`}>
-      <Stack gap="sm">
-        <Text fw={600}>
-          <VisibleText text={title} />
-        </Text>
-        {url === undefined ? (
-          <FieldTable value={part.input} label="Question" />
-        ) : (
-          <Anchor href={url} target="_blank" rel="noopener noreferrer" className="literal">
-            {url}
-          </Anchor>
-        )}
-        <Textarea
-          label={isConsent ? "The address you were sent to afterwards" : "Your answer"}
-          autosize
-          maxRows={8}
-          value={text}
-          onChange={(event) => setText(event.currentTarget.value)}
-        />
-        <Group gap="xs">
-          <Button disabled={text.trim() === ""} onClick={submit}>
-            Answer
-          </Button>
-          <Button
-            variant="default"
-            onClick={() => addOutput(part, new Error("The user did not want to answer."))}
-          >
-            Refuse
-          </Button>
-        </Group>
-      </Stack>
-    </Paper>
+    <section className="panel stack" aria-label={`Question: ${visibleName(title)}`}>
+      <p className="strong">
+        <VisibleText text={title} />
+      </p>
+      {url === undefined ? (
+        <FieldTable value={part.input} label="Question" />
+      ) : (
+        <a href={url} target="_blank" rel="noopener noreferrer" className="literal">
+          {url}
+        </a>
+      )}
+      <TextArea
+        label={isConsent ? "The address you were sent to afterwards" : "Your answer"}
+        value={text}
+        onChange={setText}
+      />
+      <div className="row">
+        <Button variant="primary" disabled={text.trim() === ""} onClick={submit}>
+          Answer
+        </Button>
+        <Button onClick={() => addOutput(part, new Error("The user did not want to answer."))}>
+          Refuse
+        </Button>
+      </div>
+    </section>
   );
 }

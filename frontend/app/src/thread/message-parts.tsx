@@ -1,36 +1,24 @@
-import { Box } from "@mantine/core";
 import type { UIMessage } from "ai";
 import type { ReactNode } from "react";
 import { ApprovalGroup } from "../approvals/approval-group.tsx";
 import type { ApprovalRequest } from "../approvals/approval-requests.ts";
 import { type ChatContextValue, useChatContext } from "../chat/chat-context.ts";
-import { CLIENT_TOOLS } from "../chat/client-tools.ts";
 import { Disclosure } from "../components/disclosure.tsx";
-import { Markdown } from "../markdown/markdown.tsx";
-import { PlainText } from "../markdown/plain-text.tsx";
+import { visibleName } from "../components/visible-text.ts";
+import { LazyMarkdown } from "../markdown/lazy-markdown.tsx";
 import { FilePart } from "./file-part.tsx";
 import { InputRequest } from "./input-request.tsx";
+import { Reasoning } from "./reasoning.tsx";
 import { type Source, Sources } from "./sources.tsx";
 import { ToolCall } from "./tool-call.tsx";
-import { editsOf, isToolPart, type ToolPart, toolName } from "./tool-states.ts";
+import { approvalTrace, isAdkRequest, isToolPart, type ToolPart, toolTitle } from "./tool-part.ts";
+import { groupToolRuns } from "./tool-runs.ts";
 
 type Part = UIMessage["parts"][number];
 
 function isInputRequest(part: ToolPart, { isBusy }: ChatContextValue): boolean {
-  const isOpen = part.state === "input-available" && part.providerExecuted !== true;
-  const isAutomatic = Object.hasOwn(CLIENT_TOOLS, toolName(part));
-  return isOpen && !isBusy && part.approval === undefined && !isAutomatic;
-}
-
-function Reasoning({ text }: { readonly text: string }) {
-  if (text.trim() === "") return null;
-  return (
-    <Disclosure label="Thoughts">
-      <Box fz="sm">
-        <PlainText text={text} />
-      </Box>
-    </Disclosure>
-  );
+  // Other calls without an outcome are the server's, or those of a client that can run them.
+  return part.state === "input-available" && !isBusy && isAdkRequest(part);
 }
 
 interface ToolProps {
@@ -47,7 +35,7 @@ function Tool({ part, requests, metadata }: ToolProps) {
   if (requestIndex === 0) return <ApprovalGroup requests={requests} onDecide={context.decide} />;
   if (requestIndex > 0) return null;
   if (isInputRequest(part, context)) return <InputRequest part={part} />;
-  return <ToolCall part={part} edits={editsOf(part, metadata)} />;
+  return <ToolCall part={part} trace={approvalTrace(part, metadata)} />;
 }
 
 function renderPart(
@@ -57,9 +45,9 @@ function renderPart(
 ): ReactNode {
   switch (part.type) {
     case "text":
-      return <Markdown text={part.text} isStreaming={part.state === "streaming"} />;
+      return <LazyMarkdown text={part.text} isStreaming={part.state === "streaming"} />;
     case "reasoning":
-      return <Reasoning text={part.text} />;
+      return <Reasoning text={part.text} isStreaming={part.state === "streaming"} />;
     case "file":
       return <FilePart part={part} />;
     default:
@@ -73,16 +61,50 @@ function isSource(part: Part): part is Source {
   return part.type === "source-url" || part.type === "source-document";
 }
 
+/** The open forms of a group are kept when its first request is decided elsewhere. */
+function partKey(part: Part, index: number, [first]: readonly ApprovalRequest[]) {
+  if (!isToolPart(part)) return index;
+  const { approval } = part as ToolPart;
+  return first !== undefined && approval?.id === first.approvalId ? "approvals" : part.toolCallId;
+}
+
+interface MessagePartsProps {
+  readonly message: UIMessage;
+  /** The open approval requests of the message. */
+  readonly requests: readonly ApprovalRequest[];
+}
+
+/** The number of calls and the names of their tools. */
+function runLabel(calls: readonly ToolPart[]): string {
+  const names = [...new Set(calls.map((call) => visibleName(toolTitle(call))))];
+  return `${calls.length} tool calls: ${names.join(", ")}`;
+}
+
+/** Calls in a row on one line, with each of them inside. */
+function ToolRun({ calls }: { readonly calls: readonly ToolPart[] }) {
+  return (
+    <Disclosure label={runLabel(calls)}>
+      <div className="stack">
+        {calls.map((call) => (
+          <ToolCall key={call.toolCallId} part={call} trace={undefined} />
+        ))}
+      </div>
+    </Disclosure>
+  );
+}
+
 /** The parts of an answer in order, followed by its sources. */
-export function MessageParts({ message }: { readonly message: UIMessage }) {
-  const { requests } = useChatContext();
-  const messageRequests = requests.filter(({ messageId }) => messageId === message.id);
+export function MessageParts({ message, requests }: MessagePartsProps) {
   return (
     <>
-      {message.parts.map((part, index) => {
+      {groupToolRuns(message.parts).map((entry) => {
+        if (entry.kind === "run") {
+          return <ToolRun key={entry.calls[0]?.toolCallId} calls={entry.calls} />;
+        }
+        const { part, index } = entry;
         // A tool part keeps its identity when parts are inserted; others have their position.
-        const key = isToolPart(part) ? part.toolCallId : index;
-        const rendered = renderPart(part, messageRequests, message.metadata);
+        const key = partKey(part, index, requests);
+        const rendered = renderPart(part, requests, message.metadata);
         return rendered === false || rendered === undefined ? null : (
           <Slot key={key}>{rendered}</Slot>
         );

@@ -1,4 +1,3 @@
-import { Anchor, List, Stack, Text } from "@mantine/core";
 import type { SourceDocumentUIPart, SourceUrlUIPart } from "ai";
 import { visibleName } from "../components/visible-text.ts";
 import { safeLink } from "../markdown/safe-urls.ts";
@@ -11,9 +10,9 @@ function SourceLink({ source }: { readonly source: Source }) {
   const url = safeLink(source.url);
   if (url === undefined) return name;
   return (
-    <Anchor href={url} title={url} target="_blank" rel="noopener noreferrer" inherit>
+    <a href={url} title={url} target="_blank" rel="noopener noreferrer">
       {name}
-    </Anchor>
+    </a>
   );
 }
 
@@ -21,17 +20,15 @@ function SourceLink({ source }: { readonly source: Source }) {
 export function Sources({ sources }: { readonly sources: readonly Source[] }) {
   if (sources.length === 0) return null;
   return (
-    <Stack component="section" gap={4} aria-label="Sources">
-      <Text size="sm" fw={600}>
-        Sources
-      </Text>
-      <List size="sm" className="literal">
+    <section className="stack gap-1 text-sm" aria-label="Sources">
+      <p className="strong">Sources</p>
+      <ul className="sources literal">
         {sources.map((source) => (
-          <List.Item key={source.sourceId}>
+          <li key={source.sourceId}>
             <SourceLink source={source} />
-          </List.Item>
+          </li>
         ))}
-      </List>
-    </Stack>
+      </ul>
+    </section>
   );
 }

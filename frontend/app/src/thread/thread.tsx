@@ -1,68 +1,84 @@
-import { ThreadPrimitive, unstable_useThreadMessageIds } from "@assistant-ui/react";
-import {
-  ActionIcon,
-  Alert,
-  Button,
-  Center,
-  Group,
-  Stack,
-  Text,
-  Title,
-  VisuallyHidden,
-} from "@mantine/core";
+import type { UIMessage } from "ai";
+import { ArrowDown } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
-import { loadSuggestions } from "../api.ts";
-import type { Conversation } from "../chat/conversation.ts";
-import { ArrowDown } from "../components/icons.tsx";
-import { AssistantMessage } from "./assistant-message.tsx";
-import { useMessageWindow } from "./message-window.ts";
+import type { ApprovalRequest } from "../approvals/approval-requests.ts";
+import type { Conversation } from "../chat/use-conversation.ts";
+import { Alert } from "../components/alert.tsx";
+import { Button, IconButton } from "../components/button.tsx";
+import { Spinner } from "../components/spinner.tsx";
+import { pageTheme } from "../page-theme.ts";
+import { AssistantMessage, PendingAnswer } from "./assistant-message.tsx";
+import "./thread.css";
+import { replacedMessages } from "./replaced-messages.ts";
+import { useIncrementalList } from "./use-incremental-list.ts";
+import { useStickToBottom } from "./use-stick-to-bottom.ts";
 import { UserMessage } from "./user-message.tsx";
 
 /** The number of suggestions that are shown before they are expanded. */
 const INITIAL_COUNT = 8;
 
-const COMPONENTS = { UserMessage, AssistantMessage };
+const NOTHING_REPLACED = { count: 0, hasEffect: false };
+const NO_REQUESTS: readonly ApprovalRequest[] = [];
 
-function Messages() {
-  const ids = useMessageWindow(unstable_useThreadMessageIds());
-  return ids.map((id) => (
-    <ThreadPrimitive.Unstable_MessageById key={id} messageId={id} components={COMPONENTS} />
-  ));
+/** The requests of a message; the same array if it has none. */
+function requestsOf({ id }: UIMessage, requests: readonly ApprovalRequest[]) {
+  return requests.some(({ messageId }) => messageId === id)
+    ? requests.filter(({ messageId }) => messageId === id)
+    : NO_REQUESTS;
 }
 
-function Suggestions({ onChoose }: { readonly onChoose: (text: string) => void }) {
-  const [suggestions, setSuggestions] = useState<readonly string[]>([]);
+function Messages({ conversation }: { readonly conversation: Conversation }) {
+  const { chat, isBusy, requests } = conversation;
+  const last = chat.messages.at(-1);
+  const listed = useIncrementalList(chat.messages);
+  const offset = chat.messages.length - listed.length;
+  const replaced = replacedMessages(chat.messages);
+  return (
+    <>
+      {listed.map((message, index) =>
+        message.role === "user" ? (
+          <UserMessage
+            key={message.id}
+            message={message}
+            replaced={replaced[offset + index] ?? NOTHING_REPLACED}
+          />
+        ) : (
+          <AssistantMessage
+            key={message.id}
+            message={message}
+            isLast={message === last}
+            isStreaming={message === last && isBusy}
+            requests={requestsOf(message, requests)}
+          />
+        ),
+      )}
+      {isBusy && last?.role === "user" && <PendingAnswer />}
+    </>
+  );
+}
+
+interface SuggestionsProps {
+  readonly suggestions: readonly string[];
+  readonly onChoose: (text: string) => void;
+}
+
+function Suggestions({ suggestions, onChoose }: SuggestionsProps) {
   const [isExpanded, setExpanded] = useState(false);
-  useEffect(() => {
-    loadSuggestions().then(setSuggestions, () => {});
-  }, []);
   if (suggestions.length === 0) return null;
   const shown = isExpanded ? suggestions : suggestions.slice(0, INITIAL_COUNT);
   return (
-    <Group component="section" gap="xs" justify="center" aria-label="Suggestions">
+    <section className="suggestions" aria-label="Suggestions">
       {shown.map((text) => (
-        <Button
-          key={text}
-          variant="default"
-          size="compact-md"
-          fz="sm"
-          fw={400}
-          h="auto"
-          maw="100%"
-          py={4}
-          lh={1.4}
-          classNames={{ label: "wrap" }}
-          onClick={() => onChoose(text)}
-        >
+        <Button key={text} className="suggestion" onClick={() => onChoose(text)}>
           {text}
         </Button>
       ))}
       {shown.length < suggestions.length && (
-        <Button variant="subtle" size="compact-md" fz="sm" onClick={() => setExpanded(true)}>
+        <Button variant="subtle" onClick={() => setExpanded(true)}>
           Show all
         </Button>
       )}
-    </Group>
+    </section>
   );
 }
 
@@ -72,89 +88,101 @@ interface WelcomeProps {
 }
 
 function Welcome({ onChoose, children }: WelcomeProps) {
+  const [{ welcome, suggestions, logo }] = useState(pageTheme);
   return (
-    <Center mih="100%" p="md">
-      <Stack align="center" gap="lg" w="100%" maw={640}>
-        <Title order={2} size="h3" ta="center">
-          What should the agent do?
-        </Title>
-        <Text c="dimmed" ta="center">
-          Tools that change something wait for your approval.
-        </Text>
-        <Suggestions onChoose={onChoose} />
-        {children}
-      </Stack>
-    </Center>
+    <div className="welcome">
+      <img className="welcome-logo" src={logo} alt="" />
+      <h2>{welcome}</h2>
+      <p className="dim">Tools that change something wait for your approval.</p>
+      <Suggestions suggestions={suggestions} onChoose={onChoose} />
+      {children}
+    </div>
+  );
+}
+
+/** Says that the connection is lost and the chat continues by itself. */
+function Reconnecting({ conversation }: { readonly conversation: Conversation }) {
+  return (
+    <div aria-live="polite">
+      {conversation.chat.isReconnecting && (
+        <p className="row text-sm dim">
+          <Spinner /> Reconnecting…
+        </p>
+      )}
+    </div>
   );
 }
 
 function Problem({ conversation }: { readonly conversation: Conversation }) {
   const { problem, dismissProblem, retry, chat, isBusy } = conversation;
   if (problem === undefined || isBusy) return null;
-  const canRetry = chat.error !== undefined && chat.refusal === undefined;
+  const hasFailed = chat.error !== undefined || chat.reconnectionError !== undefined;
+  const canRetry = hasFailed && chat.refusal === undefined;
+  const isDismissible = !hasFailed && chat.refusal === undefined;
   return (
     <Alert
-      color="red"
-      variant="outline"
-      role="alert"
+      tone="danger"
+      isAnnounced
       title="That did not work"
-      withCloseButton={chat.error === undefined && chat.refusal === undefined}
-      closeButtonLabel="Close"
-      onClose={dismissProblem}
+      onClose={isDismissible ? dismissProblem : undefined}
     >
-      <Stack gap="xs" align="flex-start">
-        <Text size="sm" className="literal">
-          {problem}
-        </Text>
-        {canRetry && (
-          <Button size="compact-sm" variant="default" onClick={retry}>
+      <p className="text-sm danger literal">{problem}</p>
+      {canRetry && (
+        <div>
+          <Button size="sm" onClick={retry}>
             Try again
           </Button>
-        )}
-      </Stack>
+        </div>
+      )}
     </Alert>
   );
 }
 
 /** The messages of the chat; they scroll with a streaming answer while the end is visible. */
 export function Thread({ conversation }: { readonly conversation: Conversation }) {
-  const { chat } = conversation;
+  const { chat, send } = conversation;
+  const { viewportRef, contentRef, isAtBottom, scrollToBottom } = useStickToBottom();
+  const lastUserMessage = chat.messages.findLast(({ role }) => role === "user")?.id;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each message that is sent is shown.
+  useEffect(scrollToBottom, [lastUserMessage, scrollToBottom]);
   const isEmpty = chat.messages.length === 0;
-  const choose = (text: string) => void chat.sendMessage({ text });
   return (
-    <ThreadPrimitive.Root className="thread">
-      <ThreadPrimitive.Viewport
-        className="messages"
+    <div className="thread">
+      <div
+        ref={viewportRef}
+        className="viewport"
         role="log"
         aria-label="Conversation"
         aria-live="off"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a person scrolls it with the keyboard.
         tabIndex={0}
       >
-        {isEmpty ? (
-          <Welcome onChoose={choose}>
-            <Problem conversation={conversation} />
-          </Welcome>
-        ) : (
-          <Stack gap="lg" className="column" py="md">
-            <VisuallyHidden>
-              <Title order={2}>Messages</Title>
-            </VisuallyHidden>
-            <Messages />
-            <Problem conversation={conversation} />
-          </Stack>
-        )}
-      </ThreadPrimitive.Viewport>
-      <ThreadPrimitive.ScrollToBottom asChild>
-        <ActionIcon
+        <div ref={contentRef} className="column thread-content">
+          {isEmpty ? (
+            <Welcome onChoose={(text) => void send(text)}>
+              <Problem conversation={conversation} />
+            </Welcome>
+          ) : (
+            <>
+              <h2 className="visually-hidden">Messages</h2>
+              <Messages conversation={conversation} />
+              <Reconnecting conversation={conversation} />
+              <Problem conversation={conversation} />
+            </>
+          )}
+        </div>
+      </div>
+      {!isAtBottom && (
+        <IconButton
+          label="Go to the newest message"
           className="scroll-to-bottom"
           variant="default"
-          radius="xl"
-          size="lg"
-          aria-label="Go to the newest message"
+          isRound
+          onClick={scrollToBottom}
         >
-          <ArrowDown />
-        </ActionIcon>
-      </ThreadPrimitive.ScrollToBottom>
-    </ThreadPrimitive.Root>
+          <ArrowDown size={18} />
+        </IconButton>
+      )}
+    </div>
   );
 }

@@ -1,22 +1,37 @@
-import { Badge, Group, Loader, Paper, Stack, Text } from "@mantine/core";
+import { Check, CircleHelp, X } from "lucide-react";
 import { memo, type ReactNode } from "react";
-import { isRecord } from "../approvals/approval-requests.ts";
+import { type DecisionProgress, isRecord } from "../approvals/approval-requests.ts";
+import { ArgumentTable } from "../approvals/argument-table.tsx";
+import { callSummary } from "../approvals/call-summary.ts";
 import { useChatContext } from "../chat/chat-context.ts";
+import { Badge } from "../components/badge.tsx";
 import { Disclosure } from "../components/disclosure.tsx";
-import { Check, Cross } from "../components/icons.tsx";
+import { Spinner } from "../components/spinner.tsx";
 import { FieldTable, JsonValue, VisibleText } from "../components/values.tsx";
 import { visibleName } from "../components/visible-text.ts";
-import { type ToolPart, type ToolState, toolInput, toolName, toolState } from "./tool-states.ts";
+import { ToolApproval } from "./tool-approval.tsx";
+import { type ApprovalTrace, type ToolPart, toolInput, toolTitle } from "./tool-part.ts";
+import { type ToolState, toolState, withAcceptedDecision } from "./tool-state.ts";
+
+const TONES = { open: "neutral", done: "neutral", problem: "danger", unknown: "warning" } as const;
 
 function StateIcon({ state }: { readonly state: ToolState }) {
-  if (!state.isFinished) return <Loader size={12} aria-hidden="true" />;
-  return state.isProblem ? <Cross size={12} /> : <Check size={12} />;
+  switch (state.kind) {
+    case "open":
+      return <Spinner />;
+    case "done":
+      return <Check size={12} />;
+    case "problem":
+      return <X size={12} />;
+    case "unknown":
+      return <CircleHelp size={12} />;
+  }
 }
 
 interface CallProps {
   readonly part: ToolPart;
-  /** The arguments that were approved in place of the requested ones. */
-  readonly edits: unknown;
+  /** What the server recorded of the approval. */
+  readonly trace: ApprovalTrace | undefined;
 }
 
 interface SectionProps {
@@ -26,27 +41,26 @@ interface SectionProps {
 
 function Section({ title, children }: SectionProps) {
   return (
-    <Stack gap={4}>
-      <Text size="sm" fw={600}>
-        {title}
-      </Text>
+    <div className="stack gap-1">
+      <p className="text-sm strong">{title}</p>
       {children}
-    </Stack>
+    </div>
   );
 }
 
-function Details({ part, edits }: CallProps) {
+function Details({ part, trace }: CallProps) {
   const input = toolInput(part);
+  const edits = trace?.edits;
   return (
-    <Stack gap="xs">
+    <div className="stack">
       {edits !== undefined && (
         <Section title="Arguments, changed before the approval">
-          <FieldTable value={edits} label="Arguments" />
+          <ArgumentTable value={edits} label="Arguments" />
         </Section>
       )}
       {input !== undefined && (
         <Section title={edits === undefined ? "Arguments" : "What the agent asked for"}>
-          <FieldTable value={input} label={edits === undefined ? "Arguments" : "Asked for"} />
+          <ArgumentTable value={input} label={edits === undefined ? "Arguments" : "Asked for"} />
         </Section>
       )}
       {part.state === "output-available" && (
@@ -58,41 +72,65 @@ function Details({ part, edits }: CallProps) {
           )}
         </Section>
       )}
-    </Stack>
+    </div>
   );
 }
 
+/** The trace, which a streamed message has only after a reload, with what the page knows itself. */
+function withOwnTrace(
+  trace: ApprovalTrace | undefined,
+  progress: DecisionProgress | undefined,
+): ApprovalTrace | undefined {
+  if (progress?.state !== "accepted") return trace;
+  const { decision } = progress;
+  const edits = decision.approved ? decision.edit : undefined;
+  return { ...progress.trace, ...(edits !== undefined && { edits }), ...trace };
+}
+
 /** A tool call on one line, with expandable details. */
-export const ToolCall = memo(function ToolCall({ part, edits }: CallProps) {
-  const { toolProgress, requests } = useChatContext();
-  const state = toolState(part, toolProgress, requests.length > 0);
-  const name = part.title ?? toolName(part);
+export const ToolCall = memo(function ToolCall({ part: received, trace: recorded }: CallProps) {
+  const { callNumbers, decisions, toolProgress, requests } = useChatContext();
+  const part = withAcceptedDecision(received, decisions);
+  const trace = withOwnTrace(recorded, part.approval && decisions.get(part.approval.id));
+  const hasPending = requests.length > 0;
+  const state = toolState(part, { progress: toolProgress, hasPending, recorded: trace?.state });
+  const name = toolTitle(part);
+  const summary = callSummary(trace?.edits ?? toolInput(part));
+  // Rows of the same tool have different accessible names.
+  const number = callNumbers.get(part.toolCallId) ?? 1;
+  const label = `Tool: ${visibleName(name)}${number > 1 ? `, call ${number}` : ""}`;
   return (
-    <Paper component="section" withBorder px="sm" py="xs" aria-label={`Tool: ${visibleName(name)}`}>
-      <Stack gap={4}>
-        <Group gap="xs" justify="space-between">
-          <Text size="sm" fw={600}>
+    <section
+      className="tool-call stack gap-1"
+      tabIndex={-1}
+      aria-label={label}
+      data-tool-call-id={part.toolCallId}
+    >
+      <div className="row between">
+        <p className="text-sm">
+          <span className="strong">
             <VisibleText text={name} />
-          </Text>
-          <Badge leftSection={<StateIcon state={state} />}>{state.label}</Badge>
-        </Group>
-        {part.approval?.reason !== undefined && part.errorText === undefined && (
-          <Text size="sm">
-            <Text span inherit c="dimmed">
-              Reason:
-            </Text>{" "}
-            <VisibleText text={part.approval.reason} />
-          </Text>
-        )}
-        {part.errorText !== undefined && (
-          <Text size="sm" c="error">
-            <VisibleText text={part.errorText} />
-          </Text>
-        )}
-        <Disclosure label="Details">
-          <Details part={part} edits={edits} />
-        </Disclosure>
-      </Stack>
-    </Paper>
+          </span>
+          {summary !== "" && (
+            <span className="dim">
+              {" "}
+              <bdi className="literal">{summary}</bdi>
+            </span>
+          )}
+        </p>
+        <Badge tone={TONES[state.kind]} icon={<StateIcon state={state} />}>
+          {state.label}
+        </Badge>
+      </div>
+      <ToolApproval part={part} trace={trace} />
+      {part.errorText !== undefined && (
+        <p className={`text-sm ${state.kind === "problem" ? "danger" : ""}`}>
+          <VisibleText text={part.errorText} />
+        </p>
+      )}
+      <Disclosure label="Details">
+        <Details part={part} trace={trace} />
+      </Disclosure>
+    </section>
   );
 });

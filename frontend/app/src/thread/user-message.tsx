@@ -1,20 +1,23 @@
-import { MessagePrimitive } from "@assistant-ui/react";
-import { ActionIcon, Button, Group, Paper, Stack, Textarea } from "@mantine/core";
 import type { UIMessage } from "ai";
-import { type KeyboardEvent, useState } from "react";
+import { Pencil } from "lucide-react";
+import { type KeyboardEvent, memo, useEffect, useRef, useState } from "react";
 import { useChatContext } from "../chat/chat-context.ts";
-import { textOf, useMessage } from "../chat/message-runtime.ts";
+import { textOf } from "../chat/message-text.ts";
+import { Button, IconButton } from "../components/button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
-import { Pencil } from "../components/icons.tsx";
+import { TextArea } from "../components/text-area.tsx";
 import { PlainText } from "../markdown/plain-text.tsx";
 import { FilePart } from "./file-part.tsx";
+import { Message } from "./message.tsx";
+import { type ReplacedMessages, replacedInWords } from "./replaced-messages.ts";
 
 interface EditorProps {
   readonly message: UIMessage;
+  readonly replaced: ReplacedMessages;
   readonly onClose: () => void;
 }
 
-function Editor({ message, onClose }: EditorProps) {
+function Editor({ message, replaced, onClose }: EditorProps) {
   const { edit } = useChatContext();
   const [text, setText] = useState(() => textOf(message));
   const send = () => {
@@ -24,74 +27,83 @@ function Editor({ message, onClose }: EditorProps) {
   const cancelOnEscape = (event: KeyboardEvent) => {
     if (event.key === "Escape") onClose();
   };
+  const editor = useRef<HTMLDivElement>(null);
+  useEffect(() => editor.current?.querySelector("textarea")?.focus(), []);
   return (
-    <Stack gap="xs" w="100%" onKeyDown={cancelOnEscape}>
-      <Textarea
-        aria-label="Edit your message"
-        data-autofocus
-        autosize
-        maxRows={12}
-        value={text}
-        onChange={(event) => setText(event.currentTarget.value)}
-      />
-      <Group gap="xs" justify="flex-end">
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button disabled={text.trim() === ""} onClick={send}>
+    // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the editor from any control.
+    <div ref={editor} className="stack gap-2 message-editor" onKeyDown={cancelOnEscape}>
+      <TextArea aria-label="Edit your message" value={text} onChange={setText} />
+      <div className="row end">
+        <p className="text-sm dim grow">{replacedInWords(replaced)}</p>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button variant="primary" disabled={text.trim() === ""} onClick={send}>
           Send
         </Button>
-      </Group>
-    </Stack>
+      </div>
+    </div>
   );
 }
 
 function Content({ message }: { readonly message: UIMessage }) {
   return (
-    <Paper bg="var(--mantine-color-default-hover)" px="md" py="xs" radius="lg" maw="85%">
-      <Stack gap="xs">
-        {message.parts.map((part, index) => {
-          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sent message do not move.
-          if (part.type === "file") return <FilePart key={index} part={part} />;
-          if (part.type !== "text") return null;
-          // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sent message do not move.
-          return <PlainText key={index} text={part.text} />;
-        })}
-      </Stack>
-    </Paper>
+    <div className="bubble stack gap-2">
+      {message.parts.map((part, index) => {
+        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sent message do not move.
+        if (part.type === "file") return <FilePart key={index} part={part} />;
+        if (part.type !== "text") return null;
+        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sent message do not move.
+        return <PlainText key={index} text={part.text} />;
+      })}
+    </div>
   );
 }
 
-/** A user message: its text, rendered literally, and its files. */
-export function UserMessage() {
-  const message = useMessage();
+interface ActionsProps {
+  readonly message: UIMessage;
+  readonly canEdit: boolean;
+  readonly onEdit: () => void;
+}
+
+function Actions({ message, canEdit, onEdit }: ActionsProps) {
   const { isBusy } = useChatContext();
-  const [isEditing, setEditing] = useState(false);
-  if (message === undefined) return null;
   return (
-    <MessagePrimitive.Root asChild>
-      <Stack component="article" gap={2} align="flex-end" className="message" aria-label="You">
-        {isEditing ? (
-          <Editor message={message} onClose={() => setEditing(false)} />
-        ) : (
-          <>
-            <Content message={message} />
-            <Group gap={0}>
-              {!isBusy && (
-                <ActionIcon
-                  variant="subtle"
-                  color="gray"
-                  aria-label="Edit your message"
-                  onClick={() => setEditing(true)}
-                >
-                  <Pencil size={16} />
-                </ActionIcon>
-              )}
-              <CopyButton text={textOf(message)} label="Copy your message" />
-            </Group>
-          </>
-        )}
-      </Stack>
-    </MessagePrimitive.Root>
+    <div className="message-actions">
+      {!isBusy && canEdit && (
+        <IconButton label="Edit your message" size="sm" onClick={onEdit}>
+          <Pencil size={16} />
+        </IconButton>
+      )}
+      <CopyButton text={textOf(message)} label="Copy your message" />
+    </div>
   );
 }
+
+interface UserMessageProps {
+  readonly message: UIMessage;
+  /** The messages that an edit replaces. */
+  readonly replaced: ReplacedMessages;
+}
+
+function isSame(one: UserMessageProps, other: UserMessageProps): boolean {
+  const [before, after] = [one.replaced, other.replaced];
+  const isSameRange = before.count === after.count && before.hasEffect === after.hasEffect;
+  return one.message === other.message && isSameRange;
+}
+
+/** A user message: its text, rendered literally, and its files. */
+export const UserMessage = memo(function UserMessage({ message, replaced }: UserMessageProps) {
+  const [isEditing, setEditing] = useState(false);
+  const canEdit = !replaced.hasEffect;
+  return (
+    <Message label="You">
+      {isEditing && canEdit ? (
+        <Editor message={message} replaced={replaced} onClose={() => setEditing(false)} />
+      ) : (
+        <>
+          <Content message={message} />
+          <Actions message={message} canEdit={canEdit} onEdit={() => setEditing(true)} />
+        </>
+      )}
+    </Message>
+  );
+}, isSame);

@@ -1,6 +1,8 @@
-import { ActionIcon, Badge, Button, Group, Paper, Progress, Stack, Text } from "@mantine/core";
+import "./voice-controls.css";
+import { Mic, MicOff } from "lucide-react";
 import { useCallback, useEffect, useRef } from "react";
-import { Microphone, Muted } from "../components/icons.tsx";
+import { Badge } from "../components/badge.tsx";
+import { Button, IconButton } from "../components/button.tsx";
 import type { VoiceSession } from "./use-voice.ts";
 
 /** A button that starts the voice session. */
@@ -8,16 +10,9 @@ export function VoiceButton({ voice }: { readonly voice: VoiceSession }) {
   const { status } = voice.controls;
   if (status === "on") return null;
   return (
-    <ActionIcon
-      variant="subtle"
-      color="gray"
-      size="lg"
-      aria-label="Speak"
-      loading={status === "starting"}
-      onClick={voice.start}
-    >
-      <Microphone />
-    </ActionIcon>
+    <IconButton label="Speak" isLoading={status === "starting"} onClick={voice.start}>
+      <Mic size={18} />
+    </IconButton>
   );
 }
 
@@ -40,9 +35,9 @@ function LevelMeter({ level }: LevelMeterProps) {
     return () => cancelAnimationFrame(frame);
   }, [level]);
   return (
-    <Progress.Root size="sm" className="grow" transitionDuration={0}>
-      <Progress.Section value={0} ref={bar} withAria={false} />
-    </Progress.Root>
+    <div className="level-meter">
+      <div ref={bar} />
+    </div>
   );
 }
 
@@ -60,49 +55,41 @@ export function VoicePanel({ voice }: { readonly voice: VoiceSession }) {
   const output = useCallback(() => levels().output, [levels]);
   if (status === "off") return null;
   return (
-    <Paper component="section" withBorder radius="lg" p="sm" mb="xs" aria-label="Voice">
-      <Stack gap="xs">
-        <Group justify="space-between" gap="xs">
-          <Badge role="status">{statusLabel(controls)}</Badge>
-          <Group gap="xs">
-            <Button
-              size="compact-sm"
-              variant="default"
-              disabled={!isSpeaking}
-              onClick={() => interrupt()}
-            >
-              Interrupt
-            </Button>
-            <ActionIcon
-              variant="default"
-              aria-label="Mute"
-              aria-pressed={isMuted}
-              onClick={() => mute(!isMuted)}
-            >
-              {isMuted ? <Muted size={16} /> : <Microphone size={16} />}
-            </ActionIcon>
-            <Button size="compact-sm" variant="default" onClick={() => void stop()}>
-              Hang up
-            </Button>
-          </Group>
-        </Group>
-        <Group gap="xs" wrap="nowrap" aria-hidden="true">
-          <Text size="xs" c="dimmed">
-            You
-          </Text>
-          <LevelMeter level={input} />
-          <Text size="xs" c="dimmed">
-            Agent
-          </Text>
-          <LevelMeter level={output} />
-        </Group>
-        {transcript !== undefined && (
-          <Text size="sm" className="literal" lineClamp={3}>
-            {transcript.role === "user" ? "You: " : "Agent: "}
-            {transcript.text}
-          </Text>
-        )}
-      </Stack>
-    </Paper>
+    <section className="voice-panel stack gap-2" aria-label="Voice">
+      <div className="row between">
+        <Badge role="status" tone="accent">
+          {statusLabel(controls)}
+        </Badge>
+        <div className="row">
+          <Button size="sm" disabled={!isSpeaking} onClick={() => interrupt()}>
+            Interrupt
+          </Button>
+          <IconButton
+            label="Mute"
+            size="sm"
+            variant="default"
+            aria-pressed={isMuted}
+            onClick={() => mute(!isMuted)}
+          >
+            {isMuted ? <MicOff size={16} /> : <Mic size={16} />}
+          </IconButton>
+          <Button size="sm" onClick={() => void stop()}>
+            Hang up
+          </Button>
+        </div>
+      </div>
+      <div className="row nowrap text-xs dim" aria-hidden="true">
+        You
+        <LevelMeter level={input} />
+        Agent
+        <LevelMeter level={output} />
+      </div>
+      {transcript !== undefined && (
+        <p className="text-sm literal clamped">
+          {transcript.role === "user" ? "You: " : "Agent: "}
+          {transcript.text}
+        </p>
+      )}
+    </section>
   );
 }

@@ -1,0 +1,26 @@
+import { type ComponentProps, useEffect } from "react";
+import { Button } from "../components/button.tsx";
+import { useReflexGuard, watchPointer } from "./reflex-guard.ts";
+
+type AcceptButtonProps = Omit<ComponentProps<typeof Button>, "disabled" | "onClick"> & {
+  /** Whether something has to be done before; the button stays in the tab order. */
+  readonly isLocked?: boolean;
+  readonly onAccept: () => void;
+};
+
+/** A button that lets a call run: it ignores presses that were meant for something else. */
+export function AcceptButton({ isLocked = false, onAccept, ...rest }: AcceptButtonProps) {
+  const { isArriving, isReflex, handlers } = useReflexGuard();
+  useEffect(watchPointer, []);
+  const isDisabled = isLocked || isArriving;
+  return (
+    <Button
+      {...rest}
+      {...handlers}
+      {...(isDisabled && { "aria-disabled": true })}
+      onClick={(event) => {
+        if (!isDisabled && !isReflex(event)) onAccept();
+      }}
+    />
+  );
+}

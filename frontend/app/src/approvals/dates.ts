@@ -1,0 +1,25 @@
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+const DATE_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?$/;
+
+/** An ISO date or time in words, with its weekday; undefined for any other text. */
+export function dateInWords(text: string): string | undefined {
+  const isDate = DATE.test(text);
+  if (!isDate && !DATE_TIME.test(text)) return undefined;
+  const date = new Date(isDate ? `${text}T00:00:00Z` : text);
+  // `2026-02-31` is the third of March for the browser.
+  if (Number.isNaN(date.getTime())) return undefined;
+  if (isDate && date.toISOString().slice(0, 10) !== text) return undefined;
+  return new Intl.DateTimeFormat("en-GB", {
+    dateStyle: "full",
+    ...(isDate ? { timeZone: "UTC" } : { timeStyle: "short" }),
+  }).format(date);
+}
+
+/** A moment as time of day, with its date unless it is today. */
+export function momentText(milliseconds: number, now = Date.now()): string {
+  const isToday = new Date(milliseconds).toDateString() === new Date(now).toDateString();
+  return new Intl.DateTimeFormat("en-GB", {
+    timeStyle: "short",
+    ...(!isToday && { dateStyle: "medium" }),
+  }).format(milliseconds);
+}

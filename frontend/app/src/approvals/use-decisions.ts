@@ -1,0 +1,183 @@
+import type { UIMessage } from "ai";
+import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { RequestRefused } from "sluicegate";
+import type { SluiceChat } from "sluicegate/react";
+import { API_URL, errorMessage, refusalOf } from "../api.ts";
+import { CLIENT_TOOLS } from "../chat/client-tools.ts";
+import { isAdkRequest, isToolPart, type ToolPart, toolName } from "../thread/tool-part.ts";
+import type {
+  Decide,
+  Decision,
+  DecisionProgress,
+  DecisionsInProgress,
+  DecisionTrace,
+} from "./approval-requests.ts";
+
+/** Milliseconds between two looks for a turn that has not continued yet. */
+const FIRST_DELAY = 250;
+const MAX_DELAY = 4_000;
+/** The number of looks after which the turn is asked to continue. */
+const MAX_LOOKS = 4;
+
+/** The body of `POST /approvals/{id}`. */
+function decisionBody(decision: Decision): object {
+  if (!decision.approved) {
+    return { approved: false, ...(decision.reason !== undefined && { reason: decision.reason }) };
+  }
+  const { edit, remember } = decision;
+  return {
+    approved: true,
+    ...(edit !== undefined && { edits: edit }),
+    ...(remember !== undefined && { remember }),
+  };
+}
+
+async function postDecision(
+  send: typeof fetch,
+  approvalId: string,
+  decision: Decision,
+): Promise<DecisionTrace> {
+  const response = await send(`${API_URL}/approvals/${encodeURIComponent(approvalId)}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(decisionBody(decision)),
+  });
+  if (!response.ok) throw await refusalOf(response);
+  const { decidedBy, decidedAt } = (await response.json()) as Record<string, unknown>;
+  return {
+    ...(typeof decidedBy === "string" && { decidedBy }),
+    ...(typeof decidedAt === "string" && { decidedAt: Date.parse(decidedAt) }),
+  };
+}
+
+type Parts = readonly { readonly type: string }[];
+
+function toolParts(messages: readonly UIMessage[]): readonly ToolPart[] {
+  return ((messages.at(-1)?.parts ?? []) as Parts).filter(isToolPart);
+}
+
+/** Whether the last message has an output of this page that the server does not have yet. */
+function hasUnsentOutput(messages: readonly UIMessage[]): boolean {
+  return toolParts(messages).some(
+    (part) =>
+      part.state.startsWith("output-") &&
+      part.approval === undefined &&
+      (isAdkRequest(part) || Object.hasOwn(CLIENT_TOOLS, toolName(part))),
+  );
+}
+
+/** Whether every request of the last message is decided and a call has no outcome yet. */
+function isToContinue(messages: readonly UIMessage[]): boolean {
+  const parts = toolParts(messages).filter(
+    ({ approval }) => approval !== undefined && approval.isAutomatic !== true,
+  );
+  const isOpen = parts.some(({ state }) => state === "approval-requested");
+  const isDecided = parts.some(
+    ({ state, approval }) => state === "approval-responded" && approval !== undefined,
+  );
+  return isDecided && !isOpen;
+}
+
+function withDecision(messages: UIMessage[], approvalId: string, decision: Decision): UIMessage[] {
+  const { approved } = decision;
+  const reason = decision.approved ? undefined : decision.reason;
+  const decide = (part: UIMessage["parts"][number]) => {
+    if (!isToolPart(part) || (part as ToolPart).approval?.id !== approvalId) return part;
+    const approval = { id: approvalId, approved, ...(reason !== undefined && { reason }) };
+    return { ...part, state: "approval-responded", approval } as unknown as typeof part;
+  };
+  return messages.map((message) => ({ ...message, parts: message.parts.map(decide) }));
+}
+
+/** Resolves when the chat receives no response. */
+async function whenIdle(chat: RefObject<SluiceChat<UIMessage>>): Promise<void> {
+  while (isBusy(chat.current)) await new Promise((resolve) => setTimeout(resolve, FIRST_DELAY));
+}
+
+function isBusy({ isReconnecting, status }: SluiceChat<UIMessage>): boolean {
+  return status === "submitted" || status === "streaming" || isReconnecting;
+}
+
+interface DecisionsOptions {
+  readonly chat: RefObject<SluiceChat<UIMessage>>;
+  /** Replaces the browser's own. */
+  readonly fetch: typeof fetch | undefined;
+  /** Called with the sentence of a refusal that closes the card, such as one decided elsewhere. */
+  readonly onRefused: (message: string) => void;
+  /** Called when the server has accepted a decision. */
+  readonly onAccepted: () => void;
+}
+
+/**
+ * The decisions of this page. Each is final when the server has accepted it; the turn continues
+ * after the last one, and the page resumes its stream.
+ */
+export function useDecisions(options: DecisionsOptions) {
+  const { chat } = options;
+  const [decisions, setDecisions] = useState<DecisionsInProgress>(new Map());
+  const latest = useRef(options);
+  useEffect(() => {
+    latest.current = options;
+  });
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const sending = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
+
+  /** Load what the server knows; again, with longer delays, until the turn has continued. */
+  const follow = useCallback(
+    async (looks = 1): Promise<void> => {
+      clearTimeout(timer.current);
+      await whenIdle(chat);
+      if (hasUnsentOutput(chat.current.messages)) {
+        if (isToContinue(chat.current.messages)) await chat.current.sendMessage();
+        return;
+      }
+      const stored = await chat.current.reload().catch(() => undefined);
+      const isSettled =
+        stored !== undefined && (stored.status !== "ready" || !isToContinue(stored.messages));
+      if (isSettled) return;
+      if (stored !== undefined && looks >= MAX_LOOKS) {
+        // A server that was killed does not continue by itself; nothing runs twice by this.
+        await chat.current.sendMessage();
+        return;
+      }
+      const delay = Math.min(FIRST_DELAY * 2 ** looks, MAX_DELAY);
+      timer.current = setTimeout(() => void follow(looks + 1), delay);
+    },
+    [chat],
+  );
+  useEffect(() => {
+    // The page was opened after the last decision of a turn that does not run.
+    if (isToContinue(chat.current.messages)) void follow();
+  }, [chat, follow]);
+
+  const decide: Decide = useCallback(
+    async (approvalId, decision) => {
+      const set = (progress: DecisionProgress) =>
+        setDecisions((before) => new Map(before).set(approvalId, progress));
+      set({ state: "sending", decision });
+      sending.current += 1;
+      try {
+        const send = latest.current.fetch ?? globalThis.fetch;
+        const trace = await postDecision(send, approvalId, decision);
+        set({ state: "accepted", decision, trace });
+        latest.current.onAccepted();
+        if (hasUnsentOutput(chat.current.messages)) {
+          chat.current.setMessages((messages) => withDecision(messages, approvalId, decision));
+        }
+      } catch (error) {
+        const message = errorMessage(error);
+        set({ state: "failed", decision, message });
+        const isClosed = error instanceof RequestRefused && [404, 409].includes(error.status);
+        if (isClosed) latest.current.onRefused(message);
+        else return;
+      } finally {
+        sending.current -= 1;
+      }
+      // Of decisions that are sent at once, the last one looks for the turn.
+      if (sending.current === 0) await follow();
+    },
+    [chat, follow],
+  );
+  return useMemo(() => ({ decisions, decide }), [decisions, decide]);
+}

@@ -1,0 +1,197 @@
+import type { UIMessage } from "ai";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type SluiceChat, useSluiceChat } from "sluicegate/react";
+import { API_URL, errorMessage } from "../api.ts";
+import {
+  type ApprovalRequest,
+  approvalRequests,
+  areSameRequests,
+  type Decide,
+  type DecisionsInProgress,
+} from "../approvals/approval-requests.ts";
+import { useDecisions } from "../approvals/use-decisions.ts";
+import { ListedWebSocket } from "../inspector/open-sockets.ts";
+import { onPageVisible } from "../on-page-visible.ts";
+import type { Preferences } from "../preferences.ts";
+import { areSameNumbers, type CallNumbers, callNumbers } from "../thread/call-numbers.ts";
+import { type ToolPart, toolName } from "../thread/tool-part.ts";
+import { type LiveTranscript, useVoice, type VoiceSession } from "../voice/use-voice.ts";
+import { sizeProblem, toFileParts } from "./attachments.ts";
+import { CLIENT_TOOLS } from "./client-tools.ts";
+import { PACED_TRANSPORTS } from "./paced-transports.ts";
+import { sendOutputs } from "./send-outputs.ts";
+import { type ToolProgress, withProgress } from "./tool-progress.ts";
+
+/** Milliseconds between two renderings of a streaming answer. */
+const THROTTLE = 160;
+
+/** The state and the actions of the open chat. */
+export interface Conversation {
+  readonly id: string;
+  readonly chat: SluiceChat<UIMessage>;
+  readonly toolProgress: ToolProgress;
+  readonly callNumbers: CallNumbers;
+  readonly requests: readonly ApprovalRequest[];
+  readonly isBusy: boolean;
+  readonly voice: VoiceSession;
+  /** The message of the last error. */
+  readonly problem: string | undefined;
+  readonly dismissProblem: () => void;
+  /** Store the files and send a message; false if a file could not be stored. */
+  readonly send: (text: string, files?: readonly File[]) => Promise<boolean>;
+  readonly stop: () => void;
+  readonly decide: Decide;
+  readonly decisions: DecisionsInProgress;
+  readonly retry: () => void;
+  readonly regenerate: (messageId: string) => void;
+  readonly edit: (messageId: string, text: string) => void;
+  /** Add the output of a client-side call that the person fulfils, or an error. */
+  readonly addOutput: (part: ToolPart, output: unknown) => void;
+}
+
+/** The open approval requests; the same array as long as they render the same. */
+function useApprovalRequests(messages: readonly UIMessage[], decisions: DecisionsInProgress) {
+  const last = useRef<readonly ApprovalRequest[]>([]);
+  const settled = useRef(new Set<string>());
+  return useMemo(() => {
+    const requests = approvalRequests(messages, decisions, settled.current);
+    if (!areSameRequests(requests, last.current)) last.current = requests;
+    return last.current;
+  }, [messages, decisions]);
+}
+
+/** The numbers of the tool calls; the same map as long as they are equal. */
+function useCallNumbers(messages: readonly UIMessage[]) {
+  const last = useRef<CallNumbers>(new Map());
+  return useMemo(() => {
+    const numbers = callNumbers(messages);
+    if (!areSameNumbers(numbers, last.current)) last.current = numbers;
+    return last.current;
+  }, [messages]);
+}
+
+interface ConversationOptions {
+  readonly id: string;
+  /** The stored messages of the chat. */
+  readonly messages: readonly UIMessage[];
+  readonly preferences: Preferences;
+  /** Replaces the browser's own. */
+  readonly fetch: typeof fetch | undefined;
+  /** Called when the stored chat has changed. */
+  readonly onChanged: () => void;
+}
+
+/** The open chat: `useSluiceChat`, with the state and the actions that the page adds. */
+export function useConversation(options: ConversationOptions): Conversation {
+  const { id, messages, preferences, fetch, onChanged } = options;
+  const [toolProgress, setToolProgress] = useState<ToolProgress>(new Map());
+  const [problem, setProblem] = useState<string>();
+  const [transcript, setTranscript] = useState<LiveTranscript>();
+  const chat = useSluiceChat<UIMessage>({
+    id,
+    messages: messages as UIMessage[],
+    ai: PACED_TRANSPORTS,
+    fetch,
+    webSocket: ListedWebSocket,
+    kind: preferences.transport,
+    live: preferences.transport === "bidi",
+    onTranscript: ({ final, role, text }) => setTranscript(final ? undefined : { role, text }),
+    release: preferences.release,
+    apiUrl: API_URL,
+    throttle: THROTTLE,
+    clientTools: CLIENT_TOOLS,
+    sendAutomaticallyWhen: sendOutputs,
+    onData: (part) => setToolProgress((progress) => withProgress(progress, part)),
+    onFinish: onChanged,
+    onError: onChanged,
+  });
+  const isStreaming = chat.status === "submitted" || chat.status === "streaming";
+  const isBusy = isStreaming || chat.isReconnecting;
+  const voice = useVoice(chat.voice, preferences, transcript);
+  // `chat` is a new object on each rendering; the actions must keep their identity.
+  const chatRef = useRef(chat);
+  useEffect(() => {
+    chatRef.current = chat;
+  });
+  const { decisions, decide } = useDecisions({
+    chat: chatRef,
+    fetch,
+    onRefused: setProblem,
+    onAccepted: () => {
+      setProblem(undefined);
+      onChanged();
+    },
+  });
+  const requests = useApprovalRequests(chat.messages, decisions);
+
+  const isPending = requests.length > 0 && !isBusy;
+  const { reload } = chat;
+  useEffect(() => {
+    if (!isPending) return;
+    // Meanwhile the requests may have been decided in another page, or may have expired.
+    return onPageVisible(() => void reload().catch(() => {}));
+  }, [isPending, reload]);
+
+  const attempt = useCallback(async (action: () => Promise<unknown>) => {
+    try {
+      setProblem(undefined);
+      await action();
+    } catch (error) {
+      setProblem(errorMessage(error));
+    }
+  }, []);
+  const actions = useMemo(() => {
+    const send = async (text: string, files: readonly File[] = []) => {
+      setProblem(sizeProblem(files));
+      if (sizeProblem(files) !== undefined) return false;
+      try {
+        const parts: UIMessage["parts"] = await toFileParts(id, files);
+        if (text.trim() !== "") parts.push({ type: "text", text });
+        // The request ends with the answer.
+        void attempt(() => chatRef.current.sendMessage({ role: "user", parts }));
+        return true;
+      } catch (error) {
+        setProblem(errorMessage(error));
+        return false;
+      }
+    };
+    return {
+      send,
+      stop: () => void attempt(() => chatRef.current.stop()),
+      dismissProblem: () => setProblem(undefined),
+      retry: () => void attempt(() => chatRef.current.retry()),
+      regenerate: (messageId: string) =>
+        void attempt(() => chatRef.current.regenerate({ messageId })),
+      edit: (messageId: string, text: string) => {
+        const message = chatRef.current.messages.find(({ id }) => id === messageId);
+        const parts: UIMessage["parts"] =
+          message?.parts.filter(({ type }) => type === "file") ?? [];
+        parts.push({ type: "text", text });
+        void attempt(() => chatRef.current.sendMessage({ role: "user", parts, messageId }));
+      },
+      addOutput: (part: ToolPart, output: unknown) => {
+        const call = { tool: toolName(part), toolCallId: part.toolCallId };
+        const outcome =
+          output instanceof Error
+            ? { state: "output-error" as const, errorText: output.message }
+            : { output };
+        void attempt(async () => chatRef.current.addToolOutput({ ...call, ...outcome }));
+      },
+    };
+  }, [attempt, id]);
+
+  const error = chat.reconnectionError ?? chat.error ?? chat.refusal?.error ?? chat.voice.error;
+  return {
+    id,
+    chat,
+    toolProgress,
+    callNumbers: useCallNumbers(chat.messages),
+    requests,
+    isBusy,
+    voice,
+    problem: problem ?? (error && errorMessage(error)),
+    decide,
+    decisions,
+    ...actions,
+  };
+}

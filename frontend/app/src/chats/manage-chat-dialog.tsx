@@ -1,0 +1,96 @@
+import { type FormEvent, useState } from "react";
+import { type ChatSummary, deleteChat, errorMessage, renameChat } from "../api.ts";
+import { Button } from "../components/button.tsx";
+import { Dialog } from "../components/dialog.tsx";
+import { TextField } from "../components/text-field.tsx";
+import { VisibleText } from "../components/values.tsx";
+import { Grants } from "./grants.tsx";
+
+const MAX_TITLE = 200;
+
+interface ChatSettingsProps {
+  readonly chat: ChatSummary;
+  readonly onClose: () => void;
+  readonly onRenamed: () => void;
+  readonly onDeleted: () => void;
+}
+
+/** A dialog to rename a chat, withdraw its grants, or delete it after a confirmation. */
+export function ChatSettings({ chat, onClose, onRenamed, onDeleted }: ChatSettingsProps) {
+  const [title, setTitle] = useState(chat.title ?? "");
+  const [isConfirming, setConfirming] = useState(false);
+  const [problems, setProblems] = useState<Partial<Record<"rename" | "delete", string>>>({});
+  const attempt = async (
+    action: keyof typeof problems,
+    request: () => Promise<void>,
+    onDone: () => void,
+  ) => {
+    setProblems({});
+    try {
+      await request();
+      onDone();
+      onClose();
+    } catch (error) {
+      setProblems({ [action]: errorMessage(error) });
+    }
+  };
+  const rename = (event: FormEvent) => {
+    event.preventDefault();
+    void attempt("rename", () => renameChat(chat.id, title.trim()), onRenamed);
+  };
+  return (
+    <Dialog title="Chat settings" onClose={onClose}>
+      <div className="stack gap-5">
+        <form className="stack gap-2" onSubmit={rename}>
+          <TextField
+            label="Title"
+            data-autofocus
+            maxLength={MAX_TITLE}
+            value={title}
+            error={problems.rename}
+            onChange={setTitle}
+          />
+          <div className="row end">
+            <Button type="submit" variant="primary" disabled={title.trim() === ""}>
+              Rename
+            </Button>
+          </div>
+        </form>
+        <Grants chat={chat.id} />
+        {isConfirming ? (
+          <div className="stack gap-2">
+            <p className="text-sm">
+              Delete “<VisibleText text={chat.title ?? "Without a title"} />” for good, with all its
+              messages?
+            </p>
+            {problems.delete !== undefined && (
+              <p className="text-sm danger" role="alert">
+                {problems.delete}
+              </p>
+            )}
+            <div className="row end">
+              <Button
+                onClick={() => {
+                  setConfirming(false);
+                  setProblems({});
+                }}
+              >
+                Keep it
+              </Button>
+              <Button
+                variant="danger"
+                onClick={() => void attempt("delete", () => deleteChat(chat.id), onDeleted)}
+              >
+                Delete for good
+              </Button>
+            </div>
+          </div>
+        ) : (
+          <div className="row end">
+            <Button onClick={() => setConfirming(true)}>Delete</Button>
+          </div>
+        )}
+      </div>
+    </Dialog>
+  );
+}

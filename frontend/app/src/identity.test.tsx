@@ -1,0 +1,69 @@
+import { screen, waitFor } from "@testing-library/react";
+import { userEvent } from "@testing-library/user-event";
+import { afterEach, expect, test, vi } from "vitest";
+import { renderPage } from "../testing/render.tsx";
+import { Identity } from "./identity.tsx";
+import { signOut, watchSignOut } from "./session.ts";
+
+/** Stub a server with a session; returns its requests that are no GET. */
+function stubServer(session: object, respond = () => new Response(null, { status: 204 })) {
+  const requests: string[] = [];
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit = {}) => {
+    if (init.method === undefined) return Response.json(session);
+    requests.push(`${init.method} ${url}`);
+    return respond();
+  });
+  return requests;
+}
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  localStorage.clear();
+});
+
+test("a user behind a proxy has a name but cannot sign out", async () => {
+  stubServer({ user: "ada@acme.example", canSignOut: false });
+  renderPage(<Identity />);
+  expect(await screen.findByText("ada@acme.example")).toBeTruthy();
+  expect(screen.queryByRole("button")).toBeNull();
+});
+
+test("nothing is shown on a server without authentication", async () => {
+  stubServer({ user: null, canSignOut: false });
+  const loaded = vi.spyOn(Response, "json");
+  const { content } = renderPage(<Identity />);
+  await waitFor(() => expect(loaded).toHaveBeenCalled());
+  expect(content.textContent).toBe("");
+});
+
+test("a refused sign-out shows the sentence of the server", async () => {
+  stubServer({ user: "ada", canSignOut: true }, () => new Response("Not now.", { status: 503 }));
+  renderPage(<Identity />);
+  await userEvent.setup().click(await screen.findByRole("button", { name: "Sign out" }));
+  expect((await screen.findByRole("alert")).textContent).toBe("Not now.");
+});
+
+test("signing out removes the drafts and reaches every other tab", async () => {
+  const requests = stubServer({});
+  const otherTab = vi.fn();
+  const stop = watchSignOut(otherTab);
+  localStorage.setItem("sluicegate.draft.c1", "{}");
+  localStorage.setItem("sluicegate.colours", "dark");
+  const thisTab = vi.fn();
+  await signOut(thisTab);
+  expect(requests).toEqual(["DELETE /api/session"]);
+  expect(thisTab).toHaveBeenCalledOnce();
+  await waitFor(() => expect(otherTab).toHaveBeenCalledOnce());
+  expect(Object.keys(localStorage)).toEqual(["sluicegate.colours"]);
+  stop();
+});
+
+test("the back button does not show a page from before signing out", () => {
+  const onSignedOut = vi.fn();
+  const stop = watchSignOut(onSignedOut);
+  dispatchEvent(Object.assign(new Event("pageshow"), { persisted: false }));
+  expect(onSignedOut).not.toHaveBeenCalled();
+  dispatchEvent(Object.assign(new Event("pageshow"), { persisted: true }));
+  expect(onSignedOut).toHaveBeenCalledOnce();
+  stop();
+});

@@ -1,0 +1,52 @@
+import { useQuery } from "@tanstack/react-query";
+import { LogOut } from "lucide-react";
+import { useEffect, useState } from "react";
+import { errorMessage } from "./api.ts";
+import { Button } from "./components/button.tsx";
+import { loadSession, signOut, watchSignOut } from "./session.ts";
+
+/** The name of the user, and a button to sign out; nothing on a server without authentication. */
+export function Identity() {
+  const { data: session } = useQuery({
+    queryKey: ["session"],
+    queryFn: loadSession,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const [problem, setProblem] = useState<string>();
+  const canSignOut = session?.canSignOut === true;
+  useEffect(() => (canSignOut ? watchSignOut() : undefined), [canSignOut]);
+  if (session === undefined || session.user === null) return null;
+  const leave = async () => {
+    try {
+      await signOut();
+    } catch (error) {
+      setProblem(errorMessage(error));
+    }
+  };
+  return (
+    <div className="identity">
+      <div className="row nowrap between">
+        <span className="ellipsis text-sm" title={session.user}>
+          <span className="visually-hidden">Signed in as </span>
+          {session.user}
+        </span>
+        {canSignOut && (
+          <Button
+            variant="subtle"
+            size="sm"
+            className="no-shrink"
+            icon={<LogOut size={16} />}
+            onClick={() => void leave()}
+          >
+            Sign out
+          </Button>
+        )}
+      </div>
+      {problem !== undefined && (
+        <p className="text-sm danger" role="alert">
+          {problem}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,59 @@
+import { render, screen } from "@testing-library/react";
+import { userEvent } from "@testing-library/user-event";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createProvider } from "../testing/render.tsx";
+import { Page } from "./page.tsx";
+
+const CHAT = {
+  id: "c1",
+  title: null,
+  updatedAt: "2026-01-02T03:04:05Z",
+  pendingApprovals: 0,
+  status: "ready",
+};
+
+/** Stub a server with one chat, which has a title of null and one message. */
+function stubServer(message: object) {
+  vi.stubGlobal("fetch", async (url: string | URL) => {
+    const { pathname } = new URL(url, location.href);
+    if (pathname.endsWith("/chats")) return Response.json({ chats: [CHAT], next: null });
+    if (pathname.endsWith("/stream")) return new Response(null, { status: 204 });
+    if (pathname.endsWith("/chats/c1")) {
+      return Response.json({ ...CHAT, messages: [message], status: "ready" });
+    }
+    return new Response("There is no such file.", { status: 404 });
+  });
+}
+
+beforeEach(() => {
+  history.replaceState(null, "", "?chat=c1");
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+test("a chat without a title and a message without text are shown", async () => {
+  const file = { type: "file", mediaType: "text/plain", filename: "a.txt", url: "data:,a" };
+  stubServer({ id: "u1", role: "user", parts: [file] });
+  render(<Page />, { wrapper: createProvider() });
+  expect(await screen.findByRole("link", { name: /^Without a title/ })).toBeTruthy();
+  expect(await screen.findByRole("link", { name: "a.txt" })).toBeTruthy();
+});
+
+test("a chat that cannot be shown leaves the page usable", async () => {
+  vi.spyOn(console, "error").mockImplementation(() => {});
+  stubServer({ id: "u1", role: "user", parts: null });
+  render(<Page />, { wrapper: createProvider() });
+  expect((await screen.findByRole("alert")).textContent).toContain("This chat cannot be shown.");
+  expect(screen.getByRole("link", { name: /^Without a title/ })).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Reload" })).toBeTruthy();
+  const alert = screen.getByRole("alert");
+  const button = [...alert.querySelectorAll("button")].find(
+    ({ textContent }) => textContent === "New chat",
+  );
+  await userEvent.setup().click(button as HTMLElement);
+  expect(await screen.findByRole("textbox", { name: "Message" })).toBeTruthy();
+  expect(screen.queryByRole("alert")).toBeNull();
+});

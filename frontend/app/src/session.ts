@@ -1,0 +1,66 @@
+import { request } from "./api.ts";
+
+/** The user of this page. */
+export interface Session {
+  /** Null on a server without authentication. */
+  readonly user: string | null;
+  readonly canSignOut: boolean;
+}
+
+const SIGNED_OUT = "sluicegate.signed-out";
+
+/** The prefix of what this browser stores of a user's chats. */
+const DRAFTS = "sluicegate.draft.";
+
+/** The user of this page; rejects with `RequestRefused` if there is none. */
+export async function loadSession(): Promise<Session> {
+  return (await request("/session")).json();
+}
+
+function removeDrafts(): void {
+  try {
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(DRAFTS));
+    for (const key of keys) localStorage.removeItem(key);
+  } catch {
+    // The browser does not permit storage.
+  }
+}
+
+/** Load the page anew without a chat: streams, sockets and everything in memory end with it. */
+function leave(): void {
+  location.replace(location.pathname);
+}
+
+/**
+ * End the session in every tab of this browser, and remove the drafts of the user.
+ * @param onSignedOut Shows the sign-in; by default the page is loaded anew.
+ */
+export async function signOut(onSignedOut: () => void = leave): Promise<void> {
+  await request("/session", { method: "DELETE" });
+  removeDrafts();
+  const channel = new BroadcastChannel(SIGNED_OUT);
+  channel.postMessage(null);
+  channel.close();
+  onSignedOut();
+}
+
+/**
+ * Call the function when another tab has signed out, or when the browser restores this page as it
+ * was before; returns a function that stops it.
+ */
+export function watchSignOut(onSignedOut: () => void = leave): () => void {
+  const channel = new BroadcastChannel(SIGNED_OUT);
+  channel.addEventListener("message", () => {
+    // This tab may have stored a draft since.
+    removeDrafts();
+    onSignedOut();
+  });
+  const onPageShow = ({ persisted }: PageTransitionEvent) => {
+    if (persisted) onSignedOut();
+  };
+  addEventListener("pageshow", onPageShow);
+  return () => {
+    channel.close();
+    removeEventListener("pageshow", onPageShow);
+  };
+}

@@ -1,0 +1,52 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { subscribeToEvents, type UserEvent } from "sluicegate/events";
+import { API_URL } from "../api.ts";
+import { CHATS_KEY } from "../chats/use-chats.ts";
+import { notifyOfApproval } from "./notifications.ts";
+import type { ServerEventListener, SubscribeToServerEvents } from "./server-events.ts";
+import { APPROVALS_KEY } from "./use-waiting-approvals.ts";
+
+/** Milliseconds for which the events of one change are collected. */
+const COLLECT_MILLISECONDS = 100;
+
+/** What the events of the server change in the page. */
+export interface Sync {
+  readonly subscribe: SubscribeToServerEvents;
+  /** The chats that were deleted while the page was open. */
+  readonly deletedChats: ReadonlySet<string>;
+}
+
+/** Keep what the page shows as the server stores it, wherever it is changed. */
+export function useSync(openChat: (chat: string) => void): Sync {
+  const client = useQueryClient();
+  const [deletedChats, setDeletedChats] = useState<ReadonlySet<string>>(new Set());
+  const listeners = useRef(new Set<ServerEventListener>());
+  const subscribe = useCallback((listener: ServerEventListener) => {
+    listeners.current.add(listener);
+    return () => listeners.current.delete(listener);
+  }, []);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const refresh = () => {
+      timer = undefined;
+      for (const queryKey of [[CHATS_KEY], APPROVALS_KEY]) {
+        void client.invalidateQueries({ queryKey });
+      }
+    };
+    const onEvent = (event: UserEvent) => {
+      timer ??= setTimeout(refresh, COLLECT_MILLISECONDS);
+      if (event.type === "chat.deleted") {
+        setDeletedChats((before) => new Set(before).add(event.chatId));
+      }
+      notifyOfApproval(event, openChat);
+      for (const listener of listeners.current) listener(event);
+    };
+    const unsubscribe = subscribeToEvents({ api: `${API_URL}/events`, onEvent });
+    return () => {
+      clearTimeout(timer);
+      unsubscribe();
+    };
+  }, [client, openChat]);
+  return { subscribe, deletedChats };
+}
