@@ -9,7 +9,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios smoke mutants soak bench sbom format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios pictures smoke mutants soak bench sbom format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -75,6 +75,9 @@ conformance: setup-node ## the real AI SDK clients against the running server
 
 scenarios: setup-browser page ## people at the page, in a real browser
 	$(NPM) run --silent scenarios
+
+pictures: setup-browser page ## take the pictures of the page anew
+	@$(NPM) run --silent pictures
 
 golden: setup-node ## write the recorded conversations in e2e/goldens anew
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \

@@ -1,3 +1,4 @@
+import type { Locator } from "@playwright/test";
 import { accessibilityViolations } from "./accessibility.ts";
 import type { ChatPage } from "./chat-page.ts";
 import { expect, test } from "./fixtures.ts";
@@ -24,6 +25,28 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
     await chat.send("Pay Ada 50 euros");
     await chat.card("Send money").getByRole("button", { name: "Do not ask again…" }).click();
   },
+  "a denial": async (chat) => {
+    await chat.send("Pay Ada 50 euros");
+    await chat.card("Send money").getByRole("button", { name: "Deny" }).click();
+  },
+  "a decision that was not sent": async (chat) => {
+    await chat.page.route("**/api/approvals/**", (route) => route.abort());
+    await chat.send("Pay Ada 50 euros");
+    await chat.approve("Send money");
+    await expect(chat.card("Send money")).toContainText("not sent");
+  },
+  "a decided card of a group": async (chat) => {
+    await chat.send("Search and update the database at the same time");
+    await chat.approve("Search the customer database");
+    await expect(chat.card("Search the customer database")).toContainText("approved");
+  },
+  "an edited payment": async (chat) => {
+    await STATES["a form"]?.(chat);
+    const card = chat.card("Send money");
+    await card.getByRole("textbox", { name: "amount" }).fill("40");
+    await card.getByRole("button", { name: "Approve with changes" }).click();
+    await chat.waitForEnd();
+  },
   grants: async (chat) => {
     await STATES["a grant"]?.(chat);
     await chat
@@ -38,6 +61,7 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
     await expect(chat.page.getByRole("region", { name: "Always allowed" })).toBeVisible();
   },
   "held results": async (chat) => {
+    await chat.open({ release: "deferred" });
     await chat.send("How is the weather in Bern? And pay the guide");
     await expect(chat.tool("Look up the weather")).toContainText("waiting");
   },
@@ -49,10 +73,13 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
     await chat.send("Show me how you fail");
     await expect(chat.alert).toBeVisible();
   },
-  inspector: async (chat) => {
+  "developer tools": async (chat) => {
+    await chat.page.getByRole("button", { name: "Developer tools", exact: true }).click();
+    const tools = chat.page.getByRole("dialog", { name: "Developer tools" });
+    await expect(tools).toBeVisible();
     await chat.send("Hello!");
     await chat.waitForEnd();
-    await chat.page.getByRole("button", { name: "Inspector" }).click();
+    await expect(tools.getByRole("button", { name: /text-delta/ }).first()).toBeVisible();
   },
 };
 
@@ -77,32 +104,83 @@ test("a narrow screen shows everything, with the chats behind a button", async (
   await expect(chat.page.getByRole("button", { name: "New chat" })).toBeVisible();
 });
 
-test("a person sends and decides with the keyboard, and no stray key decides", async ({
-  chat,
-  server,
-}) => {
+/** Move the focus back from the composer until it is in the card. */
+async function shiftTabTo(card: Locator): Promise<void> {
+  const { keyboard } = card.page();
+  await expect(async () => {
+    await keyboard.press("Shift+Tab");
+    expect(await card.evaluate((element) => element.contains(document.activeElement))).toBe(true);
+  }).toPass();
+}
+
+for (const transport of ["sse", "websocket"] as const) {
+  test(`a person sends and decides by keyboard and by what is read out, ${transport}`, async ({
+    chat,
+    server,
+  }) => {
+    await chat.open({ transport });
+    const before = await server.effects();
+    const { keyboard } = chat.page;
+    const status = chat.page.getByRole("status").first();
+    await keyboard.type("Search and update the database at the same time");
+    await keyboard.press("Enter");
+    await expect(status).toContainText(
+      "2 approvals needed: Search the customer database (inactive users); Change the customer database",
+    );
+    // The arrival of the cards leaves the focus in the composer, where letters are text.
+    await expect(chat.message).toBeFocused();
+    await keyboard.type("a");
+    await expect(chat.message).toHaveValue("a");
+    const first = chat.card("Search the customer database");
+    const second = chat.card("Change the customer database");
+    await shiftTabTo(second);
+    await shiftTabTo(first);
+    await expect(first).toContainText("Keys: A approve, D deny, E edit");
+    await expect(first.getByRole("button", { name: "Approve" })).toBeEnabled();
+    await keyboard.press("a");
+    await expect(status).toContainText("Search the customer database (inactive users): approved.");
+    await expect(second).toBeFocused();
+    for (const key of ["Enter", "Escape", "Space"]) await keyboard.press(key);
+    await expect(second).toContainText("waits for you");
+    await keyboard.press("Tab");
+    await expect(second.getByRole("button", { name: "Approve" })).toBeFocused();
+    await keyboard.press("Tab");
+    await keyboard.press("Enter");
+    await expect(second.getByRole("textbox")).toBeFocused();
+    await keyboard.type("a wrong change");
+    await keyboard.press("Enter");
+    await expect(status).toContainText(/Change the customer database .*: denied\./);
+    await expect(chat.answer).toContainText("Both steps are settled.");
+    await expect(status).toContainText("Search the customer database (inactive users): done.");
+    const row = chat.tool("Change the customer database");
+    await expect(row).toContainText("a wrong change");
+    await expect(row).toBeFocused();
+    expect(await server.effects()).toEqual(before);
+  });
+}
+
+test("letters of a card can be turned off", async ({ chat }) => {
   await chat.open();
-  const before = await server.effects();
-  const { keyboard } = chat.page;
-  await keyboard.type("Pay Ada 50 euros");
-  await keyboard.press("Enter");
-  await expect(chat.card("Send money")).toBeFocused();
-  await keyboard.press("Enter");
-  await keyboard.press("Escape");
-  await keyboard.press("Space");
-  await expect(chat.card("Send money")).toContainText("waits for you");
-  await keyboard.press("Tab");
-  await expect(chat.card("Send money").getByRole("button", { name: "Approve" })).toBeFocused();
-  await keyboard.press("Enter");
-  await expect(chat.answer).toContainText("The payment is settled");
-  await chat.waitForEnd();
-  expect((await server.effects()).length - before.length).toBe(1);
+  await chat.send("Pay Ada 50 euros");
+  const card = chat.card("Send money");
+  await card.focus();
+  await card.getByRole("button", { name: "Turn the keys off" }).click();
+  await card.focus();
+  await chat.page.keyboard.press("d");
+  await expect(card.getByRole("button", { name: "Approve" })).toBeEnabled();
+  await expect(card.getByRole("textbox")).toHaveCount(0);
+  await card.getByRole("button", { name: "Turn the keys on" }).click();
+  await card.focus();
+  await chat.page.keyboard.press("d");
+  await expect(card.getByRole("textbox")).toBeFocused();
 });
 
 test("a card has an accessible structure", async ({ chat }) => {
   await chat.open();
   await chat.send("Pay Ada 50 euros");
-  await expect(chat.card("Send money")).toMatchAriaSnapshot(`
+  const card = chat.card("Send money");
+  await card.focus();
+  await expect(card).toMatchAriaSnapshot(`
     - 'region "Approval: Send money"':
       - paragraph: Send money
       - time: /Expires in 2[34] h/
@@ -111,22 +189,23 @@ test("a card has an accessible structure", async ({ chat }) => {
       - table "Arguments":
         - rowgroup:
           - row "recipient Ada"
-          - row "amount 50"
-          - row "currency EUR (default, not given by the agent)"
+          - row "amount 50 EUR"
+          - row "currency EUR (default of the tool, not given by the agent)"
       - button "Approve"
+      - button "Deny"
       - button "Edit"
       - button "Do not ask again…"
-      - button "Deny"
-      - textbox "Reason for denying (optional)"
+      - text: "Keys: A approve, D deny, E edit"
+      - button "Turn the keys off"
   `);
 });
 
 test("a held result has an accessible state", async ({ chat }) => {
-  await chat.open();
+  await chat.open({ release: "deferred" });
   await chat.send("How is the weather in Bern? And pay the guide");
   await expect(chat.tool("Look up the weather")).toMatchAriaSnapshot(`
     - 'region "Tool: Look up the weather"':
-      - paragraph: Look up the weather
+      - paragraph: Look up the weather Bern
       - text: done, waiting for your other approvals
       - button "Details"
   `);

@@ -12,6 +12,8 @@ export class ChatPage {
   constructor(
     readonly page: Page,
     readonly server: DemoServer,
+    /** The URL of the page, if it is not that of the server. */
+    readonly url: string = server.url,
   ) {
     this.log = page.getByRole("log", { name: "Conversation" });
     this.message = page.getByRole("textbox", { name: "Message", exact: true });
@@ -27,7 +29,7 @@ export class ChatPage {
         localStorage.setItem(`sluicegate.${name}`, value);
       }
     }, preferences);
-    await this.page.goto(`${this.server.url}/${chat}`);
+    await this.page.goto(`${this.url}/${chat}`);
     await expect(this.message).toBeVisible();
     return this;
   }
@@ -71,8 +73,10 @@ export class ChatPage {
 
   async deny(title: string, reason = ""): Promise<void> {
     const card = this.card(title);
-    await card.getByRole("textbox", { name: "Reason for denying (optional)" }).fill(reason);
     await card.getByRole("button", { name: "Deny" }).click();
+    const form = card.getByRole("group", { name: "Deny the call" });
+    await form.getByRole("textbox", { name: "Reason for denying (optional)" }).fill(reason);
+    await form.getByRole("button", { name: "Deny" }).click();
   }
 
   /** Wait for the end of the answer, without pending approvals. */

@@ -156,6 +156,7 @@ test("an edited message gets a new answer", async ({ chat }) => {
   await chat.waitForEnd();
   await chat.log.getByRole("button", { name: "Edit your message" }).click();
   await chat.log.getByRole("textbox", { name: "Edit your message" }).fill("Why is the sky blue?");
+  await expect(chat.log.getByText("This replaces the answer.")).toBeVisible();
   await chat.log.getByRole("button", { name: "Send" }).click();
   await expect(chat.answer).toContainText("Air scatters blue light");
   await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
@@ -176,7 +177,9 @@ test("an approval is decided after the transport has changed", async ({ chat }) 
   await chat.open({ transport: "sse" });
   await chat.send("Search the database for users");
   await expect(chat.card("Search the customer database")).toBeVisible();
-  await chat.page.getByText("WebSocket", { exact: true }).click();
+  await chat.page.getByRole("button", { name: "Developer tools" }).click();
+  await chat.page.getByRole("radio", { name: "WebSocket" }).check();
+  await chat.page.getByRole("button", { name: "Close the developer tools" }).click();
   await chat.approve("Search the customer database");
   await expect(chat.answer).toContainText("That was the search.");
   await chat.waitForEnd();

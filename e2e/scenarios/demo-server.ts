@@ -25,11 +25,20 @@ export class DemoServer {
     readonly port: number,
     readonly folder: string,
     readonly options: readonly string[],
+    readonly settings: Readonly<Record<string, string>>,
   ) {}
 
   static async start(...options: string[]): Promise<DemoServer> {
+    return DemoServer.startWith({}, ...options);
+  }
+
+  /** Start a server with settings, by their environment variables. */
+  static async startWith(
+    settings: Readonly<Record<string, string>>,
+    ...options: string[]
+  ): Promise<DemoServer> {
     const folder = await mkdtemp(join(tmpdir(), "sluicegate-scenario-"));
-    const server = new DemoServer(await freePort(), folder, options);
+    const server = new DemoServer(await freePort(), folder, options, settings);
     await server.start();
     return server;
   }
@@ -44,7 +53,12 @@ export class DemoServer {
     const child = spawn(COMMAND, ["demo", "--port", String(this.port), ...this.options], {
       cwd: this.folder,
       // PATH contains Python only, as on a machine without Node.
-      env: { ...process.env, PATH: dirname(COMMAND), SLUICEGATE_EFFECTS: effects },
+      env: {
+        ...process.env,
+        ...this.settings,
+        PATH: dirname(COMMAND),
+        SLUICEGATE_EFFECTS: effects,
+      },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#process = child;

@@ -29,7 +29,7 @@ test("approvals pending across a restart pay once each", async ({ context, ownSe
   }
 });
 
-test("a server crash during answers is reported, and the chats continue after a restart", async ({
+test("a server crash during answers is visible, and the chats continue after a restart", async ({
   context,
   ownServer,
 }) => {
@@ -37,8 +37,13 @@ test("a server crash during answers is reported, and the chats continue after a 
   for (const chat of chats) await chat.send("Tell me a long story");
   for (const chat of chats) await expect(chat.answer).toContainText("Once a miller");
   await ownServer.kill();
-  for (const chat of chats) await expect(chat.alert).toBeVisible();
+  for (const chat of chats) await expect(chat.page.getByText("Reconnecting…")).toBeVisible();
   await ownServer.start();
+  for (const chat of chats) {
+    await expect(chat.page.getByText("Reconnecting…")).toBeHidden();
+    await expect(chat.answer).toContainText("Once a miller");
+    await expect(chat.alert).toContainText("The answer was interrupted. Try again.");
+  }
   for (const chat of chats) {
     await chat.send("Hello!");
     await expect(chat.answer).toContainText("Before I touch data or money, you are asked.");

@@ -18,7 +18,8 @@ const PAGE = `<!doctype html><title>Voice</title><button>Speak</button><script t
 
 /** A page with a voice, and an analyser between the package and the loudspeaker. */
 const SCRIPT = `
-import { createChatTransport, Voice } from "/dist/index.js";
+import { Voice } from "/dist/audio/index.js";
+import { createBidiTransport } from "/dist/bidi/index.js";
 
 const connect = AudioNode.prototype.connect;
 AudioNode.prototype.connect = function (target, ...rest) {
@@ -35,8 +36,8 @@ AudioNode.prototype.connect = function (target, ...rest) {
   return connect.call(this, target, ...rest);
 };
 
-const transport = createChatTransport({
-  kind: "bidi", api: "/api/chat", major: 7, live: { chatId: "chat" },
+const transport = createBidiTransport({
+  api: "/api/chat", major: 7, live: { chatId: "chat" },
 });
 window.voice = new Voice({ transport, onTranscript: ({ text }) => { document.title = text; } });
 document.querySelector("button").addEventListener("click", () => window.voice.start());

@@ -1,5 +1,5 @@
+import { createBidiTransport } from "../../../frontend/client/src/bidi/create-bidi-transport.ts";
 import type { ReconnectOptions } from "../../../frontend/client/src/bidi/reconnecting-socket.ts";
-import { createChatTransport } from "../../../frontend/client/src/chat-transport.ts";
 import * as ai6 from "../clients/ai-6/client.ts";
 import * as ai6Floor from "../clients/ai-6-floor/client.ts";
 import * as ai7 from "../clients/ai-7/client.ts";
@@ -115,7 +115,6 @@ function createSdk(version: Version, client: Client): AiSdk {
       ...options
     }) {
       const bidiOptions = {
-        kind: "bidi",
         api,
         major: version.startsWith("6") ? 6 : 7,
         headers,
@@ -126,8 +125,8 @@ function createSdk(version: Version, client: Client): AiSdk {
       const transport = {
         http: () => new Transport({ api, headers, body, fetch }),
         websocket: () => new SocketTransport({ url: `${api}/ws`, headers, body, webSocket }),
-        bidi: () => createChatTransport(bidiOptions),
-        live: () => createChatTransport({ ...bidiOptions, live: { chatId: options.id } }),
+        bidi: () => createBidiTransport(bidiOptions),
+        live: () => createBidiTransport({ ...bidiOptions, live: { chatId: options.id } }),
       }[kind ?? "http"]();
       return new Chat({ ...options, transport, ...(messages && { messages: [...messages] }) });
     },

@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type StagedDecision, StagedDecisions } from "../../../frontend/client/src/approvals.ts";
 import type { ReconnectOptions } from "../../../frontend/client/src/bidi/reconnecting-socket.ts";
+import {
+  type StagedDecision,
+  StagedDecisions,
+} from "../../../frontend/client/src/staged-decisions.ts";
 import { type ChatLike, type ChatOptions, validatorsFor } from "./ai-sdk.ts";
 import { type Combination, nameOf, sdkOf } from "./matrix.ts";
 import { type Message, type Part, pendingApprovals, toolOf } from "./messages.ts";

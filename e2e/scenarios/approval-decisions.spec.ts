@@ -1,0 +1,295 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "@playwright/test";
+import { ChatPage } from "./chat-page.ts";
+import { DemoServer } from "./demo-server.ts";
+import { expect, test } from "./fixtures.ts";
+
+const DECISIONS = "**/api/approvals/**";
+const payment = (recipient: string, amount: number) => ({
+  call: { name: "process_payment", args: { recipient, amount, currency: "EUR" } },
+});
+
+function parallel(count: number) {
+  return Array.from({ length: count }, (_, index) => payment(`Payee ${index + 1}`, index + 1));
+}
+
+const DONE = { parts: [{ text: "That is all." }] };
+const SCRIPT = {
+  scenarios: [
+    { match: "thirty", responses: [{ parts: parallel(30) }, DONE] },
+    { match: "forty", responses: [{ parts: parallel(40) }, DONE] },
+    { match: "three", responses: [{ parts: parallel(3) }, DONE] },
+    {
+      match: "reserved",
+      responses: [
+        JSON.parse(
+          '{"parts": [{"call": {"name": "process_payment", "args": {"recipient": "Ada", "amount": 5, "__proto__": {"amount": 500}}}}]}',
+        ),
+        DONE,
+      ],
+    },
+  ],
+};
+
+/** Click the button to approve the first card with a text, some time after the card arrives. */
+async function clickOnArrival(page: Page, text: string, milliseconds: number): Promise<void> {
+  await page.evaluate(
+    ([text, milliseconds]) => {
+      const observer = new MutationObserver(() => {
+        const cards = [...document.querySelectorAll("section[aria-label^='Approval']")];
+        const card = cards.find(({ textContent }) => textContent?.includes(text));
+        const buttons = [...(card?.querySelectorAll("button") ?? [])];
+        const approve = buttons.find(({ textContent }) => textContent === "Approve");
+        if (approve === undefined) return;
+        observer.disconnect();
+        setTimeout(() => {
+          approve.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 2 }));
+          document.body.dataset.clicked = text;
+        }, milliseconds);
+      });
+      observer.observe(document.body, { childList: true, subtree: true, characterData: true });
+    },
+    [text, milliseconds] as const,
+  );
+}
+
+test.describe("decisions", () => {
+  let folder: string;
+  let scripted: DemoServer;
+  let raised: DemoServer;
+
+  test.beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "sluicegate-decisions-"));
+    const script = join(folder, "script.json");
+    writeFileSync(script, JSON.stringify(SCRIPT));
+    scripted = await DemoServer.start("--model-script", script);
+    raised = await DemoServer.startWith(
+      { SLUICEGATE_MAX_REQUESTS_PER_TURN: "40", SLUICEGATE_MAX_REQUESTS_PER_EXCHANGE: "40" },
+      "--model-script",
+      script,
+    );
+  });
+
+  test.afterAll(async () => {
+    await scripted.close();
+    await raised.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  for (const transport of ["sse", "websocket"] as const) {
+    test.describe(`over ${transport}`, () => {
+      test("a double click approves one payment, and not the next one in its place", async ({
+        chat,
+        server,
+      }) => {
+        await chat.open({ transport });
+        const before = await server.effects();
+        await chat.send("Pay my five invoices one after the other");
+        await expect(chat.card("Send money")).toContainText("Print Shop");
+        await clickOnArrival(chat.page, "Flower Shop", 200);
+        await chat.approve("Send money");
+        await expect(chat.page.locator("body")).toHaveAttribute("data-clicked", "Flower Shop");
+        await expect(chat.card("Send money")).toContainText("Flower Shop");
+        await expect(chat.card("Send money")).toContainText("waits for you");
+        expect((await server.effects()).length - before.length).toBe(1);
+        await chat.deny("Send money");
+      });
+
+      test("a double click on a card of a group leaves the other cards open", async ({
+        chat,
+        server,
+      }) => {
+        await chat.open({ transport });
+        const before = await server.effects();
+        await chat.send("Search and update the database at the same time");
+        const card = chat.card("Search the customer database");
+        const approve = card.getByRole("button", { name: "Approve", exact: true });
+        await expect(approve).toBeEnabled();
+        await approve.dblclick();
+        await expect(card).toContainText("approved");
+        await expect(chat.card("Change the customer database")).toContainText("waits for you");
+        await chat.deny("Change the customer database");
+        await expect(chat.answer).toContainText("Both steps are settled.");
+        expect(await server.effects()).toEqual(before);
+      });
+
+      for (const [problem, status] of [
+        ["too many requests", 429],
+        ["a lost approval", 404],
+        ["refused edits", 400],
+        ["no network", 0],
+      ] as const) {
+        test(`a card shows that its approval was not sent, and sends it again: ${problem}`, async ({
+          chat,
+          server,
+        }) => {
+          await chat.open({ transport });
+          const before = await server.effects();
+          await chat.send("Pay Ada 50 euros");
+          const card = chat.card("Send money");
+          await chat.page.route(DECISIONS, (route) =>
+            status === 0 ? route.abort() : route.fulfill({ status, body: "Not now, says a test." }),
+          );
+          await card.getByRole("button", { name: "Edit" }).click();
+          const amount = card.getByRole("textbox", { name: "amount" });
+          await amount.fill("40");
+          await card.getByRole("button", { name: "Approve with changes" }).click();
+          await expect(card).toContainText("Your approval was not sent");
+          await expect(card).toContainText(
+            status === 0 ? "The server cannot be reached" : "Not now, says a test.",
+          );
+          await expect(card).toContainText("not sent");
+          await expect(chat.log).not.toContainText("running");
+          await expect(amount).toHaveValue("40");
+          expect(await server.effects()).toEqual(before);
+          await chat.page.unroute(DECISIONS);
+          await card.getByRole("button", { name: "Retry" }).click();
+          await expect(chat.answer).toContainText("The payment is settled");
+          const effects = (await server.effects()).slice(before.length);
+          expect(effects.map((effect) => JSON.parse(effect).args.amount)).toEqual([40]);
+        });
+      }
+
+      test("an answer of a group is final, also before a reload", async ({ chat, server }) => {
+        await chat.open({ transport });
+        const before = await server.effects();
+        await chat.send("Search and update the database at the same time");
+        await chat.approve("Change the customer database");
+        await expect(chat.card("Change the customer database")).toContainText("approved");
+        await chat.page.reload();
+        await expect(chat.tool("Change the customer database")).toContainText(
+          "approved, waits for your other decisions",
+        );
+        await expect(chat.cards).toHaveCount(1);
+        await chat.approve("Search the customer database");
+        await expect(chat.answer).toContainText("Both steps are settled.");
+        await expect(chat.tool("Change the customer database")).toContainText("done");
+        expect((await server.effects()).length - before.length).toBe(1);
+      });
+
+      test("two tabs answer one card each, and the turn continues", async ({
+        chat,
+        context,
+        server,
+      }) => {
+        await chat.open({ transport });
+        const before = await server.effects();
+        await chat.send("Search and update the database at the same time");
+        await expect(chat.cards).toHaveCount(2);
+        const other = new ChatPage(await context.newPage(), server);
+        await other.open({ transport }, chat.query);
+        await expect(other.cards).toHaveCount(2);
+        await chat.approve("Change the customer database");
+        await expect(chat.card("Change the customer database")).toContainText("approved");
+        await other.approve("Search the customer database");
+        await expect(other.answer).toContainText("Both steps are settled.");
+        expect((await server.effects()).length - before.length).toBe(1);
+        // The first tab is looked at again.
+        await chat.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+        await expect(chat.answer).toContainText("Both steps are settled.");
+      });
+
+      test("approving all keeps an open form, and waits for it", async ({ chat, server }) => {
+        await chat.open({ transport });
+        const before = await server.effects();
+        await chat.send("Search and update the database at the same time");
+        const card = chat.card("Change the customer database");
+        await card.getByRole("button", { name: "Edit" }).click();
+        const rows = card.getByRole("textbox", { name: "rows" });
+        await rows.fill("7");
+        const approveAll = chat.log.getByRole("button", { name: "Approve all" });
+        await expect(approveAll).toBeDisabled();
+        await expect(chat.log).toContainText("A form is open. Finish or cancel it");
+        await approveAll.click({ force: true });
+        await expect(rows).toHaveValue("7");
+        await card.getByRole("button", { name: "Approve with changes" }).click();
+        await chat.log.getByRole("button", { name: /^Approve all/ }).click();
+        await expect(chat.answer).toContainText("Both steps are settled.");
+        const effects = (await server.effects()).slice(before.length);
+        expect(effects.map((effect) => JSON.parse(effect).args.rows)).toEqual([7]);
+      });
+
+      for (const release of ["progressive", "deferred"] as const) {
+        test(`of thirty calls ten are asked for, and no other has a form, ${release}`, async ({
+          chat: { page },
+        }) => {
+          const chat = await new ChatPage(page, scripted).open({ transport, release });
+          const before = await scripted.effects();
+          await chat.send("thirty payments");
+          await expect(chat.log.getByRole("group", { name: "10 approvals" })).toBeVisible();
+          await expect(page.getByRole("button", { name: "Stop" })).toHaveCount(0);
+          await expect(chat.log.getByRole("region", { name: /^Question/ })).toHaveCount(0);
+          await expect(chat.log.getByRole("button", { name: "Answer", exact: true })).toHaveCount(
+            0,
+          );
+          const approveAll = chat.log.getByRole("button", { name: "Approve all" });
+          await expect(approveAll).toBeDisabled();
+          await chat.log.getByRole("button", { name: "Next" }).click();
+          await expect(chat.log).toContainText("Payee 10");
+          await approveAll.click();
+          await expect(chat.answer).toContainText("That is all.");
+          expect((await scripted.effects()).length - before.length).toBe(10);
+          await expect(chat.log.getByText("not run", { exact: true })).toHaveCount(20);
+        });
+      }
+    });
+  }
+
+  test("forty requests are shown on pages, and each page is seen before all are approved", async ({
+    chat: { page },
+  }) => {
+    const chat = await new ChatPage(page, raised).open();
+    await chat.send("forty payments");
+    await expect(chat.log.getByRole("group", { name: "40 approvals" })).toBeVisible();
+    const approveAll = chat.log.getByRole("button", { name: "Approve all" });
+    for (let index = 1; index < 8; index += 1) {
+      await expect(approveAll).toBeDisabled();
+      await chat.log.getByRole("button", { name: "Next" }).click();
+      await expect(chat.log).toContainText(`Page ${index + 1} of 8`);
+    }
+    await approveAll.click();
+    await expect(chat.answer).toContainText("That is all.");
+    expect(await raised.effects()).toHaveLength(40);
+  });
+
+  test("a call with a reserved argument name is neither shown nor run", async ({
+    chat: { page },
+  }) => {
+    const chat = await new ChatPage(page, scripted).open();
+    const before = await scripted.effects();
+    await chat.send("reserved names");
+    await expect(chat.answer).toContainText("That is all.");
+    await expect(chat.cards).toHaveCount(0);
+    expect(await scripted.effects()).toEqual(before);
+  });
+
+  test("a card without time left has no buttons", async ({ chat: { page } }) => {
+    const server = await DemoServer.startWith({ SLUICEGATE_APPROVAL_TTL: "4" });
+    try {
+      const chat = await new ChatPage(page, server).open();
+      await chat.send("Pay Ada 50 euros");
+      const card = chat.card("Send money");
+      await expect(card).toContainText("The time to decide is over. The call does not run.");
+      await expect(card.getByRole("button")).toHaveCount(0);
+      expect(await server.effects()).toEqual([]);
+    } finally {
+      await server.close();
+    }
+  });
+
+  test("an outcome that nobody knows is not a failure", async ({ chat: { page }, ownServer }) => {
+    const chat = await new ChatPage(page, ownServer).open();
+    await chat.send("Compile a report");
+    await chat.approve("Compile a report");
+    await expect(chat.tool("Compile a report")).toContainText("approved, running");
+    await ownServer.kill();
+    await ownServer.start();
+    await page.reload();
+    const row = chat.tool("Compile a report");
+    await expect(row).toContainText("outcome unknown");
+    await expect(row).not.toContainText("failed");
+    await expect(row).toContainText("Check whether it took effect.");
+  });
+});

@@ -1,0 +1,109 @@
+import { ChatPage } from "./chat-page.ts";
+import { test as base, expect } from "./fixtures.ts";
+import { NetworkProxy } from "./network-proxy.ts";
+
+const test = base.extend<{ network: NetworkProxy; chat: ChatPage }>({
+  network: async ({ server }, use) => {
+    const network = await NetworkProxy.start(server.port);
+    await use(network);
+    await network.close();
+  },
+  chat: async ({ page, server, network }, use) => {
+    await use(new ChatPage(page, server, network.url));
+  },
+});
+
+const STORY_START = "Once a miller";
+const STORY_END = "all there is to tell about gates.";
+
+/** The story has arrived once and completely. */
+async function expectStory(chat: ChatPage): Promise<void> {
+  await expect(chat.answer).toContainText(STORY_END);
+  await chat.waitForEnd();
+  const text = (await chat.log.textContent()) ?? "";
+  expect(text.split(STORY_START)).toHaveLength(2);
+  expect(text.split(STORY_END)).toHaveLength(2);
+  await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
+  await expect(chat.alert).toHaveCount(0);
+}
+
+for (const transport of ["sse", "websocket"] as const) {
+  test.describe(`over ${transport}`, () => {
+    for (const release of ["progressive", "preview"] as const) {
+      test(`a cut answer continues by itself, ${release}`, async ({ chat, network }) => {
+        await chat.open({ transport, release });
+        await chat.send("Tell me a long story");
+        await expect(chat.answer).toContainText(STORY_START);
+        network.cut();
+        await expect(chat.page.getByText("Reconnecting…")).toBeVisible();
+        await expect(chat.answer).toContainText(STORY_START);
+        network.restore();
+        await expectStory(chat);
+        await expect(chat.page.getByText("Reconnecting…")).toBeHidden();
+      });
+    }
+
+    test("an answer that ended without a network is shown, not generated again", async ({
+      chat,
+      network,
+    }) => {
+      const posts: string[] = [];
+      chat.page.on("request", (request) => {
+        if (request.method() === "POST") posts.push(request.url());
+      });
+      await chat.open({ transport });
+      await chat.send("Tell me a long story");
+      await expect(chat.answer).toContainText(STORY_START);
+      const sent = posts.length;
+      network.cut();
+      await expect(chat.page.getByText("Reconnecting…")).toBeVisible();
+      const stored = `${chat.server.url}/api/chats/${new URLSearchParams(chat.query).get("chat")}`;
+      await expect
+        .poll(async () => (await (await chat.page.request.get(stored)).json()).status)
+        .toBe("ready");
+      network.restore();
+      await expectStory(chat);
+      expect(posts).toHaveLength(sent);
+    });
+
+    test("a message that was sent without a network is sent once it is back", async ({
+      chat,
+      network,
+    }) => {
+      await chat.open({ transport });
+      network.cut();
+      await chat.send("Hello!");
+      await expect(chat.page.getByText("Reconnecting…")).toBeVisible();
+      network.restore();
+      await expect(chat.answer).toContainText("Before I touch data or money, you are asked.");
+      await chat.waitForEnd();
+      await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(1);
+    });
+
+    test("a pending approval survives a cut and pays once", async ({ chat, network, server }) => {
+      await chat.open({ transport });
+      const before = await server.effects();
+      await chat.send("Pay Ada 50 euros");
+      await expect(chat.card("Send money")).toBeVisible();
+      network.cut();
+      network.restore();
+      await chat.approve("Send money");
+      await expect(chat.answer).toContainText("The payment is settled");
+      await chat.waitForEnd();
+      expect((await server.effects()).length - before.length).toBe(1);
+    });
+
+    test("a frozen connection is replaced within 20 s", async ({ chat, network }) => {
+      await chat.page.clock.install();
+      await chat.open({ transport });
+      await chat.send("Tell me a long story");
+      await expect(chat.answer).toContainText(STORY_START);
+      network.freeze();
+      const frozen = (await chat.answer.textContent()) ?? "";
+      network.restore();
+      await chat.page.clock.fastForward(20_000);
+      await expect(chat.answer).not.toHaveText(frozen);
+      await expectStory(chat);
+    });
+  });
+}

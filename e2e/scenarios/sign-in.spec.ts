@@ -1,0 +1,74 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { accessibilityViolations } from "./accessibility.ts";
+import { ChatPage } from "./chat-page.ts";
+import { DemoServer } from "./demo-server.ts";
+import { test as base, expect } from "./fixtures.ts";
+
+const TOKEN = "the-token-of-ada";
+
+interface Fixtures {
+  /** A server with a token for one user, and a theme. */
+  readonly signedServer: DemoServer;
+}
+
+const test = base.extend<Fixtures>({
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright requires the pattern to find the dependencies of a fixture.
+  signedServer: async ({}, use) => {
+    const folder = await mkdtemp(join(tmpdir(), "sluicegate-sign-in-"));
+    const tokens = join(folder, "tokens");
+    const digest = createHash("sha256").update(TOKEN).digest("hex");
+    await writeFile(tokens, `sha256:${digest} ada\n`);
+    const stylesheet = join(folder, "theme.css");
+    await writeFile(stylesheet, ":root { --color-accent: light-dark(#6d28d9, #c4b5fd); }");
+    const logo = join(folder, "logo.svg");
+    const shape = '<circle cx="8" cy="8" r="8" onload="document.title = 1" />';
+    await writeFile(logo, `<svg xmlns="http://www.w3.org/2000/svg">${shape}</svg>`);
+    const server = await DemoServer.start(
+      ...["--auth", `bearer:${tokens}`, "--title", "Acme <b>pays</b>", "--logo", logo],
+      ...["--welcome", "What should be paid?", "--page-stylesheet", stylesheet],
+      ...["--suggestion", "Pay Ada 50 euros"],
+    );
+    await use(server);
+    await server.close();
+    await rm(folder, { recursive: true });
+  },
+});
+
+test("a person signs in to the page of a team, and out in every tab", async ({
+  page,
+  signedServer,
+}) => {
+  await page.goto(signedServer.url);
+  await expect(page).toHaveTitle("Acme <b>pays</b>");
+  await expect(page.getByRole("heading", { name: "Sign in to Acme <b>pays</b>" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "New chat" })).toHaveCount(0);
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await page.getByRole("textbox", { name: "Token" }).fill(TOKEN);
+  await page.getByRole("button", { name: "Sign in" }).click();
+
+  await expect(page.getByRole("heading", { name: "What should be paid?" })).toBeVisible();
+  await expect(page.getByTitle("ada")).toBeVisible();
+  await page.emulateMedia({ colorScheme: "light" });
+  await expect(page.getByRole("button", { name: "New chat" })).toHaveCSS(
+    "background-color",
+    "rgb(109, 40, 217)",
+  );
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await page.getByRole("button", { name: "Pay Ada 50 euros" }).click();
+  const chat = new ChatPage(page, signedServer);
+  await expect(chat.cards).toHaveCount(1);
+
+  const otherTab = await page.context().newPage();
+  const other = new ChatPage(otherTab, signedServer);
+  await other.open({}, chat.query);
+  await expect(other.cards).toHaveCount(1);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  for (const tab of [page, otherTab]) {
+    await expect(tab.getByRole("textbox", { name: "Token" })).toBeVisible();
+    await expect(tab.getByText("Send money")).toHaveCount(0);
+  }
+  expect(await page.context().cookies()).toEqual([]);
+});
