@@ -8,6 +8,7 @@ import pytest
 
 from sluicegate.engine.rate_limits import RateLimit
 from sluicegate.errors import TooManyRequests
+from tests.clock import Clock
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.engine.talk import Talk
 
@@ -15,14 +16,6 @@ if TYPE_CHECKING:
     from tests.engine.stage import Open
 
 PAY = [calls(("pay", {"n": 1})), says("done")]
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_the_limit_applies_to_any_period_of_one_minute() -> None:

@@ -15,18 +15,11 @@ from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.errors import RecordingError
 from sluicegate.replay.recorder import FileRecorder
 from sluicegate.replay.recording import load_recording, row_of
+from tests.clock import Clock
 
 CHAT = ChatKey("demo", "ann", "c:1")
 SEND: dict[str, Any] = {"type": "send", "id": "c:1"}
 START = '{"type":"start","messageId":"m1"}'
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

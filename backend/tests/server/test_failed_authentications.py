@@ -23,6 +23,7 @@ from sluicegate.server.failed_authentications import (
 )
 from sluicegate.server.session_cookie import COOKIE
 from sluicegate.server.settings import Settings
+from tests.clock import Clock
 from tests.server.exchange import ORIGIN, PATIENCE, chat_body, client, over_socket, serving
 from tests.server.fake_engine import FakeEngine, application
 from tests.transports.socket_client import Frame, SocketClient, opened, send_frame
@@ -31,14 +32,6 @@ from tests.transports.test_live_socket import agent
 Address = tuple[str, int]
 BURST = 3
 REFUSED = (429, "1", "too_many_requests", TOO_MANY_FAILURES)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -14,17 +14,10 @@ from sluicegate.stores.streams.user_events import (
     UserEventReader,
 )
 from sluicegate.wire.user_events import chat_deleted
+from tests.clock import Clock
 from tests.stores.builders import LIMIT
 
 SMALL = RetentionLimits(per_user=3, total=6, seconds=60.0)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
