@@ -211,6 +211,45 @@ test.describe("decisions", () => {
         expect(effects.map((effect) => JSON.parse(effect).args.rows)).toEqual([7]);
       });
 
+      test("a call with a reserved argument name is neither shown nor run", async ({
+        chat: { page },
+      }) => {
+        const chat = await new ChatPage(page, scripted).open({ transport });
+        const before = await scripted.effects();
+        await chat.send("reserved names");
+        await expect(chat.answer).toContainText("That is all.");
+        await expect(chat.cards).toHaveCount(0);
+        expect(await scripted.effects()).toEqual(before);
+      });
+
+      test("a card without time left has no buttons", async ({ chat: { page } }) => {
+        const server = await DemoServer.startWith({ SLUICEGATE_APPROVAL_TTL: "4" });
+        try {
+          const chat = await new ChatPage(page, server).open({ transport });
+          await chat.send("Pay Ada 50 euros");
+          const card = chat.card("Send money");
+          await expect(card).toContainText("The time to decide is over. The call does not run.");
+          await expect(card.getByRole("button")).toHaveCount(0);
+          expect(await server.effects()).toEqual([]);
+        } finally {
+          await server.close();
+        }
+      });
+
+      test("an unknown outcome is not a failure", async ({ chat: { page }, ownServer }) => {
+        const chat = await new ChatPage(page, ownServer).open({ transport });
+        await chat.send("Compile a report");
+        await chat.approve("Compile a report");
+        await expect(chat.tool("Compile a report")).toContainText("approved, running");
+        await ownServer.kill();
+        await ownServer.start();
+        await page.reload();
+        const row = chat.tool("Compile a report");
+        await expect(row).toContainText("outcome unknown");
+        await expect(row).not.toContainText("failed");
+        await expect(row).toContainText("Check whether it took effect.");
+      });
+
       for (const release of ["progressive", "deferred"] as const) {
         test(`of thirty calls ten are asked for, and no other has a form, ${release}`, async ({
           chat: { page },
@@ -252,44 +291,5 @@ test.describe("decisions", () => {
     await approveAll.click();
     await expect(chat.answer).toContainText("That is all.");
     expect(await raised.effects()).toHaveLength(40);
-  });
-
-  test("a call with a reserved argument name is neither shown nor run", async ({
-    chat: { page },
-  }) => {
-    const chat = await new ChatPage(page, scripted).open();
-    const before = await scripted.effects();
-    await chat.send("reserved names");
-    await expect(chat.answer).toContainText("That is all.");
-    await expect(chat.cards).toHaveCount(0);
-    expect(await scripted.effects()).toEqual(before);
-  });
-
-  test("a card without time left has no buttons", async ({ chat: { page } }) => {
-    const server = await DemoServer.startWith({ SLUICEGATE_APPROVAL_TTL: "4" });
-    try {
-      const chat = await new ChatPage(page, server).open();
-      await chat.send("Pay Ada 50 euros");
-      const card = chat.card("Send money");
-      await expect(card).toContainText("The time to decide is over. The call does not run.");
-      await expect(card.getByRole("button")).toHaveCount(0);
-      expect(await server.effects()).toEqual([]);
-    } finally {
-      await server.close();
-    }
-  });
-
-  test("an outcome that nobody knows is not a failure", async ({ chat: { page }, ownServer }) => {
-    const chat = await new ChatPage(page, ownServer).open();
-    await chat.send("Compile a report");
-    await chat.approve("Compile a report");
-    await expect(chat.tool("Compile a report")).toContainText("approved, running");
-    await ownServer.kill();
-    await ownServer.start();
-    await page.reload();
-    const row = chat.tool("Compile a report");
-    await expect(row).toContainText("outcome unknown");
-    await expect(row).not.toContainText("failed");
-    await expect(row).toContainText("Check whether it took effect.");
   });
 });

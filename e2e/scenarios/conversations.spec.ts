@@ -95,6 +95,26 @@ test("a document from a tool is linked, also after a reload", async ({ chat }) =
   }
 });
 
+test("a chat without a title is listed and opened", async ({ chat }) => {
+  await chat.open();
+  const chooser = chat.page.waitForEvent("filechooser");
+  await chat.page.getByRole("button", { name: "Attach files" }).click();
+  const file = { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("a note") };
+  await (await chooser).setFiles(file);
+  await chat.message.press("Enter");
+  await chat.waitForEnd();
+  const link = chat.page.getByRole("link", { name: /^Without a title/ }).first();
+  await expect(link).toBeVisible();
+  const { chats } = await (await chat.page.request.get(`${chat.server.url}/api/chats`)).json();
+  expect(chats.map(({ title }: { title: unknown }) => title)).toContain(null);
+  await chat.page.getByRole("button", { name: "New chat" }).click();
+  await expect(chat.log.getByRole("article")).toHaveCount(0);
+  await link.click();
+  await expect(chat.log.getByRole("link", { name: file.name })).toBeVisible();
+  await chat.page.reload();
+  await expect(chat.log.getByRole("link", { name: file.name })).toBeVisible();
+});
+
 test("an attached file is shown in the message, also after a reload", async ({ chat }) => {
   await chat.open();
   await chat.page.getByRole("button", { name: "Attach files" }).waitFor();

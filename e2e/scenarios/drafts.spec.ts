@@ -60,21 +60,23 @@ test("a failed upload is one sentence, and the message stays in the composer", a
   await expect(chat.page.getByRole("list", { name: "Attached files" })).toContainText(NOTE.name);
 });
 
-test("an edited message keeps its files", async ({ chat }) => {
-  await chat.open();
-  await attach(chat);
-  await chat.send("Hello!");
-  await chat.waitForEnd();
-  await chat.log.getByRole("button", { name: "Edit your message" }).click();
-  await chat.log.getByRole("textbox", { name: "Edit your message" }).fill("Why is the sky blue?");
-  await chat.log.getByRole("button", { name: "Send" }).click();
-  await expect(chat.answer).toContainText("Air scatters blue light");
-  await chat.waitForEnd();
-  const message = chat.log.getByRole("article", { name: "You" });
-  await expect(message.getByRole("link", { name: NOTE.name })).toBeVisible();
-  await chat.page.reload();
-  await expect(message.getByRole("link", { name: NOTE.name })).toBeVisible();
-});
+for (const transport of ["sse", "websocket"] as const) {
+  test(`an edited message keeps its files, ${transport}`, async ({ chat }) => {
+    await chat.open({ transport });
+    await attach(chat);
+    await chat.send("Hello!");
+    await chat.waitForEnd();
+    await chat.log.getByRole("button", { name: "Edit your message" }).click();
+    await chat.log.getByRole("textbox", { name: "Edit your message" }).fill("Why is the sky blue?");
+    await chat.log.getByRole("button", { name: "Send" }).click();
+    await expect(chat.answer).toContainText("Air scatters blue light");
+    await chat.waitForEnd();
+    const message = chat.log.getByRole("article", { name: "You" });
+    await expect(message.getByRole("link", { name: NOTE.name })).toBeVisible();
+    await chat.page.reload();
+    await expect(message.getByRole("link", { name: NOTE.name })).toBeVisible();
+  });
+}
 
 test("a failed deletion is reported beside its button", async ({ chat }) => {
   await chat.open();

@@ -9,7 +9,7 @@ const TEXT = [
   "A note[^1], again[^1] and another[^long].\n\n",
   "Inline \\(a^2 + b\\) and\n\n\\[\n\\frac{1}{2}\n- c\n\\]\n\n",
   "- [x] bought\n- [ ] paid\n\n",
-  "    indented one\n\n    indented two\n\n",
+  "A program:\n\n    indented one\n\n    indented two\n\n",
   "```python\r\ndef pay(amount):\r\n\r\n    return amount  # all of it\r\n```\r\n\r\n",
   `| ${"column | ".repeat(30)}\n| ${"- | ".repeat(30)}\n| ${"cell | ".repeat(30)}\n\n`,
   "مرحبا بالعالم\n\n[a link](https://a.example/x) and <b>no tag</b>\n\n",
@@ -19,7 +19,17 @@ const TEXT = [
 /** What a person reads, in order. */
 const READ = [
   ...["First line", "second line", "After a carriage", "return", "Third", "separated paragraph."],
-  ...["A note", "again", "and another", "Inline", "bought", "paid", "indented one", "indented two"],
+  ...[
+    "A note",
+    "again",
+    "and another",
+    "Inline",
+    "bought",
+    "paid",
+    "A program:",
+    "indented one",
+    "indented two",
+  ],
   ...["def pay(amount):", "return amount", "# all of it", "column", "cell", "مرحبا بالعالم"],
   ...[
     "a link",
@@ -32,40 +42,54 @@ const READ = [
   ],
 ];
 
-test("a text that arrives character by character is read completely, live and stored", async ({
-  chat: { page },
-}, info) => {
-  const script = info.outputPath("script.json");
-  const responses = [{ parts: [{ text: TEXT }], delta_chars: 1 }];
-  writeFileSync(script, JSON.stringify({ scenarios: [{ match: ".", responses }] }));
-  const server = await DemoServer.start("--model-script", script);
-  try {
-    const chat = await new ChatPage(page, server).open({ release: "progressive" });
-    await chat.send("Write");
-    await chat.waitForEnd();
-    const texts: string[] = [];
-    for (const state of ["live", "stored"]) {
-      const text = chat.answer.locator(".markdown");
-      await expect(text.locator("math")).toHaveCount(2);
-      await expect(text.locator(".hljs-keyword").first()).toHaveText("def");
-      const visible = await text.innerText();
-      let position = 0;
-      for (const words of READ) {
-        const found = visible.indexOf(words, position);
-        expect(found, `${state}: ${words} in ${visible.slice(position)}`).toBeGreaterThan(-1);
-        position = found + words.length;
-      }
-      texts.push(visible.replace(/\s+/g, " "));
-      await text.getByRole("link", { name: "Footnote 2" }).click();
-      await expect(text.locator("li:target")).toContainText("The second note.");
-      await text.getByRole("link", { name: "Back to reference 2" }).click();
-      await expect(text.getByRole("link", { name: "Footnote 2" })).toBeInViewport();
-      if (state === "live") expect(await accessibilityViolations(page)).toEqual([]);
-      await page.reload();
+for (const transport of ["sse", "websocket"] as const) {
+  test(`a text that arrives character by character is read completely, live and stored, ${transport}`, async ({
+    chat: { page },
+  }, info) => {
+    const script = info.outputPath("script.json");
+    const responses = [{ parts: [{ text: TEXT }], delta_chars: 1 }];
+    writeFileSync(script, JSON.stringify({ scenarios: [{ match: ".", responses }] }));
+    const server = await DemoServer.start("--model-script", script);
+    try {
+      const chat = await new ChatPage(page, server).open({ transport, release: "progressive" });
+      await chat.send("Write");
       await chat.waitForEnd();
+      const texts: string[] = [];
+      for (const state of ["live", "stored"]) {
+        const text = chat.answer.locator(".markdown");
+        await expect(text.locator("math")).toHaveCount(2);
+        await expect(text.locator("pre").first()).toHaveText("indented one\n\nindented two");
+        await expect(text.locator(".hljs-keyword").first()).toHaveText("def");
+        const visible = await text.innerText();
+        let position = 0;
+        for (const words of READ) {
+          const found = visible.indexOf(words, position);
+          expect(found, `${state}: ${words} in ${visible.slice(position)}`).toBeGreaterThan(-1);
+          position = found + words.length;
+        }
+        texts.push(visible.replace(/\s+/g, " "));
+        await text.getByRole("link", { name: "Footnote 2" }).click();
+        await expect(text.locator("li:target")).toContainText("The second note.");
+        await text.getByRole("link", { name: "Back to reference 2" }).click();
+        await expect(text.getByRole("link", { name: "Footnote 2" })).toBeInViewport();
+        if (state === "live") expect(await accessibilityViolations(page)).toEqual([]);
+        await page.reload();
+        await chat.waitForEnd();
+      }
+      expect(texts[0]).toBe(texts[1]);
+
+      // The same text again: its footnotes have their own ids.
+      await chat.send("Write it again");
+      await chat.waitForEnd();
+      await expect(chat.log.locator("math")).toHaveCount(4);
+      const ids = await page
+        .locator("[id]")
+        .evaluateAll((elements) => elements.map(({ id }) => id).filter((id) => id !== ""));
+      expect(ids).toHaveLength(new Set(ids).size);
+      await chat.answer.getByRole("link", { name: "Footnote 2" }).click();
+      await expect(chat.answer.locator("li:target")).toContainText("The second note.");
+    } finally {
+      await server.close();
     }
-    expect(texts[0]).toBe(texts[1]);
-  } finally {
-    await server.close();
-  }
-});
+  });
+}

@@ -72,3 +72,35 @@ test("a person signs in to the page of a team, and out in every tab", async ({
   }
   expect(await page.context().cookies()).toEqual([]);
 });
+
+for (const transport of ["sse", "websocket"] as const) {
+  test(`what a person writes survives a lost cookie, ${transport}`, async ({
+    page,
+    signedServer,
+  }) => {
+    const signIn = async () => {
+      await page.getByRole("textbox", { name: "Token" }).fill(TOKEN);
+      await page.getByRole("button", { name: "Sign in" }).click();
+    };
+    await page.addInitScript(
+      (value) => localStorage.setItem("sluicegate.transport", value),
+      transport,
+    );
+    await page.goto(signedServer.url);
+    await signIn();
+    const chat = new ChatPage(page, signedServer);
+    await chat.send("Hello!");
+    await chat.waitForEnd();
+    await chat.message.fill("a draft");
+    await page.context().clearCookies();
+    await page.reload();
+    await signIn();
+    await expect(chat.message).toHaveValue("a draft");
+    await page.context().clearCookies();
+    await chat.message.press("Enter");
+    await signIn();
+    await expect(chat.message).toHaveValue("a draft");
+    await chat.message.press("Enter");
+    await expect(chat.log.getByRole("article", { name: "You" })).toHaveCount(2);
+  });
+}

@@ -93,6 +93,30 @@ for (const transport of ["sse", "websocket"] as const) {
   }
 }
 
+for (const transport of ["sse", "websocket"] as const) {
+  test(`a decision made elsewhere is seen without a timer that looks for it, ${transport}`, async ({
+    chat,
+    browser,
+  }) => {
+    await chat.open({ transport });
+    await chat.send("Pay Ada 50 euros");
+    await expect(chat.card("Send money")).toBeVisible();
+    const page = await secondPage("browser", { context: chat.page.context(), browser });
+    await page.clock.install();
+    const other = await openSame(page, chat, transport);
+    await expect(other.card("Send money")).toBeVisible();
+    const now = await page.evaluate(() => Date.now());
+    await page.clock.pauseAt(now + 1_000);
+    await chat.deny("Send money");
+    await chat.waitForEnd();
+    // Delays within a rendering pass, intervals of seconds do not.
+    await expect(async () => {
+      await page.clock.runFor(50);
+      await expect(other.cards).toHaveCount(0, { timeout: 500 });
+    }).toPass({ timeout: 30_000 });
+  });
+}
+
 test("ten tabs have one connection for events", async ({ chat, context }) => {
   const streams: string[] = [];
   context.on("request", (request) => {
