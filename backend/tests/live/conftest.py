@@ -8,6 +8,7 @@ from tests.engine.conftest import (
     open_engine,
     open_replicas,
     open_stage,
+    spans,
     stores,
     streams_url,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "open_engine",
     "open_replicas",
     "open_stage",
+    "spans",
     "stores",
     "streams_url",
 ]

@@ -298,7 +298,7 @@ async def _copy(
         plugins_last=[LastPlugin()],
         model=model or options.model,
         client_tools=options.client_tools,
-        wrap_model=lambda model: redact_errors(models.wrap(model)),
+        wrap_models=lambda pair: redact_errors(models.wrap(pair.text), pair.live),
     )
     if workers is not None:
         found = attach(app, workers, found, options)

@@ -19,6 +19,7 @@ from google.adk.workflow import START, BaseNode
 from pydantic import ValidationError
 
 from sluicegate.adk_private import Graph, prompt_of
+from sluicegate.engine.agents.agent_models import AgentModels
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_definitions import schema_of
@@ -56,7 +57,8 @@ class TreeCopy:
     are not replaced, toolsets, callbacks, tools and collections without changes.
 
     ``model`` replaces every model of the tree, if not None; ``client_tools`` are names of tools
-    that become client-side tools; ``wrap_model`` wraps each model that is used.
+    that become client-side tools; ``wrap_models`` makes one wrapped
+    model of the two of each agent.
     """
 
     def __init__(
@@ -64,10 +66,10 @@ class TreeCopy:
         *,
         model: BaseLlm | str | None,
         client_tools: Collection[str],
-        wrap_model: Callable[[BaseLlm], BaseLlm] | None = None,
+        wrap_models: Callable[[AgentModels], BaseLlm] | None = None,
     ) -> None:
         self._model = model
-        self._wrap_model = wrap_model
+        self._wrap_models = wrap_models
         self._client_tools = frozenset(client_tools)
         self._copies: dict[int, Any] = {id(START): START}
         self._agents: list[BaseAgent] = []
@@ -81,10 +83,11 @@ class TreeCopy:
             if isinstance(fresh, LlmAgent) and not fresh.model:
                 fresh.model = _inherited_model(fresh.parent_agent)
             fresh.parent_agent = None
-        if self._wrap_model is not None:
+        if self._wrap_models is not None:
+            # An agent below another one without a model inherits that one's wrapped model.
             for agent in self._agents:
-                if isinstance(agent, LlmAgent) and agent.model:
-                    agent.model = self._wrap_model(_resolved(agent.model))
+                if isinstance(agent, LlmAgent) and (agent.model or not _has_agent_above(agent)):
+                    agent.model = self._wrap_models(_models_of(agent))
         return fresh
 
     def node(self, original: AnyNode) -> AnyNode:
@@ -211,8 +214,19 @@ def _is_offered(entry: Any) -> bool:
     return why is None
 
 
-def _resolved(model: str | BaseLlm) -> BaseLlm:
-    return LLMRegistry.new_llm(model) if isinstance(model, str) else model
+def _models_of(agent: LlmAgent) -> AgentModels:
+    """Return the models of an agent; ADK has other defaults for turns than for live runs."""
+    if not agent.model:
+        return AgentModels(agent.canonical_model, agent.canonical_live_model)
+    model = LLMRegistry.new_llm(agent.model) if isinstance(agent.model, str) else agent.model
+    return AgentModels(model, model)
+
+
+def _has_agent_above(agent: BaseAgent) -> bool:
+    above = agent.parent_agent
+    while above is not None and not isinstance(above, LlmAgent):
+        above = above.parent_agent
+    return above is not None
 
 
 def _inherited_model(agent: BaseAgent | None) -> str | BaseLlm:
@@ -230,7 +244,7 @@ def build_app(
     *,
     model: BaseLlm | str | None,
     client_tools: Collection[str] = (),
-    wrap_model: Callable[[BaseLlm], BaseLlm] | None = None,
+    wrap_models: Callable[[AgentModels], BaseLlm] | None = None,
 ) -> App:
     """Build the App to run from the user's agent, node or App.
 
@@ -242,7 +256,7 @@ def build_app(
         model: Replaces every model of the tree, in ``AgentTool`` and Workflow graphs too, and the
             model that summarizes events for compaction.
         client_tools: Names of tools that become client-side tools with the same declaration.
-        wrap_model: Wraps every model of the tree.
+        wrap_models: Returns the model of an agent in place of the two that it has, wrapped.
 
     ``is_resumable`` is set: without it ADK drops later agents of a SequentialAgent and branches of
     a ParallelAgent after an approval. Agents that a function builds or reaches by itself are not
@@ -252,7 +266,7 @@ def build_app(
         ConfigurationError: The root's name cannot be the name of an App, or two plugins have the
             same name.
     """
-    copies = TreeCopy(model=model, client_tools=client_tools, wrap_model=wrap_model)
+    copies = TreeCopy(model=model, client_tools=client_tools, wrap_models=wrap_models)
     root = copies.tree(root_of(target))
     resumable = _resumable()
     if isinstance(target, App):

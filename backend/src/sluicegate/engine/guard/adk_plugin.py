@@ -70,7 +70,7 @@ class ApprovalPlugin(BasePlugin):
         """Prepare a model call: unique call ids, the fast lane, and files.
 
         Files are added here for models without the wrapper that does so: those that a function
-        builds, and live models.
+        builds. The connection of a live run adds them for its own model.
         """
         turn = CURRENT_TURN.get()
         if turn is None:
@@ -78,10 +78,8 @@ class ApprovalPlugin(BasePlugin):
         turn.call_ids.start_model_call(callback_context)
         turn.declared.start_model_call(callback_context, llm_request)
         UNOBSERVED.set(callback_context.agent_name in self._unobserved)
-        run = invocation_of(callback_context)
-        model = getattr(run.agent, "canonical_model", None)
-        is_live = run.live_request_queue is not None
-        if isinstance(model, BaseLlm) and (is_live or not is_wrapped(model)):
+        model = getattr(invocation_of(callback_context).agent, "canonical_model", None)
+        if isinstance(model, BaseLlm) and not is_wrapped(model):
             shaped = await turn.models.shape(llm_request.contents, model, llm_request.model)
             llm_request.contents = shaped.contents
         return None

@@ -14,12 +14,14 @@ from sluicegate.engine.models.fast_lane import CURRENT_FAST_LANE
 from sluicegate.engine.turn_context import CURRENT_TURN
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from google.adk.models.base_llm import BaseLlm
     from google.adk.models.base_llm_connection import BaseLlmConnection
     from google.adk.models.llm_request import LlmRequest
     from google.adk.models.llm_response import LlmResponse
+
+    from sluicegate.engine.guard.guard import Connecting
 
 
 class ModelFailed(Exception):
@@ -30,8 +32,10 @@ class ModelFailed(Exception):
         self.original = original
 
 
-def redact_errors(model: BaseLlm) -> BaseLlm:
+def redact_errors(model: BaseLlm, live: BaseLlm) -> BaseLlm:
     """Return a copy of a model that raises `ModelFailed` in place of what the model raises.
+
+    Its live connections are those of the model ``live``.
 
     Partial responses that the turn's fast lane accepts never reach ADK.
 
@@ -70,22 +74,27 @@ def redact_errors(model: BaseLlm) -> BaseLlm:
                 turn.model_error = error
             raise ModelFailed(error) from None
 
-    original_connect = model.connect
+    object.__setattr__(redacted, "generate_content_async", generate_content_async)
+    object.__setattr__(redacted, "connect", _connect_to(live, in_place_of=model.model))
+    return redacted
+
+
+def _connect_to(live: BaseLlm, *, in_place_of: str) -> Callable[[LlmRequest], Connecting]:
+    """Return the ``connect`` of a copy of the model with the name ``in_place_of``."""
 
     @asynccontextmanager
     async def connect(llm_request: LlmRequest) -> AsyncGenerator[BaseLlmConnection, None]:
         turn = CURRENT_TURN.get()
+        if llm_request.model == in_place_of:
+            # ADK: it names the model that the agent has, which is the one for turns.
+            llm_request.model = live.model
         opening = (
-            original_connect(llm_request)
-            if turn is None
-            else turn.connect(original_connect, llm_request)
+            live.connect(llm_request) if turn is None else turn.connect(live.connect, llm_request)
         )
         async with opening as connection:
             yield connection
 
-    object.__setattr__(redacted, "generate_content_async", generate_content_async)
-    object.__setattr__(redacted, "connect", connect)
-    return redacted
+    return connect
 
 
 def make_storable(response: LlmResponse) -> None:

@@ -1,0 +1,84 @@
+"""Agents without a model of their own run on ADK's defaults, wrapped as every model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.sequential_agent import SequentialAgent
+
+from sluicegate.replay import ScriptedModel
+from sluicegate.replay.scenario import parse_scenarios
+from sluicegate.wire.live_frames import ReadyFrame
+from tests.engine.stage import Counted, calls, says, words
+from tests.engine.talk import Talk
+from tests.live.caller import Caller, calling, spoken_response
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from google.adk.agents.base_agent import BaseAgent
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    from tests.engine.stage import Open, Responses
+
+
+def plays(responses: Responses) -> ScriptedModel:
+    """A model that answers any text with a script."""
+    scenario = {"match": "", "responses": list(responses)}
+    return ScriptedModel(scenarios=parse_scenarios({"scenarios": [scenario]}))
+
+
+@pytest.fixture(autouse=True)
+def defaults() -> Iterator[None]:
+    """ADK's defaults are those of the process, so they are set back."""
+    yield
+    LlmAgent.set_default_model(LlmAgent.DEFAULT_MODEL)
+    LlmAgent.set_default_live_model(LlmAgent.DEFAULT_LIVE_MODEL)
+
+
+def alone(paid: Counted) -> BaseAgent:
+    return LlmAgent(name="stage", tools=[paid.tool()])
+
+
+def below_a_node(paid: Counted) -> BaseAgent:
+    return SequentialAgent(name="root", sub_agents=[alone(paid)])
+
+
+def below_an_agent(paid: Counted) -> BaseAgent:
+    """Both inherit, the child from its parent."""
+    child = LlmAgent(name="child", description="Helps.")
+    return LlmAgent(name="stage", tools=[paid.tool()], sub_agents=[child])
+
+
+TREES = [alone, below_an_agent]
+
+
+@pytest.mark.parametrize("tree", TREES)
+async def test_a_live_chat_is_ready_and_holds_a_gated_call(open_stage: Open, tree: Any) -> None:
+    paid = Counted()
+    LlmAgent.set_default_live_model(plays([calls(("pay", {"n": 3})), spoken_response("Paid.")]))
+    LlmAgent.set_default_model(plays([says("The text model has answered.")]))
+    engine = await open_stage(tree(paid))
+    async with calling(Caller(engine)) as caller:
+        await caller.frame(ReadyFrame)
+        await caller.say("pay")
+        assert paid.runs == []
+        turn = await caller.approve()
+        assert words(turn.message) == "Paid."
+    assert paid.runs == [3]
+
+
+@pytest.mark.parametrize("tree", [*TREES, below_a_node])
+async def test_a_text_turn_keeps_the_words_of_an_error_out_of_the_spans(
+    open_stage: Open, spans: InMemorySpanExporter, tree: Any
+) -> None:
+    failing = {"parts": [], "error": {"code": 500, "message": "key sk-123 is wrong"}}
+    LlmAgent.set_default_model(plays([failing]))
+    engine = await open_stage(tree(Counted()))
+    turn = await Talk(engine, "progressive").say("hi")
+    assert turn.types[-1] == "error"
+    exported = "".join(span.to_json() for span in spans.get_finished_spans())
+    assert exported
+    assert "sk-123" not in exported
