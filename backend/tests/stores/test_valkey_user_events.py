@@ -129,3 +129,12 @@ async def test_events_before_a_reset_of_all_are_missing_everywhere(
     assert await Reader(two.read("ann", before)).until("reset") == ["reset"]
     one.publish("ann", chat_deleted("a"))
     assert await reader.until("a") == ["a"]
+
+
+async def test_events_close_at_any_moment_of_a_connection(make: Make) -> None:
+    for steps in range(150):
+        events = await make()
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        async with asyncio.timeout(LIMIT):
+            await events.aclose()

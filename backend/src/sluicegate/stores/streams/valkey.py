@@ -31,7 +31,7 @@ from sluicegate.stores.streams.valkey_writer import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.stores.streams.base import OpenStream, StreamWriter
@@ -161,9 +161,7 @@ class ValkeyStreamStore:
         ended = [copying for copying, writer in self._copies.items() if writer.is_closed]
         if ended:
             await asyncio.wait(ended, timeout=self._timings.command)
-        for copying in list(self._copies):
-            copying.cancel()
-            await asyncio.wait([copying])
+        await cancel_until_done(self._copies, self._timings)
         await self._follower.aclose()
         await self._client.aclose()
 
@@ -239,12 +237,9 @@ class ValkeyFollower:
         """Stop following every turn; the readers end early."""
         for turn in list(self._mirrors):
             await self.end(turn)
-        # The client may swallow a cancellation while it connects, so its connection is closed.
         if self._task is not None:
-            self._task.cancel()
+            await cancel_until_done([self._task], self._timings)
         await self._blocking.aclose()
-        if self._task is not None:
-            await asyncio.wait([self._task])
 
     async def _wake(self) -> None:
         if self._task is None or self._task.done():
@@ -328,3 +323,16 @@ def valkey_client(url: str, response: float, timings: ValkeyTimings) -> Redis:
     except (ValueError, TypeError):
         # The URL may contain a password, so the message does not repeat it.
         raise ConfigurationError(f"The streams URL cannot be read; {_FORMS}.") from None
+
+
+async def cancel_until_done(tasks: Iterable[asyncio.Task[None]], timings: ValkeyTimings) -> None:
+    """Cancel tasks that use a client, again and again, until they have ended.
+
+    The client sends with `asyncio.wait_for`, which loses a cancellation before Python 3.12 if
+    the command has been sent at that moment.
+    """
+    unfinished = set(tasks)
+    while unfinished:
+        for task in unfinished:
+            task.cancel()
+        _, unfinished = await asyncio.wait(unfinished, timeout=timings.retry_pause)

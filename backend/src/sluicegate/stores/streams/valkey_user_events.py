@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from redis.exceptions import RedisError
 
 from sluicegate.stores.streams.user_events import Cursor, RetentionLimits, UserEventLog
-from sluicegate.stores.streams.valkey import valkey_client
+from sluicegate.stores.streams.valkey import cancel_until_done, valkey_client
 from sluicegate.stores.streams.valkey_writer import ValkeyTimings
 from sluicegate.wire.user_events import RESET, encode_user_event
 
@@ -117,14 +117,11 @@ class ValkeyUserEvents:
         self._is_closing = True
         self._published.set()
         await asyncio.wait([sending], timeout=2 * self._timings.command)
-        for task in (receiving, sending, watching):
-            task.cancel()
+        await cancel_until_done([receiving, sending, watching], self._timings)
         if not self._in_doubt:
             await self._try(self._liveness.leave(self._client))
-        # The client may swallow a cancellation while it connects, so its connection is closed.
         await self._blocking.aclose()
         await self._client.aclose()
-        await asyncio.wait(self._tasks)
         self._tasks = []
 
     async def _send(self) -> None:
