@@ -1,0 +1,167 @@
+"""A page at ``/api/live`` of a server whose agent talks to the double of the Live API."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.models.google_llm import Gemini
+
+from sluicegate.server.app import Application, build, engine_of
+from sluicegate.server.settings import Settings
+from sluicegate.wire.chunks import decode_chunk
+from sluicegate.wire.messages import UIMessage
+from sluicegate.wire.reducer import reduce_chunks
+from tests.engine.stage import Tool
+from tests.engine.talk import decide
+from tests.live.google.live_api import LIMIT, LiveApi, speech
+from tests.server.exchange import over_socket, serving, user_message
+from tests.transports.live_client import LiveClient, opened_live
+from tests.transports.socket_client import chunks
+
+CHAT = "c1"
+
+
+@dataclass
+class Page:
+    """One chat that is open live."""
+
+    client: LiveClient
+    http: httpx.AsyncClient
+    api: LiveApi
+    _count: int = 0
+
+    async def say(self, text: str, *files: dict[str, Any]) -> UIMessage:
+        """Type a message; returns the answer at the end of its turn."""
+        self._count += 1
+        message = user_message(text, message_id=f"u{self._count}")
+        message["parts"].extend(files)
+        return await self._send(message)
+
+    async def speak(self, words: str) -> None:
+        """Say an utterance."""
+        await self.client.connection.send(speech(words))
+
+    async def approve(self, message: UIMessage, *, approved: bool = True) -> UIMessage:
+        """Decide what waits in a message; returns the message at the end of the next turn."""
+        for part in message["parts"]:
+            if part.get("state") == "approval-requested":
+                decide(part, approved=approved)
+        return await self._send(message, messageId=message["id"])
+
+    async def decide(self, message: UIMessage, *, approved: bool = True) -> httpx.Response:
+        """Decide over HTTP the one approval that waits in a message."""
+        [approval] = [p["approval"] for p in message["parts"] if "approval" in p]
+        path = f"/api/approvals/{approval['id']}"
+        return await self.http.post(path, json={"approved": approved})
+
+    async def interrupt(self) -> None:
+        """Interrupt the model."""
+        await self.client.send({"type": "interrupt", "requestId": "live"})
+
+    async def stored(self) -> dict[str, Any]:
+        """The stored chat."""
+        response = await self.http.get(f"/api/chats/{CHAT}")
+        if response.status_code == 404:
+            return {"messages": [], "status": "ready"}
+        return dict(response.raise_for_status().json())
+
+    async def texts(self) -> list[str]:
+        """The texts of the stored messages."""
+        return [words(message) for message in (await self.stored())["messages"]]
+
+    async def until_texts(self, *texts: str) -> None:
+        """Wait until the stored messages are these."""
+        seen: list[str] = []
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LIMIT):
+                for _ in itertools.count():
+                    seen = await self.texts()
+                    if seen == [*texts]:
+                        break
+        assert seen == [*texts]
+
+    async def until_state(self, tool: str, state: str) -> UIMessage:
+        """Wait until the stored call of a tool has a state; returns its message."""
+        async with asyncio.timeout(LIMIT):
+            while True:
+                for message in (await self.stored())["messages"]:
+                    for part in message["parts"]:
+                        if part["type"] == f"tool-{tool}" and part["state"] == state:
+                            found: UIMessage = message
+                            return found
+
+    async def is_settled(self) -> None:
+        """Wait until the chat no longer runs."""
+        async with asyncio.timeout(LIMIT):
+            for _ in itertools.count():
+                if (await self.stored())["status"] != "running":
+                    return
+
+    async def _send(self, message: Any, **more: Any) -> UIMessage:
+        self._count += 1
+        body = {"id": CHAT, "messages": [message], "trigger": "submit-message", **more}
+        request = {"type": "send", "requestId": f"r{self._count}", **body}
+        async with asyncio.timeout(LIMIT):
+            frames = await self.client.exchange(request)
+        assert frames[-1]["type"] == "end", frames[-1]
+        earlier = message if message["role"] == "assistant" else None
+        parsed = [decode_chunk(json.dumps(chunk)) for chunk in chunks(frames)]
+        return reduce_chunks(parsed, earlier)
+
+
+@dataclass
+class Site:
+    """A server whose agent talks to the double."""
+
+    api: LiveApi
+    address: tuple[str, int]
+    application: Application
+
+    @contextlib.asynccontextmanager
+    async def page(self, more: str = "") -> AsyncIterator[Page]:
+        """Open the chat live; when the block ends, it must not run any more."""
+        async with over_socket(self.address) as http:
+            async with opened_live(self.address, CHAT, more=more) as client:
+                page = Page(client, http, self.api)
+                yield page
+                await page.is_settled()
+            await page.is_settled()
+
+
+@contextlib.asynccontextmanager
+async def serving_agent(api: LiveApi, tools: Sequence[Tool], folder: Any) -> AsyncIterator[Site]:
+    """Serve an agent on Google's own client."""
+    model = Gemini(
+        model=api.family.model, base_url=api.url, client_kwargs={"api_key": "of-the-test"}
+    )
+    agent = LlmAgent(name="assistant", model=model, tools=[*tools])
+    settings = Settings(
+        port=0,
+        sessions=f"sqlite+aiosqlite:///{folder}/chats.db",
+        artifacts=f"file:{folder}/artifacts",
+    )
+    application = build(engine_of(agent, settings), settings)
+    async with (
+        application.app.router.lifespan_context(application.app),
+        serving(application, settings) as address,
+    ):
+        yield Site(api, address, application)
+
+
+def words(message: Any) -> str:
+    """The texts of a message."""
+    return "".join(part["text"] for part in message["parts"] if part["type"] == "text")
+
+
+def state_of(message: Any, tool: str) -> str:
+    """The state of the call of a tool."""
+    [part] = [part for part in message["parts"] if part["type"] == f"tool-{tool}"]
+    return str(part["state"])
