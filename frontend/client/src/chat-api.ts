@@ -54,6 +54,7 @@ export interface StoredChat<Message> {
   readonly status: "ready" | "running" | "waiting";
 }
 
+/** The options of `loadChat` and `loadGrants`. */
 export interface LoadChatOptions {
   /** The URL prefix of the server's routes, such as `/api`. */
   readonly apiUrl: string;
@@ -110,6 +111,7 @@ export async function loadGrants(options: LoadChatOptions): Promise<readonly Gra
   return ((await response.json()) as { readonly grants: Grant[] }).grants;
 }
 
+/** The options of `revokeGrant`. */
 export interface RevokeGrantOptions extends LoadChatOptions {
   readonly grantId: string;
 }
@@ -134,6 +136,7 @@ async function requestGrants(
   });
 }
 
+/** The options of `stopChat`. */
 export interface StopOptions {
   /** The URL of the chat route, such as `/api/chat`. */
   readonly api: string;

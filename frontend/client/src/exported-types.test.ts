@@ -13,12 +13,16 @@ beforeAll(() => {
 });
 afterAll(() => compiled.remove());
 
-test("every type that a public signature names is exported", () => {
-  const declarations = new Declarations();
+function exportedDeclarations(declarations: Declarations): Set<string> {
   const exported = ENTRIES.flatMap(({ types }) => [
     ...declarations.exportsOf(join(compiled.folder, types)).values(),
   ]);
-  const reached = new Set(exported);
+  return new Set(exported);
+}
+
+test("every type that a public signature names is exported", () => {
+  const declarations = new Declarations();
+  const reached = exportedDeclarations(declarations);
   expect(reached.size).toBeGreaterThan(50);
   const missing = [...reached].flatMap((declaration) =>
     declarations
@@ -26,5 +30,13 @@ test("every type that a public signature names is exported", () => {
       .filter((reference) => !reached.has(reference))
       .map((reference) => `${declaration.split("#")[1]} names ${reference.split("#")[1]}`),
   );
+  expect(missing).toEqual([]);
+});
+
+test("every export has a doc comment", () => {
+  const declarations = new Declarations();
+  const missing = [...exportedDeclarations(declarations)]
+    .filter((declaration) => !declarations.isDocumented(declaration))
+    .map((declaration) => declaration.split("#")[1]);
   expect(missing).toEqual([]);
 });

@@ -6,6 +6,7 @@ import {
   toolName,
 } from "./messages.ts";
 
+/** The options of `sendAutomaticallyWhen`. */
 export interface SendAutomaticallyOptions {
   /**
    * Names of the client-side tools. With names, only the outputs of these tools are awaited and

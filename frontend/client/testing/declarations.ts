@@ -20,6 +20,8 @@ interface Module {
   readonly declared: ReadonlyMap<string, readonly Node[]>;
   readonly imported: ReadonlyMap<string, Declaration>;
   readonly exported: ReadonlyMap<string, Declaration>;
+  /** The declared names with a doc comment. */
+  readonly documented: ReadonlySet<string>;
 }
 
 /** Compile the declarations of the package; they are removed by `remove`. */
@@ -53,6 +55,12 @@ export class Declarations {
     });
   }
 
+  /** Whether a doc comment precedes a declaration. */
+  isDocumented(declaration: Declaration): boolean {
+    const [path = "", name = ""] = declaration.split("#");
+    return this.#module(path).documented.has(name);
+  }
+
   /** Follow exports of other modules to the declaration itself. */
   #resolve(declaration: Declaration): Declaration {
     const [path = "", name = ""] = declaration.split("#");
@@ -66,6 +74,9 @@ export class Declarations {
     return module;
   }
 }
+
+/** A doc comment at the end of a text. */
+const DOC_COMMENT = /\/\*\*(?:(?!\*\/)[\s\S])*\*\/\s*$/;
 
 function nameOf(node: unknown): string {
   const { name, value } = node as { name?: string; value?: string };
@@ -84,17 +95,21 @@ function readModule(path: string): Module {
     declared: new Map<string, Node[]>(),
     imported: new Map<string, Declaration>(),
     exported: new Map<string, Declaration>(),
+    documented: new Set<string>(),
   };
-  const declare = (node: Node, isExported: boolean) => {
+  const text = readFileSync(path, "utf8");
+  const declare = (node: Node, isExported: boolean, hasComment: boolean) => {
     const names = node.type === "VariableDeclaration" ? (node.declarations as Node[]) : [node];
     for (const { id } of names) {
       const name = nameOf(id);
       module.declared.set(name, [...(module.declared.get(name) ?? []), node]);
       if (isExported) module.exported.set(name, `${path}#${name}`);
+      if (hasComment) module.documented.add(name);
     }
   };
-  const { body } = parseAst(readFileSync(path, "utf8"), { lang: "ts" }, path);
+  const { body } = parseAst(text, { lang: "ts" }, path);
   for (const node of body as unknown as Node[]) {
+    const hasComment = DOC_COMMENT.test(text.slice(0, node.start as number));
     const source = node.source ? importedPath(path, node.source) : path;
     const specifiers = (node.specifiers ?? []) as Node[];
     if (node.type === "ImportDeclaration") {
@@ -103,13 +118,13 @@ function readModule(path: string): Module {
           module.imported.set(nameOf(local), `${source}#${nameOf(imported)}`);
       }
     } else if (node.type === "ExportNamedDeclaration") {
-      if (node.declaration) declare(node.declaration as Node, true);
+      if (node.declaration) declare(node.declaration as Node, true, hasComment);
       for (const { local, exported } of specifiers) {
         if (source !== undefined)
           module.exported.set(nameOf(exported), `${source}#${nameOf(local)}`);
       }
     } else if (node.id || node.declarations) {
-      declare(node, false);
+      declare(node, false, hasComment);
     }
   }
   return module;

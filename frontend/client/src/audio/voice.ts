@@ -24,6 +24,7 @@ export interface Worklets {
   readonly playback?: URL | string;
 }
 
+/** The options of `Voice`. */
 export interface VoiceOptions {
   /** A transport for `/live`; a function is called on each start. */
   readonly transport: LiveTransport | (() => LiveTransport);

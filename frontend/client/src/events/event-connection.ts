@@ -2,6 +2,7 @@ import { type HeaderSource, resolveHeaders } from "../chat-api.ts";
 import { type RequestRefused, refusalFromResponse } from "../refusals.ts";
 import type { IdentifiedEvent, UserEvent } from "./user-events.ts";
 
+/** The options of a connection to the events route. */
 export interface EventConnectionOptions {
   /** The URL of the events route, such as `/api/events`. */
   readonly api: string;

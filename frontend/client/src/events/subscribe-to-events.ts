@@ -3,6 +3,7 @@ import { type EventConnectionOptions, stayConnected } from "./event-connection.t
 import { shareEvents } from "./shared-events.ts";
 import type { UserEvent } from "./user-events.ts";
 
+/** The options of `subscribeToEvents`. */
 export interface SubscribeOptions extends EventConnectionOptions {
   /** Called for each event; load what the page shows at `ready`, and again at `reset`. */
   readonly onEvent: (event: UserEvent) => void;
