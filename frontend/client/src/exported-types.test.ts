@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import reference from "../../api-docs/typedoc.json" with { type: "json" };
 import manifest from "../package.json" with { type: "json" };
 import { compileDeclarations, Declarations } from "../testing/declarations.ts";
 
@@ -39,4 +41,15 @@ test("every export has a doc comment", () => {
     .filter((declaration) => !declarations.isDocumented(declaration))
     .map((declaration) => declaration.split("#")[1]);
   expect(missing).toEqual([]);
+});
+
+test("the API reference has a module for every entry", () => {
+  const modules = reference.entryPoints.map((path) => {
+    const source = readFileSync(join(import.meta.dirname, "../../api-docs", path), "utf8");
+    const [, name] = /^ \* @module (\S+)$/m.exec(source) ?? [];
+    return { name: name?.replace(/^sluicegate/, "."), types: path.slice("../client/src/".length) };
+  });
+  expect(modules).toEqual(
+    ENTRIES.map(({ name, types }) => ({ name, types: types.replace(".d.ts", ".ts") })),
+  );
 });

@@ -1,3 +1,8 @@
+/**
+ * The rule for sending automatically, pending approvals, stop, stored chats and grants.
+ * @module sluicegate
+ */
+
 export type {
   ChunkStream,
   ReconnectToStreamOptions,

@@ -1,3 +1,8 @@
+/**
+ * The transport over server-sent events.
+ * @module sluicegate/sse
+ */
+
 import { type ChatTransport, DefaultChatTransport, type UIMessage } from "ai";
 import { installedMajor, type Major } from "./installed-major.ts";
 import { type TransportInit, type TransportOptions, transportInit } from "./transport-options.ts";

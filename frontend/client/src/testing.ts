@@ -1,3 +1,8 @@
+/**
+ * The literal S2 rules, assertions on responses, and a transport that replays recordings.
+ * @module sluicegate/testing
+ */
+
 export type { Approval, ChatMessage, MessagePart, SendRule } from "./messages.ts";
 export { type PlayerOptions, PlayerTransport } from "./player-transport.ts";
 export {

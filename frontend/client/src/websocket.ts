@@ -1,3 +1,8 @@
+/**
+ * The transport over a WebSocket, for AI SDK 7.
+ * @module sluicegate/websocket
+ */
+
 import { urlBelow } from "./chat-api.ts";
 import type { SocketClass } from "./refusals.ts";
 import { type TransportInit, type TransportOptions, transportInit } from "./transport-options.ts";

@@ -1,3 +1,8 @@
+/**
+ * A voice session with microphone and loudspeaker.
+ * @module sluicegate/voice
+ */
+
 export {
   type LiveTransport,
   type SpokenTurn,

@@ -1,3 +1,8 @@
+/**
+ * The transport over `/live`, with audio in both directions.
+ * @module sluicegate/bidi
+ */
+
 export {
   BidiChatTransport,
   type BidiChatTransportOptions,

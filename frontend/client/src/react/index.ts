@@ -1,3 +1,8 @@
+/**
+ * A chat with approvals, transports and voice as a React hook.
+ * @module sluicegate/react
+ */
+
 export type { ApproveOptions, Refusal } from "./chat-session.ts";
 export type {
   ConnectionOptions,
