@@ -77,6 +77,7 @@ STORIES = {
     "Show me the handbook": Story(free=("read_document",)),
     "Where am I?": Story(browser=True),
     "Where am I, and can you book a taxi?": Story(((PAY,),), browser=True),
+    "Order paper for the office": Story((("order_supplies",),)),
     "Compile the energy report": Story((("slow_report",),)),
     "What is a sluice gate? Name your sources": Story(),
     "Compute the first five squares": Story(),

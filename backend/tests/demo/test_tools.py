@@ -12,7 +12,13 @@ from sluicegate.demo import tools
 from sluicegate.errors import ToolError
 from sluicegate.tools import ClientTool
 
-GATED = {"search_database", "update_database", "process_payment", "slow_report"}
+GATED = {
+    "search_database",
+    "update_database",
+    "process_payment",
+    "order_supplies",
+    "slow_report",
+}
 FREE = {"get_weather", "draw_chart", "read_document", "get_location"}
 
 

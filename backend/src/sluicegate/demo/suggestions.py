@@ -13,6 +13,7 @@ SUGGESTIONS: Final[tuple[str, ...]] = (
     "Search and update the database at the same time",
     "Find the inactive users, then archive them",
     "Pay my five invoices one after the other",
+    "Order paper for the office",
     "How is the weather in Bern? And pay the guide",
     "Give Ada a refund",
     "How is the weather in Atlantis?",

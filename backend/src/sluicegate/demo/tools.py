@@ -7,15 +7,17 @@ of a tool is recorded as one line of JSON in that file.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
+from pydantic import BaseModel
 
 from sluicegate.demo.chart import Colour, bar_chart
 from sluicegate.demo.handbook import read_document
@@ -63,6 +65,41 @@ def process_payment(recipient: str, amount: float, currency: str = "EUR") -> dic
     return {"recipient": recipient, "paid": amount, "currency": currency, "receipt": digest[:8]}
 
 
+class OrderItem(BaseModel):
+    """Something to order, and how many of it."""
+
+    article: str
+    count: int
+    gift: bool = False
+
+
+class Address(BaseModel):
+    """Where an order is delivered."""
+
+    street: str
+    city: str
+    floor: str | None = None
+
+
+def order_supplies(
+    items: list[OrderItem],
+    address: Address,
+    delivery: datetime.date,
+    shipping: Literal["standard", "express"] = "standard",
+    notify: list[str] | None = None,
+) -> dict[str, str | int]:
+    """Order supplies for an office, and send the bill."""
+    _record_effect(
+        "order_supplies",
+        items=[item.model_dump() for item in items],
+        address=address.model_dump(),
+        delivery=str(delivery),
+        shipping=shipping,
+        notify=notify,
+    )
+    return {"ordered": sum(item.count for item in items), "delivery": str(delivery)}
+
+
 def draw_chart(title: str, values: list[float], colour: Colour = "blue") -> dict[str, Any]:
     """Draw a bar chart of some numbers."""
     picture = types.Blob(data=bar_chart(values, colour), mime_type="image/png")
@@ -89,6 +126,7 @@ def demo_tools(report_seconds: float = REPORT_SECONDS) -> list[BaseTool]:
         _gated(search_database, "Search the customer database"),
         _gated(update_database, "Change the customer database"),
         _gated(process_payment, "Send money"),
+        _gated(order_supplies, "Order supplies"),
         slow_report(report_seconds),
         _titled(FunctionTool(draw_chart), "Draw a chart"),
         _titled(FunctionTool(read_document), "Read a document"),

@@ -1,23 +1,10 @@
 import { fireEvent, screen, within } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
 import { expect, test, vi } from "vitest";
+import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
 import { renderPage } from "../../testing/render.tsx";
 import { payment } from "../../testing/requests.ts";
 import { ApprovalGroup } from "./approval-group.tsx";
-import type { ApprovalRequest } from "./approval-requests.ts";
-
-function renderGroup(...requests: ApprovalRequest[]) {
-  const decide = vi.fn();
-  const rendered = renderPage(<ApprovalGroup requests={requests} onDecide={decide} />);
-  const rerender = (...next: ApprovalRequest[]) =>
-    rendered.rerender(<ApprovalGroup requests={next} onDecide={decide} />);
-  return { decide, rerender, user: userEvent.setup() };
-}
-
-const card = (name = "Send money") => screen.getByRole("region", { name: `Approval: ${name}` });
-const button = (name: string) => screen.getByRole<HTMLButtonElement>("button", { name });
-
-const isDisabled = (name: string) => button(name).getAttribute("aria-disabled") === "true";
 
 test("a card shows the tool, its arguments, the reason and the agent", () => {
   renderGroup(payment({ agent: "shop/bookkeeper", reason: "Over the limit" }));
@@ -127,94 +114,15 @@ test.each([
   expect(button("Approve")).toBeTruthy();
 });
 
-test("arguments are edited in a form for the schema of the tool", async () => {
-  const { decide, user } = renderGroup(payment());
-  await user.click(button("Edit"));
-  const amount = screen.getByRole("textbox", { name: "amount" });
-  await user.clear(amount);
-  await user.type(amount, "12.5");
-  await user.selectOptions(screen.getByRole("combobox", { name: "currency" }), "CHF");
-  await user.click(button("Approve with changes"));
-  const edit = { recipient: "Ada", amount: 12.5, currency: "CHF" };
-  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, edit }]]);
-});
-
-test.each([
-  ["50 euros", "Type a number in digits"],
-  ["1,500", "“1,500” can be 1500 or 1.5. Type one of them."],
-  ["0x10", "Type a number in digits"],
-])("the amount %j is not sent and shows an error", async (text, message) => {
-  const { decide, user } = renderGroup(payment());
-  await user.click(button("Edit"));
-  const amount = screen.getByRole("textbox", { name: "amount" });
-  await user.clear(amount);
-  await user.type(amount, text);
-  await user.click(button("Approve with changes"));
-  expect(decide).not.toHaveBeenCalled();
-  expect(card().textContent).toContain(message);
-});
-
-test("unchanged fields keep their arguments exactly", async () => {
-  const input = { recipient: "Ada\r\nLovelace", amount: 1e21, items: [1e-7], currency: "USD" };
-  const { decide, user } = renderGroup(payment({ input }));
-  expect(screen.getByRole("row", { name: /^amount/ }).textContent).toBe(
-    "amount1000000000000000000000 USD",
-  );
-  await user.click(button("Edit"));
-  expect(screen.getByRole<HTMLSelectElement>("combobox", { name: "currency" }).value).toBe("USD");
-  await user.click(button("Approve with changes"));
-  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, edit: input }]]);
-});
-
-test("the form shows the requested value beside a changed one", async () => {
-  const { user } = renderGroup(payment());
-  await user.click(button("Edit"));
-  expect(card().textContent).not.toContain("Changed;");
-  await user.type(screen.getByRole("textbox", { name: "amount" }), "0");
-  expect(card().textContent).toContain("Changed; the agent asked for 50.");
-});
-
-test("keys such as __proto__ are shown and edited like any other", async () => {
-  const input = JSON.parse('{"__proto__":"Ada","constructor":{"prototype":1},"toString":"x"}');
-  const schema = JSON.parse(
-    '{"properties":{"__proto__":{"type":"string"},"valueOf":{"type":"string"}}}',
-  );
-  const { decide, user } = renderGroup(payment({ input, descriptor: { editable: true, schema } }));
-  expect(screen.getAllByRole("rowheader").map(({ textContent }) => textContent)).toEqual([
-    "__proto__",
-    "constructor",
-    "prototype",
-    "toString",
-  ]);
-  await user.click(button("Edit"));
-  await user.type(screen.getByRole("textbox", { name: "__proto__" }), " B");
-  await user.click(button("Approve with changes"));
-  const [[, { edit }]] = decide.mock.calls as [[string, { edit: object }]];
-  expect(JSON.stringify(edit)).toBe(
-    '{"__proto__":"Ada B","constructor":{"prototype":1},"toString":"x"}',
-  );
-});
-
-test("defaults that will take effect are shown as such", async () => {
+test("defaults that will take effect are shown as such", () => {
   const descriptor = { editable: true, defaults: { currency: "EUR", urgent: false, amount: 1 } };
-  const { user } = renderGroup(payment({ descriptor }));
+  renderGroup(payment({ descriptor }));
   expect(screen.getAllByRole("row").map((row) => row.textContent)).toEqual([
     "recipientAda",
     "amount50 EUR",
     "currencyEUR (default of the tool, not given by the agent)",
     "urgentfalse (default of the tool, not given by the agent)",
   ]);
-  const schema = { properties: { currency: { type: "string" } } };
-  renderGroup(payment({ descriptor: { ...descriptor, schema }, title: "Other" }));
-  await user.click(within(card("Other")).getByRole("button", { name: "Edit" }));
-  expect(card("Other").textContent).toContain('If empty, the tool uses "EUR".');
-});
-
-test.each(["{Enter}", "{Escape}"])("%s in the form approves nothing", async (key) => {
-  const { decide, user } = renderGroup(payment());
-  await user.click(button("Edit"));
-  await user.type(screen.getByRole("textbox", { name: "amount" }), `5${key}`);
-  expect(decide).not.toHaveBeenCalled();
 });
 
 test("the card names characters that can mislead", () => {
@@ -228,22 +136,6 @@ test("the card names characters that can mislead", () => {
   expect(content).toContain("Contains Cyrillic ‘А’ (U+0410) among Latin letters.");
   expect(content).toContain("items[0]: Contains U+202E (right-to-left override)");
   expect(content).toContain("Agent: Contains Cyrillic ‘і’ (U+0456) among Latin letters.");
-});
-
-test("the form names characters that can mislead", async () => {
-  const { user } = renderGroup(payment({ input: { recipient: "A\u202eda", amount: 5 } }));
-  await user.click(button("Edit"));
-  expect(card().textContent).toContain("Contains U+202E (right-to-left override)");
-  await user.type(screen.getByRole("textbox", { name: "recipient" }), "а");
-  expect(card().textContent).toContain("Contains Cyrillic ‘а’ (U+0430) among Latin letters.");
-});
-
-test("the form takes the focus and returns it to the card", async () => {
-  const { user } = renderGroup(payment());
-  await user.click(button("Edit"));
-  expect(document.activeElement).toBe(screen.getByRole("textbox", { name: "recipient" }));
-  await user.keyboard("{Escape}");
-  expect(document.activeElement).toBe(card());
 });
 
 test("text of a tool is rendered without markup and with the names of invisible characters", () => {
@@ -315,68 +207,6 @@ test("a value stays read while the form is open", async () => {
   await user.click(button("Edit"));
   await user.click(button("Cancel"));
   expect(isDisabled("Approve")).toBe(false);
-});
-
-const box = (name: RegExp) => screen.getByRole<HTMLInputElement>("checkbox", { name });
-
-test("later calls are approved only with the same values, unless the person widens it", async () => {
-  const { decide, user } = renderGroup(payment({ agent: "shop/billing" }));
-  await user.click(button("Do not ask again…"));
-  expect(document.activeElement).toBe(screen.getByRole("radio", { name: /same values/ }));
-  expect(box(/recipient/).checked && box(/amount/).checked).toBe(true);
-  expect(card().textContent).toContain(
-    "For 24 hours, shop/billing can call process_payment with the same recipient, amount in this chat",
-  );
-  await user.click(box(/amount/));
-  expect(card().textContent).toContain("with the same recipient in this chat");
-  await user.selectOptions(screen.getByRole("combobox", { name: "Ask again after" }), "1 hour");
-  await user.click(button("Approve and do not ask again"));
-  const remember = { where: ["recipient"], ttl: 3600 };
-  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember }]]);
-});
-
-test.each([
-  ["24 hours", "chat"],
-  ["10 minutes", { ttl: 600 }],
-])("later calls of the tool are approved with any values for %s", async (duration, remember) => {
-  const { decide, user } = renderGroup(payment());
-  await user.click(button("Do not ask again…"));
-  await user.click(screen.getByRole("radio", { name: /^This tool with any values/ }));
-  expect(screen.queryByRole("checkbox")).toBeNull();
-  await user.selectOptions(screen.getByRole("combobox", { name: "Ask again after" }), duration);
-  expect(card().textContent).toContain(`For ${duration}, `);
-  await user.click(button("Approve and do not ask again"));
-  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember }]]);
-});
-
-test("the duration is limited by the server", async () => {
-  const descriptor = { rememberable: true, grantTtl: 3600 };
-  const { user } = renderGroup(payment({ descriptor }));
-  await user.click(button("Do not ask again…"));
-  expect(screen.getAllByRole("option").map(({ textContent }) => textContent)).toEqual([
-    "10 minutes",
-    "1 hour",
-  ]);
-});
-
-test("at least one value must be the same", async () => {
-  const { decide, user } = renderGroup(payment());
-  await user.click(button("Do not ask again…"));
-  await user.click(box(/recipient/));
-  await user.click(box(/amount/));
-  expect(isDisabled("Approve and do not ask again")).toBe(true);
-  expect(card().textContent).toContain("Choose at least one argument.");
-  await user.keyboard("{Escape}");
-  expect(document.activeElement).toBe(card());
-  expect(decide).not.toHaveBeenCalled();
-});
-
-test("a call without arguments can only be allowed for the tool", async () => {
-  const { decide, user } = renderGroup(payment({ input: {} }));
-  await user.click(button("Do not ask again…"));
-  expect(screen.queryByRole("radio", { name: /same values/ })).toBeNull();
-  await user.click(button("Approve and do not ask again"));
-  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember: "chat" }]]);
 });
 
 test("the changes of a tool since its grant are shown", async () => {

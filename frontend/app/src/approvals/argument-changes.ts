@@ -16,14 +16,28 @@ function textOf(value: unknown): string | undefined {
   return typeof value === "number" ? numberText(value) : visibleName(jsonText(value));
 }
 
-/** The differences between the requested and the edited arguments. */
-export function argumentChanges(before: unknown, after: unknown): ArgumentChange[] {
-  const one = isRecord(before) ? before : {};
-  const other = isRecord(after) ? after : {};
-  const own = (args: Record<string, unknown>, name: string) =>
-    Object.hasOwn(args, name) ? args[name] : undefined;
-  return [...new Set([...Object.keys(one), ...Object.keys(other)])]
-    .map((name) => ({ name, from: own(one, name), to: own(other, name) }))
-    .filter(({ from, to }) => JSON.stringify(from) !== JSON.stringify(to))
-    .map(({ name, from, to }) => ({ name, before: textOf(from), after: textOf(to) }));
+/** The parts of an object or a list, by the path that leads to them. */
+function partsOf(path: string, value: object): ReadonlyMap<string, unknown> {
+  if (Array.isArray(value)) return new Map(value.map((item, at) => [`${path}[${at}]`, item]));
+  const prefix = path === "" ? "" : `${path}.`;
+  return new Map(Object.entries(value).map(([name, part]) => [`${prefix}${name}`, part]));
+}
+
+function haveParts(one: unknown, other: unknown): one is object {
+  return (isRecord(one) && isRecord(other)) || (Array.isArray(one) && Array.isArray(other));
+}
+
+/**
+ * The differences between the requested and the edited arguments, each with its path, such as
+ * `address.city` or `items[0].count`.
+ */
+export function argumentChanges(before: unknown, after: unknown, path = ""): ArgumentChange[] {
+  if (haveParts(before, after)) {
+    const [one, other] = [partsOf(path, before), partsOf(path, after as object)];
+    return [...new Set([...one.keys(), ...other.keys()])].flatMap((name) =>
+      argumentChanges(one.get(name), other.get(name), name),
+    );
+  }
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  return [{ name: path, before: textOf(before), after: textOf(after) }];
 }

@@ -1,12 +1,10 @@
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { Button } from "../components/button.tsx";
-import { Select } from "../components/select.tsx";
-import { TextArea } from "../components/text-area.tsx";
-import { TextField } from "../components/text-field.tsx";
-import { visibleJson, visibleName } from "../components/visible-text.ts";
-import { textFindings } from "../text-checks/findings.ts";
+import { visibleName } from "../components/visible-text.ts";
 import { AcceptButton } from "./accept-button.tsx";
-import { type EditField, editFields, InvalidValue, parseField } from "./edit-fields.ts";
+import { EditControl, EditFormContext } from "./edit-controls.tsx";
+import { editFields } from "./edit-fields.ts";
+import { parseFields } from "./parse-fields.ts";
 
 interface EditFormProps {
   readonly schema: Record<string, unknown> | undefined;
@@ -18,112 +16,78 @@ interface EditFormProps {
   readonly onCancel: () => void;
 }
 
-interface FieldProps {
-  readonly field: EditField;
-  readonly text: string;
-  readonly error: string | undefined;
-  /** The value of the argument if the field is empty, as JSON. */
-  readonly default: string | undefined;
-  readonly onChange: (text: string) => void;
+const CONTROLS = "input, select, textarea";
+const NO_ERRORS: ReadonlyMap<string, string> = new Map();
+
+/** The first control of an element, else its first button. */
+function controlOf(element: HTMLElement | undefined): HTMLElement | null {
+  return element?.querySelector<HTMLElement>(CONTROLS) ?? element?.querySelector("button") ?? null;
 }
 
-/** The findings in a text, or else its description. */
-function describe({ field, text, default: value }: FieldProps): string | undefined {
-  const findings = textFindings(text);
-  if (findings.length > 0) return findings.join(" ");
-  const description = field.description && visibleName(field.description);
-  const empty = value === undefined ? undefined : `If empty, the tool uses ${value}.`;
-  const isChanged = text !== field.text;
-  const before = field.text === "" ? "nothing" : visibleName(field.text);
-  const change = isChanged ? `Changed; the agent asked for ${before}.` : undefined;
-  return [description, empty, change].filter(Boolean).join(" ") || undefined;
-}
-
-function Field(props: FieldProps) {
-  const { field, text, error, onChange } = props;
-  const inputProps = { label: visibleName(field.name), description: describe(props), error };
-  switch (field.kind) {
-    case "boolean":
-    case "choice": {
-      const values = field.required && text !== "" ? field.options : ["", ...field.options];
-      const options = values.map((value) => ({ value, label: value }));
-      return <Select {...inputProps} options={options} value={text} onChange={onChange} />;
-    }
-    case "number":
-    case "integer":
-      return <TextField {...inputProps} inputMode="decimal" value={text} onChange={onChange} />;
-    default:
-      return (
-        <TextArea
-          {...inputProps}
-          isMonospace={field.kind === "json"}
-          value={text}
-          onChange={onChange}
-        />
-      );
-  }
+function fieldOf(form: HTMLElement, id: string): HTMLElement | undefined {
+  const fields = [...form.querySelectorAll<HTMLElement>("[data-field]")];
+  return fields.find(({ dataset }) => dataset.field === id);
 }
 
 /** A form to approve a call with other arguments than the requested ones (A7). */
 export function EditForm(props: EditFormProps) {
   const { schema, input, defaults, isSending, onApprove, onCancel } = props;
-  const [fields] = useState(() => editFields(schema, input));
-  const [texts, setTexts] = useState(() => fields.map((field) => field.text));
-  const [errors, setErrors] = useState<readonly (string | undefined)[]>([]);
-
-  const approve = () => {
-    const entries: [name: string, value: unknown][] = [];
-    const fieldErrors = fields.map((field, index) => {
-      try {
-        const value = parseField(field, texts[index] ?? "");
-        if (value !== undefined) entries.push([field.name, value]);
-        return undefined;
-      } catch (error) {
-        if (error instanceof InvalidValue) return error.message;
-        throw error;
-      }
-    });
-    setErrors(fieldErrors);
-    // Unlike an assignment, this makes `__proto__` a property like any other.
-    if (fieldErrors.every((error) => error === undefined)) onApprove(Object.fromEntries(entries));
-  };
+  const [context] = useState(() => ({ root: schema ?? {}, defaults }));
+  const [fields, setFields] = useState(() => editFields(context, input));
+  const [errors, setErrors] = useState(NO_ERRORS);
 
   const form = useRef<HTMLDivElement>(null);
+  const toFocus = useRef<(form: HTMLElement) => HTMLElement | null>(undefined);
   useEffect(() => {
-    form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
+    controlOf(form.current ?? undefined)?.focus();
   }, []);
+  // An effect of an earlier render may run after `toFocus` was set; a layout effect does not.
+  useLayoutEffect(() => {
+    if (form.current !== null) toFocus.current?.(form.current)?.focus();
+    toFocus.current = undefined;
+  });
 
+  const approve = () => {
+    const parsed = parseFields(fields, input);
+    if ("values" in parsed) return onApprove(parsed.values);
+    toFocus.current = (element) => element.querySelector("[aria-invalid=true]");
+    setErrors(parsed.errors);
+  };
   const cancelOnEscape = (event: KeyboardEvent) => {
     if (event.key === "Escape") onCancel();
   };
+  const state = useMemo(() => {
+    const focusField = (id: string) => {
+      toFocus.current = (element) => controlOf(fieldOf(element, id));
+    };
+    return { context, errors, focusField };
+  }, [context, errors]);
 
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset does not shrink below its content.
-    <div
-      ref={form}
-      className="stack"
-      role="group"
-      aria-label="Edit the arguments"
-      onKeyDown={cancelOnEscape}
-    >
-      {fields.map((field, index) => (
-        <Field
-          key={field.name}
-          field={field}
-          text={texts[index] ?? ""}
-          error={errors[index]}
-          default={
-            Object.hasOwn(defaults, field.name) ? visibleJson(defaults[field.name]) : undefined
-          }
-          onChange={(text) => setTexts(texts.with(index, text))}
-        />
-      ))}
-      <div className="row">
-        <AcceptButton variant="primary" isLocked={isSending} onAccept={approve}>
-          Approve with changes
-        </AcceptButton>
-        <Button onClick={onCancel}>Cancel</Button>
+    <EditFormContext value={state}>
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset does not shrink below its content. */}
+      <div
+        ref={form}
+        className="stack"
+        role="group"
+        aria-label="Edit the arguments"
+        onKeyDown={cancelOnEscape}
+      >
+        {fields.map((field, index) => (
+          <EditControl
+            key={field.id}
+            field={field}
+            label={visibleName(field.name)}
+            onChange={(next) => setFields(fields.with(index, next))}
+          />
+        ))}
+        <div className="row">
+          <AcceptButton variant="primary" isLocked={isSending} onAccept={approve}>
+            Approve with changes
+          </AcceptButton>
+          <Button onClick={onCancel}>Cancel</Button>
+        </div>
       </div>
-    </div>
+    </EditFormContext>
   );
 }

@@ -6,6 +6,8 @@ export interface FieldTexts {
   readonly label?: string | undefined;
   readonly description?: string | undefined;
   readonly error?: string | undefined;
+  /** A button beside the label, such as one that removes the field. */
+  readonly action?: ReactNode;
 }
 
 /** The attributes that connect a control with its texts. */
@@ -21,7 +23,8 @@ interface FieldProps extends FieldTexts {
 }
 
 /** A form control with its label, description and error. */
-export function Field({ label, description, error, className = "", children }: FieldProps) {
+export function Field(props: FieldProps) {
+  const { label, description, error, action, className = "", children } = props;
   const id = useId();
   const descriptionId = `${id}-description`;
   const errorId = `${id}-error`;
@@ -32,9 +35,12 @@ export function Field({ label, description, error, className = "", children }: F
   return (
     <div className={`field ${className}`}>
       {label !== undefined && (
-        <label className="field-label" htmlFor={id}>
-          {label}
-        </label>
+        <div className="field-head">
+          <label className="field-label" htmlFor={id}>
+            {label}
+          </label>
+          {action}
+        </div>
       )}
       {description !== undefined && (
         <span className="field-description" id={descriptionId}>

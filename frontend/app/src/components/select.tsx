@@ -15,9 +15,9 @@ type SelectProps<Value extends string> = Omit<ComponentProps<"select">, "onChang
 
 /** A choice of one option, with the control of the browser. */
 export function Select<Value extends string>(props: SelectProps<Value>) {
-  const { label, description, error, className, options, onChange, ...rest } = props;
+  const { label, description, error, action, className, options, onChange, ...rest } = props;
   return (
-    <Field label={label} description={description} error={error} className={className}>
+    <Field {...{ label, description, error, action, className }}>
       {(attributes) => (
         <select
           {...rest}

@@ -17,9 +17,18 @@ export function rowsOf(text: string, maximum: number): number {
 
 /** A text input of several lines that grows with its text. */
 export function TextArea(props: TextAreaProps) {
-  const { label, description, error, className, onChange, isMonospace = false, ...rest } = props;
+  const {
+    label,
+    description,
+    error,
+    action,
+    className,
+    onChange,
+    isMonospace = false,
+    ...rest
+  } = props;
   return (
-    <Field label={label} description={description} error={error} className={className}>
+    <Field {...{ label, description, error, action, className }}>
       {(attributes) => (
         <textarea
           rows={rowsOf(rest.value, MAX_ROWS)}

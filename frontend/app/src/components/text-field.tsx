@@ -6,9 +6,9 @@ type TextFieldProps = Omit<ComponentProps<"input">, "onChange"> &
 
 /** A text input of one line. */
 export function TextField(props: TextFieldProps) {
-  const { label, description, error, className, onChange, ...rest } = props;
+  const { label, description, error, action, className, onChange, ...rest } = props;
   return (
-    <Field label={label} description={description} error={error} className={className}>
+    <Field {...{ label, description, error, action, className }}>
       {(attributes) => (
         <input
           type="text"

@@ -1,0 +1,114 @@
+import { InvalidNumber, parseNumberText } from "../components/parse-number.ts";
+import { isRecord } from "./approval-requests.ts";
+import { isDate, isDateTime } from "./dates.ts";
+import { type EditField, isChanged, optionsOf, optionText } from "./edit-fields.ts";
+
+/** The text of a field is invalid; the message says what to type. */
+class InvalidValue extends Error {
+  override readonly name = "InvalidValue";
+}
+
+/** The arguments of a form, or what is wrong in its fields, by id. */
+export type ParsedFields =
+  | { readonly values: Record<string, unknown> }
+  | { readonly errors: ReadonlyMap<string, string> };
+
+/** Parse the fields of a form; what was not changed keeps the value of the call exactly. */
+export function parseFields(fields: readonly EditField[], input: unknown): ParsedFields {
+  const errors = new Map<string, string>();
+  const values = parseObject(fields, input, errors);
+  return errors.size > 0 ? { errors } : { values };
+}
+
+function parseObject(
+  fields: readonly EditField[],
+  original: unknown,
+  errors: Map<string, string>,
+): Record<string, unknown> {
+  const values = new Map<string, unknown>();
+  for (const field of fields) {
+    const value = parseField(field, errors);
+    if (value !== undefined) values.set(field.name, value);
+  }
+  const known = isRecord(original) ? Object.keys(original) : [];
+  const names = new Set([...known, ...values.keys()]);
+  // Unlike an assignment, this makes `__proto__` a property like any other.
+  return Object.fromEntries(
+    [...names].filter((name) => values.has(name)).map((name) => [name, values.get(name)]),
+  );
+}
+
+/** The value of a field; undefined if it is left out or invalid. */
+function parseField(field: EditField, errors: Map<string, string>): unknown {
+  const { content, original, id } = field;
+  switch (content.kind) {
+    case "omitted":
+      return undefined;
+    case "null":
+      return null;
+    case "object":
+      return parseObject(content.fields, original, errors);
+    case "list":
+      return content.items.map((item) => parseField(item, errors));
+    case "text":
+      if (original !== undefined && !isChanged(field)) return original;
+      try {
+        return parseText(field, content.text);
+      } catch (error) {
+        if (!(error instanceof InvalidValue || error instanceof InvalidNumber)) throw error;
+        errors.set(id, error.message);
+        return undefined;
+      }
+  }
+}
+
+function parseText({ shape, original }: EditField, text: string): unknown {
+  switch (shape.kind) {
+    case "text":
+      return text;
+    case "boolean":
+      return text === "true";
+    case "number":
+      return parseNumberText(text);
+    case "integer": {
+      const number = parseNumberText(text);
+      if (!Number.isInteger(number)) throw new InvalidValue("Type a whole number.");
+      return number;
+    }
+    case "choice": {
+      const options = optionsOf(shape.options, original);
+      const index = options.findIndex((option) => optionText(option, options) === text);
+      if (index < 0) throw new InvalidValue("Choose one of the options.");
+      return options[index];
+    }
+    case "date":
+      if (!isDate(text)) throw new InvalidValue("Enter a date.");
+      return text;
+    case "date-time":
+      if (!isDateTime(text)) {
+        throw new InvalidValue("Type a date and time, such as 2026-03-02T10:00:00Z.");
+      }
+      return text;
+    default:
+      return parseJson(text);
+  }
+}
+
+/** Reject a number that JSON.parse would round. */
+function exactNumber(_key: string, value: unknown, context?: { readonly source?: string }) {
+  if (typeof value !== "number" || context?.source === undefined) return value;
+  const isRounded = /^-?\d+$/.test(context.source) && !Number.isSafeInteger(value);
+  if (isRounded || !Number.isFinite(value)) {
+    throw new InvalidValue(`The number ${context.source} has too many digits.`);
+  }
+  return value;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text, exactNumber);
+  } catch (error) {
+    if (error instanceof InvalidValue) throw error;
+    throw new InvalidValue('Type JSON, such as [1, 2] or {"name": "value"}.');
+  }
+}

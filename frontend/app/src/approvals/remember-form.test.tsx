@@ -1,0 +1,66 @@
+import { screen } from "@testing-library/react";
+import { expect, test } from "vitest";
+import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
+import { payment } from "../../testing/requests.ts";
+
+const box = (name: RegExp) => screen.getByRole<HTMLInputElement>("checkbox", { name });
+
+test("later calls are approved only with the same values, unless the person widens it", async () => {
+  const { decide, user } = renderGroup(payment({ agent: "shop/billing" }));
+  await user.click(button("Do not ask again…"));
+  expect(document.activeElement).toBe(screen.getByRole("radio", { name: /same values/ }));
+  expect(box(/recipient/).checked && box(/amount/).checked).toBe(true);
+  expect(card().textContent).toContain(
+    "For 24 hours, shop/billing can call process_payment with the same recipient, amount in this chat",
+  );
+  await user.click(box(/amount/));
+  expect(card().textContent).toContain("with the same recipient in this chat");
+  await user.selectOptions(screen.getByRole("combobox", { name: "Ask again after" }), "1 hour");
+  await user.click(button("Approve and do not ask again"));
+  const remember = { where: ["recipient"], ttl: 3600 };
+  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember }]]);
+});
+
+test.each([
+  ["24 hours", "chat"],
+  ["10 minutes", { ttl: 600 }],
+])("later calls of the tool are approved with any values for %s", async (duration, remember) => {
+  const { decide, user } = renderGroup(payment());
+  await user.click(button("Do not ask again…"));
+  await user.click(screen.getByRole("radio", { name: /^This tool with any values/ }));
+  expect(screen.queryByRole("checkbox")).toBeNull();
+  await user.selectOptions(screen.getByRole("combobox", { name: "Ask again after" }), duration);
+  expect(card().textContent).toContain(`For ${duration}, `);
+  await user.click(button("Approve and do not ask again"));
+  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember }]]);
+});
+
+test("the duration is limited by the server", async () => {
+  const descriptor = { rememberable: true, grantTtl: 3600 };
+  const { user } = renderGroup(payment({ descriptor }));
+  await user.click(button("Do not ask again…"));
+  expect(screen.getAllByRole("option").map(({ textContent }) => textContent)).toEqual([
+    "10 minutes",
+    "1 hour",
+  ]);
+});
+
+test("at least one value must be the same", async () => {
+  const { decide, user } = renderGroup(payment());
+  await user.click(button("Do not ask again…"));
+  await user.click(box(/recipient/));
+  await user.click(box(/amount/));
+  expect(isDisabled("Approve and do not ask again")).toBe(true);
+  expect(card().textContent).toContain("Choose at least one argument.");
+  await user.keyboard("{Escape}");
+  expect(document.activeElement).toBe(card());
+  expect(decide).not.toHaveBeenCalled();
+});
+
+test("a call without arguments can only be allowed for the tool", async () => {
+  const { decide, user } = renderGroup(payment({ input: {} }));
+  await user.click(button("Do not ask again…"));
+  expect(screen.queryByRole("radio", { name: /same values/ })).toBeNull();
+  await user.click(button("Approve and do not ask again"));
+  expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember: "chat" }]]);
+});
