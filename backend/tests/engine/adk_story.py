@@ -150,7 +150,7 @@ class Conversation:
         self.engine = create_async_engine(f"sqlite+aiosqlite:///{folder / 'sessions.db'}")
         listen(self.engine.sync_engine, "connect", _without_waiting_for_the_disk)
         self.service = DatabaseSessionService(db_engine=self.engine)
-        self.app = build_app(root, [], model=None)
+        self.app = build_app(root, [])
         self.runner = Runner(app=self.app, session_service=self.service, auto_create_session=True)
 
     async def close(self) -> None:

@@ -24,6 +24,7 @@ from google.genai import types
 from pydantic import BaseModel
 
 from sluicegate.engine.agents.agent_copy import build_app
+from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.tree_walk import children_of
 from sluicegate.errors import ConfigurationError
 from tests.engine.adk_story import Story, call
@@ -133,8 +134,8 @@ def test_the_objects_of_the_user_are_not_changed(
     target = App(name="app", root_agent=root, plugins=[BasePlugin(name="theirs")])
     keep: dict[int, Any] = {}
     before = photograph(target, keep)
-    build_app(target, [BasePlugin(name="ours")], model=model, client_tools=["pay"])
-    build_app(root, [], model=model)
+    build_app(target, [BasePlugin(name="ours")], models=ModelSettings(model), client_tools=["pay"])
+    build_app(root, [], models=ModelSettings(model))
     assert photograph(target, {}) == before
 
 
@@ -143,7 +144,7 @@ def test_every_node_is_copied_once_and_the_structure_is_the_same(
     tree: Callable[[], BaseNode],
 ) -> None:
     root = tree()
-    fresh = build_app(root, [], model=None).root_agent
+    fresh = build_app(root, []).root_agent
     assert fresh is not None
     theirs, ours = nodes_of(root), nodes_of(fresh)
     assert [(type(each), each.name) for each in ours] == [
@@ -154,7 +155,7 @@ def test_every_node_is_copied_once_and_the_structure_is_the_same(
 
 @pytest.mark.parametrize("tree", TREES)
 def test_parents_and_children_of_the_copy_belong_to_the_copy(tree: Callable[[], BaseNode]) -> None:
-    fresh = build_app(tree(), [], model=None).root_agent
+    fresh = build_app(tree(), []).root_agent
     assert fresh is not None
     ours = nodes_of(fresh)
     for each in ours:
@@ -171,7 +172,7 @@ def test_parents_and_children_of_the_copy_belong_to_the_copy(tree: Callable[[], 
 @pytest.mark.parametrize("tree", [coordinator, pipeline, graph, film, with_flow_as_tool])
 def test_a_given_model_replaces_every_model_of_the_tree(tree: Callable[[], BaseNode]) -> None:
     root, model = tree(), Story().model("hello")
-    fresh = build_app(root, [], model=model).root_agent
+    fresh = build_app(root, [], models=ModelSettings(model)).root_agent
     assert fresh is not None
     ours = [each.model for each in nodes_of(fresh) if isinstance(each, LlmAgent)]
     assert {id(each) for each in ours} == {id(model)}
@@ -182,14 +183,14 @@ def test_a_given_model_replaces_every_model_of_the_tree(tree: Callable[[], BaseN
 def test_without_a_given_model_the_agents_keep_their_model_objects() -> None:
     model = Story().model("hello")
     root = LlmAgent(name="root", model=model, tools=[gated()])
-    fresh = build_app(root, [], model=None).root_agent
+    fresh = build_app(root, []).root_agent
     assert isinstance(fresh, LlmAgent)
     assert fresh.model is model
     assert fresh.tools[0] is root.tools[0]
 
 
 def test_delegation_tools_run_the_copies_not_the_originals() -> None:
-    fresh = build_app(coordinator(), [], model="other").root_agent
+    fresh = build_app(coordinator(), [], models=ModelSettings("other")).root_agent
     assert isinstance(fresh, LlmAgent)
     run = {tool.agent.name: tool.agent for tool in fresh.tools if isinstance(tool, AgentTool)}
     assert set(run) == {"wrapped", "helps", "works"}
@@ -200,13 +201,13 @@ def test_delegation_tools_run_the_copies_not_the_originals() -> None:
 
 
 def test_an_agent_in_a_field_of_its_own_class_is_the_same_copy_as_the_sub_agent() -> None:
-    fresh = build_app(film(), [], model=None).root_agent
+    fresh = build_app(film(), []).root_agent
     assert isinstance(fresh, Director)
     assert fresh.star is fresh.sub_agents[0]
 
 
 def test_a_callback_that_is_a_method_of_its_agent_acts_on_the_copy() -> None:
-    fresh = build_app(agent_with_callback(), [], model=None).root_agent
+    fresh = build_app(agent_with_callback(), []).root_agent
     assert isinstance(fresh, AgentWithCallback)
     (callback,) = fresh.canonical_before_agent_callbacks
     assert getattr(callback, "__self__", None) is fresh
@@ -215,7 +216,7 @@ def test_a_callback_that_is_a_method_of_its_agent_acts_on_the_copy() -> None:
 def test_a_root_that_is_a_sub_agent_is_detached_and_keeps_the_inherited_model() -> None:
     child = LlmAgent(name="child")
     LlmAgent(name="parent", model="theirs", sub_agents=[child])
-    fresh = build_app(child, [], model=None).root_agent
+    fresh = build_app(child, []).root_agent
     assert isinstance(fresh, LlmAgent)
     assert (fresh.parent_agent, fresh.model) == (None, "theirs")
     assert child.parent_agent is not None
@@ -223,7 +224,7 @@ def test_a_root_that_is_a_sub_agent_is_detached_and_keeps_the_inherited_model() 
 
 def test_our_plugins_come_first_and_the_plugins_of_the_user_are_the_same_objects() -> None:
     ours, theirs = BasePlugin(name="ours"), BasePlugin(name="theirs")
-    app = build_app(App(name="app", root_agent=agent(), plugins=[theirs]), [ours], model=None)
+    app = build_app(App(name="app", root_agent=agent(), plugins=[theirs]), [ours])
     assert app.plugins == [ours, theirs]
     assert app.plugins[1] is theirs
 
@@ -237,7 +238,7 @@ def test_the_users_settings_are_kept_and_the_app_becomes_resumable() -> None:
         context_cache_config=cache,
         events_compaction_config=compaction,
     )
-    app = build_app(target, [], model="other")
+    app = build_app(target, [], models=ModelSettings("other"))
     assert app.name == "their-app"
     assert app.context_cache_config is cache
     assert app.events_compaction_config is compaction
@@ -253,7 +254,7 @@ def test_a_given_model_is_also_used_for_summaries() -> None:
         summarizer=summarizer, compaction_interval=3, overlap_size=1
     )
     target = App(name="app", root_agent=agent(), events_compaction_config=compaction)
-    config = build_app(target, [], model=ours).events_compaction_config
+    config = build_app(target, [], models=ModelSettings(ours)).events_compaction_config
     assert config is not None
     assert isinstance(config.summarizer, LlmEventSummarizer)
     assert vars(config.summarizer) == {**vars(summarizer), "_llm": ours}
@@ -262,20 +263,20 @@ def test_a_given_model_is_also_used_for_summaries() -> None:
 
 @pytest.mark.parametrize("root", [agent("chat_bot"), Workflow(name="chat_bot")])
 def test_without_an_app_the_name_is_that_of_the_root_agent(root: BaseNode) -> None:
-    assert build_app(root, [], model=None).name == "chat_bot"
+    assert build_app(root, []).name == "chat_bot"
 
 
 @pytest.mark.parametrize("name", ["_private", "größe"])
 def test_a_root_name_that_is_invalid_for_an_app_is_refused_with_the_remedy(name: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"{name}.*wrap it as App\(name=") as caught:
-        build_app(agent(name), [], model=None)
+        build_app(agent(name), [])
     assert str(caught.value).count("\n") == 0
 
 
 def test_two_plugins_of_the_same_name_are_refused() -> None:
     target = App(name="app", root_agent=agent(), plugins=[BasePlugin(name="sluicegate")])
     with pytest.raises(ConfigurationError, match="Two plugins have the name 'sluicegate'"):
-        build_app(target, [BasePlugin(name="sluicegate")], model=None)
+        build_app(target, [BasePlugin(name="sluicegate")])
 
 
 async def test_every_agent_of_a_copy_runs_on_the_given_model(tmp_path: Path) -> None:
@@ -284,7 +285,7 @@ async def test_every_agent_of_a_copy_runs_on_the_given_model(tmp_path: Path) -> 
     root = LlmAgent(name="root", model="none", sub_agents=[inner])
     before = copy.copy(vars(root))
     model = story.model(call("inner", request="please"), "inner done", "root done")
-    app = build_app(root, [], model=model)
+    app = build_app(root, [], models=ModelSettings(model))
     runner = Runner(app=app, session_service=InMemorySessionService(), auto_create_session=True)
     message = types.Content(role="user", parts=[types.Part(text="go")])
     stream = runner.run_async(user_id="u", session_id="s", new_message=message)
@@ -299,7 +300,7 @@ async def test_every_agent_of_a_copy_runs_on_the_given_model(tmp_path: Path) -> 
 async def test_the_loaded_modules_of_the_process_are_not_changed() -> None:
     before = dict(sys.modules)
 
-    app = build_app(scripted([says("Done.")]), [], model=None)
+    app = build_app(scripted([says("Done.")]), [])
     async with Runner(
         app=app, session_service=InMemorySessionService(), auto_create_session=True
     ) as runner:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.sequential_agent import SequentialAgent
+from google.genai.errors import APIError
 
+from sluicegate.live.outbox import ChatEnded
 from sluicegate.replay import ScriptedModel
 from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.wire.live_frames import ReadyFrame
@@ -16,9 +19,11 @@ from tests.engine.talk import Talk
 from tests.live.caller import Caller, calling, spoken_response
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from google.adk.agents.base_agent import BaseAgent
+    from google.adk.models.base_llm_connection import BaseLlmConnection
+    from google.adk.models.llm_request import LlmRequest
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
     from tests.engine.stage import Open, Responses
@@ -68,6 +73,28 @@ async def test_a_live_chat_is_ready_and_holds_a_gated_call(open_stage: Open, tre
         turn = await caller.approve()
         assert words(turn.message) == "Paid."
     assert paid.runs == [3]
+
+
+class UnknownModel(ScriptedModel):
+    """A name that the backend does not know."""
+
+    @asynccontextmanager
+    async def connect(self, llm_request: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
+        raise APIError(1008, f"models/{llm_request.model} is not found")
+        yield
+
+
+async def test_a_live_model_that_the_backend_does_not_know_is_answered_with_the_setting(
+    open_stage: Open,
+) -> None:
+    LlmAgent.set_default_live_model(
+        UnknownModel(model="gemini-9-live", scenarios=plays([]).scenarios)
+    )
+    engine = await open_stage(alone(Counted()))
+    async with calling(Caller(engine)) as caller:
+        ended = await caller.frame(ChatEnded)
+    assert "gemini-9-live is not available" in ended.error.message
+    assert "the setting live_model" in ended.error.message
 
 
 @pytest.mark.parametrize("tree", [*TREES, below_a_node])

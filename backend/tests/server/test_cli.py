@@ -167,6 +167,28 @@ def test_check_prints_the_application_its_gated_tools_and_the_settings(
     assert "refused" not in said
 
 
+MODELS: list[tuple[str, list[str], str]] = [
+    ("gemini-3.5-flash", [], "gemini-3.5-flash, live gemini-3.8-live"),
+    ("gemini-3.8-live", [], "gemini-3.5-flash, live gemini-3.8-live"),
+    ("gemini-2.5-flash-native-audio", ["--live-model", "gemini-3.8-live"], "live gemini-3.8-live"),
+    ("gemini-3.5-flash", ["--model", "gemini-2.5-pro"], "gemini-2.5-pro, live gemini-3.8-live"),
+    ("", [], "gemini-3.5-flash, live gemini-live-2.5-flash-native-audio"),
+]
+
+
+@pytest.mark.parametrize(("model", "options", "line"), MODELS)
+def test_check_prints_the_model_for_turns_and_the_one_for_live_chats(
+    model: str, options: list[str], line: str, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    (folder / "own.py").write_text(
+        "from google.adk.agents import LlmAgent\n"
+        f"root_agent = LlmAgent(name='own', model={model!r})\n"
+    )
+    assert main(["check", "own.py", *options]) == 0
+    [said] = [each for each in capsys.readouterr().out.splitlines() if each.startswith("  own: ")]
+    assert said.endswith(line)
+
+
 def test_check_prints_that_nothing_is_gated_and_nothing_is_set(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
@@ -195,6 +217,7 @@ def test_check_reports_a_gated_name_that_no_tool_has(
         (["payer.py", "--auth", "bearer:none"], "token file none"),
         (["payer.py", "--page-tool", "pay"], "page_tools names 'pay'"),
         (["payer.py", "--model-script", "broken.yaml"], "broken.yaml"),
+        (["payer.py", "--live-model", "nonsense"], "live_model names 'nonsense'"),
     ],
 )
 def test_check_exits_with_1_if_serve_would_refuse_to_start(

@@ -81,6 +81,7 @@ ENVIRONMENT: list[tuple[str, str, object]] = [
     ("dynamic_gates", "one,,two,", ("one", "two")),
     ("suggestions", "Hello, world\n\n Two \n", ("Hello, world", "Two")),
     ("model", "gemini-2.5-pro", "gemini-2.5-pro"),
+    ("live_models", "payer=gemini-3.8-live", {"payer": "gemini-3.8-live"}),
     ("sessions", "sqlite+aiosqlite:///a,b.db", "sqlite+aiosqlite:///a,b.db"),
 ]
 

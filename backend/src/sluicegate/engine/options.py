@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.files.result_files import ResultLimits
 from sluicegate.wire.limits import GRANT_TTL, RequestLimits
 
@@ -112,7 +113,13 @@ class EngineOptions(BaseModel):
     """Store of files: ``file:PATH``, or another URL of ADK's artifact services."""
 
     model: str | None = None
-    """A model id in place of every model of the agent."""
+    """A model id in place of every model of the agent that runs turns, and live runs if it can."""
+
+    live_model: str | None = None
+    """A model id for live chats, in place of every model of the agent."""
+
+    live_models: dict[str, str] = {}
+    """The same by the name of the agent."""
 
     model_table: str | None = None
     """A file that extends or overrides the table of media types that models read."""
@@ -239,6 +246,11 @@ class EngineOptions(BaseModel):
 
     file_folders: tuple[str, ...] = ()
     """Folders from which tools may return files by their path."""
+
+    @property
+    def models(self) -> ModelSettings:
+        """The models in place of those that the agents have."""
+        return ModelSettings(self.model, self.live_model, self.live_models)
 
     @property
     def result_limits(self) -> ResultLimits:

@@ -14,6 +14,7 @@ from google.adk.runners import Runner
 from sluicegate.core.event_reading import notes_of
 from sluicegate.core.exchanges import is_user_message
 from sluicegate.engine.agents.agent_copy import build_app
+from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import AgentSurvey, root_of, survey
 from sluicegate.engine.agents.unobserved_agents import unobserved_agents
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from google.adk.workflow import BaseNode
 
     from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.engine.agents.agent_models import AgentModels
     from sluicegate.engine.options import EngineOptions
     from sluicegate.engine.recorder import Recorder
     from sluicegate.stores.leases.base import Leases
@@ -96,7 +98,10 @@ DEFAULT_TIMINGS: Final = EngineTimings()
 
 @dataclass(frozen=True, slots=True)
 class EngineResources:
-    """What an engine is built from; ``app`` is the name of the agent's application."""
+    """What an engine is built from.
+
+    ``app`` is the name of the agent's application, ``live_model`` that of its first live model.
+    """
 
     app: str
     options: EngineOptions
@@ -114,6 +119,7 @@ class EngineResources:
     uploads: Uploads
     upload_quotas: UploadQuotas
     models: ModelFiles
+    live_model: str
     leases: ChatLeases
     turns: LocalTurns
     replicas: Replicas
@@ -143,6 +149,7 @@ class _Agent(NamedTuple):
     artifacts: BaseArtifactService
     files: ChatFiles
     models: ModelFiles
+    live_model: str
     workers: WorkerRegistry | None
 
 
@@ -221,6 +228,7 @@ async def open_resources(
         uploads=uploads,
         upload_quotas=upload_quotas,
         models=agent.models,
+        live_model=agent.live_model,
         leases=leases,
         turns=turns,
         replicas=replicas,
@@ -292,19 +300,26 @@ async def _copy(
     # A recorder stores every event as ADK emits it, partial ones too.
     uses_fast_lane = options.fast_lane == "auto" and fast_lane
     plugin = ApprovalPlugin(unobserved_agents(target) if uses_fast_lane else ())
+    live_models: dict[str, str] = {}
+
+    def wrap(agent: str, chosen: AgentModels) -> BaseLlm:
+        live_models[agent] = chosen.live.model
+        return redact_errors(models.wrap(chosen.text), chosen.live)
+
     app = build_app(
         target,
         plugins_first=[plugin],
         plugins_last=[LastPlugin()],
-        model=model or options.model,
+        models=options.models if model is None else ModelSettings(model),
         client_tools=options.client_tools,
-        wrap_models=lambda pair: redact_errors(models.wrap(pair.text), pair.live),
+        wrap_models=wrap,
     )
+    live_model = next((live_models[name] for name in found.agents if name in live_models), "")
     if workers is not None:
         found = attach(app, workers, found, options)
     if options.page_tools:
         found = attach_page_tools(app, options.page_tools, found)
-    return _Agent(app, found, artifacts, files, models, workers)
+    return _Agent(app, found, artifacts, files, models, live_model, workers)
 
 
 async def open_stores(

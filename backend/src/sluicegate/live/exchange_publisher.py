@@ -82,8 +82,9 @@ class ExchangePublisher:
     def create(self, user_message: str, release: ReleasePolicy, *, spoken: bool) -> LiveExchange:
         """Append an exchange."""
         after = self.exchanges[-1].message if self.exchanges else None
-        stamp = self._context.resources.builder.new_stamp(user_message, release)
-        turn = LiveTurn(replace(stamp, live=True, after=after))
+        resources = self._context.resources
+        stamp = resources.builder.new_stamp(user_message, release)
+        turn = LiveTurn(replace(stamp, live=True, after=after, model=resources.live_model))
         exchange = LiveExchange(turn, release, spoken)
         self.exchanges.append(exchange)
         return exchange

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.plan import ContinueExchange, still_open
 from sluicegate.core.signals import NOT_FINISHED
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from sluicegate.wire.chunks import BaseChunk
 
 logger = logging.getLogger("sluicegate")
+
+UNKNOWN_MODEL: Final = 1008
+"""Google: a setup that names a model which is unknown or not live ends with this code."""
 
 
 class LiveRunSession:
@@ -199,8 +202,17 @@ class LiveRunSession:
             refusal = Unavailable("The model has ended the conversation; connect again.")
             self._context.outbox.send(ChatEnded(refusal, MODEL_ENDED))
         else:
-            refusal = Unavailable(f"The live model failed (error {error_id}); connect again.")
-            self._context.outbox.send(ChatEnded(refusal, RUN_FAILED))
+            self._context.outbox.send(ChatEnded(self._failure(error_id), RUN_FAILED))
+
+    def _failure(self, error_id: str) -> Unavailable:
+        code = getattr(self.run.connection_error, "code", None)
+        if self.run.is_first_connection and code == UNKNOWN_MODEL:
+            name = self._context.resources.live_model
+            return Unavailable(
+                f"The model {name} is not available for live chats here; choose another one with "
+                f"the setting live_model (error {error_id})."
+            )
+        return Unavailable(f"The live model failed (error {error_id}); connect again.")
 
     async def _end_feed(self, error: Exception | None) -> None:
         """End the feed of the running turn, which publishes its own error (T10)."""

@@ -30,6 +30,7 @@ _PLACEHOLDERS: Final = {
     "streams": "URL",
     "artifacts": "URL",
     "model": "NAME",
+    "live_model": "NAME",
     "model_script": "FILE",
     "page_tools": "NAME",
     "workers": "[NAME=]URL",

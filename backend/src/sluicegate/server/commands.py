@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from google.adk.apps.app import App
 
+from sluicegate.engine.agents.agent_copy import build_app
 from sluicegate.engine.agents.load_target import load_target
 from sluicegate.engine.agents.refusals import refusals
 from sluicegate.engine.agents.survey import root_of, survey
@@ -25,6 +26,9 @@ from sluicegate.server.uvicorn_server import bind, run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from google.adk.models.base_llm import BaseLlm
+
+    from sluicegate.engine.agents.agent_models import AgentModels
     from sluicegate.engine.agents.survey import AgentSurvey
     from sluicegate.engine.interface import Engine
     from sluicegate.replay.player import RecordedEngine
@@ -106,6 +110,7 @@ def check(target_name: str, settings: Settings) -> int:
 
 class _Report(NamedTuple):
     surveyed: AgentSurvey
+    models: list[str]
     workers: list[str]
     refused: list[str]
 
@@ -120,7 +125,29 @@ async def _examine(target: Target, settings: Settings) -> _Report:
     )
     refused = refusals(target, surveyed)
     workers, unusable = await _worker_report(target, surveyed, settings)
-    return _Report(surveyed, workers, [*refused, *unusable])
+    models, unknown = _model_report(target, surveyed, settings)
+    return _Report(surveyed, models, workers, [*refused, *unknown, *unusable])
+
+
+def _model_report(
+    target: Target, surveyed: AgentSurvey, settings: Settings
+) -> tuple[list[str], list[str]]:
+    """Return the lines about the models, and why the server would not start."""
+    if settings.model_script is not None:
+        return [f"models: the script {settings.model_script}"], []
+    chosen: dict[str, AgentModels] = {}
+
+    def note(agent: str, models: AgentModels) -> BaseLlm:
+        chosen[agent] = models
+        return models.text
+
+    try:
+        build_app(target, [], models=settings.models, wrap_models=note)
+    except ConfigurationError as error:
+        return [], [str(error)]
+    named = [(agent, chosen[agent]) for agent in surveyed.agents if agent in chosen]
+    lines = [f"  {agent}: {each.text.model}, live {each.live.model}" for agent, each in named]
+    return ["models:", *lines] if lines else [], []
 
 
 def _refused_settings(target: Target, settings: Settings, surveyed: AgentSurvey) -> Iterator[str]:
@@ -147,6 +174,7 @@ def _report_lines(target: Target, report: _Report, settings: Settings) -> Iterat
     surveyed = report.surveyed
     yield f"app: {_name(target)}"
     yield f"agents: {', '.join(surveyed.agents)}"
+    yield from report.models
     if surveyed.gated_tools:
         yield "gates:"
     elif report.workers:

@@ -34,7 +34,8 @@ class Settings(EngineOptions):
 
     The environment variable of a field is ``SLUICEGATE_`` and its name in capitals; the items of
     lists are separated by commas, those of ``suggestions`` by line breaks; ``approval_ttls`` is
-    ``TOOL=SECONDS,TOOL=SECONDS``. The docstring of a field is also its help on the command line.
+    ``TOOL=SECONDS,TOOL=SECONDS`` and ``live_models`` is ``AGENT=NAME,AGENT=NAME``. The docstring of
+    a field is also its help on the command line.
     """
 
     host: str = "127.0.0.1"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.media.providers.conversation import TOOL, Reply, Result, Turn, arguments, give
-from tests.media.providers.seeing import ReceivedFile, Refused, decoded
+from tests.media.providers.seeing import NotFound, ReceivedFile, Refused, decoded
 from tests.media.providers.server import events
 
 _MODEL: Final = re.compile(r"/models/([^:/]+):")
@@ -55,6 +55,11 @@ class FakeGemini:
         """Read a request; raises Refused."""
         named = _MODEL.search(path)
         name = "" if named is None else named[1]
+        if "-live" in name or "native-audio" in name:
+            raise NotFound(
+                f"models/{name} is not found for API version v1beta, or is not supported for "
+                "generateContent."
+            )
         rules = _Rules(
             name.startswith("gemini-3"),
             "/publishers/" in path,

@@ -21,7 +21,15 @@ _COLOURS: Final = {
 
 
 class Refused(Exception):
-    """An error that a provider answers with 400."""
+    """An error that a provider answers with 400, or another status."""
+
+    status = 400
+
+
+class NotFound(Refused):
+    """A model that does not exist, or not for this method."""
+
+    status = 404
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Endpoint:
             said = reply(self.provider.read(path, body))
         except Refused as reason:
             self.refused.append(str(reason))
-            return 400, "application/json", json.dumps(self.provider.refuse(str(reason)))
+            return reason.status, "application/json", json.dumps(self.provider.refuse(str(reason)))
         return 200, *self.provider.write(path, body, said)
 
 

@@ -19,7 +19,7 @@ from google.adk.workflow import START, BaseNode
 from pydantic import ValidationError
 
 from sluicegate.adk_private import Graph, prompt_of
-from sluicegate.engine.agents.agent_models import AgentModels
+from sluicegate.engine.agents.agent_models import ModelSettings
 from sluicegate.engine.agents.bounded_mcp_tools import bounded_tools_of
 from sluicegate.engine.agents.survey import root_of
 from sluicegate.engine.agents.tool_definitions import schema_of
@@ -34,11 +34,16 @@ from sluicegate.tools.client_tools import ClientTool, client_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import TypeAlias
 
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.apps.app import EventsCompactionConfig
     from google.adk.models.base_llm import BaseLlm
     from google.adk.plugins.base_plugin import BasePlugin
+
+    from sluicegate.engine.agents.agent_models import AgentModels
+
+    WrapModels: TypeAlias = Callable[[str, AgentModels], BaseLlm]
 
 logger = logging.getLogger("sluicegate")
 
@@ -47,6 +52,7 @@ AnyNode = TypeVar("AnyNode", bound=BaseNode)
 _NOT_COPIED: Final = frozenset({"parent_agent", "edges"})
 """Links that are set at the end, and the edges that a Workflow's graph was compiled from."""
 
+_NO_MODELS: Final = ModelSettings()
 _NO_ARGUMENTS: Final = {"type": "object", "properties": {}}
 
 
@@ -56,19 +62,18 @@ class TreeCopy:
     The copy shares with the original what may hold connections, counters or memory: models that
     are not replaced, toolsets, callbacks, tools and collections without changes.
 
-    ``model`` replaces every model of the tree, if not None; ``client_tools`` are names of tools
-    that become client-side tools; ``wrap_models`` makes one wrapped
-    model of the two of each agent.
+    ``models`` replaces models of the tree; ``client_tools`` are names of tools that become
+    client-side tools; ``wrap_models`` makes one model of the two of each agent.
     """
 
     def __init__(
         self,
         *,
-        model: BaseLlm | str | None,
+        models: ModelSettings,
         client_tools: Collection[str],
-        wrap_models: Callable[[AgentModels], BaseLlm] | None = None,
+        wrap_models: WrapModels | None = None,
     ) -> None:
-        self._model = model
+        self._models = models
         self._wrap_models = wrap_models
         self._client_tools = frozenset(client_tools)
         self._copies: dict[int, Any] = {id(START): START}
@@ -83,12 +88,18 @@ class TreeCopy:
             if isinstance(fresh, LlmAgent) and not fresh.model:
                 fresh.model = _inherited_model(fresh.parent_agent)
             fresh.parent_agent = None
-        if self._wrap_models is not None:
-            # An agent below another one without a model inherits that one's wrapped model.
-            for agent in self._agents:
-                if isinstance(agent, LlmAgent) and (agent.model or not _has_agent_above(agent)):
-                    agent.model = self._wrap_models(_models_of(agent))
+        self._set_models()
         return fresh
+
+    def _set_models(self) -> None:
+        chosen = {} if self._wrap_models is None else self._models.choose(self._agents)
+        for agent in self._agents:
+            if not isinstance(agent, LlmAgent):
+                continue
+            if self._wrap_models is None:
+                agent.model = self._models.model or agent.model
+            elif id(agent) in chosen:
+                agent.model = self._wrap_models(agent.name, chosen[id(agent)])
 
     def node(self, original: AnyNode) -> AnyNode:
         """Return the copy of a node and of everything below it."""
@@ -106,8 +117,6 @@ class TreeCopy:
                 fresh.__pydantic_private__[name] = self._value(value)
         if isinstance(fresh, BaseAgent):
             self._agents.append(fresh)
-        if self._model is not None and isinstance(fresh, LlmAgent):
-            fresh.model = self._model
         return fresh
 
     def _attribute(self, name: str, value: Any) -> Any:
@@ -214,21 +223,6 @@ def _is_offered(entry: Any) -> bool:
     return why is None
 
 
-def _models_of(agent: LlmAgent) -> AgentModels:
-    """Return the models of an agent; ADK has other defaults for turns than for live runs."""
-    if not agent.model:
-        return AgentModels(agent.canonical_model, agent.canonical_live_model)
-    model = LLMRegistry.new_llm(agent.model) if isinstance(agent.model, str) else agent.model
-    return AgentModels(model, model)
-
-
-def _has_agent_above(agent: BaseAgent) -> bool:
-    above = agent.parent_agent
-    while above is not None and not isinstance(above, LlmAgent):
-        above = above.parent_agent
-    return above is not None
-
-
 def _inherited_model(agent: BaseAgent | None) -> str | BaseLlm:
     while agent is not None:
         if isinstance(agent, LlmAgent) and agent.model:
@@ -242,9 +236,9 @@ def build_app(
     plugins_first: Sequence[BasePlugin],
     plugins_last: Sequence[BasePlugin] = (),
     *,
-    model: BaseLlm | str | None,
+    models: ModelSettings = _NO_MODELS,
     client_tools: Collection[str] = (),
-    wrap_models: Callable[[AgentModels], BaseLlm] | None = None,
+    wrap_models: WrapModels | None = None,
 ) -> App:
     """Build the App to run from the user's agent, node or App.
 
@@ -253,10 +247,10 @@ def build_app(
         plugins_first: Plugins before the user's, which are not copied since they may hold
             connections and counters.
         plugins_last: Plugins after the user's.
-        model: Replaces every model of the tree, in ``AgentTool`` and Workflow graphs too, and the
+        models: Replaces models of the tree, in ``AgentTool`` and Workflow graphs too, and the
             model that summarizes events for compaction.
         client_tools: Names of tools that become client-side tools with the same declaration.
-        wrap_models: Returns the model of an agent in place of the two that it has, wrapped.
+        wrap_models: Gets the name of an agent and its two models; returns the model it has.
 
     ``is_resumable`` is set: without it ADK drops later agents of a SequentialAgent and branches of
     a ParallelAgent after an approval. Agents that a function builds or reaches by itself are not
@@ -266,7 +260,7 @@ def build_app(
         ConfigurationError: The root's name cannot be the name of an App, or two plugins have the
             same name.
     """
-    copies = TreeCopy(model=model, client_tools=client_tools, wrap_models=wrap_models)
+    copies = TreeCopy(models=models, client_tools=client_tools, wrap_models=wrap_models)
     root = copies.tree(root_of(target))
     resumable = _resumable()
     if isinstance(target, App):
@@ -274,7 +268,7 @@ def build_app(
             "root_agent": root,
             "plugins": _distinct([*plugins_first, *target.plugins, *plugins_last]),
             "resumability_config": resumable,
-            "events_compaction_config": _compaction(target.events_compaction_config, model),
+            "events_compaction_config": _compaction(target.events_compaction_config, models.model),
         }
         return target.model_copy(update=changes)
     try:
