@@ -134,6 +134,12 @@ class FakeEngine:
             raise Unknown
         return self.chats[user, chat_id]
 
+    async def get_version(
+        self, chat_id: str, message_id: str, version: int, *, user: str
+    ) -> dict[str, Any]:
+        self._note("get_version", chat_id, message_id, version, user)
+        return {"version": version, "messages": []}
+
     async def rename_chat(self, chat_id: str, title: str, *, user: str) -> None:
         self._note("rename_chat", chat_id, title, user)
 

@@ -49,6 +49,21 @@ async def test_a_missing_chat_and_a_chat_of_another_user_get_the_same_answer(
     assert missing.headers == foreign.headers
 
 
+async def test_an_earlier_version_of_a_message_is_loaded_by_its_number(engine: FakeEngine) -> None:
+    async with client(fake_app(engine)) as http:
+        response = await http.get("/api/chats/c1/messages/m1/versions/2")
+    assert response.json() == {"version": 2, "messages": []}
+    assert engine.calls == [("get_version", "c1", "m1", 2, "local")]
+
+
+@pytest.mark.parametrize("version", ["0", "-1", "01", "1.0", "x", "²", "9" * 10])
+async def test_an_invalid_number_of_a_version_is_unknown(engine: FakeEngine, version: str) -> None:
+    async with client(fake_app(engine)) as http:
+        response = await http.get(f"/api/chats/c1/messages/m1/versions/{version}")
+    assert (response.status_code, response.headers["x-error-code"]) == (404, "unknown")
+    assert engine.calls == []
+
+
 async def test_a_title_is_trimmed_and_passed_to_the_engine(engine: FakeEngine) -> None:
     async with client(fake_app(engine)) as http:
         response = await http.patch("/api/chats/c1", json={"title": " New title "})

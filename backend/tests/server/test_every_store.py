@@ -139,6 +139,8 @@ ROWS: list[Row] = [
     ("GET", f"/api/chats/{X128}", None, 200),
     ("GET", f"/api/chats/{X129}", None, 404),
     ("GET", "/api/chats/a%00b", None, 404),
+    ("GET", f"/api/chats/{X128}/messages/{X128}/versions/1", None, 404),
+    ("GET", f"/api/chats/{X128}/messages/a%00b/versions/1", None, 404),
     ("GET", "/api/chats/%ED%A0%80", None, 404),
     ("GET", f"/api/chat/{X129}/stream", None, 404),
     ("PATCH", f"/api/chats/{X128}", json.dumps({"title": "é" * 200}), 204),

@@ -1,3 +1,4 @@
+import type { UIMessage } from "ai";
 import { type Grant, loadGrants, RequestRefused, revokeGrant } from "sluicegate";
 
 /** A chat in the list. */
@@ -71,6 +72,17 @@ export async function renameChat(id: string, title: string): Promise<void> {
 
 export async function deleteChat(id: string): Promise<void> {
   await request(chatPath(id), { method: "DELETE" });
+}
+
+/** The messages that an earlier version of an answer had in place of it and of all that follows. */
+export async function loadVersion(
+  chat: string,
+  messageId: string,
+  version: number,
+): Promise<readonly UIMessage[]> {
+  const message = `${chatPath(chat)}/messages/${encodeURIComponent(messageId)}`;
+  const response = await request(`${message}/versions/${version}`);
+  return ((await response.json()) as { messages: UIMessage[] }).messages;
 }
 
 export async function listGrants(chat: string): Promise<readonly Grant[]> {

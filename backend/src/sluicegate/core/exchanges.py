@@ -1,19 +1,21 @@
 """A session log as exchanges: one user message, its answer and every approval in between.
 
-Rule 1: rewound events are dropped before anything else is read. Rule 2: an exchange is named by
-the message id that each run stamps on its events (`TurnStamp`); events without one belong to the
-exchange of their invocation.
+Rule 1: rewound events are dropped before anything else is read; they are the earlier versions of
+the exchange that follows in their place. Rule 2: an exchange is named by the message id that each
+run stamps on its events (`TurnStamp`); events without one belong to the exchange of their
+invocation.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sluicegate.core.event_reading import METADATA_KEY, notes_of, transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from google.adk.events.event import Event
     from pydantic import JsonValue
@@ -35,7 +37,7 @@ class TurnStamp:
     sent, by call id: ``result`` for one that is not an object, ``error`` for a failure, with its
     text where the log does not hold it.
     ``live`` marks an exchange of a live run. ``after`` is the message before it: this exchange is
-    hidden until that one is over.
+    hidden until that one is over. ``version`` is that of the `Exchange`; the log itself shows it.
     """
 
     message: str
@@ -48,6 +50,7 @@ class TurnStamp:
     outputs: Mapping[str, str] = field(default_factory=dict)
     live: bool = False
     after: str | None = None
+    version: int = 1
 
     def as_metadata(self) -> dict[str, Any]:
         """The value of ``RunConfig.custom_metadata``."""
@@ -69,9 +72,31 @@ class TurnStamp:
         return {METADATA_KEY: stamp}
 
 
+@dataclass(frozen=True, slots=True)
+class VersionedLog:
+    """Events without the rewound ones, and what was rewound, oldest first.
+
+    Each of ``replaced`` is the position from which events were rewound, with these events.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    replaced: list[tuple[int, VersionedLog]] = field(default_factory=list)
+
+    def rewind(self, position: int) -> None:
+        """Move the events from ``position`` on to the replaced ones, with their own versions."""
+        nested = [(at - position, log) for at, log in self.replaced if at >= position]
+        self.replaced[:] = [each for each in self.replaced if each[0] <= position]
+        self.replaced.append((position, VersionedLog(self.events[position:], nested)))
+        del self.events[position:]
+
+
 @dataclass(slots=True)
 class Exchange:
-    """One user message and its answer so far."""
+    """One user message and its answer so far.
+
+    ``earlier`` are the logs that an edit or another answer replaced by this exchange, oldest first:
+    each begins with an earlier version of it and ends with what then was the end of the chat.
+    """
 
     message_id: str
     user_message_id: str
@@ -83,6 +108,12 @@ class Exchange:
     events: list[Event] = field(default_factory=list)
     is_live: bool = False
     after: str | None = None
+    earlier: Sequence[VersionedLog] = ()
+
+    @property
+    def version(self) -> int:
+        """The number of this version, 1 if it replaced nothing."""
+        return len(self.earlier) + 1
 
     @property
     def user_event(self) -> Event | None:
@@ -129,24 +160,32 @@ def user_texts(event: Event) -> list[str]:
     return [*([spoken] if spoken else []), *(part.text for part in parts or [] if part.text)]
 
 
-def without_rewound(events: Sequence[Event]) -> list[Event]:
-    """Drop rewound events (ADK: ``actions.rewind_before_invocation_id``)."""
-    kept: list[Event] = []
+def versioned(events: Sequence[Event]) -> VersionedLog:
+    """Separate the rewound events (ADK: ``actions.rewind_before_invocation_id``)."""
+    log = VersionedLog()
     for event in events:
         target = event.actions.rewind_before_invocation_id if event.actions else None
         if target is None:
-            kept.append(event)
+            log.events.append(event)
             continue
+        kept = log.events
         first = next((i for i, e in enumerate(kept) if e.invocation_id == target), len(kept))
-        del kept[first:]
-    return kept
+        if first < len(kept):
+            log.rewind(first)
+    return log
 
 
 def exchanges(events: Sequence[Event]) -> list[Exchange]:
     """The exchanges of a session, oldest first."""
+    return exchanges_of(versioned(events))
+
+
+def exchanges_of(log: VersionedLog) -> list[Exchange]:
+    """The exchanges of a log, oldest first."""
     found: dict[str, Exchange] = {}
     by_invocation: dict[str, str] = {}
-    for event in without_rewound(events):
+    replaced = deque(log.replaced)
+    for position, event in enumerate(log.events):
         note = notes_of(event)
         if note.get(ASIDE):
             continue
@@ -154,6 +193,9 @@ def exchanges(events: Sequence[Event]) -> list[Exchange]:
         name = note.get("message") or by_invocation.get(invocation) or invocation
         by_invocation[invocation] = name
         if name not in found:
+            earlier: list[VersionedLog] = []
+            while replaced and replaced[0][0] <= position:
+                earlier.append(replaced.popleft()[1])
             found[name] = Exchange(
                 message_id=name,
                 user_message_id=note.get("userMessage") or event.id,
@@ -164,9 +206,33 @@ def exchanges(events: Sequence[Event]) -> list[Exchange]:
                 model=note.get("model"),
                 is_live=note.get("live") is True,
                 after=note.get("after"),
+                earlier=earlier,
             )
         found[name].events.append(event)
     return list(found.values())
+
+
+def earlier_version(
+    found: Sequence[Exchange], message_id: str, version: int
+) -> list[Exchange] | None:
+    """What an earlier version of an exchange had in place of it and of all that follows.
+
+    The exchange may itself have been replaced. None: there is no such exchange or version.
+    """
+    for exchange in _with_replaced(found):
+        if exchange.message_id == message_id and 1 <= version < exchange.version:
+            return exchanges_of(exchange.earlier[version - 1])
+    return None
+
+
+def _with_replaced(found: Sequence[Exchange]) -> Iterator[Exchange]:
+    for exchange in found:
+        yield exchange
+        for log in exchange.earlier:
+            replaced = exchanges_of(log)
+            # The first one has the versions before it, which this loop reads as well.
+            yield from replaced[:1]
+            yield from _with_replaced(replaced[1:])
 
 
 def in_view(found: Sequence[Exchange], is_over: Callable[[Exchange], bool]) -> list[Exchange]:

@@ -104,10 +104,11 @@ def _count(usage: object, name: str) -> int:
 
 
 def metadata(
-    facts: TurnFacts, *, created_at: float, edits: Mapping[str, JsonValue]
+    facts: TurnFacts, *, created_at: float, version: int, edits: Mapping[str, JsonValue]
 ) -> dict[str, Any]:
     """``messageMetadata`` of ``finish``: the exchange's total so far (T3).
 
+    ``version`` is the number of this version of the exchange, which is left out if it is the first.
     ``edits`` are the arguments approved in place of the requested ones, by approval id (A7).
     """
     usage = facts.usage
@@ -123,6 +124,8 @@ def metadata(
     }
     if facts.model is not None:
         reported["model"] = facts.model
+    if version > 1:
+        reported["version"] = version
     if edits:
         reported["approvals"] = {name: {"edits": arguments} for name, arguments in edits.items()}
     return reported

@@ -98,6 +98,7 @@ class RebuiltExchange:
         return metadata(
             self.translator.facts,
             created_at=self.exchange.created_at,
+            version=self.exchange.version,
             edits=edits_in(self.buffer, self.rows.values()),
         )
 

@@ -241,6 +241,12 @@ class ChatEngine:
         """``{id, title, messages, status}``; raises Unknown."""
         return await self._stored.get(self._key(user, chat_id))
 
+    async def get_version(
+        self, chat_id: str, message_id: str, version: int, *, user: str
+    ) -> dict[str, Any]:
+        """What a message replaced: ``{version, messages}``; raises Unknown."""
+        return await self._stored.get_version(self._key(user, chat_id), message_id, version)
+
     async def rename_chat(self, chat_id: str, title: str, *, user: str) -> None:
         """Set the title; raises Unknown."""
         await self._stored.rename(self._key(user, chat_id), title)

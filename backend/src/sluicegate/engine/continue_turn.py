@@ -258,6 +258,7 @@ def next_stamp(plan: ContinueExchange, turn: str, *, model: str) -> TurnStamp:
         created_at=exchange.created_at,
         model=exchange.model or model,
         outputs=_shapes(plan),
+        version=exchange.version,
     )
 
 

@@ -85,6 +85,11 @@ class Engine(Protocol):
     async def get_chat(self, chat_id: str, *, user: str) -> dict[str, Any]:
         """``{id, title, messages, status}``; raises Unknown."""
 
+    async def get_version(
+        self, chat_id: str, message_id: str, version: int, *, user: str
+    ) -> dict[str, Any]:
+        """What a message replaced: ``{version, messages}``; raises Unknown."""
+
     async def rename_chat(self, chat_id: str, title: str, *, user: str) -> None:
         """Set the title; raises Unknown."""
 

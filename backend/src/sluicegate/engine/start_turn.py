@@ -64,7 +64,8 @@ class StartTurn:
         """
         chat = log.chat
         self.turns.admit(chat.user)
-        stamp = self.builder.new_stamp(plan.user_message_id, release)
+        version = plan.rewound[0].version + 1 if plan.rewound else 1
+        stamp = self.builder.new_stamp(plan.user_message_id, release, version=version)
         content = await self._content(chat, plan)
         owner = turn_owner(stamp.turn)
         fence = await self.leases.acquire(chat, owner, after=log.fence)

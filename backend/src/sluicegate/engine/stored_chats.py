@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.core.exchanges import earlier_version
 from sluicegate.core.history import assistant_message, user_message
 from sluicegate.errors import TurnRunning, Unknown
 from sluicegate.wire.user_events import iso_time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sluicegate.core.chat_keys import ChatKey
+    from sluicegate.core.history import RebuiltExchange
+    from sluicegate.core.plan import ChatLog
     from sluicegate.engine.files.chat_files import ChatFiles
     from sluicegate.engine.load_conversation import ChatLogs
     from sluicegate.engine.turn.leases import ChatLeases
@@ -70,14 +75,23 @@ class StoredChats:
             running = location.remote.is_running(rebuilt[-1].exchange.message_id, last=True)
         waiting = bool(rebuilt) and rebuilt[-1].is_waiting
         status = _status(is_running=running, is_waiting=waiting)
-        files_url = self.logs.options.files_url_of(chat.chat)
-        messages: list[UIMessage] = []
-        for exchange in rebuilt:
-            question = user_message(exchange.exchange, files_url=files_url)
-            if question is not None:
-                messages.append(question)
-            messages.append(assistant_message(exchange, log.rows))
+        messages = _messages(log, rebuilt, self.logs.options.files_url_of(chat.chat))
         return {"id": chat.chat, "title": entry.title, "messages": messages, "status": status}
+
+    async def get_version(self, chat: ChatKey, message_id: str, version: int) -> dict[str, Any]:
+        """What an earlier version of an answer had in place of it and of all that follows.
+
+        Returns ``{version, messages}``; raises Unknown.
+        """
+        if await self.chats.get(chat) is None:
+            raise Unknown("There is no such chat.")
+        log = await self.logs.load(chat)
+        replaced = earlier_version(log.exchanges, message_id, version)
+        if replaced is None:
+            raise Unknown("There is no such version of this message.")
+        rebuilt = [log.rebuild(exchange) for exchange in replaced]
+        messages = _messages(log, rebuilt, self.logs.options.files_url_of(chat.chat))
+        return {"version": version, "messages": messages}
 
     async def rename(self, chat: ChatKey, title: str) -> None:
         """Set the title; raises Unknown."""
@@ -110,6 +124,16 @@ class StoredChats:
             rows = await ledger.rows(chat)
             await ledger.supersede([row.key for row in rows])
             await ledger.erase_details(chat)
+
+
+def _messages(log: ChatLog, rebuilt: Sequence[RebuiltExchange], files_url: str) -> list[UIMessage]:
+    messages: list[UIMessage] = []
+    for exchange in rebuilt:
+        question = user_message(exchange.exchange, files_url=files_url)
+        if question is not None:
+            messages.append(question)
+        messages.append(assistant_message(exchange, log.rows))
+    return messages
 
 
 def _status(*, is_running: bool, is_waiting: bool) -> str:

@@ -252,6 +252,12 @@ class RecordedEngine:
             "status": status,
         }
 
+    async def get_version(
+        self, chat_id: str, message_id: str, version: int, *, user: str
+    ) -> dict[str, Any]:
+        """Not recorded; raises Unknown."""
+        raise Unknown(_NOT_RECORDED)
+
     async def rename_chat(self, chat_id: str, title: str, *, user: str) -> None:
         """Not recorded; raises Unknown."""
         raise Unknown(_NOT_RECORDED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
@@ -15,8 +16,9 @@ from sluicegate.errors import (
 )
 from sluicegate.server.operations import Operation, Parameter, Success
 from sluicegate.server.responses import json_response
-from sluicegate.server.schemas import MAX_TITLE, Chat, ChatPage, ChatTitle
+from sluicegate.server.schemas import MAX_TITLE, Chat, ChatPage, ChatTitle, MessageVersion
 from sluicegate.transports.http_requests import chat_id, read_json
+from sluicegate.wire.requests import is_valid_id
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -38,6 +40,7 @@ LIMIT_SCHEMA: Final[dict[str, Any]] = {
 }
 
 _MAX_CHARACTERS: Final = 256
+_VERSION: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 
 class StoredChats:
@@ -60,6 +63,14 @@ class StoredChats:
     async def get_chat(self, request: Request, engine: Engine, user: str) -> Response:
         """``GET /chats/{id}``: title, messages and status."""
         return json_response(await engine.get_chat(chat_id(request), user=user))
+
+    async def get_version(self, request: Request, engine: Engine, user: str) -> Response:
+        """``GET /chats/{id}/messages/{messageId}/versions/{version}``: what a message replaced."""
+        chat = chat_id(request)
+        message, version = (str(request.path_params[name]) for name in ("messageId", "version"))
+        if not is_valid_id(message) or not _VERSION.fullmatch(version):
+            raise Unknown
+        return json_response(await engine.get_version(chat, message, int(version), user=user))
 
     async def rename_chat(self, request: Request, engine: Engine, user: str) -> Response:
         """``PATCH /chats/{id}``: a new title."""
@@ -101,6 +112,21 @@ def chat_list_operations(body: BodyLimits) -> list[Operation]:
             "Load a chat.",
             (Success(200, "The chat with its messages.", "application/json", Chat),),
             endpoint=chats.get_chat,
+            refusals=(Unknown,),
+        ),
+        Operation(
+            "GET",
+            "/chats/{id}/messages/{messageId}/versions/{version}",
+            "Load what an edit or another answer replaced.",
+            (
+                Success(
+                    200,
+                    "The earlier version, with the messages that followed it.",
+                    "application/json",
+                    MessageVersion,
+                ),
+            ),
+            endpoint=chats.get_version,
             refusals=(Unknown,),
         ),
         Operation(

@@ -67,6 +67,13 @@ class Chat(TypedDict):
     status: ChatStatus
 
 
+class MessageVersion(TypedDict):
+    """An earlier version of an answer, from its user message on."""
+
+    version: int
+    messages: list[Message]
+
+
 class ChatSummary(TypedDict):
     """A chat in the list."""
 

@@ -14,6 +14,8 @@ export interface ChatContextValue
   readonly toolProgress: ToolProgress;
   readonly callNumbers: CallNumbers;
   readonly requests: readonly ApprovalRequest[];
+  /** Whether the messages were replaced: nothing in them can be answered. */
+  readonly isReadOnly?: boolean;
 }
 
 export const ChatContext = createContext<ChatContextValue | undefined>(undefined);

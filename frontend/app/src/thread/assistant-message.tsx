@@ -12,6 +12,7 @@ import { visibleName } from "../components/visible-text.ts";
 import { Message } from "./message.tsx";
 import { MessageParts } from "./message-parts.tsx";
 import { EFFECT_REMAINS, hasEffect } from "./replaced-messages.ts";
+import { Versions } from "./versions.tsx";
 
 /** The model and the token usage of an answer. */
 function Metadata({ message }: { readonly message: UIMessage }) {
@@ -66,6 +67,7 @@ export const AssistantMessage = memo(function AssistantMessage(props: AssistantM
       <MessageParts message={message} requests={requests} />
       {isStreaming && <Dots label="Answering" />}
       {!isStreaming && requests.length === 0 && <Actions message={message} isLast={isLast} />}
+      <Versions message={message} />
     </Message>
   );
 });

@@ -16,9 +16,10 @@ import { groupToolRuns } from "./tool-runs.ts";
 
 type Part = UIMessage["parts"][number];
 
-function isInputRequest(part: ToolPart, { isBusy }: ChatContextValue): boolean {
+function isInputRequest(part: ToolPart, { isBusy, isReadOnly }: ChatContextValue): boolean {
+  const canAnswer = !isBusy && isReadOnly !== true;
   // Other calls without an outcome are the server's, or those of a client that can run them.
-  return part.state === "input-available" && !isBusy && isAdkRequest(part);
+  return part.state === "input-available" && canAnswer && isAdkRequest(part);
 }
 
 interface ToolProps {

@@ -6,10 +6,9 @@ import { textOf } from "../chat/message-text.ts";
 import { Button, IconButton } from "../components/button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { TextArea } from "../components/text-area.tsx";
-import { PlainText } from "../markdown/plain-text.tsx";
-import { FilePart } from "./file-part.tsx";
 import { Message } from "./message.tsx";
 import { type ReplacedMessages, replacedInWords } from "./replaced-messages.ts";
+import { UserContent } from "./user-content.tsx";
 
 interface EditorProps {
   readonly message: UIMessage;
@@ -40,20 +39,6 @@ function Editor({ message, replaced, onClose }: EditorProps) {
           Send
         </Button>
       </div>
-    </div>
-  );
-}
-
-function Content({ message }: { readonly message: UIMessage }) {
-  return (
-    <div className="bubble stack gap-2">
-      {message.parts.map((part, index) => {
-        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sent message do not move.
-        if (part.type === "file") return <FilePart key={index} part={part} />;
-        if (part.type !== "text") return null;
-        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sent message do not move.
-        return <PlainText key={index} text={part.text} />;
-      })}
     </div>
   );
 }
@@ -90,7 +75,7 @@ function isSame(one: UserMessageProps, other: UserMessageProps): boolean {
   return one.message === other.message && isSameRange;
 }
 
-/** A user message: its text, rendered literally, and its files. */
+/** A user message with its actions. */
 export const UserMessage = memo(function UserMessage({ message, replaced }: UserMessageProps) {
   const [isEditing, setEditing] = useState(false);
   const canEdit = !replaced.hasEffect;
@@ -100,7 +85,7 @@ export const UserMessage = memo(function UserMessage({ message, replaced }: User
         <Editor message={message} replaced={replaced} onClose={() => setEditing(false)} />
       ) : (
         <>
-          <Content message={message} />
+          <UserContent message={message} />
           <Actions message={message} canEdit={canEdit} onEdit={() => setEditing(true)} />
         </>
       )}

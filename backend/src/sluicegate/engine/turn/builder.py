@@ -98,8 +98,10 @@ class TurnBuilder:
     _unforeseen: set[str] = field(default_factory=set)
     """Tools that have asked for approval although nothing in them shows that they may."""
 
-    def new_stamp(self, user_message: str, release: ReleasePolicy) -> TurnStamp:
-        """The stamp of the first turn of a new exchange (T1)."""
+    def new_stamp(
+        self, user_message: str, release: ReleasePolicy, *, version: int = 1
+    ) -> TurnStamp:
+        """The stamp of the first turn of a new exchange (T1), or of a new version of one."""
         return TurnStamp(
             message=f"msg-{secrets.token_hex(12)}",
             turn=new_turn_id(),
@@ -109,6 +111,7 @@ class TurnBuilder:
             style=self.options.approval_style,
             created_at=time.time(),
             model=self.model,
+            version=version,
         )
 
     def approval_ttl(self, agent: str, tool: str) -> float:

@@ -311,6 +311,7 @@ class RunningTurn:
         facts = metadata(
             self.translator.facts,
             created_at=self.stamp.created_at,
+            version=self.stamp.version,
             edits=edits_in(self.buffer, self.guard.rows.values()),
         )
         await self.publish([FinishChunk(finish_reason=reason, message_metadata=facts)])
