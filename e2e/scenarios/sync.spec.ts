@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, Page } from "@playwright/test";
+import type { APIRequestContext, Browser, BrowserContext, Page } from "@playwright/test";
 import { ChatPage, type Transport } from "./chat-page.ts";
 import { expect, test } from "./fixtures.ts";
 
@@ -10,17 +10,54 @@ async function expectSoon(visible: Promise<void>, label: string): Promise<void> 
   test.info().annotations.push({ type: "latency", description: `${label}: ${milliseconds} ms` });
 }
 
+/** Stop what a page loads again every half minute, so that only events change it. */
+async function withoutPolling(context: BrowserContext): Promise<void> {
+  await context.addInitScript(() => {
+    const { setInterval } = window;
+    const withoutLong = (handler: TimerHandler, milliseconds?: number, ...given: unknown[]) =>
+      (milliseconds ?? 0) >= 30_000 ? 0 : setInterval(handler, milliseconds, ...given);
+    window.setInterval = withoutLong as typeof setInterval;
+  });
+}
+
+test.beforeEach(({ context }) => withoutPolling(context));
+
 /** Another tab of the browser, or another browser of the same user. */
 async function secondPage(
   kind: "tab" | "browser",
   { context, browser }: { context: BrowserContext; browser: Browser },
 ): Promise<Page> {
-  const other = kind === "tab" ? context : await browser.newContext();
+  if (kind === "tab") return context.newPage();
+  const other = await browser.newContext();
+  await withoutPolling(other);
   return other.newPage();
 }
 
 async function openSame(page: Page, chat: ChatPage, transport: Transport): Promise<ChatPage> {
   return new ChatPage(page, chat.server).open({ transport }, chat.query);
+}
+
+/** Expect so many cards that wait for a person. */
+async function expectOpenCards(chat: ChatPage, count: number): Promise<void> {
+  const approve = chat.cards.getByRole("button", { name: "Approve", exact: true });
+  await expect(approve).toHaveCount(count);
+}
+
+/** Approve the one open call of a tool in a chat, as a program does. */
+async function approveOutside(
+  request: APIRequestContext,
+  { server, query }: ChatPage,
+  tool: string,
+): Promise<void> {
+  const chatId = new URLSearchParams(query).get("chat");
+  const { approvals } = await (await request.get(`${server.url}/api/approvals`)).json();
+  const open = approvals.filter(
+    (each: { chatId: string; tool: string }) => each.chatId === chatId && each.tool === tool,
+  );
+  expect(open).toHaveLength(1);
+  const url = `${server.url}/api/approvals/${open[0].approvalId}`;
+  const response = await request.post(url, { data: { approved: true } });
+  expect(response.status()).toBe(202);
 }
 
 for (const transport of ["sse", "websocket"] as const) {
@@ -115,6 +152,68 @@ for (const transport of ["sse", "websocket"] as const) {
       await expect(other.cards).toHaveCount(0, { timeout: 500 });
     }).toPass({ timeout: 30_000 });
   });
+}
+
+for (const transport of ["sse", "websocket", "bidi"] as const) {
+  for (const kind of ["tab", "browser"] as const) {
+    test(`over ${transport}, another ${kind} lists a new chat as running at once`, async ({
+      chat,
+      context,
+      browser,
+      server,
+    }) => {
+      const page = await secondPage(kind, { context, browser });
+      const other = await new ChatPage(page, server).open({ transport });
+      await chat.open({ transport });
+      const text = `Never end, ${kind} over ${transport}: stuck`;
+      const row = ({ page }: ChatPage) => page.getByRole("listitem").filter({ hasText: text });
+      await chat.send(text);
+      for (const each of [other, chat]) {
+        await expectSoon(expect(row(each)).toBeVisible(), "new chat");
+        await expect(row(each).getByRole("img", { name: "Running" })).toBeVisible();
+      }
+      await chat.page.getByRole("button", { name: "Stop", exact: true }).click();
+      for (const each of [other, chat]) {
+        await expect(row(each).getByRole("img", { name: "Running" })).toHaveCount(0);
+      }
+    });
+  }
+}
+
+for (const transport of ["sse", "websocket"] as const) {
+  for (const [kind, last] of [
+    ["tab", "in another tab"],
+    ["browser", "outside of any tab"],
+  ] as const) {
+    test(`over ${transport}, one card of a group is decided here and the last ${last}`, async ({
+      chat,
+      context,
+      browser,
+      server,
+    }) => {
+      await chat.open({ transport });
+      await chat.send("Search and update");
+      await expect(chat.cards).toHaveCount(2);
+      const before = await server.effects();
+      const page = await secondPage(kind, { context, browser });
+      const other = await openSame(page, chat, transport);
+      await expect(other.cards).toHaveCount(2);
+
+      await chat.approve("Search the customer database");
+      for (const each of [chat, other]) await expectOpenCards(each, 1);
+      expect(await server.effects()).toEqual(before);
+      if (kind === "tab") await other.approve("Change the customer database");
+      else await approveOutside(context.request, chat, "update_database");
+      for (const each of [other, chat]) {
+        await expectSoon(each.waitForEnd(), "finished answer");
+        await expect(each.cards).toHaveCount(0);
+        await expect(each.log.getByText("Both steps are settled")).toHaveCount(1);
+      }
+      // The search has no effect to record.
+      const effects = (await server.effects()).slice(before.length);
+      expect(effects.map((line) => JSON.parse(line).tool)).toEqual(["update_database"]);
+    });
+  }
 }
 
 test("ten tabs have one connection for events", async ({ chat, context }) => {
