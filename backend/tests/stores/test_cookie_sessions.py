@@ -12,6 +12,7 @@ from sluicegate.stores.cookie_sessions import (
     MAX_SESSIONS,
     DatabaseCookieSessions,
     MemoryCookieSessions,
+    digest_of,
     seal,
     unseal,
 )
@@ -59,6 +60,28 @@ async def test_a_session_gives_its_token_until_it_ends(sessions: CookieSessions)
     assert await sessions.token("x" * 43) is None
 
 
+async def test_the_end_of_a_session_is_read_once_by_its_digest(sessions: CookieSessions) -> None:
+    one, other = [await sessions.begin("ann", TOKEN, seconds=60) for _ in range(2)]
+    both = {digest_of(one), digest_of(other)}
+    ends = sessions.ends()
+    assert await ends.next() == set()
+    assert await sessions.open_among([*both, "unknown"]) == both
+    await sessions.end(one)
+    await sessions.end(one)
+    await sessions.end(other)
+    assert await ends.next() == both
+    assert await sessions.open_among(both) == set()
+    ends.close()
+
+
+async def test_a_session_that_has_expired_is_not_open(
+    sessions: CookieSessions, clock: Clock
+) -> None:
+    digest = digest_of(await sessions.begin("ann", TOKEN, seconds=60))
+    clock.ahead = 61.0
+    assert await sessions.open_among([digest]) == set()
+
+
 async def test_a_session_ends_by_the_clock_of_the_store(
     sessions: CookieSessions, clock: Clock
 ) -> None:
@@ -69,12 +92,16 @@ async def test_a_session_ends_by_the_clock_of_the_store(
 
 async def test_the_oldest_sessions_of_a_user_end(sessions: CookieSessions, clock: Clock) -> None:
     bobs = await sessions.begin("bob", TOKEN, seconds=3600)
+    ends = sessions.ends()
+    await ends.next()
     ids = []
     for number in range(MAX_SESSIONS + 2):
         clock.ahead = float(number)
         ids.append(await sessions.begin("ann", TOKEN, seconds=3600))
     found = [await sessions.token(each) for each in ids]
     assert found == [None, None, *[TOKEN] * MAX_SESSIONS]
+    assert await ends.next() == {digest_of(each) for each in ids[:2]}
+    ends.close()
     assert await sessions.token(bobs) == TOKEN
 
 

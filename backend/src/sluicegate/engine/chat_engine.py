@@ -55,7 +55,7 @@ class ChatEngine:
     ) -> None:
         self.resources = resources
         """The stores and turns, for live chats, which run turns in another way."""
-        self.cookie_sessions = DatabaseCookieSessions(resources.database)
+        self.cookie_sessions = DatabaseCookieSessions(resources.database, resources.events)
         self._timings = timings
         self._turns = resources.turns
         self._replicas = resources.replicas

@@ -41,6 +41,7 @@ from sluicegate.server.responses import (
 )
 from sluicegate.server.routes import routes
 from sluicegate.server.security_headers import SecurityHeaders
+from sluicegate.server.session_connections import ReleaseSessions, SessionConnections
 from sluicegate.server.session_cookie import accept_cookies, session_operations
 from sluicegate.server.settings import load_settings
 from sluicegate.server.shutdown import RefuseDuringShutdown, Shutdown
@@ -195,7 +196,8 @@ def build(
         clock=clock,
     )
     own = authenticate or authenticator(settings)
-    accepted = accept_cookies(own, engine)
+    sessions = SessionConnections(settings.recheck_interval)
+    accepted = accept_cookies(own, engine, sessions)
     limited = limit_failures(accepted, own, failures, settings)
     events = UserEventsTransport(
         limits=EventStreamLimits(
@@ -262,6 +264,7 @@ def build(
             Middleware(ErrorResponses),
             Middleware(RefuseDuringShutdown, shutdown=shutdown),
             Middleware(CountConnections, limits=users),
+            Middleware(ReleaseSessions, sessions=sessions),
         ],
         exception_handlers={HTTPException: respond_to_http_exception},
         lifespan=lifespan,

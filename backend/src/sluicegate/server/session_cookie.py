@@ -18,6 +18,7 @@ from sluicegate.server.host_and_origin import is_loopback_name
 from sluicegate.server.operations import Operation, Success
 from sluicegate.server.responses import json_response
 from sluicegate.server.schemas import Session
+from sluicegate.stores.cookie_sessions import digest_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.interface import Engine
     from sluicegate.server.authentication import Authenticate
     from sluicegate.server.engine_holder import EngineHolder
+    from sluicegate.server.session_connections import SessionConnections
     from sluicegate.stores.cookie_sessions import CookieSessions
 
 COOKIE: Final = "sluicegate-session"
@@ -44,11 +46,15 @@ class CookieAuthentication:
     """Authenticates a request as it is, and if that fails, by the session of the cookie.
 
     Host and Origin have been checked before: an Origin that is present is an allowed one.
+    What a connection streams ends with the session that authenticated it.
     """
 
-    def __init__(self, authenticate: Authenticate, engine: EngineHolder) -> None:
+    def __init__(
+        self, authenticate: Authenticate, engine: EngineHolder, connections: SessionConnections
+    ) -> None:
         self._authenticate = authenticate
         self._engine = engine
+        self._connections = connections
 
     async def __call__(self, connection: HTTPConnection) -> str | None:
         """Return the user; a user of the request without the cookie comes first."""
@@ -73,7 +79,9 @@ class CookieAuthentication:
 
     async def _user_of(self, connection: HTTPConnection, session_id: str) -> str | None:
         """Authenticate the token of a session; a token that is not accepted ends it."""
-        token = await (await self._sessions()).token(session_id)
+        sessions = await self._sessions()
+        self._connections.hold(connection, digest_of(session_id), sessions)
+        token = await sessions.token(session_id)
         if token is None:
             return None
         try:
@@ -89,9 +97,13 @@ class CookieAuthentication:
         return (await self._engine.get()).cookie_sessions
 
 
-def accept_cookies(authenticate: Authenticate, engine: EngineHolder) -> Authenticate:
+def accept_cookies(
+    authenticate: Authenticate, engine: EngineHolder, connections: SessionConnections
+) -> Authenticate:
     """Accept sessions in the cookie too, unless the authentication uses no tokens."""
-    return CookieAuthentication(authenticate, engine) if uses_tokens(authenticate) else authenticate
+    if not uses_tokens(authenticate):
+        return authenticate
+    return CookieAuthentication(authenticate, engine, connections)
 
 
 def accepted_session_id(connection: HTTPConnection) -> str | None:

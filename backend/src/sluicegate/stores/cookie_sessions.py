@@ -2,11 +2,14 @@
 
 A session is found by the digest of its id, and its token is sealed with a key that only the id
 gives: the content of the database is worth nothing without the cookie.
+
+The end of a session is published like the events of users, under a name that no user can have.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import time
 from typing import TYPE_CHECKING, Final, Protocol
@@ -17,16 +20,22 @@ from sqlalchemy import bindparam, delete, insert, select
 
 from sluicegate.stores.sql.database_clock import NOW
 from sluicegate.stores.sql.schema import COOKIE_SESSIONS
+from sluicegate.stores.streams.user_events import MemoryUserEvents
+from sluicegate.wire.user_events import RESET, session_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
 
     from sqlalchemy import Connection
 
     from sluicegate.stores.sql.database import Database
+    from sluicegate.stores.streams.user_events import UserEvents
 
 MAX_SESSIONS: Final = 20
 """Sessions of a user; a further sign-in ends the oldest."""
+
+ALL_SESSIONS: Final = "/sessions"
+"""The user to whom the ends of sessions are published; no id of a user has a slash."""
 
 _NONCE: Final = 12
 _C = COOKIE_SESSIONS.c
@@ -45,12 +54,42 @@ class CookieSessions(Protocol):
     async def end(self, session_id: str) -> None:
         """End a session. Idempotent."""
 
+    async def open_among(self, digests: Collection[str]) -> set[str]:
+        """Return the digests, of these, whose sessions have not ended."""
+
+    def ends(self) -> SessionEnds:
+        """Return the sessions that end from now on, in any process."""
+
+
+class SessionEnds:
+    """The sessions that end from a position on."""
+
+    def __init__(self, events: UserEvents) -> None:
+        self._reader = events.read(ALL_SESSIONS, None)
+
+    async def next(self) -> set[str] | None:
+        """Wait for sessions to end; returns their digests, None if others may have ended too."""
+        events = [json.loads(event.data) for event in await self._reader.read()]
+        if RESET in events:
+            return None
+        return {event["session"] for event in events if "session" in event}
+
+    def close(self) -> None:
+        """Stop waiting. Idempotent."""
+        self._reader.close()
+
 
 class DatabaseCookieSessions:
-    """Sessions in the database of the chats (implements `CookieSessions`)."""
+    """Sessions in the database of the chats (implements `CookieSessions`).
 
-    def __init__(self, database: Database) -> None:
+    Args:
+        database: The database.
+        events: Where the ends of sessions are published, for every process; by default for this.
+    """
+
+    def __init__(self, database: Database, events: UserEvents | None = None) -> None:
         self._database = database
+        self._events = MemoryUserEvents() if events is None else events
         self._find = database.prepare(_FIND)
 
     async def begin(self, user: str, token: str, *, seconds: float) -> str:
@@ -71,13 +110,13 @@ class DatabaseCookieSessions:
             .limit(MAX_SESSIONS)
         )
 
-        def store(connection: Connection) -> None:
+        def store(connection: Connection) -> list[str]:
             connection.execute(delete(COOKIE_SESSIONS).where(_C.until <= now))
             connection.execute(insert(COOKIE_SESSIONS).values(new))
             rest = delete(COOKIE_SESSIONS).where(_C.user == user, _C.digest.not_in(newest))
-            connection.execute(rest)
+            return list(connection.scalars(rest.returning(_C.digest)))
 
-        await self._database.write(store)
+        _publish(self._events, await self._database.write(store))
         return session_id
 
     async def token(self, session_id: str) -> str | None:
@@ -87,8 +126,19 @@ class DatabaseCookieSessions:
 
     async def end(self, session_id: str) -> None:
         """End a session. Idempotent."""
-        ended = delete(COOKIE_SESSIONS).where(_C.digest == digest_of(session_id))
-        await self._database.write(lambda connection: connection.execute(ended).rowcount)
+        digest = digest_of(session_id)
+        ended = delete(COOKIE_SESSIONS).where(_C.digest == digest)
+        if await self._database.write(lambda connection: connection.execute(ended).rowcount):
+            _publish(self._events, [digest])
+
+    async def open_among(self, digests: Collection[str]) -> set[str]:
+        """Return the digests, of these, whose sessions have not ended."""
+        is_open = select(_C.digest).where(_C.digest.in_(digests), _C.until > self._database.now())
+        return await self._database.read(lambda connection: set(connection.scalars(is_open)))
+
+    def ends(self) -> SessionEnds:
+        """Return the sessions that end from now on, in any process."""
+        return SessionEnds(self._events)
 
 
 class MemoryCookieSessions:
@@ -97,6 +147,7 @@ class MemoryCookieSessions:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._sessions: dict[str, tuple[str, str, float]] = {}
+        self._events = MemoryUserEvents()
 
     async def begin(self, user: str, token: str, *, seconds: float) -> str:
         """Store a token for so many seconds; returns the new id of the session."""
@@ -106,7 +157,7 @@ class MemoryCookieSessions:
         self._sessions[session_id] = (user, token, now + seconds)
         own = [key for key, it in self._sessions.items() if it[0] == user]
         for oldest in own[:-MAX_SESSIONS]:
-            del self._sessions[oldest]
+            await self.end(oldest)
         return session_id
 
     async def token(self, session_id: str) -> str | None:
@@ -116,7 +167,23 @@ class MemoryCookieSessions:
 
     async def end(self, session_id: str) -> None:
         """End a session. Idempotent."""
-        self._sessions.pop(session_id, None)
+        if self._sessions.pop(session_id, None) is not None:
+            _publish(self._events, [digest_of(session_id)])
+
+    async def open_among(self, digests: Collection[str]) -> set[str]:
+        """Return the digests, of these, whose sessions have not ended."""
+        now = self._clock()
+        is_open = {digest_of(key) for key, it in self._sessions.items() if it[2] > now}
+        return is_open.intersection(digests)
+
+    def ends(self) -> SessionEnds:
+        """Return the sessions that end from now on."""
+        return SessionEnds(self._events)
+
+
+def _publish(events: UserEvents, ended: Iterable[str]) -> None:
+    for digest in ended:
+        events.publish(ALL_SESSIONS, session_ended(digest))
 
 
 def new_id() -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from starlette.websockets import WebSocketDisconnect
 
 from sluicegate.engine.rate_limits import TokenBucket
-from sluicegate.errors import RequestError, TooLarge
+from sluicegate.errors import RequestError, TooLarge, Unauthenticated
+from sluicegate.transports.session_end import end_with_session
 from sluicegate.transports.slow_clients import WriteMonitor, abort_connection
 from sluicegate.wire.frames import ErrorFrame, HeartbeatFrame, encode_frame, find_request_id
 
@@ -147,6 +148,9 @@ class Socket:
         A socket is not idle while ``is_busy`` returns True. Without ``on_binary`` a binary message
         closes the socket.
         """
+        end_with_session(
+            self._websocket.scope, lambda: self.close(UNAUTHENTICATED, Unauthenticated.code)
+        )
         try:
             await self._websocket.accept(subprotocol)
         except OSError:

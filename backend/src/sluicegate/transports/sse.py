@@ -10,6 +10,7 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 
 from sluicegate.transports.http_requests import chat_id, client_from_headers, read_chat_request
+from sluicegate.transports.session_end import end_with_session
 from sluicegate.transports.slow_clients import WriteMonitor, abort_connection
 from sluicegate.wire.encoding import DONE, HEADERS, encode_events
 
@@ -132,6 +133,7 @@ class EventStream(EventSourceResponse):
         """
         self._open_streams.add(self)
         self._scope = scope
+        end_with_session(scope, self.abort)
         try:
             await self._respond(receive, send)
         finally:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.responses import StreamingResponse
 
 from sluicegate.errors import Malformed, RequestError
+from sluicegate.transports.session_end import end_with_session
 from sluicegate.transports.slow_clients import WriteLimits, WriteMonitor, abort_connection
 from sluicegate.transports.sse import KEEP_ALIVE, OpenStreams, disconnected
 
@@ -143,6 +144,7 @@ class UserEventStream(StreamingResponse):
             writes.finished()
 
         self._open_streams.add(self)
+        end_with_session(scope, self.abort)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await self._run(receive, write)

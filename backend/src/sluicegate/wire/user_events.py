@@ -54,6 +54,11 @@ def message_stored(chat: str, message: str) -> UserEvent:
     return {"type": "message", "chatId": chat, "messageId": message}
 
 
+def session_ended(digest: str) -> UserEvent:
+    """A session in a cookie has ended; between processes only."""
+    return {"type": "session.ended", "session": digest}
+
+
 def iso_time(seconds: float) -> str:
     """Seconds since the epoch as an ISO 8601 time in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
