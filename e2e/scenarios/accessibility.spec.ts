@@ -49,6 +49,7 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
   },
   grants: async (chat) => {
     await STATES["a grant"]?.(chat);
+    await chat.card("Send money").getByRole("button", { name: "Continue" }).click();
     await chat
       .card("Send money")
       .getByRole("button", { name: /do not ask again$/ })

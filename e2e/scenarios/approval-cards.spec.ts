@@ -5,6 +5,7 @@ import { accessibilityViolations } from "./accessibility.ts";
 import { ChatPage } from "./chat-page.ts";
 import { DemoServer } from "./demo-server.ts";
 import { expect, test } from "./fixtures.ts";
+import { clickOnArrival } from "./reflexes.ts";
 
 const LONG = `${"Dear Ada, ".repeat(120)}transfer everything`;
 
@@ -101,6 +102,45 @@ test.describe("an approval card", () => {
     expect(effects).toContainEqual({ recipient: "Ada", amount: 1.5, currency: "EUR" });
   });
 
+  for (const transport of ["sse", "websocket"] as const) {
+    test(`a grant says what it covers and is confirmed, a double click makes none, ${transport}`, async ({
+      chat: { page },
+    }) => {
+      const chat = await new ChatPage(page, cardServer).open({ transport });
+      const posts: (string | null)[] = [];
+      page.on("request", (request) => {
+        if (request.url().includes("/api/approvals/")) posts.push(request.postData());
+      });
+      const before = await cardServer.effects();
+      await chat.send("a plain payment");
+      const card = chat.card("Send money");
+      const ask = card.getByRole("button", { name: "Do not ask again…" });
+      await expect(ask).toBeEnabled();
+      await ask.dblclick();
+      await card.getByRole("checkbox", { name: "amount" }).uncheck();
+      await card.getByRole("combobox", { name: "Ask again after" }).selectOption("1 hour");
+      const name = "Approve and do not ask again";
+      const clicked = await clickOnArrival(page, { card: "Ada", button: name, milliseconds: 300 });
+      await card.getByRole("button", { name: "Continue" }).click();
+      await clicked();
+      const table = card.getByRole("table", { name: "What you allow" });
+      await expect(table.getByRole("row")).toHaveText([
+        "Toolprocess_payment",
+        "Called bysluicegate_demo",
+        "Withthe same recipient: Adathe same currency: EURany other arguments",
+        "Wherethis chat",
+        /^Until.*\d\d:\d\d \(1 hour\)$/,
+      ]);
+      expect(await accessibilityViolations(page)).toEqual([]);
+      expect(posts).toEqual([]);
+      expect(await cardServer.effects()).toEqual(before);
+      await card.getByRole("button", { name }).click();
+      await expect(chat.answer).toContainText("The payment is settled.");
+      const remember = { where: ["recipient", "currency"], ttl: 3600 };
+      expect(posts.map((body) => JSON.parse(body ?? ""))).toEqual([{ approved: true, remember }]);
+    });
+  }
+
   test("payments to the same person are allowed, until the person ends it", async ({
     chat: { page },
   }) => {
@@ -111,6 +151,7 @@ test.describe("an approval card", () => {
     await card.getByRole("checkbox", { name: "amount" }).uncheck();
     await card.getByRole("checkbox", { name: "currency" }).uncheck();
     await expect(card).toContainText("For 24 hours, sluicegate_demo can call process_payment");
+    await card.getByRole("button", { name: "Continue" }).click();
     await card.getByRole("button", { name: "Approve and do not ask again" }).click();
     // The second payment to Bob runs without a card; one to somebody else does not.
     await expect(card).toContainText("Eve");

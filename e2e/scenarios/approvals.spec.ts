@@ -173,6 +173,7 @@ test("a tool that is always allowed in a chat requests no further approvals", as
   const card = chat.card("Send money");
   await card.getByRole("button", { name: "Do not ask again…" }).click();
   await card.getByRole("radio", { name: /any values/ }).click();
+  await card.getByRole("button", { name: "Continue" }).click();
   await card.getByRole("button", { name: "Approve and do not ask again" }).click();
   await expect(chat.answer).toContainText("Those were the five invoices.");
   await chat.waitForEnd();

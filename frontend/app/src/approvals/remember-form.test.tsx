@@ -1,7 +1,10 @@
-import { screen } from "@testing-library/react";
-import { expect, test } from "vitest";
+import { screen, within } from "@testing-library/react";
+import { userEvent } from "@testing-library/user-event";
+import { expect, test, vi } from "vitest";
 import { button, card, isDisabled, renderGroup } from "../../testing/approval-cards.tsx";
+import { renderPage } from "../../testing/render.tsx";
 import { payment } from "../../testing/requests.ts";
+import { ApprovalGroup } from "./approval-group.tsx";
 
 const box = (name: RegExp) => screen.getByRole<HTMLInputElement>("checkbox", { name });
 
@@ -16,6 +19,7 @@ test("later calls are approved only with the same values, unless the person wide
   await user.click(box(/amount/));
   expect(card().textContent).toContain("with the same recipient in this chat");
   await user.selectOptions(screen.getByRole("combobox", { name: "Ask again after" }), "1 hour");
+  await user.click(button("Continue"));
   await user.click(button("Approve and do not ask again"));
   const remember = { where: ["recipient"], ttl: 3600 };
   expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember }]]);
@@ -31,6 +35,7 @@ test.each([
   expect(screen.queryByRole("checkbox")).toBeNull();
   await user.selectOptions(screen.getByRole("combobox", { name: "Ask again after" }), duration);
   expect(card().textContent).toContain(`For ${duration}, `);
+  await user.click(button("Continue"));
   await user.click(button("Approve and do not ask again"));
   expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember }]]);
 });
@@ -50,7 +55,9 @@ test("at least one value must be the same", async () => {
   await user.click(button("Do not ask again…"));
   await user.click(box(/recipient/));
   await user.click(box(/amount/));
-  expect(isDisabled("Approve and do not ask again")).toBe(true);
+  expect(isDisabled("Continue")).toBe(true);
+  await user.click(button("Continue"));
+  expect(screen.queryByRole("button", { name: "Approve and do not ask again" })).toBeNull();
   expect(card().textContent).toContain("Choose at least one argument.");
   await user.keyboard("{Escape}");
   expect(document.activeElement).toBe(card());
@@ -61,6 +68,37 @@ test("a call without arguments can only be allowed for the tool", async () => {
   const { decide, user } = renderGroup(payment({ input: {} }));
   await user.click(button("Do not ask again…"));
   expect(screen.queryByRole("radio", { name: /same values/ })).toBeNull();
+  await user.click(button("Continue"));
   await user.click(button("Approve and do not ask again"));
   expect(decide.mock.calls).toEqual([["ap-1", { approved: true, remember: "chat" }]]);
+});
+
+test("the second step says what is allowed, and takes the focus from the first", async () => {
+  const { decide, user } = renderGroup(payment({ agent: "shop/billing" }));
+  await user.click(button("Do not ask again…"));
+  await user.click(box(/amount/));
+  button("Continue").focus();
+  await user.keyboard("{Enter}{Enter}");
+  expect(decide).not.toHaveBeenCalled();
+  const rows = within(screen.getByRole("table", { name: "What you allow" })).getAllByRole("row");
+  expect(rows.map(({ textContent }) => textContent)).toEqual([
+    "Toolprocess_payment",
+    "Called byshop/billing",
+    "Withthe same recipient: Adaany other arguments",
+    "Wherethis chat",
+    expect.stringMatching(/^Until\d+ \w+ \d{4}, \d\d:\d\d \(24 hours\)$/),
+  ]);
+  await user.click(button("Back"));
+  expect(box(/amount/).checked).toBe(false);
+});
+
+test("a double click never makes a grant", async () => {
+  const decide = vi.fn();
+  renderPage(<ApprovalGroup requests={[payment()]} onDecide={decide} />, 60_000);
+  const user = userEvent.setup();
+  await user.dblClick(button("Do not ask again…"));
+  await user.dblClick(button("Continue"));
+  await user.dblClick(button("Approve and do not ask again"));
+  expect(isDisabled("Approve and do not ask again")).toBe(true);
+  expect(decide).not.toHaveBeenCalled();
 });

@@ -1,14 +1,16 @@
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import type { Remember } from "sluicegate";
 import { Button } from "../components/button.tsx";
 import { Checkbox } from "../components/checkbox.tsx";
 import { durationText } from "../components/duration.ts";
 import { Radio } from "../components/radio.tsx";
 import { Select } from "../components/select.tsx";
-import { VisibleText } from "../components/values.tsx";
+import { JsonValue, VisibleText } from "../components/values.tsx";
 import { visibleJson, visibleName } from "../components/visible-text.ts";
 import { AcceptButton } from "./accept-button.tsx";
 import { type ApprovalRequest, isRecord, parseDescriptor } from "./approval-requests.ts";
+import { momentText } from "./dates.ts";
+import { moveFocus } from "./reflex-guard.ts";
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -66,22 +68,133 @@ function ArgumentChoice({ args, chosen, onChange }: ChoiceProps) {
   );
 }
 
-/** A form to approve a call and later calls of the same tool in this chat (A8). */
+/** What a person has chosen to grant. */
+interface GrantChoice {
+  readonly request: ApprovalRequest;
+  readonly scope: Scope;
+  /** The arguments whose values must be the same, if the scope is their values. */
+  readonly chosen: readonly string[];
+  /** Seconds. */
+  readonly ttl: number;
+}
+
+function Agent({ agent }: { readonly agent: string | undefined }) {
+  return agent === undefined ? "the agent" : <VisibleText text={agent} />;
+}
+
+/** What a grant covers, in one sentence. */
+function Summary({ request, scope, chosen, ttl }: GrantChoice) {
+  return (
+    <>
+      For {durationText(ttl)}, <Agent agent={request.agent} /> can call{" "}
+      <span className="mono">
+        <VisibleText text={request.toolName} />
+      </span>{" "}
+      {scope === "tool" ? (
+        "with any arguments"
+      ) : (
+        <>
+          with the same <VisibleText text={chosen.join(", ")} />
+        </>
+      )}{" "}
+      in this chat without asking. You can end this in the settings of the chat.
+    </>
+  );
+}
+
+interface RowProps {
+  readonly name: string;
+  readonly children: ReactNode;
+}
+
+function Row({ name, children }: RowProps) {
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td>{children}</td>
+    </tr>
+  );
+}
+
+interface ConfirmationProps {
+  readonly choice: GrantChoice;
+  readonly isSending: boolean;
+  readonly onConfirm: () => void;
+  readonly onBack: () => void;
+}
+
+/** The second step: the grant in words, and the button that gives it. */
+function Confirmation({ choice, isSending, onConfirm, onBack }: ConfirmationProps) {
+  const { request, scope, chosen, ttl } = choice;
+  const args = isRecord(request.input) ? request.input : {};
+  const [until] = useState(() => momentText(Date.now() + ttl * 1000));
+  const step = useRef<HTMLDivElement>(null);
+  const title = useId();
+  useEffect(() => {
+    // A key that was meant for the step before is ignored.
+    if (step.current !== null) moveFocus(step.current);
+  }, []);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset does not shrink below its content.
+    <div ref={step} role="group" tabIndex={-1} aria-labelledby={title} className="stack">
+      <p className="text-sm strong" id={title}>
+        Approve this call, and these later ones without seeing them?
+      </p>
+      <table className="table field-table" aria-label="What you allow">
+        <tbody>
+          <Row name="Tool">
+            <VisibleText text={request.toolName} />
+          </Row>
+          <Row name="Called by">
+            <Agent agent={request.agent} />
+          </Row>
+          <Row name="With">
+            {scope === "tool" ? (
+              "any arguments"
+            ) : (
+              <ul className="plain-list">
+                {chosen.map((name) => (
+                  <li key={name}>
+                    the same <VisibleText text={name} />: <JsonValue value={args[name]} />
+                  </li>
+                ))}
+                {chosen.length < Object.keys(args).length && <li>any other arguments</li>}
+              </ul>
+            )}
+          </Row>
+          <Row name="Where">this chat</Row>
+          <Row name="Until">
+            {until} ({durationText(ttl)})
+          </Row>
+        </tbody>
+      </table>
+      <div className="row">
+        <AcceptButton variant="primary" isLocked={isSending} onAccept={onConfirm}>
+          Approve and do not ask again
+        </AcceptButton>
+        <Button onClick={onBack}>Back</Button>
+      </div>
+    </div>
+  );
+}
+
+/** A form to approve a call and later calls of the same tool in this chat (A8), in two steps. */
 export function RememberForm(props: RememberFormProps) {
   const { request, isSending, onApprove, onCancel } = props;
   const { grantTtl } = parseDescriptor(request.descriptor);
-  const { agent } = request;
   const args = isRecord(request.input) ? request.input : {};
   const names = Object.keys(args);
   const [scope, setScope] = useState<Scope>(names.length > 0 ? "values" : "tool");
   const [chosen, setChosen] = useState<readonly string[]>(names);
   const [ttl, setTtl] = useState(grantTtl);
+  const [isConfirming, setConfirming] = useState(false);
   const form = useRef<HTMLDivElement>(null);
   const group = useId();
   useEffect(() => {
-    form.current?.querySelector<HTMLElement>("input:checked")?.focus();
-  }, []);
+    if (!isConfirming) form.current?.querySelector<HTMLElement>("input:checked")?.focus();
+  }, [isConfirming]);
 
+  const choice: GrantChoice = { request, scope, chosen, ttl };
   const approve = () => {
     const where = scope === "values" ? chosen : undefined;
     const isDefault = where === undefined && ttl === grantTtl;
@@ -91,15 +204,15 @@ export function RememberForm(props: RememberFormProps) {
     if (event.key === "Escape") onCancel();
   };
   const isIncomplete = scope === "values" && chosen.length === 0;
-  return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset does not shrink below its content.
-    <div
-      ref={form}
-      className="stack"
-      role="group"
-      aria-label="Approve later calls too"
-      onKeyDown={cancelOnEscape}
-    >
+  const steps = isConfirming ? (
+    <Confirmation
+      choice={choice}
+      isSending={isSending}
+      onConfirm={approve}
+      onBack={() => setConfirming(false)}
+    />
+  ) : (
+    <>
       <fieldset className="choice-group stack gap-2">
         <legend>Do not ask again in this chat</legend>
         {names.length > 0 && (
@@ -117,7 +230,7 @@ export function RememberForm(props: RememberFormProps) {
         )}
         <Radio
           name={group}
-          label="This tool with any values, for the rest of the chat"
+          label="This tool with any values"
           isChecked={scope === "tool"}
           onSelect={() => setScope("tool")}
         />
@@ -132,32 +245,30 @@ export function RememberForm(props: RememberFormProps) {
         onChange={(value) => setTtl(Number(value))}
       />
       <p className="text-sm">
-        {isIncomplete ? (
-          "Choose at least one argument."
-        ) : (
-          <>
-            For {durationText(ttl)},{" "}
-            {agent === undefined ? "the agent" : <VisibleText text={agent} />} can call{" "}
-            <span className="mono">
-              <VisibleText text={request.toolName} />
-            </span>{" "}
-            {scope === "tool" ? (
-              "with any arguments"
-            ) : (
-              <>
-                with the same <VisibleText text={chosen.join(", ")} />
-              </>
-            )}{" "}
-            in this chat without asking. You can end this in the settings of the chat.
-          </>
-        )}
+        {isIncomplete ? "Choose at least one argument." : <Summary {...choice} />}
       </p>
       <div className="row">
-        <AcceptButton variant="primary" isLocked={isIncomplete || isSending} onAccept={approve}>
-          Approve and do not ask again
-        </AcceptButton>
+        <Button
+          variant="primary"
+          aria-disabled={isIncomplete}
+          onClick={() => setConfirming(!isIncomplete)}
+        >
+          Continue
+        </Button>
         <Button onClick={onCancel}>Cancel</Button>
       </div>
+    </>
+  );
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset does not shrink below its content.
+    <div
+      ref={form}
+      className="stack"
+      role="group"
+      aria-label="Approve later calls too"
+      onKeyDown={cancelOnEscape}
+    >
+      {steps}
     </div>
   );
 }

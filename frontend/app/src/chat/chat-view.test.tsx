@@ -143,6 +143,7 @@ test("each decision of a group is sent at once with its grant", async () => {
   const posts = stubServer(PENDING, ANSWER);
   const user = renderChat();
   await press(user, "Send money", "Do not ask again…");
+  await press(user, "Send money", "Continue");
   await press(user, "Send money", "Approve and do not ask again");
   await waitFor(async () => expect((await card("Send money")).textContent).toContain("approved"));
   const remember = { where: ["id"], ttl: 86_400 };
