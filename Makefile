@@ -94,7 +94,7 @@ mutants: setup ## break each promise once and see that a test notices; takes ten
 soak: setup ## the long form: 1,040 double approvals, 640 kills, 20,000 schedules, 20,000 hostile chats, 60,000 fuzzed inputs; takes hours
 	cd backend && PYTHONPATH="$(CURDIR)/backend/src" $(CURDIR)/$(BIN)/python -m tests.faults.soak --json "$(CURDIR)/$(SOAK)"
 
-bench: setup-browser ## measure the server beside its peers (a table, JSON, a picture), and the page
+bench: setup-browser page ## measure the server beside its peers (a table, JSON, a picture), and the page
 	@mkdir -p "$(dir $(BENCH))"
 	$(BIN)/python backend/bench --json "$(BENCH).json" --picture "$(BENCH).svg"
 	$(NPM) run --silent bench --workspace frontend/app

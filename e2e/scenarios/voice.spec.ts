@@ -40,3 +40,25 @@ test("an interruption is silent within 200 milliseconds of audio", async ({ chat
   expect(await millisecondsUntilSilence(chat.page, "Interrupt")).toBeLessThan(200);
   await expect(chat.page.getByRole("button", { name: "Interrupt" })).toBeDisabled();
 });
+
+test("the code of the voice is loaded when the voice is first used", async ({ chat, server }) => {
+  const scripts: Promise<string>[] = [];
+  chat.page.on("response", (response) => {
+    if (response.request().resourceType() === "script") scripts.push(response.text());
+  });
+  const loaded = async () => (await Promise.all(scripts)).join("");
+  // Each is in the code of the microphone, and in that of the live transport.
+  const names = ["getUserMedia", "sluicegate.live.v1"];
+  await chat.open();
+  await chat.send("Hello!");
+  await chat.waitForEnd();
+  for (const name of names) expect(await loaded()).not.toContain(name);
+  const before = await server.effects();
+  await chat.page.getByRole("button", { name: "Speak" }).click();
+  await expect(chat.card("Send money")).toContainText("Ada");
+  for (const name of names) expect(await loaded()).toContain(name);
+  await chat.approve("Send money");
+  await expect(chat.answer).toContainText("The payment is settled, as you said.");
+  expect((await server.effects()).length - before.length).toBe(1);
+  await chat.page.getByRole("button", { name: "Hang up" }).click();
+});

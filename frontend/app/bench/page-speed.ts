@@ -1,16 +1,19 @@
-// Measures the page: a long answer at full speed, and a history of 300 messages. The page is built
-// without minification, so that the share of React can be determined.
-import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+// Measures the page: a long answer at full speed, a history of 300 messages, both together, and the
+// time until a card can be answered. But for the last, the page is built without minification, so
+// that the share of React can be determined.
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BrowserContext, chromium } from "@playwright/test";
 import { build } from "vite";
 import config from "../../../playwright.config.ts";
+import { firstCard } from "./first-card.ts";
+import { longChat } from "./long-chat.ts";
 import { measureWork } from "./page-work.ts";
+import { PAYER, type Server, serve, WRITER } from "./servers.ts";
 
 const ROOT = join(import.meta.dirname, "../../..");
-const DELTAS = 5000;
+const DELTAS = 5300;
 const DELTA = 8;
 const MESSAGES = 300;
 const TYPES: Record<string, string> = { css: "text/css", html: "text/html", js: "text/javascript" };
@@ -21,28 +24,6 @@ const piece = `## On gates\n\n${paragraph}\n\n- one\n- two\n- three\n\n${code}\n
 const end = "The gate is down again, and this is the end of it.";
 const length = DELTAS * DELTA - end.length;
 const answer = `${piece.repeat(Math.ceil(length / piece.length)).slice(0, length - 2)}\n\n${end}`;
-
-/** Start a server whose model streams the answer at full speed. */
-async function serve(folder: string): Promise<{ url: string; server: ChildProcess }> {
-  const agent = 'from google.adk.agents import LlmAgent\nroot_agent = LlmAgent(name="writer")\n';
-  const responses = [{ parts: [{ text: answer }], delta_chars: DELTA, delay_ms: 0 }];
-  await writeFile(join(folder, "agent.py"), agent);
-  await writeFile(
-    join(folder, "script.json"),
-    JSON.stringify({ scenarios: [{ match: ".", responses }] }),
-  );
-  const options = ["--model-script", "script.json", "--port", "0"];
-  const server = spawn(
-    join(ROOT, ".venv/bin/sluicegate"),
-    ["serve", "agent.py:root_agent", ...options],
-    { cwd: folder, stdio: ["ignore", "pipe", "inherit"] },
-  );
-  for await (const output of server.stdout) {
-    const url = /http:\/\/\S+?(?=\/ )/.exec(String(output))?.[0];
-    if (url) return { url, server };
-  }
-  throw new Error("The server did not start.");
-}
 
 /** Serve the page from a build in place of the server's own. */
 async function servePage(context: BrowserContext, url: string, built: string): Promise<void> {
@@ -109,15 +90,24 @@ const built = join(folder, "built");
 const root = join(ROOT, "frontend/app");
 const settings = { outDir: built, minify: false, emptyOutDir: true };
 await build({ root, mode: "bench", logLevel: "error", build: settings });
-const { url, server } = await serve(folder);
+const answerResponses = [{ parts: [{ text: answer }], delta_chars: DELTA, delay_ms: 0 }];
+const payment = { call: { name: "pay", args: { recipient: "Ada", amount: 50 } } };
+const servers: Server[] = [];
 const browser = await chromium.launch(config.use?.launchOptions ?? {});
 try {
+  const writer = await serve(join(folder, "writer"), WRITER, answerResponses);
+  servers.push(writer);
   const context = await browser.newContext();
-  await servePage(context, url, built);
-  await longAnswer(context, url);
-  await longHistory(context, url);
+  await servePage(context, writer.url, built);
+  await longAnswer(context, writer.url);
+  await longHistory(context, writer.url);
+  await longChat(context, writer.url, piece, end);
+  await context.close();
+  const payer = await serve(join(folder, "payer"), PAYER, [{ parts: [payment] }]);
+  servers.push(payer);
+  await firstCard(browser, payer);
 } finally {
   await browser.close();
-  server.kill();
+  for (const { process } of servers) process.kill();
   await rm(folder, { recursive: true, force: true });
 }

@@ -4,13 +4,22 @@ import { PlainText } from "./plain-text.tsx";
 
 let component: typeof Markdown | undefined;
 
-// Loaded at once, but beside the code that a card needs. Without it the text has no markup.
-const loading = import("./markdown.tsx").then(
-  (module) => {
-    component = module.Markdown;
-  },
-  () => {},
-);
+let loading: Promise<void> | undefined;
+
+/**
+ * Load the Markdown parser, before its first text if an answer is expected. A card that waits is
+ * loaded without it.
+ */
+export function loadMarkdown(): Promise<void> {
+  loading ??= import("./markdown.tsx").then(
+    (module) => {
+      component = module.Markdown;
+    },
+    // Without the module, for instance offline, the text has no markup.
+    () => {},
+  );
+  return loading;
+}
 
 /** Text of a model as Markdown; as plain text until the Markdown parser is loaded. */
 export function LazyMarkdown(props: ComponentProps<typeof Markdown>) {
@@ -18,7 +27,8 @@ export function LazyMarkdown(props: ComponentProps<typeof Markdown>) {
   const isLoaded = Loaded !== undefined;
   useEffect(() => {
     // A transition does not block the page while all messages are parsed.
-    if (!isLoaded) void loading.then(() => startTransition(() => setLoaded(() => component)));
+    if (!isLoaded)
+      void loadMarkdown().then(() => startTransition(() => setLoaded(() => component)));
   }, [isLoaded]);
   return Loaded === undefined ? <PlainText text={props.text} /> : <Loaded {...props} />;
 }

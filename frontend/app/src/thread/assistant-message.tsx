@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import { RefreshCw } from "lucide-react";
-import { memo } from "react";
+import { memo, useEffect } from "react";
 import { type ApprovalRequest, isRecord } from "../approvals/approval-requests.ts";
 import { useChatContext } from "../chat/chat-context.ts";
 import { textOf } from "../chat/message-text.ts";
@@ -9,6 +9,7 @@ import { CopyButton } from "../components/copy-button.tsx";
 import { formatCount } from "../components/format-number.ts";
 import { Dots } from "../components/spinner.tsx";
 import { visibleName } from "../components/visible-text.ts";
+import { loadMarkdown } from "../markdown/lazy-markdown.tsx";
 import { Message } from "./message.tsx";
 import { MessageParts } from "./message-parts.tsx";
 import { EFFECT_REMAINS, hasEffect } from "./replaced-messages.ts";
@@ -74,6 +75,7 @@ export const AssistantMessage = memo(function AssistantMessage(props: AssistantM
 
 /** The place of an answer before its first chunk. */
 export function PendingAnswer() {
+  useEffect(() => void loadMarkdown(), []);
   return (
     <Message label="Assistant" isBusy>
       <Dots label="Answering" />

@@ -1,0 +1,26 @@
+import { gzipSync } from "node:zlib";
+import type { Response } from "@playwright/test";
+import { expect, test } from "./fixtures.ts";
+
+/** Bytes, compressed, until the first card can be answered. */
+const LIMITS = { script: 190_000, stylesheet: 15_000 };
+
+test("a page is small until its first card can be answered", async ({ chat }) => {
+  await chat.open();
+  // An agent that asks without a text; the code that shows text is loaded beside a card.
+  await chat.send("Pay my five invoices one after the other");
+  await expect(chat.card("Send money")).toBeVisible();
+  const responses: Response[] = [];
+  chat.page.on("response", (response) => responses.push(response));
+  await chat.page.reload();
+  await expect(chat.card("Send money").getByRole("button", { name: "Approve" })).toBeEnabled();
+  const loaded = [...responses];
+  for (const type of ["script", "stylesheet"] as const) {
+    const files = loaded.filter((response) => response.request().resourceType() === type);
+    const bodies = await Promise.all(files.map((file) => file.body()));
+    const bytes = bodies.reduce((sum, body) => sum + gzipSync(body).length, 0);
+    expect(bytes, `bytes of each ${type}`).toBeGreaterThan(1_000);
+    expect(bytes, `bytes of each ${type}`).toBeLessThanOrEqual(LIMITS[type]);
+  }
+  await chat.deny("Send money");
+});
