@@ -88,7 +88,7 @@ async def test_a_live_model_that_the_backend_does_not_know_is_answered_with_the_
     open_stage: Open,
 ) -> None:
     LlmAgent.set_default_live_model(
-        UnknownModel(model="gemini-9-live", scenarios=plays([]).scenarios)
+        UnknownModel(model="gemini-9-live", scenarios=plays([says("No.")]).scenarios)
     )
     engine = await open_stage(alone(Counted()))
     async with calling(Caller(engine)) as caller:
