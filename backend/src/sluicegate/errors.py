@@ -15,6 +15,7 @@
     │   ├── WouldForgetEffect     409 would_forget_effect
     │   ├── NotRewindable         409 not_rewindable
     │   ├── HeldElsewhere         409 held_elsewhere
+    │   ├── TakenOver             409 taken_over
     │   ├── TooLarge              413 too_large
     │   ├── UnsupportedMediaType  415 unsupported_media_type
     │   ├── TooManyRequests       429 too_many_requests
@@ -160,6 +161,14 @@ class HeldElsewhere(RequestError):
     status = 409
     code = "held_elsewhere"
     sentence = "This chat is in use somewhere else; close it there, or wait and send again."
+
+
+class TakenOver(RequestError):
+    """A newer socket of the same user has opened the live chat; only a socket gets this."""
+
+    status = 409
+    code = "taken_over"
+    sentence = "This chat was opened in another place; connect here again to take it back."
 
 
 class TooLarge(RequestError):

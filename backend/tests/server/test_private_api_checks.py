@@ -217,6 +217,21 @@ async def test_uvicorn_has_one_method_for_each_kind_of_control_frame() -> None:
     await end(protocol)
 
 
+@row("start_keepalive", "ping_interval", "ping_timeout")
+async def test_uvicorn_reads_the_ping_interval_after_it_calls_the_start_of_pings() -> None:
+    class Pinging(WebSocketsSansIOProtocol):
+        def start_keepalive(self) -> None:
+            self.ping_interval = self.ping_timeout = 0.01
+            super().start_keepalive()
+
+    kind, calls = recording(Pinging, "keepalive_timeout")
+    protocol, wire = protocol_of(kind, accept, ws_ping_interval=100.0, ws_ping_timeout=100.0)
+    protocol.data_received(HEAD)
+    await calls.first()
+    assert wire.closed
+    await end(protocol)
+
+
 @row("keepalive_timeout")
 async def test_uvicorn_calls_one_method_when_a_ping_is_not_answered() -> None:
     kind, calls = recording(WebSocketsSansIOProtocol, "keepalive_timeout")

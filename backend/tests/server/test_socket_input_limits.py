@@ -153,7 +153,9 @@ async def stage(**settings: Any) -> Stage:
 
     chosen = Settings(**settings)
     limits = input_limits(application(FakeEngine()), chosen)
-    kind: type[LimitedSocketProtocol] = socket_protocol(chosen, connection_limits(chosen), limits)
+    kind: type[LimitedSocketProtocol] = socket_protocol(
+        chosen, connection_limits(chosen), limits, live_ping=(3.0, 7.0)
+    )
     loop = ClockedTasks()
     protocol, wire = protocol_of(kind, accept, loop=loop, ws_ping_interval=None)
     protocol.data_received(HEAD)

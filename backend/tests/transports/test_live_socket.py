@@ -21,6 +21,7 @@ from sluicegate.errors import StoreUnavailable
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.authentication import LOCAL_USER
 from sluicegate.server.settings import Settings
+from sluicegate.server.uvicorn_server import ServerTimings
 from sluicegate.wire.live_frames import SUBPROTOCOL
 from tests.engine.stage import Counted, calls, says, scripted
 from tests.live.caller import SILENCE, spoken_response, tone
@@ -46,23 +47,27 @@ def agent() -> LlmAgent:
 
 
 @contextlib.asynccontextmanager
-async def server(folder: Path, **settings: Any) -> AsyncIterator[tuple[Address, ChatEngine]]:
+async def server(
+    folder: Path, timings: ServerTimings | None = None, **settings: Any
+) -> AsyncIterator[tuple[Address, ChatEngine]]:
     """A real server of the scripted agent."""
-    async with staged(folder, **settings) as (address, application):
+    async with staged(folder, timings, **settings) as (address, application):
         engine = await application.engine.get()
         assert isinstance(engine, ChatEngine)
         yield address, engine
 
 
 @contextlib.asynccontextmanager
-async def staged(folder: Path, **settings: Any) -> AsyncIterator[tuple[Address, Application]]:
+async def staged(
+    folder: Path, timings: ServerTimings | None = None, **settings: Any
+) -> AsyncIterator[tuple[Address, Application]]:
     """The same server, with its `Application`."""
     url = f"sqlite+aiosqlite:///{folder}/sluicegate.db"
     chosen = Settings(port=0, sessions=url, artifacts=f"file:{folder}/files", **settings)
     application = build(engine_of(agent(), chosen), chosen)
     async with (
         application.app.router.lifespan_context(application.app),
-        serving(application, chosen) as address,
+        serving(application, chosen, timings=timings) as address,
     ):
         yield address, application
 
@@ -164,14 +169,40 @@ async def test_a_turn_is_announced_when_no_request_is_open(address: Address, cha
         assert turn["messageId"] == stored["id"]
 
 
-async def test_a_second_socket_is_refused_and_the_first_continues(
+async def test_a_second_socket_takes_the_chat_over_and_the_first_is_closed(
+    address: Address, chat: str
+) -> None:
+    async with opened_live(address, chat) as first:
+        assert (await first.exchange(send_frame(chat=chat)))[-1]["type"] == "end"
+        async with opened_live(address, chat) as second:
+            error = await first.live("error")
+            assert "take it back" in error["errorText"]
+            assert error["code"] == "taken_over"
+            assert await first.wait_closed() == (4409, "taken_over")
+            frames = await second.exchange(send_frame("r2", "again", chat=chat))
+            assert frames[-1]["type"] == "end"
+
+
+async def test_a_frozen_page_loses_its_chat_by_a_missing_pong(tmp_path: Path, chat: str) -> None:
+    timings = ServerTimings(live_ping=0.05, live_pong=0.05)
+    async with (
+        server(tmp_path, timings) as (address, engine),
+        opened(address, f"/api/live?chat={chat}") as frozen,
+    ):
+        await frozen.next("live")
+        frozen.connection.transport.pause_reading()
+        async with asyncio.timeout(PATIENCE):
+            for _ in itertools.count():
+                if not engine.resources.turns.chat_owners.chats():
+                    break
+                await asyncio.sleep(0)
+        frozen.connection.transport.abort()
+
+
+async def test_a_text_over_http_is_refused_while_the_chat_is_open_live(
     address: Address, chat: str
 ) -> None:
     async with opened_live(address, chat) as client:
-        async with opened(address, f"/api/live?chat={chat}") as second:
-            error = await second.next("live")
-            assert (error["type"], error["code"]) == ("error", "held_elsewhere")
-            assert await second.wait_closed() == (4409, "held_elsewhere")
         async with over_socket(address) as http:
             body = {"id": chat, "message": user_message()}
             refused = await http.post("/api/chat", json=body)
@@ -316,7 +347,7 @@ async def test_an_image_above_the_limit_is_refused(tmp_path: Path) -> None:
 
 async def test_an_idle_socket_gets_heartbeats_and_is_closed(tmp_path: Path) -> None:
     settings = {"keep_alive": 0.05, "idle_timeout": 0.3}
-    async with server(tmp_path, **settings) as (address, _), opened_live(address) as client:
+    async with server(tmp_path, None, **settings) as (address, _), opened_live(address) as client:
         assert await client.next("-") == {"type": "heartbeat", "requestId": "-"}
         assert await client.wait_closed() == (1000, "idle")
 
@@ -360,7 +391,7 @@ async def test_a_token_in_the_first_frame_authenticates_the_user(tmp_path: Path)
     tokens = tmp_path / "tokens"
     tokens.write_text(f"sha256:{hashlib.sha256(b'token-ada').hexdigest()} ada\n")
     settings = {"auth": f"bearer:{tokens}"}
-    async with server(tmp_path, **settings) as (address, engine):
+    async with server(tmp_path, None, **settings) as (address, engine):
         path = "/api/live?chat=c1"
         async with opened(address, path, subprotocols=[SUBPROTOCOL]) as client:
             [error] = await client.exchange(send_frame("no"))

@@ -62,9 +62,9 @@ export class FakeSocket extends EventTarget {
   }
 
   /** Close the connection from the server, or lose it. */
-  emitClose(code = 1006): void {
+  emitClose(code = 1006, reason = ""): void {
     this.readyState = 3;
-    this.onclose?.({ code, reason: "" });
+    this.onclose?.({ code, reason });
   }
 
   send(data: string | ArrayBuffer): void {

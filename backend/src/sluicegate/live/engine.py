@@ -27,8 +27,10 @@ class LiveEngine(ChatEngine):
     ) -> OpenChat:
         """Open a chat live; the caller closes it.
 
+        A chat that is open live in this process is taken over from its socket.
+
         Raises:
-            HeldElsewhere: the chat is open live already, or being answered.
+            HeldElsewhere: the chat is open live at another replica, or being answered.
             RequestError: too many chats are open.
         """
         return await open_live(

@@ -15,9 +15,17 @@ from sluicegate.engine.respond_without_turn import stored
 from sluicegate.engine.start_turn import title_of
 from sluicegate.engine.turn.builder import TurnSetup
 from sluicegate.engine.turn.chat_owners import new_live_owner
-from sluicegate.errors import Malformed, NotRewindable, TooManyRequests, TurnRunning, Unavailable
+from sluicegate.errors import (
+    HeldElsewhere,
+    Malformed,
+    NotRewindable,
+    TakenOver,
+    TooManyRequests,
+    TurnRunning,
+    Unavailable,
+)
 from sluicegate.live.context import LiveContext
-from sluicegate.live.outbox import Outbox
+from sluicegate.live.outbox import LEASE_LOST, ChatEnded, Outbox
 from sluicegate.live.supervisor import LiveRunSupervisor
 from sluicegate.wire.live_frames import (
     ActivityFrame,
@@ -87,28 +95,24 @@ async def open_live(
 ) -> OpenChat:
     """Open a chat live; the caller closes it.
 
+    A chat that is open live in this process is taken over from its socket.
+
     Raises:
-        HeldElsewhere: the chat is open live already, or being answered.
+        HeldElsewhere: the chat is open live at another replica, or being answered.
         RequestError: too many chats are open.
     """
     resources = engine.resources
     chat = ChatKey(resources.app, user, chat_id)
-    _check_limits(resources, user)
     owner = new_live_owner()
-    fence = await resources.leases.acquire(chat, owner)
+    fence = await _acquire(resources, chat, owner)
     recorder = resources.recorder
     record = None if recorder is None else functools.partial(recorder.frame, chat, sender="server")
     outbox = Outbox(with_audio=options.with_audio, record=record)
     context = LiveContext(
         resources, chat, owner, fence, client, outbox, lambda: engine.lock(chat), options
     )
-    try:
-        if await resources.session_log.load(chat) is None:
-            await resources.session_log.create(chat)
-    except BaseException:
-        await asyncio.shield(resources.leases.release(chat, owner, fence))
-        raise
     live = LiveChat(engine, context)
+    # From here on a newer socket finds the owner of the lease.
     resources.turns.chat_owners.add(chat, live)
     try:
         await live.open()
@@ -116,6 +120,20 @@ async def open_live(
         await live.close()
         raise
     return live
+
+
+async def _acquire(resources: EngineResources, chat: ChatKey, owner: str) -> int:
+    """Acquire the lease of a chat, from the live chat that has it; return the fencing token."""
+    while True:
+        current = resources.turns.chat_owners.of(chat)
+        if current is not None:
+            await current.take_over()
+        _check_limits(resources, chat.user)
+        try:
+            return await resources.leases.acquire(chat, owner)
+        except HeldElsewhere:
+            if resources.turns.chat_owners.of(chat) in (None, current):
+                raise
 
 
 def _check_limits(resources: EngineResources, user: str) -> None:
@@ -133,6 +151,7 @@ class LiveChat:
         self._engine = engine
         self._context = context
         self._runs = LiveRunSupervisor(context, release=self._release)
+        self._opening = asyncio.Lock()
         self._closing: asyncio.Task[None] | None = None
 
     @property
@@ -146,8 +165,12 @@ class LiveChat:
         return self._context.outbox
 
     async def open(self) -> None:
-        """Start the first run."""
-        await self._runs.start()
+        """Create the chat if it is new, and start the first run."""
+        sessions, chat = self._context.resources.session_log, self._context.chat
+        async with self._opening:
+            if await sessions.load(chat) is None:
+                await sessions.create(chat)
+            await self._runs.start()
 
     async def start(self, request: ChatRequest, *, user: str, client: Client) -> TurnReader:
         """Begin or continue an exchange.
@@ -156,6 +179,8 @@ class LiveChat:
             RequestError: nothing has changed.
         """
         self._check(request.chat_id, user)
+        if self._closing is not None:
+            raise TakenOver
         self._context.client = client
         return await self._engine.start(request, user=user, client=client, origin=self)
 
@@ -293,6 +318,12 @@ class LiveChat:
                 await self._close_exchange(head)
                 await self._session.pending.read()
                 await self._session.publisher.advance_locked()
+
+    async def take_over(self) -> None:
+        """Close the chat for a newer socket of its user; this one is closed at once."""
+        self.outbox.send(ChatEnded(TakenOver(), LEASE_LOST))
+        async with self._opening:
+            await self.close()
 
     async def close(self) -> None:
         """Close the chat after its claimed calls; calls that wait keep waiting."""

@@ -347,7 +347,7 @@ class LiveRunSupervisor:
         await context.wait_for_tasks()
         if context.resources.recorder is not None:
             context.resources.recorder.flush(context.chat)
-        context.resources.turns.chat_owners.remove(context.chat)
+        context.resources.turns.chat_owners.remove(context.chat, context.owner)
         await self._lease.close()
 
     def _new_session(self) -> LiveRunSession:

@@ -115,6 +115,13 @@ USES: Final = (
     PrivateUse(
         "uvicorn",
         _SOCKET,
+        ("start_keepalive", "ping_interval", "ping_timeout"),
+        "Send more pings on a live socket than on others.",
+        "A frozen page keeps its live chat for longer than ten seconds.",
+    ),
+    PrivateUse(
+        "uvicorn",
+        _SOCKET,
         ("keepalive_timeout",),
         "Reset the connection of a peer that answers no ping and does not read.",
         "Unsent output keeps a dead peer's connection open.",

@@ -186,6 +186,8 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
     frames_per_second: ClassVar[int] = 20
     input_limits: ClassVar[InputLimits]
     connections_allowed: ClassVar[ConnectionLimits]
+    live_path: ClassVar[str]
+    live_ping: ClassVar[tuple[float, float]]
 
     # Made by the first control frame: most sockets receive none but pongs.
     _control_frames: TokenBucket | None = None
@@ -202,6 +204,12 @@ class LimitedSocketProtocol(WebSocketsSansIOProtocol):
         self._input = SocketInput(self.input_limits, self.loop, self)
         # The bytes of messages that the application has not processed, the oldest first.
         self._unread: deque[int] = deque()
+
+    def start_keepalive(self) -> None:
+        """Begin to send pings, more of them on a live socket: a frozen page keeps its chat."""
+        if self.scope["path"] == self.live_path:
+            self.ping_interval, self.ping_timeout = self.live_ping
+        super().start_keepalive()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Release what the input holds, and the connection, which HTTP has counted."""
@@ -402,10 +410,20 @@ def http_protocol(
 
 
 def socket_protocol(
-    settings: Settings, connections: ConnectionLimits, input_limits: InputLimits
+    settings: Settings,
+    connections: ConnectionLimits,
+    input_limits: InputLimits,
+    *,
+    live_ping: tuple[float, float],
 ) -> type[LimitedSocketProtocol]:
-    """Return the WebSocket protocol with the limits of the settings."""
+    """Return the WebSocket protocol with the limits of the settings.
+
+    ``live_ping`` are the seconds between two pings of a live socket, and up to its end without an
+    answer.
+    """
     limits = {
+        "live_path": f"{settings.prefix}/live",
+        "live_ping": live_ping,
         "input_limits": input_limits,
         "connections_allowed": connections,
         "burst": settings.max_frames_burst,

@@ -47,6 +47,12 @@ class ServerTimings:
     ping: float = 20.0
     """Between two pings of a socket, and from a ping to the end of a peer that does not answer."""
 
+    live_ping: float = 3.0
+    """Between two pings of a live socket: a frozen page is found within ten seconds."""
+
+    live_pong: float = 7.0
+    """From such a ping to the end of a peer that does not answer."""
+
     unread_body: float = 5.0
     """How long a client may send the rest of a body after its request was answered."""
 
@@ -220,7 +226,12 @@ def server_of(
     config = uvicorn.Config(
         application.app,
         http=http_protocol(settings, connections, unread_body_timeout=chosen.unread_body),
-        ws=socket_protocol(settings, connections, input_limits(application, settings)),
+        ws=socket_protocol(
+            settings,
+            connections,
+            input_limits(application, settings),
+            live_ping=(chosen.live_ping, chosen.live_pong),
+        ),
         ws_max_size=settings.max_body_bytes,
         ws_ping_interval=chosen.ping,
         ws_ping_timeout=chosen.ping,

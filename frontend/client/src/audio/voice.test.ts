@@ -203,6 +203,16 @@ test("a second start has no effect", async () => {
   expect([sockets.all.length, audio.contexts.length]).toEqual([1, 2]);
 });
 
+test("a newer connection of the user takes the voice over", async () => {
+  const { voice, sockets } = await startVoice();
+  sockets.last.emitClose(4409, "taken_over");
+  await waitFor(() => expect(voice.state().status).toBe("off"));
+
+  expect(voice.state()).toMatchObject({ status: "off", error: { code: "taken_over" } });
+  expect(audio.contexts.map(({ state }) => state)).toEqual(["closed", "closed"]);
+  expect(sockets.all).toHaveLength(1);
+});
+
 describe("a failed start reports the error and closes everything", () => {
   test("when the microphone is not permitted", async () => {
     audio.permissionError = new DOMException("Permission denied", "NotAllowedError");

@@ -141,17 +141,21 @@ describe("a connection", () => {
   test.each([
     { code: 4401, errorCode: "unauthenticated", status: 401 },
     { code: 4409, errorCode: "held_elsewhere", status: 409 },
+    { code: 4409, reason: "taken_over", errorCode: "taken_over", status: 409 },
     { code: 1009, errorCode: "too_large", status: 413 },
     { code: 1008, errorCode: "malformed", status: 400 },
-  ])("that closes with $code is not reopened", async ({ code, errorCode, status }) => {
-    const { sockets, chat } = await startResponse();
-    sockets.last.emitClose(code);
-    await vi.advanceTimersByTimeAsync(60_000);
+  ])(
+    "that closes with $code $reason is not reopened",
+    async ({ code, reason, errorCode, status }) => {
+      const { sockets, chat } = await startResponse();
+      sockets.last.emitClose(code, reason);
+      await vi.advanceTimersByTimeAsync(60_000);
 
-    const { error } = chat as unknown as { error: RequestRefused };
-    expect(error).toMatchObject({ code: errorCode, status });
-    expect(sockets.all).toHaveLength(1);
-  });
+      const { error } = chat as unknown as { error: RequestRefused };
+      expect(error).toMatchObject({ code: errorCode, status });
+      expect(sockets.all).toHaveLength(1);
+    },
+  );
 
   test.each([1000, 1001, 1005, 1006, 1011, 1012, 1013])(
     "that closes with %i is reopened",

@@ -74,7 +74,17 @@ export function networkError(predicate: string): TypeError {
   return new TypeError(`The network connection ${predicate}.`);
 }
 
-function finalError(closeCode: number | undefined): RequestRefused | undefined {
+/** The reason of 4409 if a newer connection of the same user has the chat. */
+const TAKEN_OVER = "taken_over";
+
+function finalError(
+  closeCode: number | undefined,
+  reason: string | undefined,
+): RequestRefused | undefined {
+  if (closeCode === 4409 && reason === TAKEN_OVER) {
+    const message = "This chat was opened in another place; connect here again to take it back.";
+    return refusalFromCode(message, TAKEN_OVER);
+  }
   const refusal = closeCode === undefined ? undefined : FINAL_CODES[closeCode];
   return refusal && refusalFromCode(...refusal);
 }
@@ -174,9 +184,9 @@ export class ReconnectingSocket {
       else this.#callbacks.onBinary(data as ArrayBuffer);
     };
     socket.onerror = () => {};
-    socket.onclose = ({ code }) => {
+    socket.onclose = ({ code, reason }) => {
       this.#detach();
-      const error = finalError(code);
+      const error = finalError(code, reason);
       if (error === undefined) this.#afterLoss();
       else this.#fail(error);
     };

@@ -70,6 +70,9 @@ class ChatOwner(Protocol):
     async def stop(self) -> None:
         """Stop the running turn, or supersede the open approvals."""
 
+    async def take_over(self) -> None:
+        """Release the chat to a newer socket of its user, after claimed calls (A1)."""
+
     async def close(self) -> None:
         """Release the chat."""
 
@@ -102,9 +105,11 @@ class ChatOwners:
         """Register the owner of a chat, which has the chat's lease."""
         self._by_chat[chat] = owner
 
-    def remove(self, chat: ChatKey) -> None:
-        """Remove the owner of a chat."""
-        self._by_chat.pop(chat, None)
+    def remove(self, chat: ChatKey, owner: str) -> None:
+        """Remove an owner, unless another one has taken its chat over."""
+        registered = self._by_chat.get(chat)
+        if registered is not None and registered.owner == owner:
+            del self._by_chat[chat]
 
     def claim_owners(self) -> set[str]:
         """Owners of claims that may still come to an end."""
