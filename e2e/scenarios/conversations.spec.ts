@@ -1,3 +1,4 @@
+import { ChatPage } from "./chat-page.ts";
 import { expect, test } from "./fixtures.ts";
 
 test("a greeting is answered, and the chat is listed with its first words as title", async ({
@@ -33,16 +34,30 @@ test("an answer continues when the network is restored", async ({ chat, context 
   await chat.waitForEnd();
 });
 
-test("stop ends the answer, and its text is kept", async ({ chat }) => {
-  await chat.open();
-  await chat.send("Think about it for ever");
-  await expect(chat.answer).toContainText("will not stop by myself");
-  await chat.page.getByRole("button", { name: "Stop" }).click();
-  await chat.waitForEnd();
-  await expect(chat.answer).toContainText("will not stop by myself");
-  await chat.page.reload();
-  await expect(chat.answer).toContainText("will not stop by myself");
-});
+for (const transport of ["sse", "websocket"] as const) {
+  test(`a stopped answer keeps its text and is marked over ${transport}, in each tab and after a reload`, async ({
+    chat,
+    context,
+  }) => {
+    await chat.open({ transport });
+    await chat.send("Think about it for ever");
+    await expect(chat.answer).toContainText("will not stop by myself");
+    const page = await context.newPage();
+    const other = await new ChatPage(page, chat.server).open({ transport }, chat.query);
+    await expect(other.answer).toContainText("will not stop by myself");
+    await chat.page.getByRole("button", { name: "Stop" }).click();
+    for (const tab of [chat, other]) {
+      await tab.waitForEnd();
+      await expect(tab.answer.getByText("Stopped", { exact: true })).toBeVisible();
+    }
+    await chat.page.reload();
+    await expect(chat.answer).toContainText("will not stop by myself");
+    await expect(chat.answer.getByText("Stopped", { exact: true })).toBeVisible();
+    await chat.send("Hello!");
+    await chat.waitForEnd();
+    await expect(chat.answer.getByText("Stopped", { exact: true })).toHaveCount(0);
+  });
+}
 
 test("a failure shows one sentence, and the message can be sent again", async ({ chat }) => {
   await chat.open();

@@ -58,7 +58,9 @@ async def stopped(talk: Talk, reader: TurnReader) -> Turn:
     reading = asyncio.create_task(read(reader))
     await stop(talk)
     turn = talk.take(await reading)
-    assert comparable(await talk.history()) == comparable(talk.messages[-1])
+    stored = await talk.history()
+    assert comparable(stored) == comparable(talk.messages[-1])
+    assert stored["metadata"]["stopped"] is talk.messages[-1]["metadata"]["stopped"] is True
     return turn
 
 
@@ -75,6 +77,31 @@ async def test_text_before_a_stop_is_kept(open_stage: Open, release: ReleasePoli
     steps.go()
     await talk.say("and now?")
     assert words(talk.messages[-1]) == "another answer"
+    assert "stopped" not in {**talk.messages[-1]["metadata"], **(await talk.history())["metadata"]}
+
+
+async def test_an_answer_that_was_stopped_before_it_began_is_marked(open_stage: Open) -> None:
+    prompts = Prompts()
+    agent = scripted([says(hang=True)], before_model_callback=prompts)
+    talk = Talk(await open_stage(agent))
+    reader = await ask(talk)
+    await prompts.asked.wait()
+    turn = await stopped(talk, reader)
+    assert turn.message["parts"] == []
+
+
+async def test_an_answer_that_a_new_message_closes_is_not_marked_as_stopped(
+    open_stage: Open,
+) -> None:
+    script = {"pay": [calls(("pay", {"n": 1}))], "and": [says("another answer")]}
+    talk = Talk(await open_stage(scripted(script, [Counted().tool()])))
+    await talk.say("pay")
+    await talk.say("and now?")
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    assert ["stopped" in m["metadata"] for m in chat["messages"] if m["role"] == "assistant"] == [
+        False,
+        False,
+    ]
 
 
 async def test_a_stop_flushes_the_release_buffer(open_stage: Open) -> None:
@@ -210,7 +237,9 @@ async def test_a_stop_supersedes_waiting_approvals(open_stage: Open) -> None:
     talk = Talk(await open_stage(scripted([calls(("pay", {"n": 1}))], [counted.tool()])))
     await talk.say("pay")
     await stop(talk)
-    part = part_of(await talk.history(), "pay")
+    stored = await talk.history()
+    assert stored["metadata"]["stopped"] is True
+    part = part_of(stored, "pay")
     assert part["state"] == "output-denied"
     assert part["approval"]["approved"] is False
     chats = await talk.engine.list_chats(user=talk.user, limit=10, after=None, query=None)

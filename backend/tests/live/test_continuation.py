@@ -124,7 +124,9 @@ async def test_a_stop_supersedes_open_approvals(open_stage: Open) -> None:
         await engine.stop(caller.chat_id, user=caller.user)
         assert (await caller.frame(ApprovalFrame)).state == "superseded"
         assert (await caller.chats())["status"] == "ready"
-        assert part_of(await caller.history(), "pay")["state"] == "output-denied"
+        stored = await caller.history()
+        assert stored["metadata"]["stopped"] is True
+        assert part_of(stored, "pay")["state"] == "output-denied"
         assert words((await caller.say("hi")).message) == "Hello."
     assert pay.runs == []
 

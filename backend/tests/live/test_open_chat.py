@@ -277,6 +277,8 @@ async def test_a_stop_ends_the_turn_and_the_chat_continues(open_stage: Open) -> 
         turn = await asking
         assert turn.finish_reason == "other"
         assert words(turn.message).startswith("One two ")
+        stored = await caller.history()
+        assert stored["metadata"]["stopped"] is turn.message["metadata"]["stopped"] is True
         await agree(caller)
         steps.go()
         assert words((await caller.say("go on")).message) == "One two three four."

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 ASIDE: Final = "aside"
 """The note on events of a live run that belong to no exchange."""
 
+STOPPED: Final = "stopped"
+"""The note on the event that a stopped turn ends with."""
+
 
 @dataclass(frozen=True, slots=True)
 class TurnStamp:
@@ -126,9 +129,14 @@ class Exchange:
         return [event for event in self.events if is_user_message(event)]
 
     @property
+    def was_stopped(self) -> bool:
+        """Whether a turn of it was stopped before its end."""
+        return any(notes_of(event).get(STOPPED) for event in reversed(self.events))
+
+    @property
     def was_cut(self) -> bool:
         """Whether its last run failed, was stopped or crashed before an answer."""
-        last = self.events[-1]
+        last = next(e for e in reversed(self.events) if not notes_of(e).get(STOPPED))
         return bool(
             last.author == "user"
             or last.interrupted

@@ -104,11 +104,17 @@ def _count(usage: object, name: str) -> int:
 
 
 def metadata(
-    facts: TurnFacts, *, created_at: float, version: int, edits: Mapping[str, JsonValue]
+    facts: TurnFacts,
+    *,
+    created_at: float,
+    version: int,
+    stopped: bool,
+    edits: Mapping[str, JsonValue],
 ) -> dict[str, Any]:
     """``messageMetadata`` of ``finish``: the exchange's total so far (T3).
 
     ``version`` is the number of this version of the exchange, which is left out if it is the first.
+    ``stopped``: the exchange was stopped before its end.
     ``edits`` are the arguments approved in place of the requested ones, by approval id (A7).
     """
     usage = facts.usage
@@ -126,6 +132,8 @@ def metadata(
         reported["model"] = facts.model
     if version > 1:
         reported["version"] = version
+    if stopped:
+        reported["stopped"] = True
     if edits:
         reported["approvals"] = {name: {"edits": arguments} for name, arguments in edits.items()}
     return reported

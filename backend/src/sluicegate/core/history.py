@@ -99,6 +99,7 @@ class RebuiltExchange:
             self.translator.facts,
             created_at=self.exchange.created_at,
             version=self.exchange.version,
+            stopped=self.exchange.was_stopped,
             edits=edits_in(self.buffer, self.rows.values()),
         )
 

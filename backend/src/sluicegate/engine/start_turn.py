@@ -99,19 +99,26 @@ class StartTurn:
         owner = turn_owner(closing_stamp(exchange.exchange).turn)
         fence = await self.leases.acquire(log.chat, owner, after=log.fence)
         try:
-            await self.close(log.chat, exchange)
+            await self.close(log.chat, exchange, stopped=True)
         finally:
             await self.leases.release(log.chat, owner, fence)
         self.turns.publish_status(log.chat, "ready")
 
-    async def close(self, chat: ChatKey, exchange: RebuiltExchange) -> Sequence[BaseChunk]:
-        """Supersede open approvals; returns chunks for their cards. The lease must be held."""
+    async def close(
+        self, chat: ChatKey, exchange: RebuiltExchange, *, stopped: bool = False
+    ) -> Sequence[BaseChunk]:
+        """Supersede open approvals; returns chunks for their cards. The lease must be held.
+
+        ``stopped``: the user has stopped the exchange, instead of sending a message.
+        """
         stamp = closing_stamp(exchange.exchange)
         ledger, buffer = self.closer.ledger, exchange.buffer
         await ledger.mark_unknown(chat, owners_alive=self.turns.claim_owners())
         await self.closer.close(
             chat, buffer, exchange.exchange.invocation, stamp, reason="it was superseded."
         )
+        if stopped:
+            await self.logs.session_log.append_stop(chat, stamp)
         return await self.closer.cards(chat, buffer, exchange.exchange.message_id)
 
     async def _content(self, chat: ChatKey, plan: NewExchange) -> types.Content:

@@ -104,8 +104,11 @@ class LiveContinuation:
         await context.resources.chats.touch(context.chat, title=None)
         return reader
 
-    async def close(self, exchange: LiveExchange) -> Sequence[BaseChunk]:
-        """Close the waiting calls of an exchange; return the chunks for their cards (A5, D7)."""
+    async def close(self, exchange: LiveExchange, *, stopped: bool = False) -> Sequence[BaseChunk]:
+        """Close the waiting calls of an exchange; return the chunks for their cards (A5, D7).
+
+        ``stopped``: the user has stopped the exchange, instead of sending a message.
+        """
         context, run, resources = self._context, self._run, self._context.resources
         rebuilt = self._publisher.rebuild(exchange, await resources.logs.load(context.chat))
         await run.cancel_calls(list(exchange.open_calls))
@@ -117,6 +120,8 @@ class LiveContinuation:
             closing_stamp(rebuilt.exchange),
             reason="it was superseded.",
         )
+        if stopped:
+            await run.log.append_stop(context.chat, closing_stamp(rebuilt.exchange))
         results = _silent_results(rebuilt, signals)
         if results.parts:
             run.send_results(results)

@@ -226,6 +226,8 @@ class ExchangePublisher:
         await turn.publish(turn.buffer.feed_all(ended))
         closer = OpenCallCloser(resources.ledger, log, resources.survey.terms)
         signals = await closer.close(chat, turn.buffer, invocation, stamp, reason=ENDED[end])
+        if end == "stopped":
+            await log.append_stop(chat, stamp)
         exchange.open_calls.clear()
         exchange.is_done = True
         self.utterances.forget(exchange)

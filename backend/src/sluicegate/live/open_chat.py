@@ -358,4 +358,4 @@ class LiveChat:
     ) -> Sequence[BaseChunk]:
         if exchange.is_earlier:
             return await self._runs.close_earlier(plan)
-        return await self._session.continuation.close(exchange)
+        return await self._session.continuation.close(exchange, stopped=plan is None)

@@ -295,7 +295,7 @@ class LiveRunSupervisor:
         if closes is None or not closes.is_unfinished:
             return ()
         await self._end_run()
-        cards = await resources.start_turn.close(chat, closes)
+        cards = await resources.start_turn.close(chat, closes, stopped=plan is None)
         self.current = self._new_session()
         await self.start()
         return cards

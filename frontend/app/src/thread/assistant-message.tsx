@@ -1,9 +1,10 @@
 import type { UIMessage } from "ai";
-import { RefreshCw } from "lucide-react";
+import { CircleStop, RefreshCw } from "lucide-react";
 import { memo, useEffect } from "react";
 import { type ApprovalRequest, isRecord } from "../approvals/approval-requests.ts";
 import { useChatContext } from "../chat/chat-context.ts";
 import { textOf } from "../chat/message-text.ts";
+import { Badge } from "../components/badge.tsx";
 import { IconButton } from "../components/button.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
 import { formatCount } from "../components/format-number.ts";
@@ -25,6 +26,16 @@ function Metadata({ message }: { readonly message: UIMessage }) {
     typeof tokens === "number" && `${formatCount(tokens)} tokens`,
   ].filter(Boolean);
   return <span className="text-xs dim">{items.join(" · ")}</span>;
+}
+
+/** Says that the answer was stopped before its end. */
+function Stopped({ message: { metadata } }: { readonly message: UIMessage }) {
+  if (!isRecord(metadata) || metadata.stopped !== true) return null;
+  return (
+    <div>
+      <Badge icon={<CircleStop size={12} />}>Stopped</Badge>
+    </div>
+  );
 }
 
 interface ActionsProps {
@@ -66,6 +77,7 @@ export const AssistantMessage = memo(function AssistantMessage(props: AssistantM
   return (
     <Message label="Assistant" isBusy={isStreaming}>
       <MessageParts message={message} requests={requests} />
+      <Stopped message={message} />
       {isStreaming && <Dots label="Answering" />}
       {!isStreaming && requests.length === 0 && <Actions message={message} isLast={isLast} />}
       <Versions message={message} />

@@ -297,14 +297,19 @@ class LocalTurns:
         if turn.guard.claims.interrupted:
             others = self.claim_owners() - {turn.guard.owner}
             await turn.ledger.mark_unknown(turn.chat, owners_alive=others)
-        if end == "finished" or turn.invocation is None:
+        if end == "finished":
             return ()
-        await self._log.append_unfinished(
-            turn.chat, turn.translator.unfinished(), turn.invocation, turn.stamp
-        )
-        return await self._closer.close(
-            turn.chat, turn.buffer, turn.invocation, turn.stamp, reason=ENDED[end]
-        )
+        signals: Sequence[Signal] = ()
+        if turn.invocation is not None:
+            await self._log.append_unfinished(
+                turn.chat, turn.translator.unfinished(), turn.invocation, turn.stamp
+            )
+            signals = await self._closer.close(
+                turn.chat, turn.buffer, turn.invocation, turn.stamp, reason=ENDED[end]
+            )
+        if end == "stopped":
+            await self._log.append_stop(turn.chat, turn.stamp)
+        return signals
 
     async def _renew(self, turn: RunningTurn) -> None:
         await self._leases.keep_renewed(turn.chat, turn.guard.owner, turn.key.fence)

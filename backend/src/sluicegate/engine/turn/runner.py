@@ -312,6 +312,7 @@ class RunningTurn:
             self.translator.facts,
             created_at=self.stamp.created_at,
             version=self.stamp.version,
+            stopped=end == "stopped",
             edits=edits_in(self.buffer, self.guard.rows.values()),
         )
         await self.publish([FinishChunk(finish_reason=reason, message_metadata=facts)])

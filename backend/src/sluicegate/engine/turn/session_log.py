@@ -9,7 +9,8 @@ from google.adk.events.event import Event
 from google.genai import types
 
 from sluicegate.core.adk_replies import Reply
-from sluicegate.core.event_reading import METADATA_KEY
+from sluicegate.core.event_reading import METADATA_KEY, notes_of
+from sluicegate.core.exchanges import STOPPED
 from sluicegate.core.signals import NOT_FINISHED
 
 if TYPE_CHECKING:
@@ -103,6 +104,24 @@ class SessionLog:
             await self._append(session, _partial_event(piece, invocation, stamp))
             if piece.calls:
                 await self._append(session, _unfinished_event(piece, invocation, stamp))
+
+    async def append_stop(self, chat: ChatKey, stamp: TurnStamp) -> None:
+        """Append a note that the exchange was stopped; ADK ignores an event without content."""
+        session = await self.load(chat)
+        events = session.events if session is not None else ()
+        stored = (e for e in reversed(events) if notes_of(e).get("message") == stamp.message)
+        last = next(stored, None)
+        if session is None or last is None:
+            return
+        note = {**stamp.as_metadata()[METADATA_KEY], STOPPED: True}
+        await self._append(
+            session,
+            Event(
+                invocation_id=last.invocation_id,
+                author="user",
+                custom_metadata={METADATA_KEY: note},
+            ),
+        )
 
     async def _append(self, session: Session, event: Event) -> None:
         await self._service.append_event(session=session, event=event)
