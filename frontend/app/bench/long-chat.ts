@@ -13,29 +13,46 @@ interface Frames {
   readonly fromEnd: number;
 }
 
-/** Observe the height of the thread in each frame until the returned function is called. */
+/** Observe the thread as it is painted until the returned function is called. */
 async function observeFrames(page: Page): Promise<() => Promise<Frames>> {
-  const frames = await page.evaluateHandle(() => {
-    const observed = { shrunk: 0, fromEnd: 0, isDone: false };
+  const frames = await page.locator("[role=log]").evaluateHandle((thread) => {
+    const observed = { shrunk: 0, fromEnd: 0, stop: () => {} };
     let height = 0;
-    const observe = () => {
-      const thread = document.querySelector("[role=log]");
-      if (thread !== null) {
-        const { scrollHeight, scrollTop, clientHeight } = thread;
-        observed.shrunk = Math.max(observed.shrunk, height - scrollHeight);
-        observed.fromEnd = Math.max(observed.fromEnd, scrollHeight - scrollTop - clientHeight);
-        height = scrollHeight;
-      }
-      if (!observed.isDone) requestAnimationFrame(observe);
-    };
-    requestAnimationFrame(observe);
+    // It is notified before a frame is painted, and after the observer of the page itself.
+    const observer = new ResizeObserver(() => {
+      const { scrollHeight, scrollTop, clientHeight } = thread;
+      observed.shrunk = Math.max(observed.shrunk, height - scrollHeight);
+      observed.fromEnd = Math.max(observed.fromEnd, scrollHeight - scrollTop - clientHeight);
+      height = scrollHeight;
+    });
+    observer.observe(thread.firstElementChild as Element);
+    observed.stop = () => observer.disconnect();
     return observed;
   });
   return () =>
     frames.evaluate((observed) => {
-      observed.isDone = true;
-      return observed;
+      observed.stop();
+      return { shrunk: observed.shrunk, fromEnd: observed.fromEnd };
     });
+}
+
+/**
+ * Wait until there are so many messages and a condition holds of the last one. Queries by role would
+ * be work of the page.
+ */
+async function waitForLast(
+  page: Page,
+  count: number,
+  condition: (message: Element) => boolean,
+): Promise<void> {
+  await page.waitForFunction(
+    `(() => {
+      const messages = [...document.querySelectorAll("[role=log] article")];
+      return messages.length >= ${count} && (${condition})(messages.at(-1));
+    })()`,
+    undefined,
+    { polling: 250, timeout: 120_000 },
+  );
 }
 
 /** Scroll to the first message; returns by how many pixels the height of the thread changed. */
@@ -71,15 +88,15 @@ export async function longChat(
   let frames: Frames = { shrunk: 0, fromEnd: 0 };
   const { longestTask } = await measureWork(page, async () => {
     await page.goto(`${url}/?chat=long`);
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    // The first messages have no markup until the parser is loaded.
+    await waitForLast(page, 1, (message) => message.querySelector("ul") !== null);
     const stop = await observeFrames(page);
-    await page.getByRole("textbox", { name: "Message" }).fill("Write");
+    await page.locator("textarea").fill("Write");
     await page.keyboard.press("Enter");
-    await page.getByText(end).waitFor({ timeout: 120_000 });
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    await page.getByRole("article").nth(MESSAGES).waitFor({ state: "attached" });
+    await waitForLast(page, MESSAGES + 2, ({ ariaBusy }) => ariaBusy === "false");
     frames = await stop();
   });
+  await page.getByText(end).waitFor();
   const changed = await scrollThrough(page);
   process.stdout.write(
     `page: below ${MESSAGES} messages the longest task takes ${Math.round(longestTask)} ms (at ` +

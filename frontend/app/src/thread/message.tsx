@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useRef } from "react";
+import type { ReactNode } from "react";
 
 interface MessageProps {
   readonly label: "You" | "Assistant";
@@ -6,21 +6,10 @@ interface MessageProps {
   readonly children: ReactNode;
 }
 
-/**
- * The frame of one message. Messages outside the viewport are not rendered; each is laid out once
- * before that, so that its size is known and the height of the thread does not change.
- */
+/** The frame of one message. */
 export function Message({ label, isBusy = false, children }: MessageProps) {
-  const element = useRef<HTMLElement>(null);
-  useEffect(() => {
-    let frame = requestAnimationFrame(() => {
-      frame = requestAnimationFrame(() => element.current?.classList.add("measured"));
-    });
-    return () => cancelAnimationFrame(frame);
-  }, []);
   return (
     <article
-      ref={element}
       className="message"
       data-author={label === "You" ? "user" : "assistant"}
       aria-label={label}

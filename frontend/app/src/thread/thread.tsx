@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import { ArrowDown } from "lucide-react";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useState } from "react";
 import type { ApprovalRequest } from "../approvals/approval-requests.ts";
 import type { Conversation } from "../chat/use-conversation.ts";
 import { Alert } from "../components/alert.tsx";
@@ -11,6 +11,7 @@ import { AssistantMessage, PendingAnswer } from "./assistant-message.tsx";
 import "./thread.css";
 import { replacedMessages } from "./replaced-messages.ts";
 import { useIncrementalList } from "./use-incremental-list.ts";
+import { useMeasuredMessages } from "./use-measured-messages.ts";
 import { useStickToBottom } from "./use-stick-to-bottom.ts";
 import { UserMessage } from "./user-message.tsx";
 
@@ -142,6 +143,15 @@ function Problem({ conversation }: { readonly conversation: Conversation }) {
 export function Thread({ conversation }: { readonly conversation: Conversation }) {
   const { chat, send } = conversation;
   const { viewportRef, contentRef, isAtBottom, scrollToBottom } = useStickToBottom();
+  const [content, setContent] = useState<HTMLElement | null>(null);
+  useMeasuredMessages(content);
+  const ref = useCallback(
+    (element: HTMLElement | null) => {
+      contentRef(element);
+      setContent(element);
+    },
+    [contentRef],
+  );
   const lastUserMessage = chat.messages.findLast(({ role }) => role === "user")?.id;
   // biome-ignore lint/correctness/useExhaustiveDependencies: each message that is sent is shown.
   useEffect(scrollToBottom, [lastUserMessage, scrollToBottom]);
@@ -157,7 +167,7 @@ export function Thread({ conversation }: { readonly conversation: Conversation }
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a person scrolls it with the keyboard.
         tabIndex={0}
       >
-        <div ref={contentRef} className="column thread-content">
+        <div ref={ref} className="column thread-content">
           {isEmpty ? (
             <Welcome onChoose={(text) => void send(text)}>
               <Problem conversation={conversation} />

@@ -13,14 +13,13 @@ function whenIdle(callback: () => void): () => void {
   return () => cancelIdleCallback(handle);
 }
 
-/** The newest items first, and all of them soon after. */
+/** The newest items first, and all of them soon after; an item that was listed stays listed. */
 export function useIncrementalList<Item>(items: readonly Item[]): readonly Item[] {
-  const [size, setSize] = useState(INITIAL_SIZE);
-  const isPartial = size < items.length;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each rendered size schedules the next.
+  const [hidden, setHidden] = useState(() => Math.max(0, items.length - INITIAL_SIZE));
   useEffect(() => {
-    if (!isPartial) return;
-    return whenIdle(() => startTransition(() => setSize((current) => current + INCREMENT)));
-  }, [isPartial, size]);
-  return isPartial ? items.slice(-size) : items;
+    if (hidden === 0) return;
+    return whenIdle(() => startTransition(() => setHidden(Math.max(0, hidden - INCREMENT))));
+  }, [hidden]);
+  // The items may be replaced by fewer ones.
+  return hidden < items.length ? items.slice(hidden) : items;
 }

@@ -40,8 +40,11 @@ export function useStickToBottom(): StickToBottom {
     };
     // It is notified after layout and before paint: the end is never seen to leave.
     const observer = new ResizeObserver(() => {
-      if (isFollowing.current) viewport.scrollTop = viewport.scrollHeight;
-      else follow(distanceFromEnd(viewport) <= TOLERANCE);
+      if (isFollowing.current) {
+        viewport.scrollTop = viewport.scrollHeight;
+        // A thread that has become shorter is not one that a person scrolls up.
+        lastTop = viewport.scrollTop;
+      } else follow(distanceFromEnd(viewport) <= TOLERANCE);
     });
     observer.observe(content);
     observer.observe(viewport);
