@@ -1,4 +1,4 @@
-import type { ChatPage } from "./chat-page.ts";
+import { ChatPage } from "./chat-page.ts";
 import { expect, test } from "./fixtures.ts";
 
 /** The status of a request of the page, such as `DELETE`, for its chat. */
@@ -67,4 +67,39 @@ for (const transport of ["sse", "websocket"] as const) {
     await expect(chat.cards).toHaveCount(0);
     expect(await server.effects()).toEqual(before);
   });
+}
+
+for (const transport of ["sse", "websocket"] as const) {
+  for (const release of ["deferred", "progressive"] as const) {
+    test(`neither an edit nor another answer is offered once a tool has run, ${release} over ${transport}`, async ({
+      chat,
+      context,
+    }) => {
+      await chat.open({ transport, release });
+      await chat.send("Hello!");
+      await chat.waitForEnd();
+      await chat.send("Find the inactive users, then archive them");
+      await expect(chat.card("Search the customer database")).toBeVisible();
+      const page = await context.newPage();
+      const other = await new ChatPage(page, chat.server).open({ transport, release }, chat.query);
+      await expect(other.card("Search the customer database")).toBeVisible();
+      const edits = ({ log }: ChatPage) => log.getByRole("button", { name: "Edit your message" });
+      await expect(edits(chat)).toHaveCount(2);
+      await other.approve("Search the customer database");
+      // The search has run; its result is held back as long as the update waits.
+      for (const tab of [chat, other]) {
+        await expect(tab.card("Change the customer database")).toBeVisible();
+        await expect(edits(tab)).toHaveCount(0);
+      }
+      await chat.page.reload();
+      await expect(chat.card("Change the customer database")).toBeVisible();
+      await expect(edits(chat)).toHaveCount(0);
+      await chat.deny("Change the customer database");
+      for (const tab of [chat, other]) {
+        await tab.waitForEnd();
+        await expect(tab.answer.getByRole("button", { name: "Answer again" })).toBeDisabled();
+        await expect(edits(tab)).toHaveCount(0);
+      }
+    });
+  }
 }

@@ -13,6 +13,8 @@ from tests.engine.stage import Counted, Prompts, calls, part_of, says, scripted,
 from tests.engine.talk import Talk, Turn, decide
 
 if TYPE_CHECKING:
+    from sluicegate.core.release.open_buffer import ReleasePolicy
+    from sluicegate.tools.gated import GatedCall
     from tests.engine.stage import Open
 
 PAYS = [calls(("pay", {"n": 1}), text="I pay. "), says("Paid.")]
@@ -122,6 +124,58 @@ async def test_an_answer_with_an_effect_is_never_discarded(talk: Talk, text: str
         with pytest.raises(WouldForgetEffect):
             await talk.start(body)
     assert await talk.engine.get_chat(talk.chat_id, user=talk.user) == chat
+
+
+@pytest.mark.parametrize("release", ["deferred", "progressive"])
+async def test_an_answer_says_that_it_cannot_be_replaced_as_soon_as_a_tool_has_run(
+    open_stage: Open, counted: Counted, release: ReleasePolicy
+) -> None:
+    script = [calls(("pay", {"n": 1})), calls(("pay", {"n": 2})), says("Paid.")]
+    talk = Talk(await open_stage(scripted(script, [counted.tool()])), release)
+    await talk.say("pay")
+    assert "rewindable" not in {
+        **talk.messages[-1]["metadata"],
+        **(await talk.history())["metadata"],
+    }
+    await talk.approve()
+    # The second request waits, and the result of the first may be held.
+    assert talk.messages[-1]["metadata"]["rewindable"] is False
+    assert (await talk.history())["metadata"]["rewindable"] is False
+    question = talk.messages[0]
+    with pytest.raises(WouldForgetEffect):
+        await talk.start({"message": question, "messageId": question["id"]})
+    await talk.answer(approved=False)
+    assert talk.messages[-1]["metadata"]["rewindable"] is False
+
+
+async def test_an_answer_in_which_a_grant_ran_a_tool_cannot_be_replaced(
+    talk: Talk, counted: Counted
+) -> None:
+    await talk.say("pay")
+    await talk.approve(remember=dict.fromkeys(talk.asks(), "chat"))
+    await talk.say("pay")
+    assert counted.runs == [1, 1]
+    assert talk.messages[-1]["metadata"]["rewindable"] is False
+    with pytest.raises(WouldForgetEffect):
+        await regenerate(talk)
+
+
+async def test_an_answer_with_a_denied_or_refused_call_can_be_replaced(
+    open_stage: Open, counted: Counted
+) -> None:
+    async def never(call: GatedCall, user: str) -> bool:
+        return call.approval is None
+
+    agent = scripted(SCRIPT, [counted.tool()])
+    talk = Talk(await open_stage(agent, policy=never))
+    for approved in (True, False):
+        await talk.say("pay")
+        await talk.answer(approved=approved)
+        stored = await talk.history()
+        assert "rewindable" not in {**talk.messages[-1]["metadata"], **stored["metadata"]}
+        await regenerate(talk)
+        await talk.answer(approved=False)
+    assert counted.runs == []
 
 
 async def test_an_answer_after_an_effect_may_be_regenerated(talk: Talk, counted: Counted) -> None:

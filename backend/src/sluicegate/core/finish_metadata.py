@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from sluicegate.core.approvals import EFFECTFUL
 from sluicegate.core.event_reading import attribute, code_of, parts_of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from pydantic import JsonValue
 
@@ -109,12 +110,13 @@ def metadata(
     created_at: float,
     version: int,
     stopped: bool,
+    rewindable: bool,
     edits: Mapping[str, JsonValue],
 ) -> dict[str, Any]:
     """``messageMetadata`` of ``finish``: the exchange's total so far (T3).
 
     ``version`` is the number of this version of the exchange, which is left out if it is the first.
-    ``stopped``: the exchange was stopped before its end.
+    ``stopped``: the exchange was stopped before its end. ``rewindable``: it can be replaced.
     ``edits`` are the arguments approved in place of the requested ones, by approval id (A7).
     """
     usage = facts.usage
@@ -134,9 +136,16 @@ def metadata(
         reported["version"] = version
     if stopped:
         reported["stopped"] = True
+    if not rewindable:
+        reported["rewindable"] = False
     if edits:
         reported["approvals"] = {name: {"edits": arguments} for name, arguments in edits.items()}
     return reported
+
+
+def is_effectful(row: ApprovalRow, invocations: Collection[str | None]) -> bool:
+    """Whether a call of these invocations has run or may have run, so that it is not forgotten."""
+    return row.key.invocation in invocations and row.state in EFFECTFUL
 
 
 def edits_in(buffer: ReleaseBuffer, rows: Iterable[ApprovalRow]) -> dict[str, JsonValue]:

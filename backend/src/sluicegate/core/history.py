@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sluicegate.core.event_reading import media_in, notes_of, parts_of
 from sluicegate.core.exchange_to_signals import Translator, in_emission_order
 from sluicegate.core.exchanges import Exchange, user_texts
-from sluicegate.core.finish_metadata import edits_in, metadata
+from sluicegate.core.finish_metadata import edits_in, is_effectful, metadata
 from sluicegate.core.ledger_overlay import (
     annotated,
     as_client_output,
@@ -93,6 +93,13 @@ class RebuiltExchange:
         )
 
     @property
+    def is_rewindable(self) -> bool:
+        """Whether an edit or another answer may replace it: no call had an effect (section 7)."""
+        invocations = (self.exchange.invocation,)
+        has_effect = any(is_effectful(row, invocations) for row in self.rows.values())
+        return not (self.exchange.is_live or has_effect)
+
+    @property
     def metadata(self) -> dict[str, Any]:
         """``messageMetadata`` of a ``finish`` that ends the message as it is (T3)."""
         return metadata(
@@ -100,6 +107,7 @@ class RebuiltExchange:
             created_at=self.exchange.created_at,
             version=self.exchange.version,
             stopped=self.exchange.was_stopped,
+            rewindable=self.is_rewindable,
             edits=edits_in(self.buffer, self.rows.values()),
         )
 

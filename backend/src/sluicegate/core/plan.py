@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.adk_replies import check_output
 from sluicegate.core.approvals import (
-    EFFECTFUL,
     ApprovalRow,
     Decision,
     GrantScope,
@@ -20,6 +19,7 @@ from sluicegate.core.approvals import (
 from sluicegate.core.call_chunks import agent_path, shown_hint
 from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.core.edited_arguments import checked_edits, effective_edits
+from sluicegate.core.finish_metadata import is_effectful
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import (
     AlreadyDecided,
@@ -352,7 +352,7 @@ def _rewindable(log: ChatLog, position: int) -> Sequence[Exchange]:
     if any(exchange.is_live for exchange in rewound):
         raise NotRewindable
     for row in log.rows.values():
-        if row.key.invocation in invocations and row.state in EFFECTFUL:
+        if is_effectful(row, invocations):
             raise WouldForgetEffect(
                 f"{row.tool} has run in this answer, so it cannot be taken back; "
                 "send a new message instead."

@@ -29,7 +29,7 @@ interface ChatViewProps {
 
 /** The context value of a conversation; the same object until one of its properties changes. */
 function useChatContextValue(conversation: Conversation): ChatContextValue {
-  const { addOutput, callNumbers, decide, decisions, edit, isBusy } = conversation;
+  const { addOutput, callNumbers, decide, decisions, edit, isBusy, isLive } = conversation;
   const { id: chatId, regenerate, requests, toolProgress } = conversation;
   return useMemo(
     () => ({
@@ -40,6 +40,7 @@ function useChatContextValue(conversation: Conversation): ChatContextValue {
       decisions,
       edit,
       isBusy,
+      isLive,
       regenerate,
       requests,
       toolProgress,
@@ -52,6 +53,7 @@ function useChatContextValue(conversation: Conversation): ChatContextValue {
       decisions,
       edit,
       isBusy,
+      isLive,
       regenerate,
       requests,
       toolProgress,

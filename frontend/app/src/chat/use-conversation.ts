@@ -33,6 +33,8 @@ export interface Conversation {
   readonly callNumbers: CallNumbers;
   readonly requests: readonly ApprovalRequest[];
   readonly isBusy: boolean;
+  /** Whether messages are sent over a live connection, which replaces none. */
+  readonly isLive: boolean;
   readonly voice: VoiceSession;
   /** The message of the last error. */
   readonly problem: string | undefined;
@@ -188,6 +190,7 @@ export function useConversation(options: ConversationOptions): Conversation {
     callNumbers: useCallNumbers(chat.messages),
     requests,
     isBusy,
+    isLive: preferences.transport === "bidi",
     voice,
     problem: problem ?? (error && errorMessage(error)),
     decide,

@@ -13,7 +13,7 @@ import { visibleName } from "../components/visible-text.ts";
 import { loadMarkdown } from "../markdown/lazy-markdown.tsx";
 import { Message } from "./message.tsx";
 import { MessageParts } from "./message-parts.tsx";
-import { EFFECT_REMAINS, hasEffect } from "./replaced-messages.ts";
+import { IS_FINAL, isFinal } from "./replaced-messages.ts";
 import { Versions } from "./versions.tsx";
 
 /** The model and the token usage of an answer. */
@@ -44,17 +44,17 @@ interface ActionsProps {
 }
 
 function Actions({ message, isLast }: ActionsProps) {
-  const { regenerate } = useChatContext();
+  const { isLive, regenerate } = useChatContext();
   const text = textOf(message);
-  const isFinal = hasEffect(message);
+  const isKept = isLive || isFinal(message);
   return (
     <div className="message-actions">
       {text !== "" && <CopyButton text={text} label="Copy the answer" />}
       {isLast && (
         <IconButton
-          label={`Answer again: ${isFinal ? EFFECT_REMAINS : "This replaces the answer."}`}
+          label={`Answer again: ${isKept ? IS_FINAL : "This replaces the answer."}`}
           size="sm"
-          disabled={isFinal}
+          disabled={isKept}
           onClick={() => regenerate(message.id)}
         >
           <RefreshCw size={16} />

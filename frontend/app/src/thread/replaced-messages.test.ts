@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import { expect, test } from "vitest";
-import { hasEffect, replacedInWords, replacedMessages } from "./replaced-messages.ts";
+import { isFinal, replacedInWords, replacedMessages } from "./replaced-messages.ts";
 
 const answer = (state: string, approved?: boolean): UIMessage => ({
   id: "a1",
@@ -14,26 +14,38 @@ test.each([
   [2, "This replaces the answer and 1 later message."],
   [4, "This replaces the answer and 3 later messages."],
 ])("an edit before %i messages says what it replaces", (count, sentence) => {
-  expect(replacedInWords({ count, hasEffect: false })).toBe(sentence);
+  expect(replacedInWords({ count, isFinal: false })).toBe(sentence);
 });
 
 test.each([
   ["output-available", true, true],
   ["output-error", true, true],
   ["output-denied", false, false],
+  ["approval-responded", true, false],
   ["approval-requested", undefined, false],
   ["output-available", undefined, false],
-])("a call in state %s with the decision %s has an effect: %s", (state, approved, expected) => {
-  expect(hasEffect(answer(state, approved))).toBe(expected);
+])("a call in state %s with the decision %s is final: %s", (state, approved, expected) => {
+  expect(isFinal(answer(state, approved))).toBe(expected);
 });
 
 test("a message before an effect is not replaced, one after it is", () => {
   const user: UIMessage = { id: "u1", role: "user", parts: [] };
   const messages = [user, answer("output-available", true), user, answer("output-denied", false)];
   expect(replacedMessages(messages)).toEqual([
-    { count: 3, hasEffect: true },
-    { count: 2, hasEffect: false },
-    { count: 1, hasEffect: false },
-    { count: 0, hasEffect: false },
+    { count: 3, isFinal: true },
+    { count: 2, isFinal: false },
+    { count: 1, isFinal: false },
+    { count: 0, isFinal: false },
   ]);
+});
+
+test("the metadata say that an answer is final although its call shows no result yet", () => {
+  const held = answer("approval-responded", true);
+  expect(isFinal({ ...held, metadata: { rewindable: false } })).toBe(true);
+});
+
+test("an approved call that was not run leaves its answer replaceable", () => {
+  const { parts, ...message } = answer("output-error", true);
+  const refused = { ...parts[0], errorText: "Not run: this approval expired." } as never;
+  expect(isFinal({ ...message, parts: [refused] })).toBe(false);
 });

@@ -1,30 +1,41 @@
 import type { UIMessage } from "ai";
+import { isRecord } from "../approvals/approval-requests.ts";
 import { isToolPart, type ToolPart } from "./tool-part.ts";
 
 /** What an edit or another answer replaces: messages that follow the edited one, or the answer. */
 export interface ReplacedMessages {
   readonly count: number;
-  /** Whether an approved call among them has run; the server does not forget its effect. */
-  readonly hasEffect: boolean;
+  /** Whether the server refuses to replace one of them. */
+  readonly isFinal: boolean;
 }
 
-/** The sentence of a page about an effect that would be forgotten. */
-export const EFFECT_REMAINS = "An approved tool has run since, so this cannot be replaced.";
+/** The sentence of a page about an answer that the server does not replace. */
+export const IS_FINAL =
+  "An approved tool has run since, or this was spoken live, so it cannot be replaced.";
 
-/** Whether a message has an approved call that has run. */
-export function hasEffect({ parts }: UIMessage): boolean {
-  return parts.some((part: ToolPart | { readonly type: string }) => {
-    if (!isToolPart(part) || part.approval?.approved !== true) return false;
-    return part.state === "output-available" || part.state === "output-error";
-  });
+function hasRun({ approval, errorText = "", state }: ToolPart): boolean {
+  if (approval?.approved !== true) return false;
+  const wasRefused = state === "output-error" && errorText.startsWith("Not run:");
+  return state === "output-available" || (state === "output-error" && !wasRefused);
+}
+
+/**
+ * Whether the server refuses to replace a message: an approved call has run, or the message is of a
+ * live run. The metadata say so; a response that failed has none, but shows its calls.
+ */
+export function isFinal({ metadata, parts }: UIMessage): boolean {
+  if (isRecord(metadata) && metadata.rewindable === false) return true;
+  return parts.some(
+    (part: ToolPart | { readonly type: string }) => isToolPart(part) && hasRun(part),
+  );
 }
 
 /** What an edit of each message replaces. */
 export function replacedMessages(messages: readonly UIMessage[]): readonly ReplacedMessages[] {
-  const lastEffect = messages.findLastIndex(hasEffect);
+  const lastFinal = messages.findLastIndex(isFinal);
   return messages.map((_, index) => ({
     count: messages.length - 1 - index,
-    hasEffect: lastEffect > index,
+    isFinal: lastFinal > index,
   }));
 }
 

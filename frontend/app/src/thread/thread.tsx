@@ -18,7 +18,7 @@ import { UserMessage } from "./user-message.tsx";
 /** The number of suggestions that are shown before they are expanded. */
 const INITIAL_COUNT = 8;
 
-const NOTHING_REPLACED = { count: 0, hasEffect: false };
+const NOTHING_REPLACED = { count: 0, isFinal: false };
 const NO_REQUESTS: readonly ApprovalRequest[] = [];
 
 /** The requests of a message; the same array if it has none. */

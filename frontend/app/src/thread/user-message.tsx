@@ -71,14 +71,15 @@ interface UserMessageProps {
 
 function isSame(one: UserMessageProps, other: UserMessageProps): boolean {
   const [before, after] = [one.replaced, other.replaced];
-  const isSameRange = before.count === after.count && before.hasEffect === after.hasEffect;
+  const isSameRange = before.count === after.count && before.isFinal === after.isFinal;
   return one.message === other.message && isSameRange;
 }
 
 /** A user message with its actions. */
 export const UserMessage = memo(function UserMessage({ message, replaced }: UserMessageProps) {
   const [isEditing, setEditing] = useState(false);
-  const canEdit = !replaced.hasEffect;
+  const { isLive } = useChatContext();
+  const canEdit = !(replaced.isFinal || isLive);
   return (
     <Message label="You">
       {isEditing && canEdit ? (

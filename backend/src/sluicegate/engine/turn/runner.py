@@ -15,7 +15,7 @@ from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 from sluicegate.adk_private import StreamingMode
 from sluicegate.core.call_chunks import agent_path
 from sluicegate.core.event_reading import continued, notes_of
-from sluicegate.core.finish_metadata import edits_in, metadata
+from sluicegate.core.finish_metadata import edits_in, is_effectful, metadata
 from sluicegate.core.ledger_overlay import (
     annotated,
     closing_decision,
@@ -33,13 +33,14 @@ from sluicegate.stores.streams.base import StreamFull
 from sluicegate.wire.chunks import BaseChunk, ErrorChunk, FinishChunk, FinishReason, StartChunk
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 
     from google.adk.events.event import Event
     from google.adk.models.llm_response import LlmResponse
     from google.adk.runners import Runner
     from google.genai import types
 
+    from sluicegate.core.approvals import ApprovalRow
     from sluicegate.core.chat_keys import ChatKey, TurnKey
     from sluicegate.core.exchange_to_signals import Translator
     from sluicegate.core.exchanges import TurnStamp
@@ -308,14 +309,25 @@ class RunningTurn:
         reason: FinishReason = "other" if end == "stopped" else self.translator.facts.finish_reason
         if waiting:
             reason = "tool-calls"
+        rows = await self._rows()
+        is_live = self.stamp.live or (self.before is not None and self.before.exchange.is_live)
         facts = metadata(
             self.translator.facts,
             created_at=self.stamp.created_at,
             version=self.stamp.version,
             stopped=end == "stopped",
-            edits=edits_in(self.buffer, self.guard.rows.values()),
+            rewindable=not (is_live or any(is_effectful(r, (self.invocation,)) for r in rows)),
+            edits=edits_in(self.buffer, rows),
         )
         await self.publish([FinishChunk(finish_reason=reason, message_metadata=facts)])
+
+    async def _rows(self) -> Collection[ApprovalRow]:
+        """The rows of the ledger as they are now, if a call may have run by an approval."""
+        calls = self.buffer.calls.values()
+        if any(state.request is not None and not state.is_waiting for state in calls):
+            with contextlib.suppress(StoreError):
+                return await self.ledger.rows(self.chat)
+        return self.guard.rows.values()
 
     async def flush_recorder(self) -> None:
         """Record the states of the approvals and that the turn has ended."""
