@@ -16,6 +16,7 @@ from sluicegate.core.chat_keys import ChatKey
 from sluicegate.live.context import LiveOptions, LiveTimings
 from sluicegate.live.open_chat import LiveChat, open_live
 from sluicegate.live.outbox import ChatEnded
+from sluicegate.live.run_config import live_run_config
 from sluicegate.wire.frames import ResumeFrame
 from sluicegate.wire.live_frames import INPUT_RATE, TranscriptFrame, TurnFrame
 from sluicegate.wire.messages import comparable
@@ -165,7 +166,10 @@ async def calling(
         user=caller.user,
         client=caller.client,
         options=LiveOptions(
-            with_audio=audio, marked_by_client=by_client, timings=timings or LiveTimings()
+            with_audio=audio,
+            marked_by_client=by_client,
+            run_config=live_run_config(caller.engine.resources.options),
+            timings=timings or LiveTimings(),
         ),
     )
     assert isinstance(live, LiveChat)

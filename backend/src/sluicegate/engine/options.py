@@ -17,6 +17,7 @@ Seconds: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
 """A limit of at least 1."""
 
+_LANGUAGE: Final = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
 _PREFIX: Final = r"^(/[A-Za-z0-9._~-]+)*$"
 _FILE_TYPE: Final = r"^[a-z0-9]+/(\*|[a-z0-9][a-z0-9!#$&^_.+-]*)$"
 _WORKER: Final = r"^([A-Za-z][A-Za-z0-9-]{0,31}=)?https?://[^\s,]+$"
@@ -120,6 +121,27 @@ class EngineOptions(BaseModel):
 
     live_models: dict[str, str] = {}
     """The same by the name of the agent."""
+
+    live_voice: Annotated[str, Field(min_length=1)] | None = None
+    """The name of the voice of live models, such as ``Puck``."""
+
+    live_language: Annotated[str, Field(pattern=_LANGUAGE)] | None = None
+    """The language that live models speak, such as ``de-DE``; otherwise they choose."""
+
+    live_transcription_languages: tuple[Annotated[str, Field(pattern=_LANGUAGE)], ...] = ()
+    """The languages in which users speak, as a hint for transcripts."""
+
+    live_sensitivity: Literal["low", "high"] | None = None
+    """How readily a live model takes sounds for speech, and pauses for its end."""
+
+    live_proactivity: bool = False
+    """Whether a live model may decide not to answer."""
+
+    live_affective_dialog: bool = False
+    """Whether a live model adapts to the tone of the user's voice."""
+
+    live_compression: bool = True
+    """Whether old context is dropped, so that a live chat has no limit of time."""
 
     model_table: str | None = None
     """A file that extends or overrides the table of media types that models read."""

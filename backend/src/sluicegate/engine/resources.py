@@ -53,7 +53,7 @@ from sluicegate.stores.upload_records import Uploads
 from sluicegate.wire.user_events import message_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from google.adk.agents.base_agent import BaseAgent
     from google.adk.apps.app import App
@@ -100,7 +100,8 @@ DEFAULT_TIMINGS: Final = EngineTimings()
 class EngineResources:
     """What an engine is built from.
 
-    ``app`` is the name of the agent's application, ``live_model`` that of its first live model.
+    ``app`` is the name of the agent's application, ``live_models`` are those of its live models, by
+    agent, the root first.
     """
 
     app: str
@@ -119,7 +120,7 @@ class EngineResources:
     uploads: Uploads
     upload_quotas: UploadQuotas
     models: ModelFiles
-    live_model: str
+    live_models: Mapping[str, str]
     leases: ChatLeases
     turns: LocalTurns
     replicas: Replicas
@@ -131,6 +132,11 @@ class EngineResources:
     recorder: Recorder | None = None
     policy: Policy | None = None
     workers: WorkerRegistry | None = None
+
+    @property
+    def live_model(self) -> str:
+        """The name of the live model of the first agent that has one."""
+        return next(iter(self.live_models.values()), "")
 
     async def close(self) -> None:
         """Close the agent's toolsets and the stores."""
@@ -149,7 +155,7 @@ class _Agent(NamedTuple):
     artifacts: BaseArtifactService
     files: ChatFiles
     models: ModelFiles
-    live_model: str
+    live_models: Mapping[str, str]
     workers: WorkerRegistry | None
 
 
@@ -228,7 +234,7 @@ async def open_resources(
         uploads=uploads,
         upload_quotas=upload_quotas,
         models=agent.models,
-        live_model=agent.live_model,
+        live_models=agent.live_models,
         leases=leases,
         turns=turns,
         replicas=replicas,
@@ -314,12 +320,12 @@ async def _copy(
         client_tools=options.client_tools,
         wrap_models=wrap,
     )
-    live_model = next((live_models[name] for name in found.agents if name in live_models), "")
+    live_models = {name: live_models[name] for name in found.agents if name in live_models}
     if workers is not None:
         found = attach(app, workers, found, options)
     if options.page_tools:
         found = attach_page_tools(app, options.page_tools, found)
-    return _Agent(app, found, artifacts, files, models, live_model, workers)
+    return _Agent(app, found, artifacts, files, models, live_models, workers)
 
 
 async def open_stores(

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any
 
+    from google.adk.agents.run_config import RunConfig
+
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.resources import EngineResources
     from sluicegate.engine.turn.reader import Client
@@ -41,11 +43,13 @@ class LiveOptions:
     """How a chat is opened live.
 
     ``with_audio``: the client plays the model's audio. ``marked_by_client``: the client marks where
-    the user's speech begins and ends; otherwise the model detects it.
+    the user's speech begins and ends; otherwise the model detects it. ``run_config`` configures the
+    runs.
     """
 
     with_audio: bool
     marked_by_client: bool
+    run_config: RunConfig
     timings: LiveTimings = field(default_factory=LiveTimings)
 
 

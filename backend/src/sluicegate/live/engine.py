@@ -7,14 +7,28 @@ from typing import TYPE_CHECKING
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.live.context import LiveOptions
 from sluicegate.live.open_chat import open_live
+from sluicegate.live.run_config import check_live_models, live_run_config
 
 if TYPE_CHECKING:
+    from google.adk.agents.run_config import RunConfig
+
     from sluicegate.engine.turn.reader import Client
     from sluicegate.live.open_chat import OpenChat
 
 
 class LiveEngine(ChatEngine):
     """A `ChatEngine` whose chats can be opened live, too."""
+
+    _run_config: RunConfig | None = None
+
+    def configure_live(self, config: RunConfig) -> None:
+        """Set the configuration of live runs, one of `live_run_config`.
+
+        Raises:
+            ConfigurationError: A live model does not support it.
+        """
+        check_live_models(config, self.resources.live_models)
+        self._run_config = config
 
     async def open_live(
         self,
@@ -38,5 +52,9 @@ class LiveEngine(ChatEngine):
             chat_id,
             user=user,
             client=client,
-            options=LiveOptions(with_audio=with_audio, marked_by_client=marked_by_client),
+            options=LiveOptions(
+                with_audio=with_audio,
+                marked_by_client=marked_by_client,
+                run_config=self._run_config or live_run_config(self.resources.options),
+            ),
         )

@@ -8,7 +8,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from google.adk.agents.run_config import RunConfig
 from google.adk.events.event import Event
 from google.adk.live.live_request_queue import LiveRequestQueue
 from google.genai import types
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from google.adk.agents.invocation_context import InvocationContext
+    from google.adk.agents.run_config import RunConfig
     from google.adk.runners import Runner
     from google.adk.sessions.base_session_service import BaseSessionService
     from google.adk.sessions.session import Session
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sluicegate.core.chat_keys import ChatKey
     from sluicegate.engine.guard.claims import RunningClaims
     from sluicegate.engine.guard.guard import ApprovalGuard, RequestedTool
+    from sluicegate.live.context import LiveOptions
     from sluicegate.live.model_connection import LiveConnection
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
@@ -77,14 +78,13 @@ class LiveRun:
         records: CallRecords,
         callbacks: ConnectionCallbacks,
         *,
-        marked_by_client: bool,
+        options: LiveOptions,
     ) -> None:
-        """``marked_by_client``: the client marks where the user's speech begins and ends."""
         self._runner = runner
         self._chat = chat
         self.records = records
         self._callbacks = callbacks
-        self._marked_by_client = marked_by_client
+        self._options = options
         self._input = LiveRequestQueue()
         self._context: InvocationContext | None = None
         self._connection: LiveConnection | None = None
@@ -320,17 +320,18 @@ class LiveRun:
         return tasks
 
     def _config(self) -> RunConfig:
-        realtime_input = None
-        if self._marked_by_client:
+        config = self._options.run_config
+        changes: dict[str, Any] = {
+            "custom_metadata": {METADATA_KEY: {ASIDE: True}},
+            "telemetry": TELEMETRY,
+        }
+        if self._options.marked_by_client:
             detection = types.AutomaticActivityDetection(disabled=True)
-            realtime_input = types.RealtimeInputConfig(automatic_activity_detection=detection)
-        return RunConfig(
-            response_modalities=[types.Modality.AUDIO],
-            realtime_input_config=realtime_input,
-            session_resumption=types.SessionResumptionConfig(),
-            custom_metadata={METADATA_KEY: {ASIDE: True}},
-            telemetry=TELEMETRY,
-        )
+            realtime = config.realtime_input_config or types.RealtimeInputConfig()
+            changes["realtime_input_config"] = realtime.model_copy(
+                update={"automatic_activity_detection": detection}
+            )
+        return config.model_copy(update=changes)
 
 
 class _RunSessionLog(SessionLog):

@@ -63,7 +63,7 @@ class LiveRunSession:
             context.chat,
             CallRecords(running_claims(resources.options, resources.turns, context.chat)),
             ConnectionCallbacks(self._connected, self._going_away),
-            marked_by_client=context.options.marked_by_client,
+            options=context.options,
         )
         self.pending = PendingApprovals(context)
         self.publisher = ExchangePublisher(

@@ -18,6 +18,7 @@ from starlette.middleware import Middleware
 from sluicegate._version import __version__
 from sluicegate.errors import ConfigurationError
 from sluicegate.live.engine import LiveEngine
+from sluicegate.live.run_config import live_run_config
 from sluicegate.server.approvals import approval_operations
 from sluicegate.server.authentication import authenticator, identify, uses_tokens
 from sluicegate.server.chats import chat_list_operations
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from google.adk.agents import BaseAgent
+    from google.adk.agents.run_config import RunConfig
     from google.adk.models import BaseLlm
     from google.adk.workflow import BaseNode
     from starlette.requests import Request
@@ -89,6 +91,7 @@ def create_app(
     *,
     authenticate: Authenticate | None = None,
     policy: Policy | None = None,
+    live: RunConfig | None = None,
     **settings: Any,
 ) -> Starlette:
     """Return the application that serves an agent to AI SDK clients.
@@ -104,6 +107,7 @@ def create_app(
             The connection has the headers, cookies and the peer.
         policy: ``async (call, user) -> True, False or a sentence``: whether a gated call may run.
             It is called before a person is asked, and again right before the call begins.
+        live: ADK's ``RunConfig`` of live chats; the fields that the server sets itself are refused.
         **settings: Fields of `Settings`; the others come from the environment variables
             ``SLUICEGATE_…`` or are the defaults.
 
@@ -112,15 +116,23 @@ def create_app(
             served raises it when the engine opens.
     """
     chosen = load_settings(os.environ, settings)
-    return build(engine_of(agent, chosen, policy), chosen, authenticate=authenticate).app
+    open_engine = engine_of(agent, chosen, policy, live)
+    return build(open_engine, chosen, authenticate=authenticate).app
 
 
-def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -> OpenEngine:
+def engine_of(
+    agent: Target,
+    settings: Settings,
+    policy: Policy | None = None,
+    live: RunConfig | None = None,
+) -> OpenEngine:
     """Return a function that opens the engine of an agent.
 
     Raises:
-        ConfigurationError: The model script cannot be played, or the recordings cannot be written.
+        ConfigurationError: The model script cannot be played, the recordings cannot be written, or
+            live chats cannot be configured so.
     """
+    live_config = live_run_config(settings, live)
     model: BaseLlm | None = None
     if settings.model_script is not None:
         root = agent.root_agent if isinstance(agent, App) else agent
@@ -135,9 +147,15 @@ def engine_of(agent: Target, settings: Settings, policy: Policy | None = None) -
         recorder = recording.FileRecorder(settings.record, redact=settings.redact)
 
     async def open_engine() -> Engine:
-        return await kind.open(
+        engine = await kind.open(
             agent, settings.engine, model=model, recorder=recorder, policy=policy
         )
+        try:
+            engine.configure_live(live_config)
+        except ConfigurationError:
+            await engine.close()
+            raise
+        return engine
 
     return open_engine
 

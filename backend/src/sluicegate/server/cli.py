@@ -31,6 +31,8 @@ _PLACEHOLDERS: Final = {
     "artifacts": "URL",
     "model": "NAME",
     "live_model": "NAME",
+    "live_voice": "NAME",
+    "live_language": "CODE",
     "model_script": "FILE",
     "page_tools": "NAME",
     "workers": "[NAME=]URL",

@@ -17,6 +17,7 @@ from sluicegate.engine.agents.survey import root_of, survey
 from sluicegate.engine.page_tools import refuse_page_tools
 from sluicegate.engine.remote_workers import agent_of_workers, open_workers
 from sluicegate.errors import ConfigurationError
+from sluicegate.live.run_config import check_live_models, live_run_config
 from sluicegate.server.app import build, engine_of, require_authentication
 from sluicegate.server.authentication import authenticator
 from sluicegate.server.page_theme import load_theme
@@ -145,9 +146,15 @@ def _model_report(
         build_app(target, [], models=settings.models, wrap_models=note)
     except ConfigurationError as error:
         return [], [str(error)]
+    unsupported: list[str] = []
+    try:
+        live_models = {agent: each.live.model for agent, each in chosen.items()}
+        check_live_models(live_run_config(settings), live_models)
+    except ConfigurationError as error:
+        unsupported.append(str(error))
     named = [(agent, chosen[agent]) for agent in surveyed.agents if agent in chosen]
     lines = [f"  {agent}: {each.text.model}, live {each.live.model}" for agent, each in named]
-    return ["models:", *lines] if lines else [], []
+    return ["models:", *lines] if lines else [], unsupported
 
 
 def _refused_settings(target: Target, settings: Settings, surveyed: AgentSurvey) -> Iterator[str]:
