@@ -99,9 +99,14 @@ export function Page() {
           </IconButton>
         </div>
       </nav>
-      <main className="main">
-        {chats.isUnauthenticated && <SignIn />}
-        {!chats.isUnauthenticated && deletedChats.has(id) && (
+      {chats.isUnauthenticated && (
+        <main className="main">
+          <SignIn />
+        </main>
+      )}
+      {/* The chat stays: a message that was refused with 401 becomes a draft in it. */}
+      <main className="main" hidden={chats.isUnauthenticated}>
+        {deletedChats.has(id) && (
           <div className="centered">
             <Alert tone="warning" isAnnounced title="This chat was deleted">
               <div>
@@ -112,7 +117,7 @@ export function Page() {
             </Alert>
           </div>
         )}
-        {!chats.isUnauthenticated && !deletedChats.has(id) && (
+        {!deletedChats.has(id) && (
           <ErrorBoundary
             key={id}
             message="This chat cannot be shown. Reload the page, or open a new chat."
