@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -144,3 +145,36 @@ async def test_a_decided_approval_stays_decided_after_its_deadline(
     assert turn.finish_reason == "stop"
     assert counted.runs == [1]
     assert comparable(await talk.history()) == comparable(turn.message)
+
+
+async def test_an_approval_expires_although_nobody_uses_its_chat(
+    open_stage: Open, clock: Clock, counted: Counted, prompts: Prompts
+) -> None:
+    script = [calls(("pay", {"n": 1})), says("Too late.")]
+    agent = scripted(script, [counted.tool()], before_model_callback=prompts)
+    talk = Talk(await open_stage(agent, clock=clock, timings={"expiry": 0.02}))
+    await talk.say("pay")
+    reader = talk.engine.read_events(None, user=talk.user)
+    await reader.read()
+    clock.ahead += DAY + 1
+    [event] = [json.loads(each.data) for each in await reader.read()]
+    reader.close()
+    approval = talk.pending()[0]["approval"]["id"]
+    assert event == {
+        "type": "approval",
+        "chatId": talk.chat_id,
+        "approvalId": approval,
+        "tool": "pay",
+        "state": "expired",
+    }
+    part = part_of(await talk.history(), "pay")
+    assert part["approval"]["approved"] is False
+    assert part["approval"]["reason"] == "This approval expired."
+    chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
+    assert chat["status"] == "ready"
+    # The agent does not know it yet: a late decision runs nothing, and the turn goes on.
+    turn = await talk.answer(approved=True)
+    assert (turn.finish_reason, words(turn.message)) == ("stop", "Too late.")
+    assert "expired" in str(prompts.results["pay"])
+    assert part_of(await talk.history(), "pay")["state"] == "output-denied"
+    assert counted.runs == []

@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 
 from sluicegate.core.approvals import ApprovalRow, Decision, NewApproval
 from sluicegate.core.chat_keys import CallKey, ChatKey
 from sluicegate.errors import StoreError
+from sluicegate.stores.sql.schema import AUDIT
 from tests.stores.builders import CHAT, TTL, approve, claim, key, no, request, yes
 
 if TYPE_CHECKING:
     from sluicegate.stores.approvals.ledger import Ledger
+    from sluicegate.stores.sql.database import Database
     from tests.stores.builders import Clock
 
 
@@ -170,6 +173,26 @@ async def test_only_requests_after_their_deadline_expire(ledger: Ledger, clock: 
     states = {row.key.call: row.state for row in await ledger.rows(CHAT)}
     assert states == {"late": "expired", "answered": "approved", "new": "requested"}
     assert [row.state for row in await ledger.rows(other)] == ["requested"]
+
+
+async def test_due_requests_of_any_chat_expire_once_although_several_processes_look(
+    ledger: Ledger, database: Database, clock: Clock
+) -> None:
+    chats = [CHAT, CHAT._replace(chat="other"), CHAT._replace(user="bob")]
+    for number, chat in enumerate(chats):
+        await ledger.request([request("due", chat, ttl=10.0 + number)])
+    await ledger.request([request("later", ttl=100.0)])
+    assert await ledger.expire_due(CHAT.app, limit=2) == 0
+    clock.ahead = 50.0
+    assert await ledger.expire_due("another app", limit=2) == 0
+    assert await ledger.expire_due(CHAT.app, limit=2) == 2
+    states = [[row.state for row in await ledger.rows(chat)] for chat in chats]
+    assert states == [["expired", "requested"], ["expired"], ["requested"]]
+    await asyncio.gather(*(ledger.expire_due(CHAT.app, limit=2) for _ in range(3)))
+    assert await ledger.expire_due(CHAT.app, limit=2) == 0
+    lines = select(AUDIT.c.user, AUDIT.c.chat).where(AUDIT.c.action == "expired")
+    found = await database.read(lambda connection: [*connection.execute(lines)])
+    assert sorted(found) == sorted((chat.user, chat.chat) for chat in chats)
 
 
 async def test_superseding_returns_known_rows_in_the_order_of_the_keys(ledger: Ledger) -> None:

@@ -19,7 +19,7 @@ from sluicegate.stores.approvals.grants import Grants
 from sluicegate.stores.approvals.ledger import Ledger
 from sluicegate.stores.sessions import ChatSessions
 from sluicegate.stores.sql.audit_chain_triggers import CHAIN_LENGTH, CHAIN_LOCK
-from sluicegate.stores.sql.schema import META, METADATA, NAME_GRANTS, SCHEMA_VERSION
+from sluicegate.stores.sql.schema import APPROVALS, META, METADATA, NAME_GRANTS, SCHEMA_VERSION
 from tests.real_stores.databases import connection_to
 from tests.stores.builders import LIMIT, open_database, request
 
@@ -52,7 +52,7 @@ async def schema_7(database_url: str) -> str:
     return database_url
 
 
-@pytest.fixture(params=["schema-6", "schema-7"])
+@pytest.fixture(params=["schema-6", "schema-7", "schema-8"])
 async def older(request: pytest.FixtureRequest, database_url: str) -> str:
     await unpack(request.param, database_url)
     return database_url
@@ -98,6 +98,12 @@ async def test_an_older_database_keeps_its_rows(older: str) -> None:
             continue
         kept = [{key: row[key] for key in rows[0]} for row in after[name]]
         assert sorted(map(str, kept)) == sorted(map(str, rows)), name
+    indexes = await database.read(
+        lambda connection: {
+            each["name"] for each in inspect(connection).get_indexes(APPROVALS.name)
+        }
+    )
+    assert indexes == {index.name for index in APPROVALS.indexes}
     await database.close()
 
 

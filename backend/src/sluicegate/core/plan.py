@@ -247,6 +247,9 @@ def _is_repeat(state: CallState, answer: PostedDecision, log: ChatLog) -> bool:
     else:
         first = row.answer
     if first is None:
+        if row is not None and row.state == "expired" and state.outcome is None:
+            # The agent does not know of it yet; the decision adds nothing (A5).
+            return True
         raise Superseded("This approval is closed; load the chat again.")
     if first is not answer.approved:
         raise AlreadyDecided(_DECIDED)

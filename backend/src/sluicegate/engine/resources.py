@@ -28,6 +28,7 @@ from sluicegate.engine.models.model_files import ModelFiles
 from sluicegate.engine.page_tools import attach_page_tools, refuse_page_tools
 from sluicegate.engine.remote_workers import attach, open_workers, share_workers
 from sluicegate.engine.start_turn import StartTurn
+from sluicegate.engine.turn.approval_expiry import ApprovalExpiry
 from sluicegate.engine.turn.builder import TurnBuilder
 from sluicegate.engine.turn.close_open_calls import OpenCallCloser
 from sluicegate.engine.turn.leases import ChatLeases
@@ -87,6 +88,8 @@ class EngineTimings:
     """From a lease to the first chunk of its turn, for a reader in another process."""
     lease_poll: float = 1.0
     """Between two polls of the leases."""
+    expiry: float = 30.0
+    """Between two looks for approvals whose deadline has passed."""
     readiness: float = 4.5
     """In which the stores must answer to be ready."""
     database: DatabaseTimings = field(default_factory=DatabaseTimings)
@@ -125,6 +128,7 @@ class EngineResources:
     turns: LocalTurns
     replicas: Replicas
     replica_monitor: ReplicaMonitor
+    expiry: ApprovalExpiry
     logs: ChatLogs
     builder: TurnBuilder
     start_turn: StartTurn
@@ -141,6 +145,7 @@ class EngineResources:
     async def close(self) -> None:
         """Close the agent's toolsets and the stores."""
         await self.replica_monitor.aclose()
+        await self.expiry.aclose()
         await self.runner.close()
         await self.streams.aclose()
         await self.events.aclose()
@@ -199,6 +204,8 @@ async def open_resources(
     monitor = ReplicaMonitor(turns, replicas, stores.leases, stores.streams)
     if not database.is_exclusive:
         monitor.start(timings.lease_poll)
+    expiry = ApprovalExpiry(agent.app.name, ledger)
+    expiry.start(timings.expiry)
     chats = ChatIndex(database, events)
     uploads = Uploads(database)
     upload_quotas = UploadQuotas(options, uploads)
@@ -239,6 +246,7 @@ async def open_resources(
         turns=turns,
         replicas=replicas,
         replica_monitor=monitor,
+        expiry=expiry,
         logs=logs,
         builder=builder,
         start_turn=StartTurn(

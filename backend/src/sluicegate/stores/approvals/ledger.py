@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
 from sluicegate.stores.approvals.statements import (
     CLAIMED_OWNERS,
+    DUE,
     ERASE_DETAILS,
     PENDING_COUNTS,
     ROW,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from sluicegate.core.approvals import ApprovalRow, Decision, Grant, NewApproval
-    from sluicegate.core.chat_keys import CallKey, ChatKey
+    from sluicegate.core.chat_keys import CallKey
     from sluicegate.stores.approvals.statements import TransitionName
     from sluicegate.stores.sql.database import Database
     from sluicegate.stores.streams.user_events import UserEvents
@@ -158,6 +160,21 @@ class Ledger:
         A decision in time stays valid. Returns the rows that changed, oldest request first.
         """
         return await self._execute_in_transaction("expire", key_values(chat))
+
+    async def expire_due(self, app: str, *, limit: int) -> int:
+        """Close pending requests after their deadline, of any chat, the earliest first.
+
+        Several processes may do so at once. Returns how many were found, at most ``limit``.
+        """
+        values = {"its_app": app, "its_limit": limit, **self._database.clock_values()}
+        due = await self._database.read(
+            lambda connection: [
+                ChatKey(app, row.user, row.chat) for row in connection.execute(DUE, values)
+            ]
+        )
+        for chat in sorted(set(due)):
+            await self.expire(chat)
+        return len(due)
 
     async def claim(
         self,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from sqlalchemy import and_, bindparam, case, func, insert, or_, select, tuple_, update
 from sqlalchemy.sql.elements import Null
-from sqlalchemy.types import Double, Text
+from sqlalchemy.types import Double, Integer, Text
 
 from sluicegate.core.approvals import ApprovalRow, GrantScope, sources
 from sluicegate.core.chat_keys import CallKey
@@ -89,6 +89,12 @@ PENDING_COUNTS: Final[Select[Any]] = (
     .where(_C.app == bindparam("its_app"), _C.user == bindparam("its_user"))
     .where(_C.state == "requested", _C.deadline > NOW)
     .group_by(_C.chat)
+)
+DUE: Final[Select[Any]] = (
+    select(_C.user, _C.chat)
+    .where(_C.app == bindparam("its_app"), _C.state == "requested", _C.deadline <= NOW)
+    .order_by(_C.deadline)
+    .limit(bindparam("its_limit", type_=Integer))
 )
 CLAIMED_OWNERS: Final[Select[Any]] = (
     select(_C.owner).where(_OF_CHAT, _C.state.in_(sources("unknown"))).distinct()

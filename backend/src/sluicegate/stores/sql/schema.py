@@ -36,7 +36,7 @@ from sluicegate.stores.sql.audit_chain_triggers import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 """Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -85,6 +85,7 @@ APPROVALS: Final = Table(
     Column("changed", Text),
     Column("remember", Text),
     Index("sluicegate_approvals_waiting", "app", "user", "state", "requested_at"),
+    Index("sluicegate_approvals_due", "app", "state", "deadline"),
 )
 
 GRANTS: Final = Table(
