@@ -1,6 +1,6 @@
 import type { Locator } from "@playwright/test";
 import { accessibilityViolations } from "./accessibility.ts";
-import type { ChatPage } from "./chat-page.ts";
+import { ChatPage } from "./chat-page.ts";
 import { expect, test } from "./fixtures.ts";
 
 const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
@@ -61,6 +61,53 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
       .click();
     await expect(chat.page.getByRole("region", { name: "Always allowed" })).toBeVisible();
   },
+  "a denied call": async (chat) => {
+    await chat.send("Pay Ada 50 euros");
+    await chat.deny("Send money", "Not before Friday");
+    await chat.waitForEnd();
+  },
+  "a running chat in the list": async (chat) => {
+    await STATES.streaming?.(chat);
+    await chat.page.reload();
+    await expect(chat.page.getByRole("img", { name: "Running" }).first()).toBeVisible();
+  },
+  "the chats on a narrow screen": async (chat) => {
+    await chat.page.setViewportSize({ width: 360, height: 740 });
+    await chat.page.getByRole("button", { name: "Show the chats" }).click();
+    await expect(chat.page.getByRole("button", { name: "New chat" })).toBeVisible();
+  },
+  "a refused deletion": async (chat) => {
+    await chat.page.route("**/api/chats/*", (route) =>
+      route.request().method() === "DELETE"
+        ? route.fulfill({ status: 409, body: "The chat is running." })
+        : route.fallback(),
+    );
+    await chat.send("Hello! What can you do?");
+    await chat.waitForEnd();
+    await chat.page
+      .getByRole("button", { name: /^Rename or delete: Hello!/ })
+      .first()
+      .click();
+    const settings = chat.page.getByRole("dialog", { name: "Chat settings" });
+    await settings.getByRole("button", { name: "Delete" }).click();
+    await settings.getByRole("button", { name: "Delete for good" }).click();
+    await expect(settings.getByRole("alert")).toContainText("The chat is running.");
+  },
+  "no network": async (chat) => {
+    await chat.page.context().setOffline(true);
+    await chat.message.fill("Pay Ada 50 euros");
+    await chat.message.press("Enter");
+    await expect(chat.page.getByText("Reconnecting…")).toBeVisible();
+  },
+  "a voice session that did not start": async (chat) => {
+    await chat.page.addInitScript(() => {
+      const refuse = () => Promise.reject(new DOMException("No microphone.", "NotAllowedError"));
+      navigator.mediaDevices.getUserMedia = refuse;
+    });
+    await chat.page.reload();
+    await chat.page.getByRole("button", { name: "Speak" }).click();
+    await expect(chat.alert).toBeVisible();
+  },
   "held results": async (chat) => {
     await chat.open({ release: "deferred" });
     await chat.send("How is the weather in Bern? And pay the guide");
@@ -92,6 +139,24 @@ for (const [state, reach] of Object.entries(STATES)) {
   });
 }
 
+test("the page has no accessibility violations: a chat that cannot be shown", async ({
+  page,
+  server,
+}) => {
+  const chat = await new ChatPage(page, server).open();
+  await chat.send("Hello! What can you do?");
+  await chat.waitForEnd();
+  await page.route("**/api/chats/*", async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    const messages = [{ id: "broken", role: "assistant", parts: [null] }];
+    await route.fulfill({ response, json: { ...json, messages } });
+  });
+  await page.reload();
+  await expect(chat.alert).toContainText("This chat cannot be shown.");
+  expect(await accessibilityViolations(page)).toEqual([]);
+});
+
 test("a narrow screen shows everything, with the chats behind a button", async ({ chat }) => {
   await chat.page.setViewportSize({ width: 360, height: 740 });
   await chat.open();
@@ -105,12 +170,12 @@ test("a narrow screen shows everything, with the chats behind a button", async (
   await expect(chat.page.getByRole("button", { name: "New chat" })).toBeVisible();
 });
 
-/** Move the focus back from the composer until it is in the card. */
-async function shiftTabTo(card: Locator): Promise<void> {
-  const { keyboard } = card.page();
+/** Move the focus back from the composer until it is in an element. */
+async function shiftTabTo(element: Locator): Promise<void> {
+  const { keyboard } = element.page();
   await expect(async () => {
     await keyboard.press("Shift+Tab");
-    expect(await card.evaluate((element) => element.contains(document.activeElement))).toBe(true);
+    expect(await element.evaluate((node) => node.contains(document.activeElement))).toBe(true);
   }).toPass();
 }
 
@@ -157,6 +222,32 @@ for (const transport of ["sse", "websocket"] as const) {
     await expect(row).toContainText("a wrong change");
     await expect(row).toBeFocused();
     expect(await server.effects()).toEqual(before);
+  });
+}
+
+for (const transport of ["sse", "websocket"] as const) {
+  test(`a payment is approved by keyboard, with roles, names and announcements alone, ${transport}`, async ({
+    chat,
+    server,
+  }) => {
+    await chat.open({ transport });
+    const before = await server.effects();
+    const { page } = chat;
+    const status = page.getByRole("status").first();
+    await page.keyboard.type("Pay Ada 50 euros");
+    await page.keyboard.press("Enter");
+    await expect(status).toHaveText("Approval needed: Send money (Ada, 50 EUR).");
+    const card = page.getByRole("region", { name: "Approval: Send money" });
+    const approve = card.getByRole("button", { name: "Approve" });
+    await expect(approve).toBeEnabled();
+    await shiftTabTo(approve);
+    await expect(card.getByRole("row", { name: "amount 50 EUR" })).toBeVisible();
+    await page.keyboard.press("Enter");
+    await expect(status).toHaveText(/Send money \(Ada, 50.*\): done\./);
+    const row = page.getByRole("region", { name: "Tool: Send money" });
+    await expect(row).toBeFocused();
+    await expect(chat.answer).toContainText("The payment is settled");
+    expect((await server.effects()).length - before.length).toBe(1);
   });
 }
 

@@ -127,7 +127,7 @@ test.describe("an approval card", () => {
       await expect(table.getByRole("row")).toHaveText([
         "Toolprocess_payment",
         "Called bysluicegate_demo",
-        "Withthe same recipient: Adathe same currency: EURany other arguments",
+        "Withthe same recipient: Adathe same currency: EURany amount",
         "Wherethis chat",
         /^Until.*\d\d:\d\d \(1 hour\)$/,
       ]);

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { accessibilityViolations } from "./accessibility.ts";
 import { ChatPage } from "./chat-page.ts";
 import { DemoServer } from "./demo-server.ts";
 import { expect, test } from "./fixtures.ts";
@@ -214,7 +215,12 @@ test.describe("decisions", () => {
           await chat.send("Pay Ada 50 euros");
           const card = chat.card("Send money");
           await expect(card).toContainText("The time to decide is over. The call does not run.");
+          await expect(card).toContainText("expired");
           await expect(card.getByRole("button")).toHaveCount(0);
+          await card.focus();
+          for (const key of ["a", "d", "e", "Enter"]) await page.keyboard.press(key);
+          await expect(card.getByRole("textbox")).toHaveCount(0);
+          expect(await accessibilityViolations(page)).toEqual([]);
           expect(await server.effects()).toEqual([]);
         } finally {
           await server.close();
@@ -226,6 +232,8 @@ test.describe("decisions", () => {
         await chat.send("Compile a report");
         await chat.approve("Compile a report");
         await expect(chat.tool("Compile a report")).toContainText("approved, running");
+        // The page knows of the decision before the call runs.
+        await expect.poll(() => ownServer.effects()).toHaveLength(1);
         await ownServer.kill();
         await ownServer.start();
         await page.reload();
@@ -233,6 +241,8 @@ test.describe("decisions", () => {
         await expect(row).toContainText("outcome unknown");
         await expect(row).not.toContainText("failed");
         await expect(row).toContainText("Check whether it took effect.");
+        expect(await ownServer.effects()).toHaveLength(1);
+        expect(await accessibilityViolations(page)).toEqual([]);
       });
 
       for (const release of ["progressive", "deferred"] as const) {

@@ -35,6 +35,10 @@ test("an interruption is silent within 200 milliseconds of audio", async ({ chat
   await chat.open();
   await chat.page.getByRole("button", { name: "Speak" }).click();
   await chat.page.getByRole("region", { name: "Voice" }).waitFor();
+  await chat.page.getByRole("button", { name: "Mute" }).click();
+  await expect(chat.page.getByRole("region", { name: "Voice" })).toContainText("muted");
+  expect(await accessibilityViolations(chat.page)).toEqual([]);
+  await chat.page.getByRole("button", { name: "Mute" }).click();
   await chat.send("Hum for a while");
   await expect.poll(() => playedHertz(chat.page), { intervals: [50] }).toBeCloseTo(300, -1);
   expect(await millisecondsUntilSilence(chat.page, "Interrupt")).toBeLessThan(200);

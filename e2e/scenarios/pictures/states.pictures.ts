@@ -15,6 +15,9 @@ const SIZES = {
 
 /** Save the page in each size and colour scheme. */
 async function savePictures(page: Page, state: string): Promise<void> {
+  // A button that accepts is locked while it has just arrived.
+  const accept = page.getByRole("button", { name: /^Approve( and do not ask again)?$/ });
+  if ((await accept.count()) > 0) await expect(accept.first()).toBeEnabled();
   for (const [device, size] of Object.entries(SIZES)) {
     await page.setViewportSize(size);
     for (const colorScheme of ["light", "dark"] as const) {
@@ -47,6 +50,41 @@ const STATES: Record<string, (chat: ChatPage) => Promise<void>> = {
   group: async (chat) => {
     await chat.send("Search and update the database at the same time");
     await expect(chat.cards).toHaveCount(2);
+  },
+  "nested arguments": async (chat) => {
+    await chat.send("Order paper for the office");
+    await expect(chat.cards).toHaveCount(1);
+  },
+  edit: async (chat) => {
+    await STATES["nested arguments"]?.(chat);
+    const card = chat.card("Order supplies");
+    await card.getByRole("button", { name: "Edit" }).click();
+    await card.getByRole("textbox", { name: "count" }).first().fill("2.5");
+    await card.getByRole("button", { name: "Approve with changes" }).click();
+    await expect(card).toContainText("Type a whole number.");
+  },
+  grant: async (chat) => {
+    await STATES.card?.(chat);
+    await chat.card("Send money").getByRole("button", { name: "Do not ask again…" }).click();
+    await expect(chat.card("Send money").getByRole("button", { name: "Continue" })).toBeVisible();
+  },
+  "grant confirmation": async (chat) => {
+    await STATES.grant?.(chat);
+    await chat.card("Send money").getByRole("button", { name: "Continue" }).click();
+    await expect(chat.card("Send money")).toContainText("Approve this call, and these later ones");
+  },
+  denied: async (chat) => {
+    await STATES.card?.(chat);
+    await chat.deny("Send money", "Not before Friday");
+    await chat.waitForEnd();
+  },
+  edited: async (chat) => {
+    await STATES.card?.(chat);
+    const card = chat.card("Send money");
+    await card.getByRole("button", { name: "Edit" }).click();
+    await card.getByRole("textbox", { name: "amount" }).fill("40");
+    await card.getByRole("button", { name: "Approve with changes" }).click();
+    await chat.waitForEnd();
   },
   error: async (chat) => {
     await chat.send("Show me how you fail");

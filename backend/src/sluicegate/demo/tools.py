@@ -113,6 +113,7 @@ def slow_report(
 
     async def slow_report(topic: str) -> dict[str, str | int]:
         """Compile a report on a topic. This takes a few seconds."""
+        _record_effect("slow_report", topic=topic)
         await sleep(seconds)
         return {"topic": topic, "pages": 12}
 

@@ -84,7 +84,7 @@ test("the second step says what is allowed, and takes the focus from the first",
   expect(rows.map(({ textContent }) => textContent)).toEqual([
     "Toolprocess_payment",
     "Called byshop/billing",
-    "Withthe same recipient: Adaany other arguments",
+    "Withthe same recipient: Adaany amount, currency",
     "Wherethis chat",
     expect.stringMatching(/^Until\d+ \w+ \d{4}, \d\d:\d\d \(24 hours\)$/),
   ]);

@@ -116,6 +116,16 @@ function Row({ name, children }: RowProps) {
   );
 }
 
+/** The arguments that the tool has, also those that the call leaves out. */
+function argumentNames({ descriptor, input }: ApprovalRequest): readonly string[] {
+  const { defaults, schema } = parseDescriptor(descriptor);
+  const properties = isRecord(schema?.properties) ? schema.properties : {};
+  const args = isRecord(input) ? input : {};
+  // The default of a nested argument has a path as its name.
+  const omitted = Object.keys(defaults).filter((name) => !name.includes("."));
+  return [...new Set([args, properties].flatMap(Object.keys).concat(omitted))];
+}
+
 interface ConfirmationProps {
   readonly choice: GrantChoice;
   readonly isSending: boolean;
@@ -127,6 +137,7 @@ interface ConfirmationProps {
 function Confirmation({ choice, isSending, onConfirm, onBack }: ConfirmationProps) {
   const { request, scope, chosen, ttl } = choice;
   const args = isRecord(request.input) ? request.input : {};
+  const others = argumentNames(request).filter((name) => !chosen.includes(name));
   const [until] = useState(() => momentText(Date.now() + ttl * 1000));
   const step = useRef<HTMLDivElement>(null);
   const title = useId();
@@ -158,7 +169,11 @@ function Confirmation({ choice, isSending, onConfirm, onBack }: ConfirmationProp
                     the same <VisibleText text={name} />: <JsonValue value={args[name]} />
                   </li>
                 ))}
-                {chosen.length < Object.keys(args).length && <li>any other arguments</li>}
+                {others.length > 0 && (
+                  <li>
+                    any <VisibleText text={others.join(", ")} />
+                  </li>
+                )}
               </ul>
             )}
           </Row>
