@@ -9,7 +9,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios pictures smoke mutants soak bench api-docs sbom format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios pictures smoke mutants soak bench api-docs live-check sbom format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -102,6 +102,9 @@ bench: setup-browser page ## measure the server beside its peers (a table, JSON,
 api-docs: setup-node ## write the API reference of the npm package into build/api
 	@$(NPM) ci --prefix frontend/api-docs --no-progress --loglevel=error
 	@rm -rf build/api && cd frontend/api-docs && PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/typedoc
+
+live-check: setup ## talk to a live model with GOOGLE_API_KEY; WAV=FILE speaks a recording
+	@$(BIN)/python scripts/live_check.py $(if $(WAV),--wav "$(WAV)")
 
 sbom: setup node ## write bills of materials (CycloneDX) from the lock files into build/sbom
 	@NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" $(BIN)/python scripts/sbom.py build/sbom
