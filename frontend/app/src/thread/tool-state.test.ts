@@ -35,6 +35,15 @@ test.each<[Partial<ToolPart> & { state: string }, CallProgress | undefined, bool
     "denied",
   ],
   [
+    {
+      state: "approval-responded",
+      approval: { id: "ap1", approved: false, reason: "This approval expired." },
+    },
+    undefined,
+    false,
+    "expired",
+  ],
+  [
     { state: "approval-responded", approval: { ...approval, isAutomatic: true } },
     undefined,
     false,

@@ -43,9 +43,14 @@ function withoutOutcome(part: ToolPart, context: StateContext): ToolState {
   return { label: "waits for your other decisions", kind: "open" };
 }
 
+/** The state of a call that no person approved. */
+function denied({ approval }: ToolPart): ToolState {
+  return { label: CLOSED_LABELS.get(approval?.reason) ?? "denied", kind: "problem" };
+}
+
 function decided(part: ToolPart, context: StateContext): ToolState {
   const { approval } = part;
-  if (approval?.approved === false) return { label: "denied", kind: "problem" };
+  if (approval?.approved === false) return denied(part);
   if (context.recorded === "executed" && context.hasPending) return HELD;
   const state = withoutOutcome(part, context);
   if (approval?.isAutomatic === true || state.kind !== "open") return state;
@@ -73,7 +78,7 @@ export function toolState(part: ToolPart, context: StateContext): ToolState {
     case "output-available":
       return part.preliminary === true ? RUNNING : { label: "done", kind: "done" };
     case "output-denied":
-      return { label: CLOSED_LABELS.get(part.approval?.reason) ?? "denied", kind: "problem" };
+      return denied(part);
     default:
       return failed(part, context.recorded);
   }
