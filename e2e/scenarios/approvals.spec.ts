@@ -77,6 +77,29 @@ for (const transport of ["sse", "websocket"] as const) {
       });
     }
 
+    for (const release of ["deferred", "preview", "progressive"] as const) {
+      test(`a new message shows the text that its approval held back, ${release}`, async ({
+        chat,
+      }) => {
+        await chat.open({ transport, release });
+        await chat.send("Pay Ada 50 euros");
+        await expect(chat.card("Send money")).toBeVisible();
+        const first = chat.log.getByRole("article", { name: "Assistant" }).first();
+        await chat.send("Think about it for ever");
+        // The next answer does not end, so the chat is not loaded because of its end.
+        await expect(chat.page.getByRole("button", { name: "Stop" })).toBeVisible();
+        for (const _ of ["live", "stored"]) {
+          await expect(first).toContainText("I prepare the payment");
+          await expect(first.getByRole("region", { name: "Tool: Send money" })).toContainText(
+            "withdrawn",
+          );
+          await chat.page.reload();
+        }
+        await chat.page.getByRole("button", { name: "Stop" }).click();
+        await chat.waitForEnd();
+      });
+    }
+
     test("five payments in sequence are five approvals and five payments", async ({
       chat,
       server,

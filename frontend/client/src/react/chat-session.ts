@@ -64,6 +64,8 @@ export class ChatSession<Message extends UIMessage> {
   readonly #safeRule: SafeSendRule;
   /** Approvals decided in this page, which the server may not have accepted yet. */
   readonly #decidedLocally = new Set<string>();
+  /** Messages closed by a newer one, which were loaded with what they had held back. */
+  readonly #released = new Set<string>();
   readonly #listeners = new Set<() => void>();
   #options: SluiceChatOptions<Message>;
   /** Resolves when the last disconnect has ended its request. */
@@ -321,6 +323,21 @@ export class ChatSession<Message extends UIMessage> {
     if (closed === undefined) return;
     this.#staged.clear([closed.approvalId]);
     this.#setMessages((messages) => withClosedApproval(messages, closed));
+    const { messageId } = closed;
+    if (messageId === undefined || this.#released.has(messageId)) return;
+    this.#released.add(messageId);
+    // Without a connection the message stays as it is until the chat is loaded.
+    void this.#showReleased(messageId).catch(() => this.#released.delete(messageId));
+  }
+
+  /** Show the text and the results that were held back until a message was closed (D7). */
+  async #showReleased(messageId: string): Promise<void> {
+    const stored = await this.#load();
+    const released = stored?.messages.find(({ id }) => id === messageId);
+    if (released === undefined) return;
+    this.#setMessages((messages) =>
+      messages.map((message) => (message.id === messageId ? released : message)),
+    );
   }
 
   #setMessages(update: (messages: Message[]) => Message[]): void {

@@ -146,6 +146,32 @@ test("stop closes pending approvals", async () => {
   expect(page.chat.pending).toEqual([]);
 });
 
+test("held text of a superseded message is shown while the next answer streams", async () => {
+  const server = new FakeServer();
+  const page = await pageWithApprovals(server);
+  const [question] = page.chat.messages;
+  const stored = approvalMessage("output-denied", { approved: false, reason: "You went on." });
+  const held = { ...stored, parts: [{ type: "text", text: "I prepare it." }] };
+  server.onLoad = storedChat("running", [question ?? USER, held]);
+  const stream = new ControlledStream();
+  server.postResponders.push(stream.respond);
+  await page.act((chat) => void chat.sendMessage({ text: "Never mind." }));
+  const loads = () => server.log.filter((line) => line === "GET /api/chats/chat").length;
+  const before = loads();
+  const [start, ...rest] = turn(text("Fine."));
+  const closed = ["c1", "c2"].map((call) => ({
+    type: "data-approval",
+    data: { approvalId: `approval-${call}`, messageId: "m1", state: "superseded", reason: "So." },
+    transient: true,
+  }));
+  stream.write([{ ...start, messageId: "m2" } as never, ...(closed as never[])]);
+  await page.waitFor(() => expect(page.text).toBe("I prepare it."));
+  stream.write(rest);
+  stream.end();
+  await page.waitFor(() => expect(page.text).toBe("I prepare it.Fine."));
+  expect(loads() - before).toBe(1);
+});
+
 test("approvals that new text has superseded are closed", async () => {
   const server = new FakeServer();
   const page = await pageWithApprovals(server);
