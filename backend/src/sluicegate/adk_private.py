@@ -26,7 +26,7 @@ from google.adk.workflow._graph import Graph as Graph
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from google.adk.agents.base_agent import BaseAgent
@@ -345,6 +345,45 @@ async def send_content(
     makes it answer.
     """
     await connection._send_content(content, partial=partial)
+
+
+async def send_complete_history(
+    connection: BaseLlmConnection, history: list[types.Content]
+) -> None:
+    """Send the initial history of a live session of Google by ``_gemini_session``, as complete.
+
+    The public ``send_history`` completes a history only if the user has the last word, and then
+    makes the model answer. Without it a model that has had the last word hears nothing.
+    """
+    session = connection._gemini_session  # type: ignore[attr-defined]
+    await session.send_client_content(turns=history, turn_complete=True)
+
+
+def observe_live_messages(
+    connection: BaseLlmConnection, observe: Callable[[types.LiveServerMessage], None]
+) -> None:
+    """Have every message of a live session of Google observed before ADK reads it.
+
+    ADK has no line that reads ``tool_call_cancellation``; the session is ``_gemini_session``.
+    Without it calls that the model has cancelled keep waiting for a decision.
+    """
+    session = getattr(connection, "_gemini_session", None)
+    if session is not None:
+        vars(connection)["_gemini_session"] = _ObservedSession(session, observe)
+
+
+class _ObservedSession:
+    def __init__(self, session: Any, observe: Callable[[types.LiveServerMessage], None]) -> None:
+        self._session = session
+        self._observe = observe
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    async def receive(self) -> AsyncGenerator[types.LiveServerMessage, None]:
+        async for message in self._session.receive():
+            self._observe(message)
+            yield message
 
 
 class PartialContentConnection(BaseLlmConnection):

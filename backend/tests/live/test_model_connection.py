@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,7 +15,9 @@ from google.genai import errors, types
 from websockets.exceptions import ConnectionClosedError
 
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
-from sluicegate.live.model_connection import ASKED, LISTENING, LiveConnection, open_connection
+from sluicegate.live.model_connection import LiveConnection, open_connection
+from sluicegate.live.model_input import ASKED, LISTENING
+from sluicegate.live.model_protocol import ModelProtocol
 
 
 class Model(BaseLlmConnection):
@@ -81,6 +83,15 @@ class Owner:
     def model_call_id(self, call_id: str) -> str:
         return call_id.removeprefix("own-")
 
+    def describe_call(self, call_id: str, name: str) -> str:
+        return f"{name}()"
+
+    def is_waiting(self, call_id: str) -> bool:
+        return call_id == "waits"
+
+    def calls_cancelled(self, call_ids: Sequence[str]) -> None:
+        self.recorded.append(call_ids)
+
 
 async def shape(contents: list[types.Content]) -> list[types.Content]:
     return [types.Content(role="user", parts=[types.Part(text="shaped")]) for _ in contents]
@@ -94,7 +105,7 @@ async def pair() -> AsyncIterator[tuple[Model, LiveConnection, Owner]]:
     async def connect(_: LlmRequest) -> AsyncIterator[BaseLlmConnection]:
         yield model
 
-    async with open_connection(connect, LlmRequest(), owner, shape) as opened:
+    async with open_connection(connect, LlmRequest(), owner, shape, ModelProtocol()) as opened:
         assert isinstance(opened, LiveConnection)
         assert owner.connection is opened
         yield model, opened, owner
@@ -205,11 +216,16 @@ async def test_call_ids_are_the_chats_inside_and_the_models_outside(pair: Pair) 
     assert result.id == "own-call_0"
 
 
+def result_part(call_id: str) -> types.Part:
+    return types.Part(function_response=types.FunctionResponse(id=call_id, name="pay"))
+
+
 @pytest.mark.parametrize(
     ("last", "added"),
     [
         (content(types.Part(text="Hi")), LISTENING),
-        (content(types.Part(function_response=types.FunctionResponse(id="c", name="pay"))), ASKED),
+        (content(result_part("waits")), ASKED),
+        (content(result_part("done")), LISTENING),
         (content(types.Part(text="Hello."), role="model"), None),
     ],
 )
@@ -229,7 +245,7 @@ async def test_a_later_connection_of_a_run_sends_the_history_as_it_is() -> None:
     question = content(types.Part(text="Hi"))
     owner = Owner()
     owner.is_first_connection = False
-    await LiveConnection(model, owner, shape).send_history([question])
+    await LiveConnection(model, owner, shape, ModelProtocol()).send_history([question])
     assert model.sent == [[question]]
 
 
@@ -293,7 +309,7 @@ async def test_the_error_of_a_refused_connection_is_redacted() -> None:
 
     owner = Owner()
     with pytest.raises(ModelFailed) as raised:
-        async with open_connection(connected, LlmRequest(), owner, shape):
+        async with open_connection(connected, LlmRequest(), owner, shape, ModelProtocol()):
             pass
     assert "words-of-a-provider" not in str(raised.value)
     assert isinstance(owner.recorded[0], LookupError)

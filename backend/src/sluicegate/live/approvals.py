@@ -29,12 +29,14 @@ from sluicegate.engine.guard.call_responses import STOPPED
 from sluicegate.engine.guard.claims import ToolCall
 from sluicegate.engine.guard.guard import ApprovalGuard
 from sluicegate.errors import StoreError
+from sluicegate.live.event_router import SILENT
 from sluicegate.live.model_connection import open_connection
+from sluicegate.live.model_protocol import ModelProtocol
 from sluicegate.live.tool_copies import copy_tools, declare_non_blocking
 from sluicegate.wire.live_frames import ApprovalFrame
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.models.llm_request import LlmRequest
@@ -73,6 +75,7 @@ class PendingApprovals:
         self._futures: dict[str, asyncio.Future[bool]] = {}
         self._requested: set[str] = set()
         self._reported: set[str] = set()
+        self._cancelled: set[str] = set()
         self._woken = asyncio.Event()
         self._rows: dict[str, ApprovalRow] = {}
         """The ledger rows of the run's calls, by call id, as they were last read."""
@@ -80,6 +83,8 @@ class PendingApprovals:
     async def wait(self, call_id: str) -> bool:
         """Wait until a call is decided; return whether it may run."""
         self._requested.add(call_id)
+        if call_id in self._cancelled:
+            await self._withdraw()
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._futures[call_id] = future
         self.wake()
@@ -98,6 +103,16 @@ class PendingApprovals:
         if future is not None and not future.done():
             future.set_result(confirmed)
 
+    async def withdraw(self, call_ids: Sequence[str]) -> None:
+        """Close the requests of calls that the model has cancelled; decided calls go on."""
+        self._cancelled.update(call_ids)
+        await self._withdraw()
+
+    def is_withdrawn(self, call_id: str) -> bool:
+        """Whether the model has cancelled a call, which was closed for it."""
+        row = self._rows.get(call_id)
+        return call_id in self._cancelled and row is not None and row.state == "superseded"
+
     def wake(self) -> None:
         """Read the ledger now."""
         self._woken.set()
@@ -111,6 +126,17 @@ class PendingApprovals:
             if call_id in exchange.client_calls and row.state == "approved":
                 return False
         return bool(exchange.open_calls)
+
+    async def _withdraw(self) -> None:
+        ledger, chat = self._context.resources.ledger, self._context.chat
+        while True:
+            # A ledger that is not available is written later.
+            with contextlib.suppress(StoreError):
+                rows = await ledger.rows(chat)
+                await ledger.withdraw([row.key for row in rows if row.key.call in self._cancelled])
+                self.wake()
+                return
+            await asyncio.sleep(self._context.timings.approval_poll)
 
     async def watch(self, ledger_read: Callable[[], Awaitable[None]]) -> None:
         """Read the ledger whenever it may have changed; ``ledger_read`` follows each read."""
@@ -162,6 +188,9 @@ class LiveApprovalGuard(ApprovalGuard):
 
     def observe(self, event: Event) -> None:
         """Route an event that is about to be stored, and follow the order of its turn."""
+        for response in event.get_function_responses():
+            if self.pending.is_withdrawn(response.id or ""):
+                response.scheduling = SILENT
         self.order = self.router.route(event)
 
     def connect(
@@ -170,15 +199,19 @@ class LiveApprovalGuard(ApprovalGuard):
         """Open a connection to the model, with copies of the request's tools."""
         copy_tools(request.tools_dict, in_background=self.may_gate)
         model = getattr(connected, "__self__", None)
-        if self.may_gate and model is not None:
-            declare_non_blocking(request, model)
+        protocol = ModelProtocol()
+        if model is not None:
+            protocol = ModelProtocol.of(model, request.model or "")
+        if self.may_gate and protocol.takes_behavior:
+            declare_non_blocking(request)
+        self.run.complete_history(request)
 
         async def shape(contents: list[types.Content]) -> list[types.Content]:
             if model is None:
                 return contents
             return list((await self.models.shape(contents, model, request.model)).contents)
 
-        return open_connection(connected, request, self.run, shape)
+        return open_connection(connected, request, self.run, shape, protocol)
 
     async def before_callbacks(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext
@@ -255,6 +288,7 @@ class LiveApprovalGuard(ApprovalGuard):
         arguments = copy.deepcopy(self._arguments[self.call_name(context)])
         call = types.FunctionCall(id=call_id, name=tool.name, args=arguments)
         await self._store_request(context, call, confirmation, placeholder)
+        await self.run.answer_meanwhile(call)
         confirmed = await self.pending.wait(call_id)
         context.tool_confirmation = ToolConfirmation(
             hint=confirmation.hint, payload=confirmation.payload, confirmed=confirmed

@@ -14,28 +14,27 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import errors, types
 from websockets.exceptions import ConnectionClosed
 
-from sluicegate.adk_private import PartialContentConnection, continues_after_result, send_content
+from sluicegate.adk_private import (
+    PartialContentConnection,
+    continues_after_result,
+    observe_live_messages,
+)
 from sluicegate.engine.guard.refuse_reserved_calls import refuse_reserved
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
+from sluicegate.live.model_input import CallNames, ModelInput
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Container
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Sequence
     from typing import TypeAlias
 
     from google.adk.models.base_llm_connection import BaseLlmConnection, RealtimeInput
     from google.adk.models.llm_request import LlmRequest
 
     from sluicegate.engine.guard.guard import Connecting
+    from sluicegate.live.model_protocol import ModelProtocol
 
     Shape: TypeAlias = Callable[[list[types.Content]], Awaitable[list[types.Content]]]
     """Puts the files that contents refer to into the form that the model reads."""
-
-LATE_OUTPUT: Final = 2.0
-"""Seconds after an interruption in which output of the model still belongs to the old answer."""
-
-ASKED: Final = "I have asked the user to allow this, and am waiting for the answer."
-LISTENING: Final = "I am listening."
-"""Ends of a history that the model does not answer when the user opens the chat again."""
 
 _RECONNECTS: Final = (1000, 1006, 1011)
 """ADK: after errors with these codes it connects again, if the model gave it a handle."""
@@ -43,7 +42,7 @@ _RECONNECTS: Final = (1000, 1006, 1011)
 _END: Final = object()
 
 
-class ConnectionOwner(Protocol):
+class ConnectionOwner(CallNames, Protocol):
     """What a connection needs of its run."""
 
     @property
@@ -68,8 +67,8 @@ class ConnectionOwner(Protocol):
     def chat_call_id(self, call_id: str) -> str:
         """Return the chat's id for a call that the model has named."""
 
-    def model_call_id(self, call_id: str) -> str:
-        """Return the model's id of a call of the chat."""
+    def calls_cancelled(self, call_ids: Sequence[str]) -> None:
+        """Note that the model has cancelled calls of the chat."""
 
 
 @asynccontextmanager
@@ -78,8 +77,9 @@ async def open_connection(
     request: LlmRequest,
     owner: ConnectionOwner,
     shape: Shape,
+    protocol: ModelProtocol,
 ) -> AsyncGenerator[BaseLlmConnection, None]:
-    """Connect to the model.
+    """Connect to the model, which has the rules of ``protocol``.
 
     Raises:
         ModelFailed: The model refuses the connection.
@@ -89,7 +89,7 @@ async def open_connection(
             inner = await stack.enter_async_context(connect(request))
         except Exception as error:  # noqa: BLE001 - any exception of a provider has words
             raise _redacted(error, owner) from None
-        connection = LiveConnection(inner, owner, shape, request.tools_dict)
+        connection = LiveConnection(inner, owner, shape, protocol, request.tools_dict)
         owner.connected(connection)
         yield connection
 
@@ -102,6 +102,7 @@ class LiveConnection(PartialContentConnection):
         inner: BaseLlmConnection,
         owner: ConnectionOwner,
         shape: Shape,
+        protocol: ModelProtocol,
         declared: Container[str] = (),
     ) -> None:
         self._declared = declared
@@ -111,15 +112,19 @@ class LiveConnection(PartialContentConnection):
         self._is_first = owner.is_first_connection
         self._received: asyncio.Queue[Any] = asyncio.Queue()
         self._partial = _PartialOutput()
-        self._drops_output_until = 0.0
+        self._drops_output = False
+        self._ended_transcript = ""
         self._is_muted = False
+        self._input = ModelInput(inner, protocol, owner)
+        observe_live_messages(inner, self._observe)
         self.continues_turn = continues_after_result(inner)
         """ADK: a Gemini 3 continues its turn after a tool result."""
 
     def interrupt(self) -> None:
-        """End the output of the model; the rest of it is dropped."""
+        """End the output of the model; the rest of it is dropped, up to its end or new input."""
+        self._ended_transcript = self._partial.transcript
         self.end_output(self)
-        self._drops_output_until = asyncio.get_running_loop().time() + LATE_OUTPUT
+        self._drops_output = True
 
     def end_output(self, source: LiveConnection) -> None:
         """Complete the partial output of this connection, or of the one that it replaces."""
@@ -133,27 +138,26 @@ class LiveConnection(PartialContentConnection):
 
     async def send_history(self, history: list[types.Content]) -> None:
         """Send the history so that the model does not answer it when the chat is opened again."""
-        last = history[-1] if history else None
-        if self._is_first and last is not None and last.role == "user":
-            # ADK: it has the model answer a history that ends with the user, or with a result, and
-            # the placeholder of a call that waits is one.
-            text = types.Part(text=ASKED if _has_results(last) else LISTENING)
-            history = [*history, types.Content(role="model", parts=[text])]
-        await self._send(self._inner.send_history(await self._with_files(history)))
+        shaped = await self._with_files(history)
+        await self._send(self._input.send_history(shaped, reopened=self._is_first))
 
     async def send_partial(self, content: types.Content, *, partial: bool) -> None:
         """Send a content; ``partial``: the user's turn continues, unless it is a whole message."""
         is_whole = not partial or self._owner.is_whole(content)
         if is_whole:
             # Output from now on answers this content.
-            self._drops_output_until = 0.0
-        [content] = await self._with_files([self._with_model_ids(content)])
-        await self._send(send_content(self._inner, content, partial=not is_whole))
+            self._drops_output = False
+        [content] = await self._with_files([content])
+        await self._send(self._input.send(content, partial=not is_whole))
+
+    async def answer_meanwhile(self, call: types.FunctionCall) -> None:
+        """Answer a call that waits for a person, if the model is silent until it has a response."""
+        await self._send(self._input.answer_meanwhile(call))
 
     async def send_realtime(self, blob: RealtimeInput) -> None:
         """Send audio, an image or a mark of activity."""
         if isinstance(blob, types.ActivityStart):
-            self._drops_output_until = 0.0
+            self._drops_output = False
         await self._send(self._inner.send_realtime(blob))  # type: ignore[arg-type]
 
     async def receive(self) -> AsyncGenerator[LlmResponse, None]:
@@ -186,7 +190,7 @@ class LiveConnection(PartialContentConnection):
             async for response in self._inner.receive():
                 if response.go_away:
                     self._owner.going_away()
-                if not self._is_dropped(response):
+                if self._keep(response):
                     self._partial.add(response)
                     # ADK: in a live run no callback sees the calls of a response.
                     refuse_reserved(response, self._declared)
@@ -197,15 +201,47 @@ class LiveConnection(PartialContentConnection):
         else:
             await self._received.put(_END)
 
-    def _is_dropped(self, response: LlmResponse) -> bool:
-        if self._is_muted:
-            return True
-        if asyncio.get_running_loop().time() >= self._drops_output_until:
+    def _observe(self, message: types.LiveServerMessage) -> None:
+        cancellation = message.tool_call_cancellation
+        if cancellation is not None:
+            self._owner.calls_cancelled(self._input.calls_cancelled(cancellation.ids or ()))
+
+    def _keep(self, response: LlmResponse) -> bool:
+        """Remove what is to be dropped, but neither calls nor the end of a turn.
+
+        Returns whether anything is left.
+        """
+        update = response.live_session_resumption_update
+        if update is not None and not (update.resumable and update.new_handle):
+            # ADK: an update while the session cannot be resumed replaces the last good handle.
             return False
+        self._shorten_transcript(response)
+        if self._is_muted or not self._drops_output:
+            return not self._is_muted
         if response.interrupted or response.turn_complete:
-            self._drops_output_until = 0.0
+            self._drops_output = False
+            # `interrupt` has reported the interruption.
+            return not response.interrupted
+        if not (response.content or response.output_transcription):
             return True
-        return bool(response.content or response.output_transcription)
+        parts = (response.content and response.content.parts) or []
+        calls = [part for part in parts if part.function_call is not None]
+        response.content = types.Content(role="model", parts=calls)
+        response.output_transcription = None
+        if calls:
+            # What follows reports their outcome.
+            self._drops_output = False
+        return bool(calls)
+
+    def _shorten_transcript(self, response: LlmResponse) -> None:
+        """Remove from a final transcript what was heard before an interruption, or dropped."""
+        # ADK: its final transcript begins at the last end of a turn of the model.
+        said = response.output_transcription
+        if said is not None and said.finished:
+            said.text = (said.text or "").removeprefix(self._ended_transcript)
+            self._ended_transcript = ""
+        elif said is not None and self._drops_output and self._ended_transcript:
+            self._ended_transcript += said.text or ""
 
     async def _with_files(self, contents: list[types.Content]) -> list[types.Content]:
         return await self._shape(contents) if any(map(_has_files, contents)) else contents
@@ -214,24 +250,15 @@ class LiveConnection(PartialContentConnection):
         for part in (response.content and response.content.parts) or ():
             if part.function_call is not None and part.function_call.id:
                 part.function_call.id = self._owner.chat_call_id(part.function_call.id)
-
-    def _with_model_ids(self, content: types.Content) -> types.Content:
-        """Return the content with the model's ids of the calls that it has results of."""
-        if not _has_results(content):
-            return content
-        fresh = content.model_copy(deep=True)
-        for part in fresh.parts or []:
-            if part.function_response is not None and part.function_response.id:
-                model_id = self._owner.model_call_id(part.function_response.id)
-                part.function_response.id = model_id
-        return fresh
+                self._input.call_issued(part.function_call.id)
 
 
 class _PartialOutput:
     """The text and the transcript that the model has begun and not completed."""
 
     def __init__(self) -> None:
-        self._transcript = ""
+        self.transcript = ""
+        """The transcript that is not final."""
         self._text = ""
         self._is_thought = False
 
@@ -239,7 +266,7 @@ class _PartialOutput:
         transcription = response.output_transcription
         if transcription is not None:
             more = transcription.text or ""
-            self._transcript = "" if transcription.finished else self._transcript + more
+            self.transcript = "" if transcription.finished else self.transcript + more
         parts = (response.content and response.content.parts) or []
         texts = [part for part in parts if part.text]
         if not texts:
@@ -257,15 +284,11 @@ class _PartialOutput:
             part = types.Part(text=self._text, thought=self._is_thought or None)
             content = types.Content(role="model", parts=[part])
             completed.append(LlmResponse(content=content, partial=False))
-        if self._transcript:
-            transcription = types.Transcription(text=self._transcript, finished=True)
+        if self.transcript:
+            transcription = types.Transcription(text=self.transcript, finished=True)
             completed.append(LlmResponse(output_transcription=transcription, partial=False))
-        self._text = self._transcript = ""
+        self._text = self.transcript = ""
         return completed
-
-
-def _has_results(content: types.Content) -> bool:
-    return any(part.function_response is not None for part in content.parts or ())
 
 
 def _has_files(content: types.Content) -> bool:

@@ -20,13 +20,15 @@ from sluicegate.engine.turn.runner import TELEMETRY
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError
+from sluicegate.live.text_history import call_text, event_contents
 from sluicegate.wire.live_frames import INPUT_RATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from google.adk.agents.invocation_context import InvocationContext
     from google.adk.agents.run_config import RunConfig
+    from google.adk.models.llm_request import LlmRequest
     from google.adk.runners import Runner
     from google.adk.sessions.base_session_service import BaseSessionService
     from google.adk.sessions.session import Session
@@ -52,6 +54,8 @@ class ConnectionCallbacks:
     """Gets the connection, and the one that it replaces."""
     going_away: Callable[[], None]
     """Called when the model announces that it will end the connection."""
+    calls_cancelled: Callable[[Sequence[str]], None]
+    """Gets the ids, in the chat, of calls that the model has cancelled."""
 
 
 @dataclass(slots=True)
@@ -92,6 +96,10 @@ class LiveRun:
         self._call_contexts: dict[str, InvocationContext] = {}
         self._used_call_ids: set[str] = set()
         self._model_call_ids: dict[str, str] = {}
+        self._waiting_calls: set[str] = set()
+        self._earlier_events = 0
+        self._request: LlmRequest | None = None
+        self._contents: list[types.Content] = []
         self._started = asyncio.Event()
         self._over = asyncio.Event()
         self.error: Exception | None = None
@@ -150,6 +158,10 @@ class LiveRun:
         self._context = context
         for event in context.session.events:
             self._used_call_ids.update(call.id or "" for call in event.get_function_calls())
+            self._waiting_calls.difference_update(
+                r.id or "" for r in event.get_function_responses()
+            )
+            self._waiting_calls.update(event.actions.requested_tool_confirmations)
         self._started.set()
 
     async def wait_started(self) -> None:
@@ -206,6 +218,32 @@ class LiveRun:
         """Return the model's id of a call of the chat."""
         return self._model_call_ids.get(call_id, call_id)
 
+    def describe_call(self, call_id: str, name: str) -> str:
+        """Return a call of the session in words."""
+        _, call = self._find_call(call_id)
+        return name if call is None else call_text(call)
+
+    def is_waiting(self, call_id: str) -> bool:
+        """Whether a call has been waiting for a decision since before the run."""
+        return call_id in self._waiting_calls
+
+    def calls_cancelled(self, call_ids: Sequence[str]) -> None:
+        """Note that the model has cancelled calls of the chat."""
+        self._callbacks.calls_cancelled(call_ids)
+
+    def complete_history(self, request: LlmRequest) -> None:
+        """Add what was said since the first connection of a request, if it resumes no session."""
+        # ADK: it sends the contents of the first connection to each that has no handle.
+        events = self.session.events if self.session is not None else []
+        if request is not self._request:
+            self._request, self._contents = request, request.contents
+            self._earlier_events = len(events)
+            return
+        config = request.live_connect_config
+        if config.session_resumption is None or not config.session_resumption.handle:
+            request.contents = [*self._contents, *event_contents(events[self._earlier_events :])]
+            config.history_config = types.HistoryConfig(initial_history_in_client_content=True)
+
     # Input of the model.
 
     def send_message(self, content: types.Content) -> None:
@@ -218,6 +256,11 @@ class LiveRun:
     def send_results(self, content: types.Content) -> None:
         """Send results of calls, which are in the session already."""
         self._input.send_content(content)
+
+    async def answer_meanwhile(self, call: types.FunctionCall) -> None:
+        """Answer a call that waits for a person, if the model is silent until it has a response."""
+        if self._connection is not None:
+            await self._connection.answer_meanwhile(call)
 
     def send_audio(self, pcm: bytes) -> None:
         """Send PCM16 at 16 kHz."""
@@ -294,9 +337,7 @@ class LiveRun:
         Raises:
             StoreError: the run has ended meanwhile.
         """
-        events = self.session.events if self.session is not None else []
-        calls = ((e, c) for e in reversed(events) for c in e.get_function_calls())
-        event, call = next(((e, c) for e, c in calls if c.id == call_id), (None, None))
+        event, call = self._find_call(call_id)
         if event is None or call is None:
             return None
         response = types.FunctionResponse(id=call_id, name=call.name, response=result)
@@ -310,6 +351,11 @@ class LiveRun:
             )
         )
         return content
+
+    def _find_call(self, call_id: str) -> tuple[Event | None, types.FunctionCall | None]:
+        events = self.session.events if self.session is not None else []
+        calls = ((e, c) for e in reversed(events) for c in e.get_function_calls())
+        return next(((e, c) for e, c in calls if c.id == call_id), (None, None))
 
     def _tasks_of(self, call_ids: Iterable[str]) -> list[asyncio.Task[object]]:
         tasks: list[asyncio.Task[object]] = []

@@ -62,7 +62,7 @@ class LiveRunSession:
             resources.runner,
             context.chat,
             CallRecords(running_claims(resources.options, resources.turns, context.chat)),
-            ConnectionCallbacks(self._connected, self._going_away),
+            ConnectionCallbacks(self._connected, self._going_away, self._calls_cancelled),
             options=context.options,
         )
         self.pending = PendingApprovals(context)
@@ -252,6 +252,9 @@ class LiveRunSession:
 
     def _going_away(self) -> None:
         self._context.outbox.send(GoAwayFrame())
+
+    def _calls_cancelled(self, call_ids: Sequence[str]) -> None:
+        self._context.spawn(self.pending.withdraw(call_ids))
 
 
 class LiveRunSupervisor:

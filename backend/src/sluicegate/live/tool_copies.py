@@ -7,15 +7,13 @@ import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.tools.function_tool import FunctionTool
-from google.adk.utils.model_name_utils import extract_model_name
 from google.genai import types
 
-from sluicegate.adk_private import tool_threads, uses_vertex
+from sluicegate.adk_private import tool_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from google.adk.models.base_llm import BaseLlm
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.base_tool import BaseTool
     from google.adk.tools.tool_context import ToolContext
@@ -39,24 +37,17 @@ def copy_tools(tools: dict[str, BaseTool], *, in_background: bool) -> None:
             tools[name] = _copy_tool(tool, in_background=in_background)
 
 
-def declare_non_blocking(request: LlmRequest, model: BaseLlm) -> None:
+def declare_non_blocking(request: LlmRequest) -> None:
     """Declare the tools of a request as NON_BLOCKING, so that the model can speak while they run.
 
-    Models that do not support it keep their default. The declarations are copied: a tool may keep
-    its own for the requests of turns, which do not know the field.
+    The declarations are copied: a tool may keep its own for the requests of turns, which do not
+    know the field.
     """
-    if not _supports_non_blocking(request.model or "", model):
-        return
     # ADK: the declarations are made, with the behavior of the tools, before a connection is opened.
     request.config.tools = [
         _declared_non_blocking(each, request.tools_dict) if isinstance(each, types.Tool) else each
         for each in request.config.tools or []
     ]
-
-
-def _supports_non_blocking(name: str, model: BaseLlm) -> bool:
-    # Gemini 3.1 calls tools in sequence only. Vertex AI lets the model go on by default.
-    return not (extract_model_name(name).startswith("gemini-3.1-") or uses_vertex(model))
 
 
 def _declared_non_blocking(declared: types.Tool, tools: dict[str, BaseTool]) -> types.Tool:

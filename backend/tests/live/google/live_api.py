@@ -206,6 +206,7 @@ class Connection:
         self._takes_history = False
         self._waiting: list[str] = []
         self._heard: str | None = None
+        self._untranscribed: str | None = None
         self._generating: asyncio.Task[None] | None = None
         self._in_turn = False
         self._calls = 0
@@ -364,9 +365,16 @@ class Connection:
             await self._said(words)
 
     async def _said(self, words: str) -> None:
+        await self._transcribe_late()
+        self._untranscribed = words
         if not self.api.late_transcripts:
-            await self._transcribe(words)
+            await self._transcribe_late()
         await self._input("said", words)
+
+    async def _transcribe_late(self) -> None:
+        if self._untranscribed is not None:
+            words, self._untranscribed = self._untranscribed, None
+            await self._transcribe(words)
 
     async def _transcribe(self, words: str) -> None:
         pieces = words.split(" ") if self.family.pieces else [words]
@@ -418,6 +426,7 @@ class Connection:
             await task
         self._in_turn = False
         await self._content_of(interrupted=True)
+        await self._transcribe_late()
         await self._content_of(turn_complete=True)
         await self.update_handle()
 
@@ -441,8 +450,7 @@ class Connection:
             else:
                 called = True
                 await self._call(step)
-        if self.api.late_transcripts and text.startswith("said: "):
-            await self._transcribe(text.removeprefix("said: "))
+        await self._transcribe_late()
         if not (called and self._blocking and not self.family.completes_at_call):
             self._in_turn = False
             if not called:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import secrets
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -40,8 +41,7 @@ class Page:
 
     async def say(self, text: str, *files: dict[str, Any]) -> UIMessage:
         """Type a message; returns the answer at the end of its turn."""
-        self._count += 1
-        message = user_message(text, message_id=f"u{self._count}")
+        message = user_message(text, message_id=f"user-{secrets.token_hex(6)}")
         message["parts"].extend(files)
         return await self._send(message)
 
@@ -86,7 +86,7 @@ class Page:
                     seen = await self.texts()
                     if seen == [*texts]:
                         break
-        assert seen == [*texts]
+        assert seen == [*texts], seen
 
     async def until_state(self, tool: str, state: str) -> UIMessage:
         """Wait until the stored call of a tool has a state; returns its message."""

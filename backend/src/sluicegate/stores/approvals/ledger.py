@@ -154,6 +154,13 @@ class Ledger:
         rows = await self._transitions.transact(close, user=keys[0].user)
         return [rows[key] for key in keys if key in rows]
 
+    async def withdraw(self, keys: Sequence[CallKey]) -> None:
+        """Close calls that are pending: the model has cancelled them."""
+        if keys:
+            values = {"its_keys": list(keys)}
+            work = partial(self._transitions.execute_in, name="withdraw", values=values)
+            await self._transitions.transact(work, user=keys[0].user)
+
     async def expire(self, chat: ChatKey) -> list[ApprovalRow]:
         """Close requests that are pending after their deadline (A5).
 

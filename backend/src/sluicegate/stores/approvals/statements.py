@@ -114,6 +114,7 @@ TransitionName = Literal[
     "executed",
     "failed",
     "supersede",
+    "withdraw",
     "expire",
     "refuse",
     "refuse granted",
@@ -195,6 +196,11 @@ _WITHIN: Final[dict[TransitionName, _Transition]] = {
     ),
     "supersede": _to(
         "superseded", tuple_(*_KEY).in_(bindparam("its_keys", expanding=True)), finished_at=NOW
+    ),
+    "withdraw": _to(
+        "superseded",
+        and_(tuple_(*_KEY).in_(bindparam("its_keys", expanding=True)), _C.state == "requested"),
+        finished_at=NOW,
     ),
     "expire": _to("expired", and_(_OF_CHAT, _C.answer.is_(None), _IS_LATE), finished_at=NOW),
     "refuse": _to("refused", _IS_ROW, **_ENDED),
