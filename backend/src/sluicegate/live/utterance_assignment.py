@@ -32,6 +32,8 @@ class UtteranceAssignment:
         self._first = first
         self._unanswered: list[LiveExchange] = []
         self._expects_completion = False
+        self._untranscribed: LiveExchange | None = None
+        """The spoken exchange that was interrupted before its question was transcribed."""
         self.continues_turn = False
         """Whether the model continues its turn after a tool result, as Gemini 3 does, instead of
         beginning another one."""
@@ -53,6 +55,7 @@ class UtteranceAssignment:
 
     def expect_answer(self, exchange: LiveExchange) -> None:
         """Expect an answer: the model was sent a text or the results of calls."""
+        self._untranscribed = None
         if exchange not in self._unanswered:
             self._unanswered.append(exchange)
 
@@ -65,6 +68,7 @@ class UtteranceAssignment:
     def model_spoke(self) -> LiveExchange:
         """Return the exchange that output of the model belongs to."""
         self._expects_completion = self.is_uncertain = False
+        self._untranscribed = None
         speaking = self.speaking
         if speaking is None:
             speaking = (
@@ -103,6 +107,7 @@ class UtteranceAssignment:
             ended = first if first is not None and first.is_stopping else None
         if ended is not None:
             self.forget(ended)
+            self._untranscribed = ended if ended.spoken and not ended.has_question else None
         return ended
 
     def reconnected(self) -> bool:
@@ -129,6 +134,9 @@ class UtteranceAssignment:
             self.speaking = None
 
     def _asking(self) -> LiveExchange:
+        late = self._untranscribed
+        if late is not None and not late.has_question:
+            return late
         speaking = self.speaking
         if speaking is not None and speaking.spoken and not speaking.has_question:
             # Some models transcribe the question while they answer.
