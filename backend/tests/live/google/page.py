@@ -37,6 +37,7 @@ class Page:
     client: LiveClient
     http: httpx.AsyncClient
     api: LiveApi
+    chat: str
     _count: int = 0
 
     async def say(self, text: str, *files: dict[str, Any]) -> UIMessage:
@@ -68,7 +69,7 @@ class Page:
 
     async def stored(self) -> dict[str, Any]:
         """The stored chat."""
-        response = await self.http.get(f"/api/chats/{CHAT}")
+        response = await self.http.get(f"/api/chats/{self.chat}")
         if response.status_code == 404:
             return {"messages": [], "status": "ready"}
         return dict(response.raise_for_status().json())
@@ -107,7 +108,7 @@ class Page:
 
     async def _send(self, message: Any, **more: Any) -> UIMessage:
         self._count += 1
-        body = {"id": CHAT, "messages": [message], "trigger": "submit-message", **more}
+        body = {"id": self.chat, "messages": [message], "trigger": "submit-message", **more}
         request = {"type": "send", "requestId": f"r{self._count}", **body}
         async with asyncio.timeout(LIMIT):
             frames = await self.client.exchange(request)
@@ -126,11 +127,11 @@ class Site:
     application: Application
 
     @contextlib.asynccontextmanager
-    async def page(self, more: str = "") -> AsyncIterator[Page]:
+    async def page(self, chat: str = CHAT) -> AsyncIterator[Page]:
         """Open the chat live; when the block ends, it must not run any more."""
         async with over_socket(self.address) as http:
-            async with opened_live(self.address, CHAT, more=more) as client:
-                page = Page(client, http, self.api)
+            async with opened_live(self.address, chat) as client:
+                page = Page(client, http, self.api, chat)
                 yield page
                 await page.is_settled()
             await page.is_settled()

@@ -121,6 +121,22 @@ async def test_a_session_is_resumable_and_its_context_is_compressed(
 
 
 @families
+async def test_a_chat_does_not_resume_the_session_of_another(
+    open_site: OpenSite, family: Family
+) -> None:
+    site = await open_site(family, SCRIPT)
+    api = site.api
+    async with site.page() as page:
+        await page.say("hello")
+        await api.last.go_away()
+        await api.until(lambda: len(api.connections) == 2 and api.last.setup)
+        assert api.last.setup.session_resumption.handle
+    async with site.page(chat="c2") as page:
+        assert words(await page.say("hello")) == "Good morning."
+        assert not api.last.setup.session_resumption.handle
+
+
+@families
 async def test_an_interruption_ends_the_output_and_the_next_answer_is_heard(
     open_site: OpenSite, family: Family
 ) -> None:
