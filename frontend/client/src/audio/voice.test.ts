@@ -213,6 +213,20 @@ test("a newer connection of the user takes the voice over", async () => {
   expect(sockets.all).toHaveLength(1);
 });
 
+test("a resume opens no connection, which would take the chat over", async () => {
+  const sockets = new FakeSockets();
+  const { webSocket } = sockets;
+  const live = { chatId: "chat" };
+  const transport = createBidiTransport({
+    api: "https://page/api/chat",
+    major: 7,
+    live,
+    webSocket,
+  });
+  expect(await transport.reconnectToStream({ chatId: "chat" })).toBeNull();
+  expect(sockets.all).toHaveLength(0);
+});
+
 describe("a failed start reports the error and closes everything", () => {
   test("when the microphone is not permitted", async () => {
     audio.permissionError = new DOMException("Permission denied", "NotAllowedError");

@@ -21,6 +21,11 @@ export interface BidiChatTransportOptions {
   /** The URL of the socket, absolute or relative to the page; `http` is replaced by `ws`. */
   readonly url: string;
   readonly major: MajorSource;
+  /**
+   * Whether a new connection takes the chat over from the user's other pages: then a resume opens
+   * none, since it may have been caused by what another page does.
+   */
+  readonly takesOver?: boolean;
   readonly protocols?: string | string[] | undefined;
   /** Query parameters of the handshake; a function is called for each connection. */
   readonly params?: Record<string, string> | (() => Record<string, string>) | undefined;
@@ -97,6 +102,7 @@ export class BidiChatTransport<Message extends UIMessage = UIMessage>
 
   async reconnectToStream(options: ReconnectToStreamOptions): Promise<ChunkStream | null> {
     options.abortSignal?.throwIfAborted();
+    if (this.#options.takesOver === true && !this.#isLive && !this.#socket.isOpen) return null;
     const frame = { id: options.chatId };
     const request = this.#request("resume", options, {
       received: new ReceivedMessage(),

@@ -42,7 +42,7 @@ export function createBidiTransport<Message extends UIMessage>(
     webSocket,
     reconnect,
     loadChat: (chatId) => loadChat({ apiUrl, chatId, headers, credentials, fetch }),
-    ...(live && { protocols: [LIVE_PROTOCOL] }),
+    ...(live && { protocols: [LIVE_PROTOCOL], takesOver: true }),
     params: () => ({ ...resolveParams(), ...(live && { chat: live.chatId }) }),
   });
 }
