@@ -96,6 +96,27 @@ for (const transport of ["sse", "websocket"] as const) {
         expect((await server.effects()).length - before.length).toBe(1);
       });
 
+      test("a decision that could not be loaded is seen when the network is back", async ({
+        chat,
+        context,
+        browser,
+      }) => {
+        await chat.open({ transport });
+        await chat.send("Pay Ada 50 euros");
+        await expect(chat.card("Send money")).toBeVisible();
+        const page = await secondPage(kind, { context, browser });
+        const other = await openSame(page, chat, transport);
+        await expect(other.card("Send money")).toBeVisible();
+        const isStoredChat = (url: URL) => url.pathname.startsWith("/api/chats/");
+        await page.route(isStoredChat, (route) => route.abort());
+        const failed = page.waitForEvent("requestfailed");
+        await chat.deny("Send money");
+        await chat.waitForEnd();
+        await failed;
+        await page.unroute(isStoredChat);
+        await expect(other.cards).toHaveCount(0);
+      });
+
       test("a new title and a deletion are seen without a reload", async ({
         chat,
         context,

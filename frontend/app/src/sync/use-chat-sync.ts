@@ -1,9 +1,17 @@
 import { useEffect, useRef } from "react";
+import { RequestRefused } from "sluicegate";
 import type { SluiceChat } from "sluicegate/react";
 import { concernsChat, type SubscribeToServerEvents } from "./server-events.ts";
 
 /** Milliseconds for which the events of one change are collected. */
 const COLLECT_MILLISECONDS = 100;
+/** Milliseconds after which a chat that could not be loaded is loaded again. */
+const RETRY_MILLISECONDS = 2_000;
+
+/** Whether the same request would be refused again. */
+function isFinal(error: unknown): boolean {
+  return error instanceof RequestRefused && error.status < 429;
+}
 
 interface ChatSyncOptions {
   readonly id: string;
@@ -19,14 +27,19 @@ export function useChatSync({ id, chat, isBusy, subscribe }: ChatSyncOptions): v
   const isStale = useRef(false);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const synchronizeSoon = () => {
-      if (isBusy) return;
+    let isActive = true;
+    const synchronizeSoon = (delay = COLLECT_MILLISECONDS) => {
+      if (isBusy || !isActive) return;
       clearTimeout(timer);
       timer = setTimeout(() => {
         isStale.current = false;
-        // Without a connection, the event that follows its return synchronizes the chat.
-        void synchronize().catch(() => {});
-      }, COLLECT_MILLISECONDS);
+        synchronize().catch((error: unknown) => {
+          if (isFinal(error)) return;
+          // No other event need follow the one whose change could not be loaded.
+          isStale.current = true;
+          synchronizeSoon(RETRY_MILLISECONDS);
+        });
+      }, delay);
     };
     if (isStale.current) synchronizeSoon();
     const unsubscribe = subscribe((event) => {
@@ -35,6 +48,7 @@ export function useChatSync({ id, chat, isBusy, subscribe }: ChatSyncOptions): v
       synchronizeSoon();
     });
     return () => {
+      isActive = false;
       clearTimeout(timer);
       unsubscribe();
     };
