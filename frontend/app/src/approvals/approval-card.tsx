@@ -137,11 +137,13 @@ function Actions({ request, onDecide, unread, form, onForm }: ActionsProps) {
 
 interface FailureProps {
   readonly request: ApprovalRequest;
+  /** Whether the card still shows what was decided. */
+  readonly canRetry: boolean;
   readonly onDecide: (decision: Decision) => void;
 }
 
 /** The failure of a decision: the server does not have it, and the same decision can be sent again. */
-function Failure({ request: { progress }, onDecide }: FailureProps) {
+function Failure({ request: { progress }, canRetry, onDecide }: FailureProps) {
   if (progress?.state !== "failed") return null;
   const { decision, message } = progress;
   const retry = () => onDecide(decision);
@@ -152,17 +154,19 @@ function Failure({ request: { progress }, onDecide }: FailureProps) {
       title={decision.approved ? "Your approval was not sent" : "Your denial was not sent"}
     >
       <p className="text-sm literal">{message}</p>
-      <div>
-        {decision.approved ? (
-          <AcceptButton size="sm" onAccept={retry}>
-            Retry
-          </AcceptButton>
-        ) : (
-          <Button size="sm" onClick={retry}>
-            Retry
-          </Button>
-        )}
-      </div>
+      {canRetry && (
+        <div>
+          {decision.approved ? (
+            <AcceptButton size="sm" onAccept={retry}>
+              Retry
+            </AcceptButton>
+          ) : (
+            <Button size="sm" onClick={retry}>
+              Retry
+            </Button>
+          )}
+        </div>
+      )}
     </Alert>
   );
 }
@@ -199,6 +203,7 @@ interface ApprovalCardProps {
  */
 export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalCardProps) {
   const [form, setForm] = useState<OpenForm>();
+  const [isChanged, setChanged] = useState(false);
   const [reading, unread] = useReading();
   const [areKeysOn] = useCardKeys();
   const onKeyDown = useCardKeyHandler(areKeysOn);
@@ -211,10 +216,12 @@ export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalC
   const [height, holdHeight] = useHeldHeight(card, progress?.state);
   const openForm = (next: OpenForm | undefined) => {
     setForm(next);
+    setChanged(true);
     if (next === undefined && card.current !== null) moveFocus(card.current);
   };
   const decide = (decision: Decision) => {
     holdHeight();
+    setChanged(false);
     onDecide(approvalId, decision);
   };
   const shownForm = isDecided || isExpired ? undefined : form;
@@ -236,6 +243,7 @@ export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalC
         data-tool-call-id={request.toolCallId}
         {...(!isDecided && !isExpired && { "data-open": "" })}
         onKeyDown={onKeyDown}
+        onChange={() => setChanged(true)}
       >
         <Heading request={request} isExpired={isExpired && !isDecided} id={heading} />
         {changed !== undefined && <DefinitionNotice changed={changed} />}
@@ -250,7 +258,7 @@ export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalC
         )}
         {!isDecided && !isExpired && (
           <>
-            <Failure request={request} onDecide={decide} />
+            <Failure request={request} canRetry={!isChanged} onDecide={decide} />
             <Actions
               request={request}
               onDecide={decide}
