@@ -93,6 +93,7 @@ for (const transport of ["sse", "websocket"] as const) {
         await expectSoon(other.waitForEnd(), "finished turn");
         await expect(other.answer).toContainText("The payment is settled");
         await expect(other.log.getByText("The payment is settled")).toHaveCount(1);
+        await expect(other.tool("Send money")).toContainText("Approved by");
         expect((await server.effects()).length - before.length).toBe(1);
       });
 

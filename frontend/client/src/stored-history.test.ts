@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isSameHistory } from "./stored-history.ts";
+import { isSameHistory, withStoredMetadata } from "./stored-history.ts";
 
 const text = (value: string, state = "done") => ({ type: "text", text: value, state });
 const call = (state: string, approved?: boolean) => ({
@@ -26,4 +26,14 @@ test("a message that is missing or has another id makes a difference", () => {
   const [message] = answer(text("Hi"));
   expect(isSameHistory([], answer(text("Hi")))).toBe(false);
   expect(isSameHistory([{ ...message, id: "m2", parts: [] }], answer())).toBe(false);
+});
+
+test("the metadata is that of the stored messages, and equal messages stay the same objects", () => {
+  const [question, reply] = [{ id: "u1", metadata: { model: "m" } }, { id: "m1" }];
+  const stored = [question, { id: "m1", metadata: { model: "n" } }];
+  const messages = [question, reply];
+  const updated = withStoredMetadata<object>(messages, stored);
+  expect(updated).toEqual(stored);
+  expect(updated[0]).toBe(question);
+  expect(withStoredMetadata<object>(updated, stored)).toBe(updated);
 });

@@ -29,3 +29,16 @@ export function isSameHistory(messages: readonly Message[], stored: readonly Mes
       JSON.stringify(stored.map(comparableMessage))
   );
 }
+
+/** The messages with the metadata of the stored ones, which are equal but for it. */
+export function withStoredMetadata<Message extends { metadata?: unknown }>(
+  messages: Message[],
+  stored: readonly Message[],
+): Message[] {
+  const isSame = ({ metadata }: Message, index: number) =>
+    JSON.stringify(metadata) === JSON.stringify(stored[index]?.metadata);
+  if (messages.every(isSame)) return messages;
+  return messages.map((message, index) =>
+    isSame(message, index) ? message : { ...message, metadata: stored[index]?.metadata },
+  );
+}

@@ -8,7 +8,7 @@ import { pendingApprovals } from "../pending-approvals.ts";
 import { RequestRefused } from "../refusals.ts";
 import { type SafeSendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
 import { type StagedDecision, StagedDecisions } from "../staged-decisions.ts";
-import { isSameHistory } from "../stored-history.ts";
+import { isSameHistory, withStoredMetadata } from "../stored-history.ts";
 import { LazyVoice } from "./lazy-voice.ts";
 import type { SluiceChatOptions } from "./options.ts";
 import { isConnectionLoss, Reconnection } from "./reconnection.ts";
@@ -227,7 +227,12 @@ export class ChatSession<Message extends UIMessage> {
     const last = messages.findLast(({ role }) => role === "user");
     const isKnown = last === undefined || stored.messages.some(({ id }) => id === last.id);
     const isCurrent = stored.status !== "running" && isSameHistory(messages, stored.messages);
-    if (!isKnown || isCurrent) return;
+    if (!isKnown) return;
+    if (isCurrent) {
+      // An error is still shown beside the answer that it ended.
+      this.#setMessages((current) => withStoredMetadata(current, stored.messages));
+      return;
+    }
     this.chat.clearError();
     this.#replaceMessages(stored);
   };
