@@ -1,6 +1,7 @@
 # Every task of the project. `make` lists them; each works on its own, in any order, any number of times.
 PYTHON ?= python3
 BENCH ?= .bench/result
+MINUTES ?= 30
 SOAK ?= .bench/soak.json
 BIN := .venv/bin
 NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" npm
@@ -9,7 +10,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 PAGE := frontend/app/dist/index.html
 PAGE_SOURCES := package-lock.json $(shell find frontend/app frontend/client/src -type f -not -path '*/node_modules/*' -not -path '*/dist/*')
 
-.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios pictures smoke mutants soak bench api-docs live-check sbom format lock node
+.PHONY: help setup setup-node setup-browser page demo wheel test static types imports backend faults typescript conformance scenarios monkey pictures smoke mutants soak bench api-docs live-check sbom format lock node
 help: ## list the tasks
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 22
 
@@ -75,6 +76,9 @@ conformance: setup-node ## the real AI SDK clients against the running server
 
 scenarios: setup-browser page ## people at the page, in a real browser
 	$(NPM) run --silent scenarios
+
+monkey: setup-browser page ## a random person at the page, MINUTES=30 over each transport; SEED and ACTIONS play a run again
+	@MONKEY_MINUTES="$(MINUTES)" MONKEY_SEED="$(SEED)" MONKEY_ACTIONS="$(ACTIONS)" $(NPM) run --silent monkey
 
 pictures: setup-browser page ## take the pictures of the page anew
 	@$(NPM) run --silent pictures
