@@ -42,3 +42,24 @@ export function withStoredMetadata<Message extends { metadata?: unknown }>(
     isSame(message, index) ? message : { ...message, metadata: stored[index]?.metadata },
   );
 }
+
+/**
+ * The stored messages with the outputs of this page that the server does not have yet: an output is
+ * sent with the last decision of its step.
+ */
+export function withUnsentOutputs<Message extends { readonly parts: readonly object[] }>(
+  stored: Message[],
+  messages: readonly Message[],
+): Message[] {
+  const parts = messages.flatMap((message) => message.parts) as readonly MessagePart[];
+  const outputs = new Map(
+    parts
+      .filter(({ state, providerExecuted }) => state?.startsWith("output-") && !providerExecuted)
+      .map((part) => [part.toolCallId, part]),
+  );
+  const complete = (part: object) => {
+    const { state, toolCallId } = part as MessagePart;
+    return (state === "input-available" && outputs.get(toolCallId)) || part;
+  };
+  return stored.map((message) => ({ ...message, parts: message.parts.map(complete) }));
+}

@@ -8,7 +8,7 @@ import { pendingApprovals } from "../pending-approvals.ts";
 import { RequestRefused } from "../refusals.ts";
 import { type SafeSendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
 import { type StagedDecision, StagedDecisions } from "../staged-decisions.ts";
-import { isSameHistory, withStoredMetadata } from "../stored-history.ts";
+import { isSameHistory, withStoredMetadata, withUnsentOutputs } from "../stored-history.ts";
 import { LazyVoice } from "./lazy-voice.ts";
 import type { SluiceChatOptions } from "./options.ts";
 import { isConnectionLoss, Reconnection } from "./reconnection.ts";
@@ -221,9 +221,10 @@ export class ChatSession<Message extends UIMessage> {
       this.#reconnection.restart(error);
       return;
     }
-    const stored = await this.#load();
-    if (stored === undefined || this.#isBusy) return;
+    const loaded = await this.#load();
+    if (loaded === undefined || this.#isBusy) return;
     const { messages } = this.chat;
+    const stored = { ...loaded, messages: withUnsentOutputs(loaded.messages, messages) };
     const last = messages.findLast(({ role }) => role === "user");
     const isKnown = last === undefined || stored.messages.some(({ id }) => id === last.id);
     const isCurrent = stored.status !== "running" && isSameHistory(messages, stored.messages);

@@ -163,6 +163,29 @@ test("a call beside an approval request is executed immediately and sent with th
   expect(server.posts).toHaveLength(2);
 });
 
+test("an output that waits for a decision is kept when the chat is synchronized", async () => {
+  const server = new FakeServer();
+  server.postResponders.push(
+    streamOf(waitingTurn(step(call("c1", "locate"), call("c2"), approvalRequest("c2")))),
+  );
+  const { clientTools } = locateTool();
+  const page = new Page(server, { clientTools });
+  await page.act((chat) => chat.sendMessage({ text: "Where?" }));
+  await page.waitFor(() => expect(page.states).toEqual(["output-available", "approval-requested"]));
+  const stored = page.chat.messages.map((message) => ({
+    ...message,
+    parts: message.parts.map((part) =>
+      "state" in part && part.state === "output-available"
+        ? { ...part, state: "input-available", output: undefined }
+        : part,
+    ),
+  }));
+  server.onLoad = storedChat("waiting", stored);
+  await page.act((chat) => chat.synchronize());
+
+  expect(page.states).toEqual(["output-available", "approval-requested"]);
+});
+
 test("stop aborts a client-side tool and discards its output", async () => {
   const server = new FakeServer();
   server.postResponders.push(CALLED);
