@@ -117,6 +117,14 @@ async def test_with_a_superseded_request_no_decision_is_recorded(
     assert [row.state for row in rows] == ["superseded", "requested"]
 
 
+async def test_only_a_pending_request_is_withdrawn(ledger: Ledger) -> None:
+    await ledger.request([request("a"), request("b")])
+    await approve(ledger, "a")
+    await ledger.withdraw([key("a"), key("b"), key("none")])
+    states = {row.key.call: row.state for row in await ledger.rows(CHAT)}
+    assert states == {"a": "approved", "b": "superseded"}
+
+
 async def test_two_decisions_on_one_request_must_be_equal(ledger: Ledger) -> None:
     with pytest.raises(StoreError):
         await ledger.record_decisions([yes(), no()], by="ann")
@@ -223,6 +231,7 @@ async def test_pending_requests_are_counted_by_chat(ledger: Ledger, clock: Clock
 async def test_empty_calls_change_nothing(ledger: Ledger) -> None:
     await ledger.request([])
     assert await ledger.record_decisions([], by="ann") == []
+    await ledger.withdraw([])
     assert await ledger.supersede([]) == []
     assert await ledger.rows(CHAT) == []
 
