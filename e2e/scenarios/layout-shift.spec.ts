@@ -48,6 +48,7 @@ for (const transport of ["sse", "websocket"] as const) {
 
     await shift(card, SHIFT);
     await press(page);
+    await expect(card).toContainText("waits for you");
     for (const milliseconds of [400, 400]) {
       await clock.fastForward(milliseconds);
       await shift(card, 0);
