@@ -100,11 +100,12 @@ async def test_hint_and_payload_of_a_tool_reach_the_approval_request(
     await talk.say("ask")
     [part] = talk.pending()
     assert part["approval"]["requestReason"] == "Shall 3 be?"
+    assert part["approval"]["descriptor"]["payload"] == {"n": 3}
     if style == "confirmation":
         assert part["input"]["toolConfirmation"] == {"hint": "Shall 3 be?", "payload": {"n": 3}}
     turn = await talk.approve()
     assert turn.finish_reason == "stop"
-    assert len(asking.runs) == 1
+    assert asking.runs == [{"n": 3}]
     assert comparable(await talk.history()) == comparable(turn.message)
 
 

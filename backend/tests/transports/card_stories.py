@@ -138,7 +138,8 @@ class Tab:
                 response = await http.post("/api/chat", json=body)
                 assert response.status_code == 200, response.text
                 return chunks(response.text)
-        return framed(await self.socket.exchange({"type": "send", "requestId": "r1"} | body))
+        frame = {"type": "send", "requestId": "r1", "body": body}
+        return framed(await self.socket.exchange(frame))
 
 
 @contextlib.asynccontextmanager

@@ -111,10 +111,13 @@ def delivery(exchange: RebuiltExchange, rows: Rows, outputs: Sequence[Reply]) ->
             continue
         row = rows.get(request.approval_id)
         confirmed = row is not None and (row.state == "approved" or row.state in EFFECTFUL)
+        response: dict[str, object] = {"confirmed": confirmed}
+        if confirmed and row is not None and row.approved_payload is not None:
+            response["payload"] = row.approved_payload
         reply = Reply(
             request.confirmation_id,
             request.answer_name,
-            {"confirmed": confirmed},
+            response,
             request.branch,
             request.invocation,
         )

@@ -73,7 +73,8 @@ class ApprovalRow:
 
     ``answer`` is the decision, also when it came too late; ``owner`` names the process and turn
     that claimed the call; ``outcome`` is the result for the model, once known.
-    ``arguments`` are the requested ones, ``edits`` those that were approved in their place.
+    ``arguments`` are the requested ones, ``edits`` those that were approved in their place;
+    ``payload`` is that of the confirmation, ``edited_payload`` what was approved in its place.
     ``grant_id`` is the grant that approved this call (A8). ``via`` is the transport that brought
     the decision (A10). ``agent`` is the path of the agent that calls; ``definition_hash`` is the
     digest of the tool's definition when the approval was requested, and ``changed`` what differs
@@ -105,6 +106,13 @@ class ApprovalRow:
     definition_hash: str | None = None
     changed: JsonValue = None
     remember: GrantScope | None = None
+    payload: JsonValue = None
+    edited_payload: JsonValue = None
+
+    @property
+    def approved_payload(self) -> JsonValue:
+        """The payload that the tool gets, None without one."""
+        return self.payload if self.edited_payload is None else self.edited_payload
 
     @property
     def is_automatic(self) -> bool:
@@ -117,7 +125,8 @@ class NewApproval:
     """An approval request to record; ``ttl`` in seconds counts from the database's now.
 
     ``agent`` is the path of the agent that calls. ``definition`` is that of the tool, if it is
-    known, and ``changed`` what differs from the definition of an earlier grant.
+    known, and ``changed`` what differs from the definition of an earlier grant. ``payload`` is that
+    of the confirmation, None without one.
     """
 
     key: CallKey
@@ -130,26 +139,30 @@ class NewApproval:
     agent: str = ""
     definition: ToolDefinition | None = None
     changed: JsonValue = None
+    payload: JsonValue = None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A person's decision on one approval request.
 
-    ``edits`` are the arguments to run with in place of the requested ones; ``remember`` is the
-    scope in which later calls are approved too, None for this call alone (A8).
+    ``edits`` are the arguments to run with in place of the requested ones, ``payload`` is what the
+    tool gets in place of the requested payload; ``remember`` is the scope in which later calls are
+    approved too, None for this call alone (A8).
     """
 
     request: NewApproval
     approved: bool
     reason: str | None
     edits: JsonValue = None
+    payload: JsonValue = None
     remember: GrantScope | None = None
 
     def equals(self, row: ApprovalRow) -> bool:
         """Whether the row holds the same decision: approving anything else is another one."""
         is_approved_alike = row.answer is self.approved and row.remember == self.remember
-        return is_approved_alike and is_same(row.edits, self.edits)
+        is_unchanged = is_same(row.edits, self.edits)
+        return is_approved_alike and is_unchanged and is_same(row.edited_payload, self.payload)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,8 @@ def request_chunk(call: Call, request: ApprovalRequest, part_id: str) -> BaseChu
     if request.arguments is not None:
         # A part of an earlier step still has the model's.
         descriptor["arguments"] = dict(request.arguments)
+    if request.covers_payload:
+        descriptor["payload"] = request.payload
     if request.defaults:
         descriptor["defaults"] = dict(request.defaults)
     schema = facts.schema if request.schema is None else request.schema

@@ -116,19 +116,20 @@ def _request(
 ) -> ApprovalRequest:
     card = attribute(notes_of(event), "cards", call_id)
     arguments, defaults = attribute(card, "arguments"), attribute(card, "defaults")
-    schema = attribute(card, "schema")
+    schema, covered = attribute(card, "schema"), attribute(card, "payload")
     return ApprovalRequest(
         approval_id=confirmation_id,
         call_id=call_id,
         confirmation_id=confirmation_id,
         answer_name=answer_name,
         hint=hint,
-        payload=json_safe(payload),
+        payload=json_safe(payload if covered is None else covered),
         branch=None,
         invocation=text(event, "invocation_id"),
         arguments=arguments if isinstance(arguments, dict) else None,
         defaults=defaults if isinstance(defaults, dict) else None,
         schema=schema if isinstance(schema, dict) else None,
+        covers_payload=covered is not None,
     )
 
 
@@ -175,8 +176,9 @@ def _placeholders(event: object) -> set[Any]:
 
 
 def _decision(confirmation_id: str, response: object) -> Answered:
-    reason = text(attribute(response, "payload"), "reason")
     approved = attribute(response, "confirmed") is True
+    # The payload of an approval is for the tool.
+    reason = "" if approved else text(attribute(response, "payload"), "reason")
     return Answered("", confirmation_id, approved, reason or None)
 
 

@@ -117,7 +117,8 @@ def metadata(
 
     ``version`` is the number of this version of the exchange, which is left out if it is the first.
     ``stopped``: the exchange was stopped before its end. ``rewindable``: it can be replaced.
-    ``edits`` are the arguments approved in place of the requested ones, by approval id (A7).
+    ``edits`` are what was approved in place of the requested arguments and payload, as `edits_in`
+    returns it (A7).
     """
     usage = facts.usage
     reported: dict[str, Any] = {
@@ -139,7 +140,7 @@ def metadata(
     if not rewindable:
         reported["rewindable"] = False
     if edits:
-        reported["approvals"] = {name: {"edits": arguments} for name, arguments in edits.items()}
+        reported["approvals"] = dict(edits)
     return reported
 
 
@@ -149,12 +150,18 @@ def is_effectful(row: ApprovalRow, invocations: Collection[str | None]) -> bool:
 
 
 def edits_in(buffer: ReleaseBuffer, rows: Iterable[ApprovalRow]) -> dict[str, JsonValue]:
-    """The edited arguments of approved calls of this exchange, by approval id (A7)."""
+    """What was approved otherwise than requested in this exchange, by approval id (A7)."""
     requested = {
         state.request.approval_id for state in buffer.calls.values() if state.request is not None
     }
     return {
-        row.approval_id: row.edits
+        row.approval_id: edits
         for row in rows
-        if row.edits is not None and row.approval_id in requested
+        if row.approval_id in requested and (edits := edits_of(row))
     }
+
+
+def edits_of(row: ApprovalRow) -> dict[str, JsonValue]:
+    """The arguments and the payload that were approved in place of the requested ones."""
+    edited = {"edits": row.edits, "editedPayload": row.edited_payload}
+    return {name: value for name, value in edited.items() if value is not None}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sluicegate.core.event_reading import media_in, notes_of, parts_of
 from sluicegate.core.exchange_to_signals import Translator, in_emission_order
 from sluicegate.core.exchanges import Exchange, user_texts
-from sluicegate.core.finish_metadata import edits_in, is_effectful, metadata
+from sluicegate.core.finish_metadata import edits_in, edits_of, is_effectful, metadata
 from sluicegate.core.ledger_overlay import (
     annotated,
     as_client_output,
@@ -293,6 +293,4 @@ def _trace(row: ApprovalRow) -> dict[str, Any]:
     if row.is_automatic:
         trace["automatic"] = True
         trace["grantId"] = row.grant_id
-    if row.edits is not None:
-        trace["edits"] = row.edits
-    return trace
+    return trace | edits_of(row)

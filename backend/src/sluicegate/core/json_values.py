@@ -162,10 +162,15 @@ def canonical_json(value: JsonValue) -> str:
         raise ValueError("the value contains itself or is nested too deeply") from None
 
 
-def hash_arguments(args: JsonValue, defaults: Mapping[str, JsonValue] | None = None) -> str:
+def hash_arguments(
+    args: JsonValue,
+    defaults: Mapping[str, JsonValue] | None = None,
+    payload: JsonValue = None,
+) -> str:
     """Return the SHA-256 of the canonical JSON, 64 hexadecimal digits (A1, A10).
 
-    ``defaults`` are shown beside the arguments; another default gives another digest.
+    ``defaults`` and the ``payload`` of a confirmation are shown beside the arguments; other ones
+    give another digest.
 
     Raises:
         ValueError: As `canonical_json`.
@@ -175,6 +180,8 @@ def hash_arguments(args: JsonValue, defaults: Mapping[str, JsonValue] | None = N
     if defaults:
         # A line break separates the two, since canonical JSON has none.
         text = f"{text}\n{canonical_json(dict(defaults))}"
+    if payload is not None:
+        text = f"{text}\npayload {canonical_json(payload)}"
     return sha256(text.encode("ascii")).hexdigest()
 
 

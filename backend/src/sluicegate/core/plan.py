@@ -18,8 +18,9 @@ from sluicegate.core.approvals import (
 )
 from sluicegate.core.call_chunks import agent_path, shown_hint
 from sluicegate.core.chat_keys import CallKey, ChatKey
+from sluicegate.core.confirmation_payload import checked_payload, covered_payload
 from sluicegate.core.edited_arguments import checked_edits, effective_edits
-from sluicegate.core.finish_metadata import is_effectful
+from sluicegate.core.finish_metadata import edits_of, is_effectful
 from sluicegate.core.json_values import hash_arguments
 from sluicegate.errors import (
     AlreadyDecided,
@@ -195,6 +196,7 @@ def _decision(log: ChatLog, state: CallState, answer: PostedDecision) -> Decisio
         )
     declared = None if state.request is None else state.request.schema
     edits = checked_edits(state.call, answer.edits, log.limits, schema=declared)
+    payload = checked_payload(state, answer.payload, log.limits)
     remember = _grant_scope(answer, log.limits)
     if remember is not None:
         effective = state.call.args if edits is None else edits
@@ -208,6 +210,7 @@ def _decision(log: ChatLog, state: CallState, answer: PostedDecision) -> Decisio
         answer.approved,
         answer.reason,
         edits=edits,
+        payload=payload,
         remember=remember,
     )
 
@@ -263,7 +266,7 @@ def _is_repeat(state: CallState, answer: PostedDecision, log: ChatLog) -> bool:
 def _approves_the_same(
     state: CallState, answer: PostedDecision, row: ApprovalRow, limits: RequestLimits
 ) -> bool:
-    """Whether a second decision states neither other arguments nor another grant (A7)."""
+    """Whether a second decision states no other arguments, payload or grant (A7)."""
     if not answer.approved or answer.form == "ended":
         return True
     is_whole = answer.form == "whole"
@@ -271,28 +274,34 @@ def _approves_the_same(
         edits = None if answer.edits is None else effective_edits(state.call, answer.edits)
         if not is_same(edits, row.edits):
             return False
+    if is_whole or answer.payload is not None:
+        payload = row.payload if answer.payload is None else answer.payload
+        if not is_same(payload, row.approved_payload):
+            return False
     if is_whole or answer.remember is not None:
         return _grant_scope(answer, limits) == row.remember
     return True
 
 
 def _check_repeats(posted: PostedAssistantMessage, rows: Rows) -> None:
-    """Refuse a request whose only news is a yes to the arguments before another person's edits.
+    """Refuse a request whose only news is a yes to what was shown before another person's edits.
 
     A page sends its yes again beside later answers without the edits, but then it knows them from
     the metadata of the message.
 
     Raises:
-        AlreadyDecided: The yes approves other arguments than the recorded decision.
+        AlreadyDecided: The yes approves other arguments, or another payload, than the recorded
+            decision.
     """
     for answer in posted.decisions:
         row = rows.get(answer.approval_id)
-        if row is None or row.edits is None or not answer.approved:
+        if row is None or not answer.approved or answer.form != "part":
             continue
-        is_stated = answer.edits is not None or answer.form != "part"
-        known = posted.known_edits.get(answer.approval_id)
-        if not is_stated and not is_same(known, row.edits):
-            raise AlreadyDecided(_DECIDED)
+        known = posted.known_edits.get(answer.approval_id, {})
+        stated = {"edits": answer.edits, "editedPayload": answer.payload}
+        for name, value in edits_of(row).items():
+            if stated[name] is None and not is_same(known.get(name), value):
+                raise AlreadyDecided(_DECIDED)
 
 
 def check_winners(decisions: Sequence[Decision], rows: Sequence[ApprovalRow]) -> None:
@@ -321,7 +330,7 @@ def call_key(chat: ChatKey, state: CallState) -> CallKey:
 def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:
     """The approval request of a gated call for the ledger; ``ttl`` in seconds."""
     call, request = state.call, state.request
-    arguments, defaults = call.args, None
+    arguments, defaults, payload = call.args, None, covered_payload(state)
     if request is not None:
         arguments = call.args if request.arguments is None else dict(request.arguments)
         defaults = request.defaults
@@ -329,11 +338,12 @@ def new_approval(chat: ChatKey, state: CallState, *, ttl: float) -> NewApproval:
         key=call_key(chat, state),
         approval_id=request.approval_id if request else "",
         tool=call.name,
-        args_hash=hash_arguments(arguments, defaults),
+        args_hash=hash_arguments(arguments, defaults, payload),
         ttl=ttl,
         arguments=arguments,
         hint=shown_hint(call, request) if request else None,
         agent=agent_path(call),
+        payload=payload,
     )
 
 

@@ -34,18 +34,30 @@ MAX_CHARACTERS: Final = 2**20
 class NotShowable(ValueError):
     """Arguments cannot be shown exactly; the text is the reason, as a clause."""
 
+    subject = "the arguments"
+
+
+class PayloadNotShowable(NotShowable):
+    """As `NotShowable`, for the payload of a confirmation."""
+
+    subject = "the payload of the confirmation"
+
 
 @dataclass(frozen=True, slots=True)
 class ShownArguments:
-    """The arguments of a call, and the defaults of those that it leaves out."""
+    """The arguments of a call, and the defaults of those that it leaves out.
+
+    ``payload`` is that of its confirmation, None without one.
+    """
 
     arguments: dict[str, JsonValue]
     defaults: Mapping[str, JsonValue] = field(default_factory=dict)
+    payload: JsonValue = None
 
     @property
     def digest(self) -> str:
         """The digest that an approval of the call covers."""
-        return hash_arguments(self.arguments, self.defaults)
+        return hash_arguments(self.arguments, self.defaults, self.payload)
 
 
 def shown_arguments(

@@ -164,6 +164,8 @@ class ApprovalRequest:
     those that the call would run with, if callbacks changed the model's; ``defaults`` those of the
     tool for what they leave out; ``schema`` is what the tool declared at the call, if it differs
     from that of the call's facts.
+    ``payload`` is that of ADK's confirmation. ``covers_payload``: the approval covers it, so the
+    tool gets it; requests of earlier versions do not.
     ``automatic``: a grant has approved the call, so ADK has no request for it (A8).
     """
 
@@ -180,6 +182,7 @@ class ApprovalRequest:
     defaults: Mapping[str, JsonValue] | None = None
     schema: Mapping[str, JsonValue] | None = None
     changed: JsonValue = None
+    covers_payload: bool = False
     automatic: bool = False
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sluicegate.core.chat_keys import ChatKey
 from sluicegate.core.event_reading import NODE_CONFIRMATION
+from sluicegate.core.finish_metadata import edits_of
 from sluicegate.engine.agents.tree_walk import name_in
 from sluicegate.engine.describe_exceptions import describe
 from sluicegate.engine.turn.reader import Client
@@ -85,7 +86,8 @@ class ChatApprovals:
     ) -> dict[str, Any]:
         """Record a person's decision and let the turn run on, with or without readers.
 
-        ``body`` is ``{approved, reason?, edits?, remember?}``. Returns the approval as it is then.
+        ``body`` is ``{approved, reason?, edits?, payload?, remember?}``. Returns the approval as it
+        is then.
 
         Raises:
             RequestError: nothing has changed; or the decision is recorded and the chat cannot
@@ -157,9 +159,10 @@ class ChatApprovals:
                 raise Superseded
             raise Unknown("The chat of this approval has gone on without it.")
         approval = {"id": row.approval_id} | _only(body, "approved", "reason")
-        staged = {name: {row.approval_id: body[name]} for name in _only(body, "edits", "remember")}
+        options_in_body = _only(body, "edits", "remember", "payload")
+        staged = {name: {row.approval_id: value} for name, value in options_in_body.items()}
         answer = replace(parse_decision(approval, log.limits), form="whole")
-        options = StagedOptions(staged.get("edits"), staged.get("remember"))
+        options = StagedOptions(**staged)
         decision = with_staged_options(answer, options)
         part: dict[str, JsonValue] = {
             "type": f"tool-{row.tool}",
@@ -200,7 +203,8 @@ class ChatApprovals:
             "changed": row.changed,
             "approved": row.answer,
             "reason": row.reason,
-            "edits": row.edits,
+            "payload": row.payload,
+            **edits_of(row),
             "remember": None if row.remember is None else row.remember.as_json(),
             "decidedBy": row.decided_by,
             "decidedAt": None if row.decided_at is None else iso_time(row.decided_at),

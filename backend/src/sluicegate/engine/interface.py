@@ -30,7 +30,7 @@ class Approvals(Protocol):
     async def decide(
         self, approval_id: str, body: Mapping[str, JsonValue], *, user: str, via: str
     ) -> dict[str, Any]:
-        """Record a decision ``{approved, reason?, edits?, remember?}``; the turn continues."""
+        """Record ``{approved, reason?, edits?, payload?, remember?}``; the turn continues."""
 
     async def grants(self, chat_id: str, *, user: str) -> dict[str, Any]:
         """Return the grants of a chat: ``{grants: [{id, tool, agent, where, …}]}``."""

@@ -290,11 +290,14 @@ class LiveApprovalGuard(ApprovalGuard):
         await self._store_request(context, call, confirmation, placeholder)
         await self.run.answer_meanwhile(call)
         confirmed = await self.pending.wait(call_id)
+        await self._read_ledger()
+        row = self.row_of(context)
         context.tool_confirmation = ToolConfirmation(
-            hint=confirmation.hint, payload=confirmation.payload, confirmed=confirmed
+            hint=confirmation.hint,
+            payload=row.approved_payload if confirmed and row is not None else None,
+            confirmed=confirmed,
         )
         context.actions.skip_summarization = None
-        await self._read_ledger()
         return confirmed
 
     async def _store_request(

@@ -71,7 +71,7 @@ def _compared_fields(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         return
     for part in parts:
         yield from _decisions_and_outputs(part)
-    for what in ("edits", "remember"):
+    for what in ("edits", "remember", "payload"):
         if body.get(what):
             yield f"what it says under {what}", body[what]
 

@@ -199,6 +199,8 @@ _COLUMNS: Final = {
     "answer": "answer",
     "reason": "reason",
     "edits": "edits",
+    "payload": "payload",
+    "editedPayload": "edited_payload",
     "grantId": "grant_id",
     "decidedAt": "decided_at",
     "claimedAt": "claimed_at",

@@ -20,6 +20,7 @@ _USER_DATA: Final = frozenset(
         "artifactDelta",
         "customMetadata",
         "data",
+        "editedPayload",
         "edits",
         "input",
         "messageMetadata",

@@ -142,6 +142,12 @@ class Approval(TypedDict):
     approved: NotRequired[bool]
     reason: NotRequired[str]
     edits: NotRequired[dict[str, Any]]
+    payload: NotRequired[
+        Annotated[Any, Field(description="What the tool asks the approver to check or to fill in.")]
+    ]
+    editedPayload: NotRequired[
+        Annotated[Any, Field(description="What was approved in place of the payload.")]
+    ]
     remember: NotRequired[GrantScope]
     decidedBy: NotRequired[str]
     decidedAt: NotRequired[str]
@@ -161,6 +167,11 @@ class Decision(TypedDict):
     reason: NotRequired[str]
     edits: NotRequired[
         Annotated[dict[str, Any], Field(description="Arguments to run with in place of the first.")]
+    ]
+    payload: NotRequired[
+        Annotated[
+            Any, Field(description="The payload for the tool, in the shape of the requested one.")
+        ]
     ]
     remember: NotRequired[
         Annotated[

@@ -47,8 +47,9 @@ DecisionForm: TypeAlias = Literal["whole", "part", "ended"]
 class PostedDecision:
     """A decision on an approval; a repetition if the approval is already decided.
 
-    ``edits`` are the arguments to run with in place of the requested ones, ``remember`` grants
-    later calls of the tool (A8); both are set for approvals only, not for denials.
+    ``edits`` are the arguments to run with in place of the requested ones, ``payload`` is what the
+    tool gets in place of the requested payload, ``remember`` grants later calls of the tool (A8);
+    they are set for approvals only, not for denials.
     """
 
     approval_id: str
@@ -57,6 +58,7 @@ class PostedDecision:
     edits: dict[str, JsonValue] | None = None
     remember: RememberOption | None = None
     form: DecisionForm = "part"
+    payload: JsonValue = None
 
 
 @dataclass(frozen=True)
@@ -87,20 +89,20 @@ class PostedPart:
 class PostedAssistantMessage:
     """The message that a request continues, with its parts in order.
 
-    ``decisions`` holds each approval once. ``known_edits`` are the edited arguments that the server
-    has reported in the message's metadata, by approval id.
+    ``decisions`` holds each approval once. ``known_edits`` are the ``edits`` and ``editedPayload``
+    that the server has reported in the message's metadata, by approval id.
     """
 
     id: str
     parts: tuple[PostedPart, ...]
     decisions: tuple[PostedDecision, ...]
     outputs: tuple[ClientOutput, ...]
-    known_edits: Mapping[str, JsonValue] = field(default_factory=dict)
+    known_edits: Mapping[str, Mapping[str, JsonValue]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class StagedOptions:
-    """The body's ``edits`` and ``remember``: options that a page has staged, by approval id.
+    """The body's ``edits``, ``remember`` and ``payload``: staged options, by approval id.
 
     A page sends all of them with every request; entries that belong to no decision of the request
     are ignored and not validated.
@@ -108,6 +110,11 @@ class StagedOptions:
 
     edits: JsonValue = None
     remember: JsonValue = None
+    payload: JsonValue = None
+
+    def payload_of(self, approval_id: str) -> JsonValue:
+        """Return the payload that replaces that of an approval; raises Malformed."""
+        return _staged_entry(self.payload, approval_id)
 
     def edits_of(self, approval_id: str) -> dict[str, JsonValue] | None:
         """Return the changed arguments of an approval; raises Malformed."""
@@ -231,6 +238,7 @@ def with_staged_options(decision: PostedDecision, staged: StagedOptions) -> Post
         decision,
         edits=staged.edits_of(decision.approval_id),
         remember=staged.remember_of(decision.approval_id),
+        payload=staged.payload_of(decision.approval_id),
     )
 
 
@@ -250,14 +258,12 @@ def _part_decision(
     return PostedDecision(approval_id, approved, reason, form="ended")
 
 
-def _known_edits(metadata: JsonValue) -> dict[str, JsonValue]:
+def _known_edits(metadata: JsonValue) -> dict[str, dict[str, JsonValue]]:
     approvals = metadata.get("approvals") if isinstance(metadata, dict) else None
     if not isinstance(approvals, dict):
         return {}
     return {
-        approval_id: entry["edits"]
-        for approval_id, entry in approvals.items()
-        if isinstance(entry, dict) and "edits" in entry
+        approval_id: entry for approval_id, entry in approvals.items() if isinstance(entry, dict)
     }
 
 

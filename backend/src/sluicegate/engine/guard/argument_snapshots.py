@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from sluicegate.core.confirmation_payload import shown_payload
 from sluicegate.core.event_reading import CONFIRMATION, adk_calls_of, arguments_of, attribute, text
 from sluicegate.core.json_values import canonical_json
 from sluicegate.core.shown_arguments import NotShowable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from google.adk.events.event import Event
+    from google.adk.tools.tool_confirmation import ToolConfirmation
+    from pydantic import JsonValue
 
     from sluicegate.core.shown_arguments import ShownArguments
     from sluicegate.engine.guard.claims import ToolCall
@@ -32,6 +39,17 @@ class ArgumentSnapshots:
         except NotShowable as reason:
             self._snapshots[call.name] = reason
 
+    def add_payload(self, name: str, confirmation: ToolConfirmation) -> None:
+        """Copy the payload of a confirmation: the request, the card and the digest get the copy."""
+        snapshot = self.get(name)
+        if snapshot is None or confirmation.payload is None:
+            return
+        try:
+            confirmation.payload = shown_payload(confirmation.payload)
+            self._snapshots[name] = replace(snapshot, payload=confirmation.payload)
+        except NotShowable as reason:
+            self._snapshots[name] = reason
+
     def remove(self, name: str) -> None:
         """Forget the arguments of a call whose callbacks run again."""
         self._snapshots.pop(name, None)
@@ -45,17 +63,17 @@ class ArgumentSnapshots:
         snapshot = self._snapshots.get(name)
         return None if isinstance(snapshot, NotShowable) else snapshot
 
-    def digest(self, name: str) -> str | None:
-        """Return the digest of a call's arguments; None if they cannot be shown."""
+    def digest(self, name: str, payload: JsonValue) -> str | None:
+        """Return the digest of a call's arguments with a payload; None if they cannot be shown."""
         snapshot = self.get(name)
-        return None if snapshot is None else snapshot.digest
+        return None if snapshot is None else replace(snapshot, payload=payload).digest
 
     def refusal(self, name: str) -> str | None:
         """Return why the approval of a call cannot be requested; None if it can."""
         snapshot = self._snapshots.get(name)
         if not isinstance(snapshot, NotShowable):
             return None
-        return f"Not run: the arguments cannot be shown to the user exactly, since {snapshot}."
+        return f"Not run: {snapshot.subject} cannot be shown to the user exactly, since {snapshot}."
 
     def note(self, event: Event) -> dict[str, Any]:
         """Return what an event that requests approvals needs of the shown arguments.
@@ -64,20 +82,33 @@ class ArgumentSnapshots:
         """
         notes: dict[str, Any] = {}
         for call in adk_calls_of(event):
-            name, quoted = text(call, "id"), arguments_of(attribute(call, "args", "payload"))
+            args = attribute(call, "args")
             if call.name == CONFIRMATION:
-                original = attribute(call, "args", "originalFunctionCall")
+                original = attribute(args, "originalFunctionCall")
                 name, quoted = text(original, "id"), arguments_of(original)
-            snapshot = self.get(name)
-            if snapshot is None:
-                continue
-            note: dict[str, Any] = {}
-            if canonical_json(dict(snapshot.arguments)) != canonical_json(dict(quoted)):
-                note["arguments"] = snapshot.arguments
-            if snapshot.defaults:
-                note["defaults"] = dict(snapshot.defaults)
-            if name in self._schemas:
-                note["schema"] = self._schemas[name]
+                payload = attribute(args, "toolConfirmation", "payload")
+            else:
+                name, quoted = text(call, "id"), arguments_of(attribute(args, "payload"))
+                payload = attribute(args, "payload", "confirmation_payload")
+            note = self._card(name, quoted)
+            if payload is not None:
+                # ADK: the request of a node of a Workflow is not shown to callbacks.
+                with suppress(NotShowable):
+                    note["payload"] = shown_payload(payload)
             if note:
                 notes[name] = note
         return {"cards": notes} if notes else {}
+
+    def _card(self, name: str, quoted: Mapping[str, Any]) -> dict[str, Any]:
+        """What the card of a call shows otherwise than its request quotes, or beside it."""
+        snapshot = self.get(name)
+        note: dict[str, Any] = {}
+        if snapshot is None:
+            return note
+        if canonical_json(dict(snapshot.arguments)) != canonical_json(dict(quoted)):
+            note["arguments"] = snapshot.arguments
+        if snapshot.defaults:
+            note["defaults"] = dict(snapshot.defaults)
+        if name in self._schemas:
+            note["schema"] = self._schemas[name]
+        return note

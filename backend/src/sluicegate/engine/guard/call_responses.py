@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 REPEATED_AFTER_DENIAL: Final = "Not run: the user denied the same call before."
 TOO_MANY: Final = "Not run: too many approvals were asked for at once; answer the user first."
 NOT_APPROVED: Final = "Not run: no approval of this call is known."
+WAITING: Final = {"status": "waiting", "result": "The user has been asked to approve this call."}
+"""The placeholder of a call whose approval a callback has requested; no model reads it."""
 STOPPED: Final = "Not run: the turn was stopped."
 
 EDITED: Final = "edited_by_user"
@@ -74,7 +76,7 @@ def approval_from(row: ApprovalRow) -> Approval:
         decided_by=row.decided_by or "",
         decided_at=row.decided_at or 0.0,
         reason=row.reason,
-        is_edited=row.edits is not None,
+        is_edited=row.edits is not None or row.edited_payload is not None,
         is_automatic=row.is_automatic,
     )
 

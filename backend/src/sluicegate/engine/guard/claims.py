@@ -7,6 +7,8 @@ import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from google.adk.tools.tool_confirmation import ToolConfirmation
+
 from sluicegate.core.approvals import Grant
 from sluicegate.core.json_values import json_safe
 from sluicegate.core.ledger_overlay import OUTCOME_UNKNOWN
@@ -175,7 +177,7 @@ class ApprovedCalls:
         No callback follows. The arguments are replaced by a copy of those that were approved, which
         nothing else refers to (A7); others than the requested ones do not run.
         """
-        shown = _shown(call)
+        shown = _shown(call, row)
         if row.state == "approved":
             refusal = await self._refusal(call, row, shown)
             refused = None if refusal is None else await self.refuse(call.name, row, refusal)
@@ -295,6 +297,11 @@ class ApprovedCalls:
             approved = copy.deepcopy(row.edits)
         call.arguments.clear()
         call.arguments.update(approved)
+        if row.payload is not None:
+            # A callback may have replaced what ADK read from the answer.
+            call.context.tool_confirmation = ToolConfirmation(
+                hint=row.hint or "", confirmed=True, payload=copy.deepcopy(row.approved_payload)
+            )
         set_approval(call.context, replace(approval_from(row), is_repeated=is_repeated))
 
     async def _recover(
@@ -327,9 +334,10 @@ class ApprovedCalls:
         self.claims.end(name)
 
 
-def _shown(call: ToolCall) -> ShownArguments | None:
+def _shown(call: ToolCall, row: ApprovalRow) -> ShownArguments | None:
+    """The arguments of a call as they are now, with the payload that its approval covers."""
     try:
-        return call.shown()
+        return replace(call.shown(), payload=row.payload)
     except NotShowable:
         return None
 

@@ -33,6 +33,7 @@ from sluicegate.engine.guard.call_responses import (
     REPEATED_AFTER_DENIAL,
     STOPPED,
     TOO_MANY,
+    WAITING,
     Outcomes,
 )
 from sluicegate.engine.guard.claims import ApprovedCalls, RunningClaims, ToolCall
@@ -250,6 +251,10 @@ class ApprovalGuard:
         requests = context.actions.requested_tool_confirmations
         if call_id not in requests or name in self.requested:
             return shown
+        if name not in self.snapshots:
+            # A callback has requested approval in place of the tool.
+            self.snapshots.add(ToolCall(name, tool, arguments, context))
+        self.snapshots.add_payload(name, requests[call_id])
         card = self.snapshots.get(name)
         # The tool may have changed its arguments before it requested approval.
         effective = arguments if card is None else copy.deepcopy(card.arguments)
@@ -359,11 +364,20 @@ class ApprovalGuard:
             await self.approved.claim_answered(name, row)
 
     async def _before_request(self, call: ToolCall) -> dict[str, Any] | None:
-        digest = self.snapshots.digest(call.name) if self.rows else None
         for row in self.rows.values():
-            same_call = row.tool == call.tool.name and row.args_hash == digest
-            if same_call and row.state == "denied" and self._is_of_agent(row, call):
+            is_denied = row.tool == call.tool.name and row.state == "denied"
+            # Whether this call has another payload is known only when its tool asks.
+            if (
+                is_denied
+                and row.args_hash == self.snapshots.digest(call.name, row.payload)
+                and self._is_of_agent(row, call)
+            ):
                 return self.outcomes.not_run(call.name, REPEATED_AFTER_DENIAL)
+        if (
+            call.context.function_call_id or ""
+        ) in call.context.actions.requested_tool_confirmations:
+            # A callback has asked and lets the call go on, which ADK would run at once.
+            return dict(WAITING)
         if not self.decides_before_adk(call) or not await _requires_approval(call):
             return None
         requested = RequestedTool(definition_of(call.tool))
@@ -434,6 +448,7 @@ class ApprovalGuard:
             args_hash=shown.digest,
             ttl=self.ttl(facts.agent, call.tool.name),
             arguments=shown.arguments,
+            payload=shown.payload,
             agent=facts.agent,
             definition=definition,
         )

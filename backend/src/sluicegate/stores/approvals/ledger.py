@@ -268,7 +268,7 @@ class Ledger:
         return [row_of(row) for row in await self._database.fetch(self._rows, key_values(chat))]
 
     async def erase_details(self, chat: ChatKey) -> None:
-        """Erase arguments, edits, hints and outcomes of a deleted chat.
+        """Erase arguments, payloads, edits, hints and outcomes of a deleted chat.
 
         Who decided what and when stays, with the hashes of the arguments.
         """
@@ -366,11 +366,13 @@ def _request_values(new: NewApproval) -> dict[str, Any]:
         "new_agent": new.agent,
         "new_definition_hash": None if new.definition is None else new.definition.digest,
         "new_changed": None if new.changed is None else to_json(new.changed),
+        "new_payload": None if new.payload is None else to_json(new.payload),
     }
 
 
 def _decision_values(decision: Decision, by: str, via: str) -> dict[str, Any]:
     request, edits, remember = decision.request, decision.edits, decision.remember
+    payload = decision.payload
     return {
         **key_values(request.key),
         "its_args_hash": request.args_hash,
@@ -380,9 +382,21 @@ def _decision_values(decision: Decision, by: str, via: str) -> dict[str, Any]:
         "new_decided_by": by,
         "new_via": via or None,
         "new_edits": None if edits is None else to_json(edits),
-        "new_edits_hash": None if edits is None else hash_arguments(edits),
+        "new_edits_hash": _edits_hash(decision),
+        "new_edited_payload": None if payload is None else to_json(payload),
         "new_remember": None if remember is None else to_json(remember.as_json()),
     }
+
+
+def _edits_hash(decision: Decision) -> str | None:
+    """The digest of what is approved, if it is not what was requested."""
+    request, edits, payload = decision.request, decision.edits, decision.payload
+    if edits is None and payload is None:
+        return None
+    return hash_arguments(
+        request.arguments if edits is None else edits,
+        payload=request.payload if payload is None else payload,
+    )
 
 
 def _select(

@@ -39,7 +39,15 @@ _T = TypeVar("_T")
 
 _C = APPROVALS.c
 _KEY: Final = (_C.app, _C.user, _C.chat, _C.invocation, _C.call)
-_JSON: Final = ("outcome", "arguments", "edits", "changed", "remember")
+_JSON: Final = (
+    "outcome",
+    "arguments",
+    "edits",
+    "changed",
+    "remember",
+    "payload",
+    "edited_payload",
+)
 
 _IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY))
 _OF_CHAT: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY[:3]))
@@ -102,7 +110,9 @@ CLAIMED_OWNERS: Final[Select[Any]] = (
 ERASE_DETAILS: Final = (
     update(APPROVALS)
     .where(_OF_CHAT)
-    .values(dict.fromkeys((_C.arguments, _C.edits, _C.hint, _C.outcome)))
+    .values(
+        dict.fromkeys((_C.arguments, _C.edits, _C.hint, _C.outcome, _C.payload, _C.edited_payload))
+    )
 )
 
 TransitionName = Literal[
@@ -141,6 +151,7 @@ _NEW: Final = (
     "agent",
     "definition_hash",
     "changed",
+    "payload",
 )
 _NEW_ROW: Final[dict[str, Any]] = {
     "requested_at": NOW,
@@ -165,6 +176,7 @@ _ANSWER: Final[ReturningUpdate[Any]] = (
         via=bindparam("new_via"),
         edits=bindparam("new_edits"),
         edits_hash=bindparam("new_edits_hash"),
+        edited_payload=bindparam("new_edited_payload"),
         remember=bindparam("new_remember"),
         decided_at=NOW,
         finished_at=case(
@@ -241,7 +253,10 @@ def _audit_entry(of: FromClause) -> Select[Any]:
         row.decided_by.label("by"),
         reason.label("reason"),
         # Rows of schema 5 have no hash of their edits; the entry of their approval has it.
-        case((row.edits.is_(None), row.args_hash), else_=row.edits_hash).label("args_hash"),
+        case(
+            (and_(row.edits.is_(None), row.edits_hash.is_(None)), row.args_hash),
+            else_=row.edits_hash,
+        ).label("args_hash"),
     )
 
 

@@ -36,7 +36,7 @@ from sluicegate.stores.sql.audit_chain_triggers import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 10
 """Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -84,6 +84,9 @@ APPROVALS: Final = Table(
     # JSON: what is new in the tool's definition, and the grant that the decision asks for.
     Column("changed", Text),
     Column("remember", Text),
+    # JSON: the payload of the confirmation, and what the person changed it to.
+    Column("payload", Text),
+    Column("edited_payload", Text),
     Index("sluicegate_approvals_waiting", "app", "user", "state", "requested_at"),
     Index("sluicegate_approvals_due", "app", "state", "deadline"),
 )
