@@ -56,6 +56,19 @@ test.each([
     },
   },
   {
+    title: "a call of a tool that asks with a payload",
+    part: pendingPart({ approval: { id: "a1", descriptor: { payload: { days: 0 } } } }),
+    expected: { ...PENDING, descriptor: { payload: { days: 0 } }, payload: { days: 0 } },
+  },
+  {
+    title: "a confirmation with a payload",
+    part: confirmation({
+      originalFunctionCall: CALL,
+      toolConfirmation: { hint: "", payload: { days: 0 } },
+    }),
+    expected: { ...PENDING, payload: { days: 0 } },
+  },
+  {
     title: "a call of an agent without a descriptor",
     part: pendingPart({ toolMetadata: { agent: "shop/billing" } }),
     expected: { ...PENDING, agent: "shop/billing" },

@@ -19,6 +19,8 @@ export interface PendingApproval {
   readonly reason?: string;
   /** The server's description of the tool; AI SDK 7. `approvalDescriptor` reads it. */
   readonly descriptor?: unknown;
+  /** What the tool asks the person to check or to fill in. */
+  readonly payload?: unknown;
   /** The names of the agents from the root to the one that calls, joined by `/`. */
   readonly agent?: string;
   /** What differs from the tool that an earlier grant was given for. */
@@ -87,6 +89,7 @@ interface RequestedCall {
   readonly toolName: string;
   readonly input: unknown;
   readonly hint?: string;
+  readonly payload?: unknown;
 }
 
 /** The call in the input of a confirmation part (style `confirmation`), if there is one. */
@@ -96,19 +99,20 @@ function confirmedCall(part: MessagePart): RequestedCall | undefined {
   if (!isRecord(call) || typeof call.id !== "string" || typeof call.name !== "string") {
     return undefined;
   }
-  const hint = isRecord(confirmation) ? confirmation.hint : undefined;
+  const { hint, payload } = isRecord(confirmation) ? confirmation : {};
   return {
     toolCallId: call.id,
     toolName: call.name,
     input: call.args ?? {},
     ...(typeof hint === "string" && hint !== "" && { hint }),
+    ...(payload !== undefined && payload !== null && { payload }),
   };
 }
 
 function pendingApproval(part: MessagePart, messageId: string): PendingApproval[] {
   if (!isPendingApproval(part) || part.approval === undefined) return [];
   const { id: approvalId, requestReason, descriptor } = part.approval;
-  const effective = isRecord(descriptor) ? descriptor.arguments : undefined;
+  const { arguments: effective, payload } = isRecord(descriptor) ? descriptor : {};
   const { hint, ...call } = confirmedCall(part) ?? {
     toolCallId: part.toolCallId ?? "",
     toolName: toolName(part),
@@ -126,6 +130,7 @@ function pendingApproval(part: MessagePart, messageId: string): PendingApproval[
       ...(isRecord(effective) && { input: effective }),
       ...(reason !== undefined && { reason }),
       ...(descriptor !== undefined && { descriptor }),
+      ...(payload !== undefined && { payload }),
       ...(agent !== undefined && { agent }),
       ...(changed && { changed }),
     },

@@ -1,6 +1,16 @@
 import { expect, test } from "vitest";
 import { StagedDecisions } from "./staged-decisions.ts";
 
+test("a decision is staged with its payload", () => {
+  const staged = new StagedDecisions();
+  staged.stage("a1", { payload: { approved_days: 3 } });
+  staged.stage("a2", { payload: false, edit: { days: 2 } });
+  expect(staged.body()).toEqual({
+    edits: { a2: { days: 2 } },
+    payload: { a1: { approved_days: 3 }, a2: false },
+  });
+});
+
 test("a decision is staged with the scope of its grant", () => {
   const staged = new StagedDecisions();
   staged.stage("a1", { remember: { where: ["recipient"], ttl: 60 } });

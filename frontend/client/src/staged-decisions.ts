@@ -2,6 +2,8 @@
 export interface StagedDecision {
   /** Arguments for the call, in place of those that the model chose (A7). */
   readonly edit?: Readonly<Record<string, unknown>>;
+  /** What the tool gets in place of the payload of the request, in its shape (A7). */
+  readonly payload?: unknown;
   /** Grant later calls of the same tool in this chat (A8). */
   readonly remember?: Remember;
 }
@@ -17,6 +19,7 @@ export type Remember = "chat" | { readonly where?: readonly string[]; readonly t
 /** The properties of a request body that hold the staged decisions, by approval id. */
 export interface StagedBody {
   readonly edits?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly payload?: Readonly<Record<string, unknown>>;
   readonly remember?: Readonly<Record<string, Remember>>;
 }
 
@@ -32,11 +35,12 @@ export class StagedDecisions {
   readonly #decisions = new Map<string, StagedDecision>();
 
   /** Stage a decision for an approval; it replaces an earlier one. */
-  stage(approvalId: string, { edit, remember }: StagedDecision): void {
+  stage(approvalId: string, { edit, payload, remember }: StagedDecision): void {
     this.#decisions.delete(approvalId);
-    if (edit === undefined && remember === undefined) return;
+    if (edit === undefined && payload === undefined && remember === undefined) return;
     this.#decisions.set(approvalId, {
       ...(edit !== undefined && { edit }),
+      ...(payload !== undefined && { payload }),
       ...(remember !== undefined && { remember }),
     });
   }
@@ -49,13 +53,16 @@ export class StagedDecisions {
   /** All staged decisions as properties of a request body; an empty object if there are none. */
   readonly body = (): StagedBody => {
     const edits: Record<string, Readonly<Record<string, unknown>>> = {};
+    const payload: Record<string, unknown> = {};
     const remember: Record<string, Remember> = {};
     for (const [id, decision] of this.#decisions) {
       if (decision.edit !== undefined) edits[id] = decision.edit;
+      if (decision.payload !== undefined) payload[id] = decision.payload;
       if (decision.remember !== undefined) remember[id] = decision.remember;
     }
     return {
       ...(Object.keys(edits).length > 0 && { edits }),
+      ...(Object.keys(payload).length > 0 && { payload }),
       ...(Object.keys(remember).length > 0 && { remember }),
     };
   };

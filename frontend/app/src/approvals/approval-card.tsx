@@ -20,6 +20,7 @@ import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
 import { DefinitionNotice } from "./definition-notice.tsx";
 import { DenyForm } from "./deny-form.tsx";
 import { EditForm } from "./edit-form.tsx";
+import { PayloadForm } from "./payload-form.tsx";
 import { moveFocus } from "./reflex-guard.ts";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
@@ -108,6 +109,15 @@ function Actions({ request, onDecide, unread, form, onForm }: ActionsProps) {
           defaults={defaults}
           isSending={isSending}
           onApprove={(edit) => onDecide({ approved: true, edit })}
+          onCancel={onCancel}
+        />
+      );
+    case "payload":
+      return (
+        <PayloadForm
+          payload={request.payload}
+          isSending={isSending}
+          onApprove={(payload) => onDecide({ approved: true, payload })}
           onCancel={onCancel}
         />
       );
@@ -249,6 +259,12 @@ export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalC
         {changed !== undefined && <DefinitionNotice changed={changed} />}
         {shownForm !== "edit" && (
           <ArgumentTable value={request.input} label="Arguments" defaults={defaults} />
+        )}
+        {request.payload !== undefined && shownForm !== "payload" && (
+          <div className="stack gap-1">
+            <p className="text-sm dim">With your approval the tool gets this answer:</p>
+            <ArgumentTable value={request.payload} label="Answer" />
+          </div>
         )}
         {isDecided && (
           <p className="text-sm dim">Your decision is final; the other requests still wait.</p>

@@ -27,6 +27,8 @@ export type Decision =
       readonly approved: true;
       /** Other arguments than the requested ones (A7). */
       readonly edit?: Record<string, unknown>;
+      /** Another payload than the requested one (A7). */
+      readonly payload?: unknown;
       /** Grant later calls of the tool in this chat (A8). */
       readonly remember?: Remember;
     }

@@ -5,7 +5,7 @@ import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
 import { useCardKeys } from "./card-keys.ts";
 
 /** The form that is open in place of the buttons. */
-export type OpenForm = "edit" | "remember" | "deny";
+export type OpenForm = "edit" | "payload" | "remember" | "deny";
 
 interface DecisionButtonsProps {
   readonly request: ApprovalRequest;
@@ -86,6 +86,11 @@ export function DecisionButtons(props: DecisionButtonsProps) {
         {editable && (
           <Button {...locked} {...key("e")} {...open("edit")}>
             Edit
+          </Button>
+        )}
+        {request.payload !== undefined && (
+          <Button {...locked} {...open("payload")}>
+            Edit the answer
           </Button>
         )}
         {rememberable && (

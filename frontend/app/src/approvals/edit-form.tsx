@@ -7,6 +7,7 @@ import { editFields } from "./edit-fields.ts";
 import { parseFields } from "./parse-fields.ts";
 
 interface EditFormProps {
+  readonly label?: string;
   readonly schema: Record<string, unknown> | undefined;
   readonly input: unknown;
   /** The values of omitted arguments. */
@@ -31,7 +32,7 @@ function fieldOf(form: HTMLElement, id: string): HTMLElement | undefined {
 
 /** A form to approve a call with other arguments than the requested ones (A7). */
 export function EditForm(props: EditFormProps) {
-  const { schema, input, defaults, isSending, onApprove, onCancel } = props;
+  const { label = "Edit the arguments", schema, input, defaults, isSending, onCancel } = props;
   const [context] = useState(() => ({ root: schema ?? {}, defaults }));
   const [fields, setFields] = useState(() => editFields(context, input));
   const [errors, setErrors] = useState(NO_ERRORS);
@@ -49,7 +50,7 @@ export function EditForm(props: EditFormProps) {
 
   const approve = () => {
     const parsed = parseFields(fields, input);
-    if ("values" in parsed) return onApprove(parsed.values);
+    if ("values" in parsed) return props.onApprove(parsed.values);
     toFocus.current = (element) => element.querySelector("[aria-invalid=true]");
     setErrors(parsed.errors);
   };
@@ -66,13 +67,7 @@ export function EditForm(props: EditFormProps) {
   return (
     <EditFormContext value={state}>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset does not shrink below its content. */}
-      <div
-        ref={form}
-        className="stack"
-        role="group"
-        aria-label="Edit the arguments"
-        onKeyDown={cancelOnEscape}
-      >
+      <div ref={form} className="stack" role="group" aria-label={label} onKeyDown={cancelOnEscape}>
         {fields.map((field, index) => (
           <EditControl
             key={field.id}

@@ -24,10 +24,11 @@ function decisionBody(decision: Decision): object {
   if (!decision.approved) {
     return { approved: false, ...(decision.reason !== undefined && { reason: decision.reason }) };
   }
-  const { edit, remember } = decision;
+  const { edit, payload, remember } = decision;
   return {
     approved: true,
     ...(edit !== undefined && { edits: edit }),
+    ...(payload !== undefined && { payload }),
     ...(remember !== undefined && { remember }),
   };
 }
