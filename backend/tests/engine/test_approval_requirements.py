@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import START, Workflow
 
 from sluicegate.errors import ToolError
 from sluicegate.wire.messages import comparable
@@ -107,6 +108,32 @@ async def test_hint_and_payload_of_a_tool_reach_the_approval_request(
     assert turn.finish_reason == "stop"
     assert asking.runs == [{"n": 3}]
     assert comparable(await talk.history()) == comparable(turn.message)
+
+
+@pytest.mark.parametrize("style", ["call", "confirmation"])
+async def test_a_node_of_a_workflow_reads_the_approved_payload(
+    open_stage: Open, style: str
+) -> None:
+    read: list[Any] = []
+
+    def begin(node_input: str) -> dict[str, Any]:
+        return {}
+
+    def ask(tool_context: ToolContext) -> dict[str, Any]:
+        """Ask."""
+        if tool_context.tool_confirmation is None:
+            tool_context.request_confirmation(hint="How many?", payload={"n": 0})
+            return {}
+        read.append(tool_context.tool_confirmation.payload)
+        return {"asked": True}
+
+    flow = Workflow(name="flow", edges=[(START, begin, FunctionTool(ask))])
+    talk = Talk(await open_stage(flow, approval_style=style))
+    await talk.say("ask")
+    [part] = talk.pending()
+    assert part["approval"]["descriptor"]["payload"] == {"n": 0}
+    turn = await talk.approve(payload={part["approval"]["id"]: {"n": 4}})
+    assert (turn.finish_reason, read) == ("stop", [{"n": 4}])
 
 
 async def test_an_undetected_approval_requirement_still_stops_its_call(
