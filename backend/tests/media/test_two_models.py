@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -101,18 +102,19 @@ async def test_a_text_message_to_a_live_only_model_is_answered_by_the_text_model
         await agree(Caller(engine, "progressive", chat_id=talk.chat_id, messages=talk.messages))
 
 
-@pytest.mark.parametrize("via", ["the page", "the inbox", "another live chat"])
-@pytest.mark.parametrize("name", LIVE_ONLY)
+@pytest.mark.parametrize(
+    ("name", "via"),
+    [
+        *itertools.product(LIVE_ONLY, ["the page", "the inbox"]),
+        (LIVE_ONLY[0], "another live chat"),
+    ],
+)
 async def test_an_approval_after_the_live_chat_is_finished_by_the_text_model(
     family: Family, folder: Path, name: str, via: str
 ) -> None:
     model = gemini(name, family)
     async with serving(model, folder) as engine:
-        caller = Caller(engine, "progressive")
-        async with calling(caller):
-            await caller.frame(ReadyFrame)
-            await caller.say("make string")
-            assert len(caller.pending()) == 1
+        caller = await left_with_a_card(engine)
         talk = Talk(engine, "progressive", chat_id=caller.chat_id, messages=caller.messages)
         if via == "the page":
             await talk.approve()
@@ -124,14 +126,33 @@ async def test_an_approval_after_the_live_chat_is_finished_by_the_text_model(
         else:
             async with calling(caller):
                 await caller.approve()
-        history = await talk.history()
-        assert words(history).startswith("I see words")
+        assert words(await talk.history()).startswith("I see words")
         assert model.connected[0][0] == name
+
+
+async def test_a_live_chat_goes_on_with_what_the_text_model_has_said(
+    family: Family, folder: Path
+) -> None:
+    model = gemini(LIVE_ONLY[0], family)
+    async with serving(model, folder) as engine:
+        caller = await left_with_a_card(engine)
+        talk = Talk(engine, "progressive", chat_id=caller.chat_id, messages=caller.messages)
+        await talk.approve()
         async with calling(caller) as again:
             await again.frame(ReadyFrame)
             turn = await again.say("hello again")
             assert words(turn.message) == "I am back."
         assert "I see words" in model.connected[-1][1]
+
+
+async def left_with_a_card(engine: ChatEngine) -> Caller:
+    """The caller of a live chat that was left while its card waited."""
+    caller = Caller(engine, "progressive")
+    async with calling(caller):
+        await caller.frame(ReadyFrame)
+        await caller.say("make string")
+        assert len(caller.pending()) == 1
+    return caller
 
 
 async def test_a_voice_chat_with_a_text_model_connects_to_the_live_model_of_its_backend(

@@ -240,7 +240,8 @@ class ScriptedLiveSession:
     ) -> None:
         """Receive the history; a user content at its end is answered."""
         self._state.restore(self._script.own_contents(turns), self._script.count_responses)
-        if turn_complete and not self._options.continues_turn:
+        ends_with_user = bool(turns) and turns[-1].role == "user"
+        if turn_complete and ends_with_user and not self._options.continues_turn:
             self._queue(_Turn(self._state.text, self._state.answered))
 
     async def send(self, *, input: types.LiveClientContent) -> None:
