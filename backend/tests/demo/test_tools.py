@@ -138,6 +138,7 @@ def test_the_declarations_hold_only_the_arguments(monkeypatch: pytest.MonkeyPatc
         "search_database": ["query"],
         "update_database": ["change", "rows"],
         "process_payment": ["recipient", "amount", "currency"],
+        "order_supplies": ["items", "address", "delivery", "shipping", "notify"],
         "slow_report": ["topic"],
         "draw_chart": ["title", "values", "colour"],
         "read_document": ["source", "return_original"],

@@ -297,7 +297,8 @@ async def test_the_openapi_document_contains_streams_and_every_error_code(
             "schema"
         ]["enum"]
     }
-    own = {kind.code for kind in RequestError.__subclasses__()}
+    # Only a live socket is closed because a newer one has taken its chat over.
+    own = {kind.code for kind in RequestError.__subclasses__()} - {"taken_over"}
     assert codes == own | {"host", "internal", "method_not_allowed"}
     for methods in document["paths"].values():
         for operation in methods.values():
