@@ -193,6 +193,7 @@ _BY_TOOL: Final[frozenset[ApprovalState]] = frozenset(
 _COLUMNS: Final = {
     "approvalId": "approval_id",
     "tool": "tool",
+    "agent": "agent",
     "requestedAt": "requested_at",
     "deadline": "deadline",
     "state": "state",
