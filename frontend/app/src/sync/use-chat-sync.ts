@@ -33,12 +33,15 @@ export function useChatSync({ id, chat, isBusy, subscribe }: ChatSyncOptions): v
       clearTimeout(timer);
       timer = setTimeout(() => {
         isStale.current = false;
-        synchronize().catch((error: unknown) => {
-          if (isFinal(error)) return;
-          // No other event need follow the one whose change could not be loaded.
+        // No other event need follow the one whose change could not be shown.
+        const tryAgain = () => {
           isStale.current = true;
           synchronizeSoon(RETRY_MILLISECONDS);
-        });
+        };
+        synchronize().then(
+          (isShown) => !isShown && tryAgain(),
+          (error: unknown) => !isFinal(error) && tryAgain(),
+        );
       }, delay);
     };
     if (isStale.current) synchronizeSoon();

@@ -214,28 +214,32 @@ export class ChatSession<Message extends UIMessage> {
   /**
    * Show what has changed on the server, as another tab or device may have caused it: as `reload`,
    * but equal messages stay as they are, and so does a message that the server does not store.
+   *
+   * @returns False if a response began meanwhile, which may be older than the change.
    */
-  readonly synchronize = async (): Promise<void> => {
+  readonly synchronize = async (): Promise<boolean> => {
     const { error } = this.chat;
     if (error !== undefined && isConnectionLoss(error)) {
       this.#reconnection.restart(error);
-      return;
+      return true;
     }
     const loaded = await this.#load();
-    if (loaded === undefined || this.#isBusy) return;
+    if (this.#isBusy) return false;
+    if (loaded === undefined) return true;
     const { messages } = this.chat;
     const stored = { ...loaded, messages: withUnsentOutputs(loaded.messages, messages) };
     const last = messages.findLast(({ role }) => role === "user");
     const isKnown = last === undefined || stored.messages.some(({ id }) => id === last.id);
     const isCurrent = stored.status !== "running" && isSameHistory(messages, stored.messages);
-    if (!isKnown) return;
+    if (!isKnown) return true;
     if (isCurrent) {
       // An error is still shown beside the answer that it ended.
       this.#setMessages((current) => withStoredMetadata(current, stored.messages));
-      return;
+      return true;
     }
     this.chat.clearError();
     this.#replaceMessages(stored);
+    return true;
   };
 
   /**
