@@ -11,14 +11,18 @@ let loading: Promise<void> | undefined;
  * loaded without it.
  */
 export function loadMarkdown(): Promise<void> {
-  loading ??= import("./markdown.tsx").then(
-    (module) => {
-      component = module.Markdown;
-    },
-    // Without the module, for instance offline, the text has no markup.
-    () => {},
-  );
+  loading ??= load();
   return loading;
+}
+
+// Vite moves handlers of `import().then()` inside its preload, whose errors they would miss.
+async function load(): Promise<void> {
+  try {
+    component = (await import("./markdown.tsx")).Markdown;
+  } catch {
+    // Without the module, for instance offline, the text has no markup; the next one tries again.
+    loading = undefined;
+  }
 }
 
 /** Text of a model as Markdown; as plain text until the Markdown parser is loaded. */
