@@ -147,8 +147,9 @@ async def test_a_decided_approval_stays_decided_after_its_deadline(
     assert comparable(await talk.history()) == comparable(turn.message)
 
 
+@pytest.mark.parametrize("approved", [True, False])
 async def test_an_approval_expires_although_nobody_uses_its_chat(
-    open_stage: Open, clock: Clock, counted: Counted, prompts: Prompts
+    open_stage: Open, clock: Clock, counted: Counted, prompts: Prompts, approved: bool
 ) -> None:
     script = [calls(("pay", {"n": 1})), says("Too late.")]
     agent = scripted(script, [counted.tool()], before_model_callback=prompts)
@@ -173,8 +174,11 @@ async def test_an_approval_expires_although_nobody_uses_its_chat(
     chat = await talk.engine.get_chat(talk.chat_id, user=talk.user)
     assert chat["status"] == "ready"
     # The agent does not know it yet: a late decision runs nothing, and the turn goes on.
-    turn = await talk.answer(approved=True)
+    turn = await talk.answer(approved=approved)
     assert (turn.finish_reason, words(turn.message)) == ("stop", "Too late.")
     assert "expired" in str(prompts.results["pay"])
-    assert part_of(await talk.history(), "pay")["state"] == "output-denied"
+    part = part_of(turn.message, "pay")
+    assert part["state"] == ("output-error" if approved else "output-denied")
+    assert part["approval"]["approved"] is approved
+    assert comparable(await talk.history()) == comparable(turn.message)
     assert counted.runs == []

@@ -169,6 +169,25 @@ async def test_a_request_that_expired_undecided_stays_expired(ledger: Ledger, cl
     assert await ledger.record_decisions([yes()], by="ann") == [closed]
 
 
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_decision_is_recorded_until_the_agent_learns_of_the_expiry(
+    ledger: Ledger, clock: Clock, *, approved: bool
+) -> None:
+    await ledger.request([request("first", ttl=1.0), request("second", ttl=1.0)])
+    clock.ahead = TTL + 1
+    assert await ledger.expire_due(CHAT.app, limit=10) == 2
+    rows = await ledger.rows(CHAT)
+    assert [(row.state, row.is_expiry_unreported) for row in rows] == [("expired", True)] * 2
+    decide = yes if approved else no
+    (late,) = await ledger.record_decisions([decide("first")], by="ann")
+    assert (late.state, late.answer, late.decided_by) == ("expired", approved, "ann")
+    assert not late.is_expiry_unreported
+    assert await ledger.expire(CHAT) == []
+    (closed,) = await ledger.record_decisions([decide("second")], by="ann")
+    assert (closed.state, closed.answer, closed.decided_by) == ("expired", None, None)
+    assert not closed.is_expiry_unreported
+
+
 async def test_only_requests_after_their_deadline_expire(ledger: Ledger, clock: Clock) -> None:
     other = ChatKey("app", "ann", "chat-2")
     await ledger.request([request("late"), request("answered"), request("late", other)])

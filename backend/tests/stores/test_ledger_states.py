@@ -95,11 +95,13 @@ ANSWERS: dict[ApprovalState, bool | None] = {"requested": None, "denied": False,
 
 async def a_row_in(state: ApprovalState, ledger: Ledger, database: Database) -> ApprovalRow:
     await ledger.request([request()])
+    (row,) = await ledger.rows(CHAT)
     is_claimed = state in ("executing", "executed", "failed", "unknown")
     values = {
         "state": state,
         "answer": ANSWERS.get(state, True),
         "owner": "me" if is_claimed else None,
+        "finished_at": None if TRANSITIONS[state] else row.requested_at,
     }
     await database.write(lambda connection: connection.execute(update(APPROVALS).values(values)))
     (row,) = await ledger.rows(CHAT)

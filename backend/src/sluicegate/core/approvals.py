@@ -115,6 +115,14 @@ class ApprovalRow:
         return self.payload if self.edited_payload is None else self.edited_payload
 
     @property
+    def is_expiry_unreported(self) -> bool:
+        """Whether the request has expired undecided and the agent does not know it (A5).
+
+        The first decision is still recorded: it is what the message shows.
+        """
+        return self.state == "expired" and self.answer is None and self.finished_at is None
+
+    @property
     def is_automatic(self) -> bool:
         """Whether a grant approved the call (A8)."""
         return self.grant_id is not None

@@ -245,7 +245,7 @@ def _is_repeat(state: CallState, answer: PostedDecision, log: ChatLog) -> bool:
         if state.answer is None:
             return False
         first: bool | None = state.answer.approved
-    elif row.state == "requested":
+    elif row.state == "requested" or row.is_expiry_unreported:
         return False
     else:
         first = row.answer

@@ -182,10 +182,13 @@ class ContinueTurn:
         """Run on if no call is open any more, else say which are."""
         chat, client = log.chat, options.client
         waiting = still_open(plan)
-        if waiting and await self.logs.ledger.expire(chat):
+        unreported = any(row.is_expiry_unreported for row in log.rows.values())
+        if waiting or unreported:
             # An expired approval blocks nothing any more (A5).
-            log, plan = await self._reload(chat, plan, location)
-            waiting = still_open(plan)
+            changed = await self.logs.ledger.expire(chat)
+            if changed or unreported:
+                log, plan = await self._reload(chat, plan, location)
+                waiting = still_open(plan)
         if waiting:
             return not_yet(plan, [s.call.id for s in waiting], major=client.major)
         owner = self.turns.chat_owners.of(chat)

@@ -11,6 +11,7 @@ from sluicegate.errors import StoreError
 from sluicegate.stores.approvals.grants import GrantLookup, add_grant, find_grants
 from sluicegate.stores.approvals.statements import (
     CLAIMED_OWNERS,
+    CLOSE_EXPIRED,
     DUE,
     ERASE_DETAILS,
     PENDING_COUNTS,
@@ -162,15 +163,23 @@ class Ledger:
             await self._transitions.transact(work, user=keys[0].user)
 
     async def expire(self, chat: ChatKey) -> list[ApprovalRow]:
-        """Close requests that are pending after their deadline (A5).
+        """Close requests that are pending after their deadline, before the agent learns it (A5).
 
-        A decision in time stays valid. Returns the rows that changed, oldest request first.
+        A decision in time stays valid; a later one is not recorded any more. Returns the rows whose
+        state changed, oldest request first.
         """
-        return await self._execute_in_transaction("expire", key_values(chat))
+        values = key_values(chat)
+
+        def close(connection: Connection) -> list[ApprovalRow]:
+            connection.execute(CLOSE_EXPIRED, {**values, **self._database.clock_values()})
+            return self._transitions.execute_in(connection, "expire", values)
+
+        return await self._transitions.transact(close, user=chat.user)
 
     async def expire_due(self, app: str, *, limit: int) -> int:
-        """Close pending requests after their deadline, of any chat, the earliest first.
+        """Mark pending requests as expired after their deadline, in any chat, the earliest first.
 
+        The agent does not know it yet: the first decision is still recorded, without effect.
         Several processes may do so at once. Returns how many were found, at most ``limit``.
         """
         values = {"its_app": app, "its_limit": limit, **self._database.clock_values()}
@@ -180,7 +189,7 @@ class Ledger:
             ]
         )
         for chat in sorted(set(due)):
-            await self.expire(chat)
+            await self._execute_in_transaction("expire due", key_values(chat))
         return len(due)
 
     async def claim(

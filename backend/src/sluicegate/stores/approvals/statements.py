@@ -53,6 +53,7 @@ _IS_ROW: Final = and_(*(column == bindparam(f"its_{column.name}") for column in 
 _OF_CHAT: Final = and_(*(column == bindparam(f"its_{column.name}") for column in _KEY[:3]))
 _IS_OWNERS = _C.owner == bindparam("its_owner")
 _IS_LATE = _C.deadline <= NOW
+_IS_UNREPORTED = and_(_C.state == "expired", _C.answer.is_(None), _C.finished_at.is_(None))
 _HAS_ARGUMENTS = _C.args_hash == bindparam("its_args_hash")
 
 
@@ -107,6 +108,7 @@ DUE: Final[Select[Any]] = (
 CLAIMED_OWNERS: Final[Select[Any]] = (
     select(_C.owner).where(_OF_CHAT, _C.state.in_(sources("unknown"))).distinct()
 )
+CLOSE_EXPIRED: Final = update(APPROVALS).where(_OF_CHAT, _IS_UNREPORTED).values(finished_at=NOW)
 ERASE_DETAILS: Final = (
     update(APPROVALS)
     .where(_OF_CHAT)
@@ -126,6 +128,7 @@ TransitionName = Literal[
     "supersede",
     "withdraw",
     "expire",
+    "expire due",
     "refuse",
     "refuse granted",
     "unknown",
@@ -166,7 +169,7 @@ _ENDED: Final[dict[str, Any]] = {"outcome": bindparam("new_outcome"), "finished_
 # The states after a request follow it alone, so the sources of one serve for all of them.
 _ANSWER: Final[ReturningUpdate[Any]] = (
     update(APPROVALS)
-    .where(_IS_ROW, _HAS_ARGUMENTS, _from("approved"))
+    .where(_IS_ROW, _HAS_ARGUMENTS, or_(_from("approved"), _IS_UNREPORTED))
     .values(
         # A late answer is stored without effect; the database's clock decides.
         state=case((_IS_LATE, "expired"), else_=bindparam("new_state", type_=Text)),
@@ -215,6 +218,7 @@ _WITHIN: Final[dict[TransitionName, _Transition]] = {
         finished_at=NOW,
     ),
     "expire": _to("expired", and_(_OF_CHAT, _C.answer.is_(None), _IS_LATE), finished_at=NOW),
+    "expire due": _to("expired", and_(_OF_CHAT, _C.answer.is_(None), _IS_LATE)),
     "refuse": _to("refused", _IS_ROW, **_ENDED),
     "refuse granted": _to(
         "refused",
@@ -241,9 +245,8 @@ def _audit_entry(of: FromClause) -> Select[Any]:
         (row.state == "approved", row.decided_at),
         (row.state == "denied", row.decided_at),
         (row.state == "executing", row.claimed_at),
-        # The loss of an owner has no time of its own.
-        (row.state == "unknown", NOW),
-        else_=row.finished_at,
+        # The loss of an owner has no time of its own, nor has a deadline that was noticed.
+        else_=func.coalesce(row.finished_at, NOW),
     )
     reason = func.coalesce(bindparam("audit_reason", type_=Text), row.reason)
     return select(
