@@ -214,12 +214,18 @@ test("two tabs approve the same call, and it is executed once", async ({
   await expect(chat.card("Send money")).toBeVisible();
   const other = await context.newPage();
   await other.goto(chat.page.url());
-  const card = other.getByRole("region", { name: "Approval: Send money" });
-  await expect(card).toBeVisible();
-  await Promise.all([
-    chat.approve("Send money"),
-    card.getByRole("button", { name: "Approve", exact: true }).click(),
-  ]);
+  // Neither click waits for anything: the first decision removes the card of the other tab.
+  const approve = { name: "Approve", exact: true };
+  const buttons = await Promise.all(
+    [chat.page, other].map(async (page) => {
+      const button = page.getByRole("button", approve);
+      await expect(button).toBeEnabled();
+      return button.elementHandle();
+    }),
+  );
+  await Promise.all(
+    buttons.map((button) => button?.evaluate((node) => (node as HTMLElement).click())),
+  );
   for (const page of [chat.page, other]) {
     await expect(page.getByRole("article", { name: "Assistant" }).last()).toContainText(
       "The payment is settled",
