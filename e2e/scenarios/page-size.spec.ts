@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import type { Response } from "@playwright/test";
+import type { Request, Response } from "@playwright/test";
 import { expect, test } from "./fixtures.ts";
 
 /** Bytes, compressed, until the first card can be answered. */
@@ -22,5 +22,29 @@ test("a page is small until its first card can be answered", async ({ chat }) =>
     expect(bytes, `bytes of each ${type}`).toBeGreaterThan(1_000);
     expect(bytes, `bytes of each ${type}`).toBeLessThanOrEqual(LIMITS[type]);
   }
+  await chat.deny("Send money");
+});
+
+test("a page requests its chat while its script still loads, and once", async ({ chat }) => {
+  await chat.open();
+  await chat.send("Pay my five invoices one after the other");
+  await expect(chat.card("Send money")).toBeVisible();
+  const query = chat.query;
+  const id = new URLSearchParams(query).get("chat") ?? "";
+  // The page that is left makes no more requests.
+  await chat.page.goto("about:blank");
+  const isChat = (request: Request) => new URL(request.url()).pathname === `/api/chats/${id}`;
+  const requests: Request[] = [];
+  chat.page.on("request", (request) => isChat(request) && requests.push(request));
+  // The first event has the page compare its chat with the stored one.
+  await chat.page.route("**/api/events*", (route) => route.abort());
+  const loaded = chat.page.waitForResponse((response) => isChat(response.request()));
+  await chat.page.route("**/assets/index-*.js", async (route) => {
+    await loaded;
+    await route.continue();
+  });
+  await chat.page.goto(`${chat.url}/${query}`);
+  await expect(chat.card("Send money")).toBeVisible();
+  expect(requests).toHaveLength(1);
   await chat.deny("Send money");
 });

@@ -66,6 +66,29 @@ async def test_the_page_contains_the_path_of_the_api(prefix: str, told: str) -> 
     assert "{{" not in text
 
 
+@pytest.mark.parametrize(
+    ("prefix", "chat", "url"),
+    [
+        ("/api", "trip-1", "api/chats/trip-1"),
+        ("/a/b", "user:1", "a/b/chats/user%3A1"),
+        ("", "trip-1", "./chats/trip-1"),
+    ],
+)
+async def test_the_browser_loads_the_chat_together_with_the_page(
+    prefix: str, chat: str, url: str
+) -> None:
+    async with client(fake_app(FakeEngine(), prefix=prefix)) as http:
+        response = await http.get("/", params={"chat": chat})
+    assert response.headers["link"] == f"<{url}>; rel=preload; as=fetch; crossorigin=anonymous"
+
+
+@pytest.mark.parametrize("query", ["", "?chat=", "?chat=..", "?chat=a>;rel=x", "?chat=a%0D%0Ab"])
+async def test_without_a_valid_chat_the_page_loads_nothing_else(query: str) -> None:
+    response = await fetch(f"/{query}")
+    assert response.status_code == 200
+    assert "link" not in response.headers
+
+
 @pytest.mark.parametrize("path", FILES)
 async def test_files_with_a_content_hash_are_cached_permanently(path: str) -> None:
     caching = (await fetch(path)).headers["cache-control"]

@@ -29,7 +29,8 @@ export function createChatId(): string {
   return id;
 }
 
-function chatIdOfUrl(): string | undefined {
+/** The id of the chat in the URL, if there is a valid one. */
+export function chatIdOfUrl(): string | undefined {
   const id = new URLSearchParams(location.search).get("chat") ?? "";
   return CHAT_ID.test(id) ? id : undefined;
 }

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from starlette.responses import Response
 
 from sluicegate.errors import Unavailable, Unknown
 from sluicegate.server.operations import Operation, Success
 from sluicegate.server.responses import sentence_response
+from sluicegate.wire.requests import is_valid_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -125,14 +127,15 @@ class Page:
 
     def __init__(self, find: Callable[[], Path | None], *, prefix: str, theme: PageTheme) -> None:
         self._find = find
-        self._placeholders = theme.placeholders | {"api": prefix.removeprefix("/") or "."}
+        self._api = prefix.removeprefix("/") or "."
+        self._placeholders = theme.placeholders | {"api": self._api}
         self._links = theme.links
         self._logo = theme.logo
         self._stylesheet = theme.stylesheet
         self._build: Build | None = None
         self._load_build()
 
-    async def index(self, _: Request) -> Response:
+    async def index(self, request: Request) -> Response:
         """``GET /``: the page, whose policy allows only content of its own server."""
         self._load_build()
         if self._build is None:
@@ -142,7 +145,12 @@ class Page:
         return Response(
             self._build.index,
             media_type="text/html",
-            headers={**_SECURITY, **REVALIDATE, "content-security-policy": _POLICY},
+            headers={
+                **_SECURITY,
+                **REVALIDATE,
+                **self._preload(request.query_params.get("chat")),
+                "content-security-policy": _POLICY,
+            },
         )
 
     async def asset(self, request: Request) -> Response:
@@ -160,6 +168,14 @@ class Page:
     async def stylesheet(self, request: Request) -> Response:
         """``GET /theme.css``: the file of the setting ``page_stylesheet``."""
         return await _respond(self._stylesheet, request)
+
+    def _preload(self, chat: str | None) -> dict[str, str]:
+        """Return the header that has the browser load the chat while it loads the script."""
+        if not is_valid_id(chat):
+            return {}
+        # The same URL and the same credentials as the request of the page, which then takes it.
+        url = f"{self._api}/chats/{quote(chat, safe='')}"
+        return {"link": f"<{url}>; rel=preload; as=fetch; crossorigin=anonymous"}
 
     def _load_build(self) -> None:
         """Load the build if it is not the current one."""

@@ -1,0 +1,68 @@
+import type { UIMessage } from "ai";
+import { RequestRefused } from "sluicegate";
+import { request } from "../api.ts";
+
+type Messages = readonly UIMessage[];
+
+/** Milliseconds for which the page waits for its first chat before it is rendered without one. */
+const MAX_WAIT = 100;
+
+/** Load the stored messages of a chat. */
+export async function loadMessages(id: string): Promise<Messages> {
+  try {
+    const response = await request(`/chats/${encodeURIComponent(id)}`);
+    return ((await response.json()) as { messages: UIMessage[] }).messages;
+  } catch (error) {
+    // A chat is stored with its first message; before that it is unknown to the server.
+    if (error instanceof RequestRefused && error.status === 404) return [];
+    throw error;
+  }
+}
+
+/** The loading of the chat that the page was opened with. */
+export class FirstLoad {
+  /** Undefined until they are loaded. */
+  messages: Messages | undefined;
+  #loading: Promise<Messages> | undefined;
+
+  constructor(readonly id: string) {
+    this.#loading = loadMessages(id).then((messages) => {
+      this.messages = messages;
+      return messages;
+    });
+  }
+
+  /** The messages, for the first caller; another one has to load them. */
+  take(): Promise<Messages> | undefined {
+    const loading = this.#loading;
+    this.#loading = undefined;
+    return loading;
+  }
+
+  /** Resolves when the messages are loaded or cannot be loaded, and at the latest after a moment. */
+  async settle(): Promise<void> {
+    const waiting = new Promise((resolve) => setTimeout(resolve, MAX_WAIT));
+    await Promise.race([this.#loading?.catch(() => {}), waiting]);
+  }
+}
+
+let first: FirstLoad | undefined;
+
+/**
+ * Load the chat that the page is opened with; resolves when the page can be rendered.
+ *
+ * The server has the browser begin this request together with that of the script, so the response
+ * is usually there: the first rendering shows the chat.
+ */
+export async function loadFirstChat(id: string | undefined): Promise<void> {
+  if (id === undefined) return;
+  first = new FirstLoad(id);
+  await first.settle();
+}
+
+/** The loading of this chat if the page was opened with it, for the first caller. */
+export function takeFirstLoad(id: string): FirstLoad | undefined {
+  const taken = first?.id === id ? first : undefined;
+  first = undefined;
+  return taken;
+}
