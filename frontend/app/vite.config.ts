@@ -1,4 +1,7 @@
-import { gzipSync } from "node:zlib";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin, type Rolldown } from "vite";
 
@@ -51,6 +54,22 @@ function checkSize(): Plugin {
   };
 }
 
+/** Writes each script and style in Brotli beside it: the server, which is Python, has gzip only. */
+function packWithBrotli(): Plugin {
+  return {
+    name: "sluicegate:pack-with-brotli",
+    apply: (_, { command, mode }) => command === "build" && mode === "production",
+    async writeBundle({ dir = "" }, bundle) {
+      const names = Object.keys(bundle).filter((name) => /\.(js|css)$/.test(name));
+      const pack = async (name: string) => {
+        const content = await promisify(brotliCompress)(await readFile(join(dir, name)));
+        await writeFile(join(dir, `${name}.br`), content);
+      };
+      await Promise.all(names.map(pack));
+    },
+  };
+}
+
 /** Replaces the placeholders, as the server does without settings. */
 function replacePlaceholders(): Plugin {
   const values: Record<string, string> = {
@@ -72,7 +91,7 @@ const client = (path: string) => new URL(`../client/src/${path}`, import.meta.ur
 export default defineConfig({
   // The page may be served below any path, so its asset URLs are relative.
   base: "./",
-  plugins: [react(), checkSize(), replacePlaceholders()],
+  plugins: [react(), checkSize(), packWithBrotli(), replacePlaceholders()],
   resolve: {
     alias: [
       { find: /^sluicegate\/events$/, replacement: client("events/index.ts") },

@@ -110,6 +110,34 @@ async def test_a_file_is_compressed_if_the_client_accepts_it(
     assert response.headers["vary"] == "accept-encoding"
 
 
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [
+        ("gzip, deflate, br, zstd", "br"),
+        ("br", "br"),
+        ("gzip, br;q=0", "gzip"),
+        ("gzip", "gzip"),
+        ("", None),
+    ],
+)
+async def test_a_file_that_the_build_packed_with_brotli_is_sent_so_if_the_client_accepts_it(
+    tmp_path: Path, accepted: str, coding: str | None
+) -> None:
+    built = tmp_path / "built"
+    shutil.copytree(PAGE, built)
+    packed = built / page.ASSETS / "page-1a2b.js.br"
+    packed.write_bytes(b"packed")
+    app = build(FakeEngine().open, Settings(), page_folder=built).app
+    async with client(app) as http:
+        url = "/assets/page-1a2b.js"
+        async with http.stream("GET", url, headers={"accept-encoding": accepted}) as response:
+            content = b"".join([piece async for piece in response.aiter_raw()])
+        assert response.headers.get("content-encoding") == coding
+        assert response.headers["vary"] == "accept-encoding"
+        assert (content == b"packed") == (coding == "br")
+        assert (await http.get(f"{url}.br")).status_code == 404
+
+
 async def test_streams_and_api_responses_are_never_compressed() -> None:
     response = await fetch("/api/chats", accept_encoding="gzip")
     assert "content-encoding" not in response.headers

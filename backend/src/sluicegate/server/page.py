@@ -1,7 +1,8 @@
 """The chat page: the files of its build, with caching, compression and a security policy.
 
 Starlette's `StaticFiles` reads a file for each request and compresses none; here the files of an
-earlier build stay available to the pages that are open, and each file is compressed once.
+earlier build stay available to the pages that are open, and each file is compressed once: by the
+build with Brotli, or here with gzip.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ class PageFile:
     media_type: str
     content: bytes
     caching: Mapping[str, str]
+    brotli: bytes | None = None
+    """The content in Brotli, if the build has it."""
 
     @cached_property
     def etag(self) -> str:
@@ -96,7 +99,10 @@ class PageFile:
         }
         if request.headers.get("if-none-match") == self.etag:
             return Response(status_code=304, headers=headers)
-        if not accepts_gzip(request.headers.get("accept-encoding", "")):
+        accepted = request.headers.get("accept-encoding", "")
+        if self.brotli is not None and _accepts("br", accepted):
+            return Response(self.brotli, headers=headers | {"content-encoding": "br"})
+        if not _accepts("gzip", accepted):
             return Response(self.content, headers=headers)
         # The first compression takes a while, in which streams must continue.
         compressed = await asyncio.to_thread(lambda: self.compressed)
@@ -277,13 +283,15 @@ def _files_in(folder: Path) -> list[Path]:
 
 
 def _file(path: Path, caching: Mapping[str, str]) -> PageFile:
-    return PageFile(_MEDIA_TYPES[path.suffix], path.read_bytes(), caching)
+    packed = path.with_name(f"{path.name}.br")
+    brotli = packed.read_bytes() if packed.is_file() else None
+    return PageFile(_MEDIA_TYPES[path.suffix], path.read_bytes(), caching, brotli)
 
 
-def accepts_gzip(accepted: str) -> bool:
-    """Whether an ``accept-encoding`` accepts gzip."""
+def _accepts(coding: str, accepted: str) -> bool:
+    """Whether an ``accept-encoding`` accepts a content coding."""
     for item in accepted.lower().split(","):
-        coding, _, quality = item.partition(";")
-        if coding.strip() == "gzip":
+        name, _, quality = item.partition(";")
+        if name.strip() == coding:
             return not quality or quality.strip().removeprefix("q=").strip("0.") != ""
     return False
