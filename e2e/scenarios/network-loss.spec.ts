@@ -27,6 +27,25 @@ async function expectStory(chat: ChatPage): Promise<void> {
   await expect(chat.alert).toHaveCount(0);
 }
 
+test("a chat that could not be opened without a network opens when it is back", async ({
+  chat,
+  network,
+}) => {
+  await chat.open();
+  await chat.send("Hello!");
+  await chat.waitForEnd();
+  const answer = chat.log.getByText("Before I touch data or money, you are asked.");
+  await chat.page.getByRole("button", { name: "New chat" }).click();
+  await expect(answer).toBeHidden();
+  network.cut();
+  await chat.page.goBack();
+  await expect(chat.alert).toContainText("The chat could not be opened");
+  await expect(chat.alert.getByRole("button", { name: "Try again" })).toBeVisible();
+  network.restore();
+  await expect(answer).toBeVisible();
+  await expect(chat.alert).toHaveCount(0);
+});
+
 for (const transport of ["sse", "websocket"] as const) {
   test.describe(`over ${transport}`, () => {
     for (const release of ["progressive", "preview"] as const) {

@@ -42,6 +42,21 @@ test("a chat without a title and a message without text are shown", async () => 
   expect(await screen.findByRole("link", { name: "a.txt" })).toBeTruthy();
 });
 
+test.each([
+  ["the page becomes visible", () => document.dispatchEvent(new Event("visibilitychange"))],
+  ["the browser is online again", () => window.dispatchEvent(new Event("online"))],
+])("a chat that could not be loaded is loaded again when %s", async (_, happen) => {
+  vi.stubGlobal("fetch", async () => {
+    throw new TypeError("fetch failed");
+  });
+  render(<Page />, { wrapper: createProvider() });
+  expect(await screen.findByText("The chat could not be opened")).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Try again" })).toBeTruthy();
+  stubServer({ id: "u1", role: "user", parts: [{ type: "text", text: "Hello!" }] });
+  happen();
+  expect(await screen.findByText("Hello!")).toBeTruthy();
+});
+
 test("a chat that cannot be shown leaves the page usable", async () => {
   vi.spyOn(console, "error").mockImplementation(() => {});
   stubServer({ id: "u1", role: "user", parts: null });

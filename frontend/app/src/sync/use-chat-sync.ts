@@ -1,17 +1,12 @@
 import { useEffect, useRef } from "react";
-import { RequestRefused } from "sluicegate";
 import type { SluiceChat } from "sluicegate/react";
+import { isFinal } from "./failed-queries.ts";
 import { concernsChat, type SubscribeToServerEvents } from "./server-events.ts";
 
 /** Milliseconds for which the events of one change are collected. */
 const COLLECT_MILLISECONDS = 100;
 /** Milliseconds after which a chat that could not be loaded is loaded again. */
 const RETRY_MILLISECONDS = 2_000;
-
-/** Whether the same request would be refused again. */
-function isFinal(error: unknown): boolean {
-  return error instanceof RequestRefused && error.status < 429;
-}
 
 interface ChatSyncOptions {
   readonly id: string;

@@ -3,6 +3,8 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { subscribeToEvents, type UserEvent } from "sluicegate/events";
 import { API_URL } from "../api.ts";
 import { CHATS_KEY } from "../chats/use-chats.ts";
+import { onPageVisible } from "../on-page-visible.ts";
+import { retryFailedQueries } from "./failed-queries.ts";
 import { notifyOfApproval } from "./notifications.ts";
 import type { ServerEventListener, SubscribeToServerEvents } from "./server-events.ts";
 import { APPROVALS_KEY } from "./use-waiting-approvals.ts";
@@ -42,9 +44,16 @@ export function useSync(openChat: (chat: string) => void): Sync {
       notifyOfApproval(event, openChat);
       for (const listener of listeners.current) listener(event);
     };
-    const unsubscribe = subscribeToEvents({ api: `${API_URL}/events`, onEvent });
+    const retry = () => retryFailedQueries(client);
+    const unsubscribe = subscribeToEvents({
+      api: `${API_URL}/events`,
+      onEvent,
+      onConnectionChange: (isConnected) => isConnected && retry(),
+    });
+    const stopWatching = onPageVisible(retry);
     return () => {
       clearTimeout(timer);
+      stopWatching();
       unsubscribe();
     };
   }, [client, openChat]);
