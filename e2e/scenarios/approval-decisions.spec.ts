@@ -138,6 +138,35 @@ test.describe("decisions", () => {
         });
       }
 
+      test("an approval whose response never comes can be sent again, and pays once", async ({
+        chat,
+        server,
+      }) => {
+        await chat.page.clock.install();
+        // Without events, only the response says that the server has the approval.
+        await chat.page.route("**/api/events*", (route) => route.abort());
+        await chat.open({ transport });
+        const before = await server.effects();
+        await chat.send("Pay Ada 50 euros");
+        const card = chat.card("Send money");
+        const isRecorded = new Promise<void>((resolve) => {
+          void chat.page.route(DECISIONS, async (route) => {
+            await route.fetch();
+            resolve();
+          });
+        });
+        await chat.approve("Send money");
+        await expect(card).toContainText("being sent");
+        await isRecorded;
+        await chat.page.clock.fastForward(20_000);
+        await expect(card).toContainText("Your approval was not confirmed");
+        await expect(card).toContainText("The server did not answer in time. Try again.");
+        await chat.page.unroute(DECISIONS);
+        await card.getByRole("button", { name: "Retry" }).click();
+        await expect(chat.answer).toContainText("The payment is settled");
+        expect((await server.effects()).length - before.length).toBe(1);
+      });
+
       test("an answer of a group is final, also before a reload", async ({ chat, server }) => {
         await chat.open({ transport });
         const before = await server.effects();

@@ -36,7 +36,7 @@ function reportPresses(): void {
     button.getAttribute("aria-disabled") !== "true" &&
     (/^Approve/.test(label) ||
       (label === "Retry" &&
-        /Your approval was not sent/.test(textOf(button.closest("[role=alert]")))));
+        /Your approval was not (sent|confirmed)/.test(textOf(button.closest("[role=alert]")))));
   document.addEventListener(
     "click",
     ({ target }) => {

@@ -119,8 +119,14 @@ const BROWSER_ERRORS: Readonly<Record<string, string>> = {
   NotAllowedError:
     "The browser does not allow this page to use the microphone; allow it and try again.",
   NotFoundError: "There is no microphone; connect one and try again.",
+  TimeoutError: "The server did not answer in time. Try again.",
   NotReadableError: "Another program is using the microphone; close it and try again.",
 };
+
+/** Whether a request ended because its response did not come in time. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "TimeoutError";
+}
 
 /** The message of an error, for a person. */
 export function errorMessage(error: unknown): string {

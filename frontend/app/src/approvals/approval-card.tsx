@@ -12,6 +12,7 @@ import {
   type ApprovalRequest,
   type Decide,
   type Decision,
+  failureWords,
   parseDescriptor,
 } from "./approval-requests.ts";
 import { ArgumentTable } from "./argument-table.tsx";
@@ -48,7 +49,7 @@ function StateBadge({ request: { progress }, isExpired }: StateProps) {
   }
   if (isExpired) return <Badge>expired</Badge>;
   if (progress?.state === "sending") return <Badge tone="accent">being sent</Badge>;
-  if (progress?.state === "failed") return <Badge tone="danger">not sent</Badge>;
+  if (progress?.state === "failed") return <Badge tone="danger">{failureWords(progress)}</Badge>;
   return <Badge tone="accent">waits for you</Badge>;
 }
 
@@ -152,7 +153,7 @@ interface FailureProps {
   readonly onDecide: (decision: Decision) => void;
 }
 
-/** The failure of a decision: the server does not have it, and the same decision can be sent again. */
+/** The failure of a decision; the same decision can be sent again and counts once. */
 function Failure({ request: { progress }, canRetry, onDecide }: FailureProps) {
   if (progress?.state !== "failed") return null;
   const { decision, message } = progress;
@@ -161,7 +162,7 @@ function Failure({ request: { progress }, canRetry, onDecide }: FailureProps) {
     <Alert
       tone="danger"
       isAnnounced
-      title={decision.approved ? "Your approval was not sent" : "Your denial was not sent"}
+      title={`Your ${decision.approved ? "approval" : "denial"} was ${failureWords(progress)}`}
     >
       <p className="text-sm literal">{message}</p>
       {canRetry && (

@@ -47,10 +47,21 @@ export interface DecisionTrace {
 export type DecisionProgress =
   | { readonly state: "sending"; readonly decision: Decision }
   | { readonly state: "accepted"; readonly decision: Decision; readonly trace: DecisionTrace }
-  | { readonly state: "failed"; readonly decision: Decision; readonly message: string };
+  | {
+      readonly state: "failed";
+      readonly decision: Decision;
+      readonly message: string;
+      /** Whether the server may have the decision, since its response is missing. */
+      readonly isUnconfirmed?: boolean;
+    };
 
 /** The decisions of this page by approval id. */
 export type DecisionsInProgress = ReadonlyMap<string, DecisionProgress>;
+
+/** What became of a decision that failed, in words that follow "was" or stand alone. */
+export function failureWords(progress: DecisionProgress): "not sent" | "not confirmed" {
+  return progress.state === "failed" && progress.isUnconfirmed ? "not confirmed" : "not sent";
+}
 
 /** Whether a request waits for a person: the server has no decision, and the time is not over. */
 export function isOpen({ progress, descriptor }: ApprovalRequest, now = Date.now()): boolean {

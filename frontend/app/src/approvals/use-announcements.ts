@@ -10,7 +10,7 @@ import {
   toolTitle,
 } from "../thread/tool-part.ts";
 import { toolState } from "../thread/tool-state.ts";
-import { type ApprovalRequest, isOpen, parseDescriptor } from "./approval-requests.ts";
+import { type ApprovalRequest, failureWords, isOpen, parseDescriptor } from "./approval-requests.ts";
 import { callSummary } from "./call-summary.ts";
 
 function named(title: string, summary: string): string {
@@ -26,7 +26,7 @@ function requestState({ progress }: ApprovalRequest): string | undefined {
         ? "your approval is being sent"
         : "your denial is being sent";
     case "failed":
-      return `not sent. ${progress.message}`;
+      return `${failureWords(progress)}. ${progress.message}`;
     case "accepted":
       return progress.decision.approved ? "approved" : "denied";
   }

@@ -2,7 +2,7 @@ import type { UIMessage } from "ai";
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { RequestRefused } from "sluicegate";
 import type { SluiceChat } from "sluicegate/react";
-import { API_URL, errorMessage, refusalOf } from "../api.ts";
+import { API_URL, errorMessage, isTimeout, refusalOf } from "../api.ts";
 import { CLIENT_TOOLS } from "../chat/client-tools.ts";
 import { isAdkRequest, isToolPart, type ToolPart, toolName } from "../thread/tool-part.ts";
 import type {
@@ -19,6 +19,9 @@ const MAX_DELAY = 4_000;
 /** The number of looks after which the turn is asked to continue. */
 const MAX_LOOKS = 4;
 
+/** Milliseconds after which a decision without a response has failed. */
+const SEND_TIMEOUT = 20_000;
+
 /** The body of `POST /approvals/{id}`. */
 function decisionBody(decision: Decision): object {
   if (!decision.approved) {
@@ -33,15 +36,38 @@ function decisionBody(decision: Decision): object {
   };
 }
 
+/**
+ * Send a decision; rejects with a `TimeoutError` if there is no response in time. The server may have
+ * the decision then; it accepts the same one again.
+ */
 async function postDecision(
   send: typeof fetch,
   approvalId: string,
   decision: Decision,
 ): Promise<DecisionTrace> {
+  const attempt = new AbortController();
+  const timer = setTimeout(
+    () => attempt.abort(new DOMException("No response.", "TimeoutError")),
+    SEND_TIMEOUT,
+  );
+  try {
+    return await requestDecision(send, approvalId, decision, attempt.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function requestDecision(
+  send: typeof fetch,
+  approvalId: string,
+  decision: Decision,
+  signal: AbortSignal,
+): Promise<DecisionTrace> {
   const response = await send(`${API_URL}/approvals/${encodeURIComponent(approvalId)}`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(decisionBody(decision)),
+    signal,
   });
   if (!response.ok) throw await refusalOf(response);
   const { decidedBy, decidedAt } = (await response.json()) as Record<string, unknown>;
@@ -167,8 +193,10 @@ export function useDecisions(options: DecisionsOptions) {
           chat.current.setMessages((messages) => withDecision(messages, approvalId, decision));
         }
       } catch (error) {
-        const message = errorMessage(error);
-        set({ state: "failed", decision, message });
+        const isUnconfirmed = isTimeout(error);
+        const hint = isUnconfirmed ? " The same decision counts once." : "";
+        const message = `${errorMessage(error)}${hint}`;
+        set({ state: "failed", decision, message, isUnconfirmed });
         const isClosed = error instanceof RequestRefused && [404, 409].includes(error.status);
         if (isClosed) latest.current.onRefused(message);
         else return;
