@@ -7,6 +7,9 @@ for (const transport of ["sse", "websocket"] as const) {
     const before = await server.effects();
     await chat.send("Order paper for the office");
     const card = chat.card("Order supplies");
+    await expect(card.getByRole("row", { name: "items[].gift", exact: false }).last()).toHaveText(
+      "items[].giftfalse (default of the tool, for each item without it)",
+    );
     await card.getByRole("button", { name: "Edit" }).click();
     const form = card.getByRole("group", { name: "Edit the arguments" });
     const group = (name: string) => form.getByRole("group", { name, exact: true });

@@ -100,6 +100,7 @@ def test_a_copy_shares_nothing_with_the_arguments() -> None:
 
 
 CITY = {"type": "object", "properties": {"city": {"default": "Bonn"}, "zip": {"type": "string"}}}
+LINE = {"properties": {"unit": {"default": "box"}, "to": {"$ref": "#/$defs/City"}}}
 SCHEMA = {
     "properties": {
         "n": {"type": "integer"},
@@ -108,10 +109,12 @@ SCHEMA = {
         "to": {"$ref": "#/$defs/City"},
         "maybe": {"anyOf": [{"$ref": "#/$defs/City"}, {"type": "null"}], "default": None},
         "either": {"oneOf": [CITY, {"properties": {}}]},
+        "lines": {"type": "array", "items": {"$ref": "#/$defs/Line"}},
+        "grid": {"anyOf": [{"items": {"items": CITY}}, {"type": "null"}]},
         "loop": {"$ref": "#/$defs/Loop"},
         "away": {"$ref": "https://example.test/x"},
     },
-    "$defs": {"City": CITY, "Loop": {"$ref": "#/$defs/Loop"}},
+    "$defs": {"City": CITY, "Line": LINE, "Loop": {"$ref": "#/$defs/Loop"}},
 }
 
 
@@ -122,6 +125,12 @@ SCHEMA = {
         ({"limit": 1, "cc": "x", "maybe": None}, {}),
         ({"limit": 1, "cc": 1, "maybe": 1, "to": {}}, {"to.city": "Bonn"}),
         ({"limit": 1, "cc": 1, "maybe": {"zip": "1"}, "to": {"city": 1}}, {"maybe.city": "Bonn"}),
+        (
+            {"limit": 1, "cc": 1, "maybe": 1, "lines": [{"unit": "kg"}, {"to": {}}, "x"]},
+            {"lines[].unit": "box", "lines[].to.city": "Bonn"},
+        ),
+        ({"limit": 1, "cc": 1, "maybe": 1, "lines": [{"unit": "kg"}]}, {}),
+        ({"limit": 1, "cc": 1, "maybe": 1, "grid": [[], [{}]]}, {"grid[][].city": "Bonn"}),
         ({"limit": 1, "cc": 1, "maybe": 1, "either": {}, "loop": {}, "away": {}}, {}),
     ],
 )

@@ -143,49 +143,50 @@ def defaults_in(
 ) -> dict[str, JsonValue]:
     """Return the defaults that a schema declares for what the arguments leave out, by name.
 
-    A default inside an object that is given in part has the path as its name, such as ``to.city``.
+    A default inside an object that is given in part has the path as its name, such as ``to.city``;
+    one inside the items of a list, such as ``lines[].unit``, holds for each item without it.
     """
     defaults: dict[str, JsonValue] = {}
-    pending: list[tuple[str, Mapping[str, Any], Mapping[str, JsonValue]]] = [
-        ("", schema, arguments)
-    ]
+    pending: list[tuple[str, Mapping[str, Any], JsonValue]] = [("", schema, dict(arguments))]
     while pending:
         path, declared, given = pending.pop()
-        properties = declared.get("properties")
+        if isinstance(given, list):
+            items = _only_with("items", declared, schema).get("items")
+            if isinstance(items, Mapping):
+                pending += [(f"{path}[]", items, item) for item in given]
+        if not isinstance(given, dict):
+            continue
+        properties = _only_with("properties", declared, schema).get("properties")
         for name, inner in properties.items() if isinstance(properties, Mapping) else ():
             if not isinstance(inner, Mapping):
                 continue
-            if name not in given:
-                if "default" in inner:
-                    defaults[f"{path}{name}"] = json_safe(inner["default"])
-                continue
-            value, below = given[name], _object_schema(inner, schema)
-            if isinstance(value, dict) and below is not None:
-                pending.append((f"{path}{name}.", below, value))
+            inner_path = f"{path}.{name}" if path else name
+            if name in given:
+                pending.append((inner_path, inner, given[name]))
+            elif "default" in inner:
+                defaults[inner_path] = json_safe(inner["default"])
     return defaults
 
 
-def _object_schema(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The schema of an object: itself, what it refers to, or the only object of a union."""
-    for _ in range(MAX_DEPTH):
-        reference = schema.get("$ref")
+def _only_with(key: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The only alternative of a schema with a key, such as the object of a union; else empty."""
+    found: list[Mapping[str, Any]] = []
+    pending = [schema]
+    references: set[str] = set()
+    while pending:
+        each = pending.pop()
+        reference = each.get("$ref")
         if isinstance(reference, str):
-            found = _resolved(reference, root)
-        elif "properties" in schema:
-            return schema
+            if reference not in references:
+                references.add(reference)
+                pending += [target for target in [_resolved(reference, root)] if target is not None]
+        elif key in each:
+            found.append(each)
         else:
-            unions = (schema.get(name) for name in ("anyOf", "oneOf", "allOf"))
-            objects = [
-                each
-                for union in unions
-                for each in (union if isinstance(union, list) else ())
-                if isinstance(each, Mapping) and ("$ref" in each or "properties" in each)
-            ]
-            found = objects[0] if len(objects) == 1 else None
-        if found is None:
-            return None
-        schema = found
-    return None
+            unions = (each.get(name) for name in ("anyOf", "oneOf", "allOf"))
+            lists = [union for union in unions if isinstance(union, list)]
+            pending += [one for union in lists for one in union if isinstance(one, Mapping)]
+    return found[0] if len(found) == 1 else {}
 
 
 def _resolved(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any] | None:

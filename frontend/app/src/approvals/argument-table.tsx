@@ -85,7 +85,11 @@ function Rows({ args, defaults, label, depth = 0 }: RowsProps) {
             <td>
               <Value name={name} value={value} currency={currency} depth={depth} />
               {isDefault && (
-                <span className="dim"> (default of the tool, not given by the agent)</span>
+                <span className="dim">
+                  {name.includes("[]")
+                    ? " (default of the tool, for each item without it)"
+                    : " (default of the tool, not given by the agent)"}
+                </span>
               )}
               {depth === 0 && <TextWarnings value={value} />}
             </td>
