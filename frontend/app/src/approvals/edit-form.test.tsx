@@ -241,6 +241,38 @@ test("errors are beside their fields, and the first one has the focus", async ()
   expect(document.activeElement).toBe(textbox("count", "items 1"));
 });
 
+test.each([
+  [
+    '{"rate": 0.1000000000000000055}',
+    "The number 0.1000000000000000055 has too many digits; it would be sent as 0.1.",
+  ],
+  [
+    '["\\"0.10", 12345678901234567.5]',
+    "The number 12345678901234567.5 has too many digits; it would be sent as 12345678901234568.",
+  ],
+  ["[1e-400]", "The number 1e-400 has too many digits; it would be sent as 0."],
+  ["9007199254740993", "The number 9007199254740993 has too many digits; it would be sent"],
+  ["[1e999]", "The number 1e999 has too many digits."],
+])("JSON with a number that would be rounded is not sent: %s", async (text, message) => {
+  const { decide, user } = renderOrder();
+  await user.click(button("Edit"));
+  fireEvent.change(textbox("options"), { target: { value: text } });
+  await user.click(button("Approve with changes"));
+  expect(decide).not.toHaveBeenCalled();
+  expect(card().textContent).toContain(message);
+});
+
+test("JSON with numbers that keep their value in another form is sent", async () => {
+  const rendered = renderOrder();
+  await rendered.user.click(button("Edit"));
+  const text = '{"a": [0.10, 1.50e2, 1E+3, -0.5, 1e-7, 100, 0.0], "b": "0.1000000000000000055"}';
+  fireEvent.change(textbox("options"), { target: { value: text } });
+  expect(await approved(rendered)).toStrictEqual({
+    ...CALL,
+    options: { a: [0.1, 150, 1000, -0.5, 1e-7, 100, 0], b: "0.1000000000000000055" },
+  });
+});
+
 test("values that do not have the form of their schema are kept as they are", async () => {
   const input = {
     items: "none",

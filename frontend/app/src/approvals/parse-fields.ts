@@ -1,3 +1,4 @@
+import { numberText } from "../components/format-number.ts";
 import { InvalidNumber, parseNumberText } from "../components/parse-number.ts";
 import { isRecord } from "./approval-requests.ts";
 import { isDate, isDateTime } from "./dates.ts";
@@ -94,21 +95,42 @@ function parseText({ shape, original }: EditField, text: string): unknown {
   }
 }
 
-/** Reject a number that JSON.parse would round. */
-function exactNumber(_key: string, value: unknown, context?: { readonly source?: string }) {
-  if (typeof value !== "number" || context?.source === undefined) return value;
-  const isRounded = /^-?\d+$/.test(context.source) && !Number.isSafeInteger(value);
-  if (isRounded || !Number.isFinite(value)) {
-    throw new InvalidValue(`The number ${context.source} has too many digits.`);
+const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi;
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
+
+/** The digits of a number without the zeros around them, and the power of ten of the last one. */
+function digitsOf(text: string): string {
+  const [, sign, whole = "", decimals = "", exponent = "0"] = NUMBER.exec(text) ?? [];
+  const all = (whole + decimals).replace(/^0+/, "");
+  const digits = all.replace(/0+$/, "");
+  const power = Number(exponent) - decimals.length + all.length - digits.length;
+  return digits === "" ? "0" : `${sign}${digits}e${power}`;
+}
+
+/** Reject JSON with a number that would be rounded. */
+function checkNumbers(text: string): void {
+  for (const [token] of text.matchAll(STRING_OR_NUMBER)) {
+    if (token.startsWith('"')) continue;
+    const number = Number(token);
+    if (!Number.isFinite(number)) {
+      throw new InvalidValue(`The number ${token} has too many digits.`);
+    }
+    const isUnsafe = /^-?\d+$/.test(token) && !Number.isSafeInteger(number);
+    if (isUnsafe || digitsOf(token) !== digitsOf(String(number))) {
+      const rounded = numberText(number);
+      const consequence = rounded === token ? "" : `; it would be sent as ${rounded}`;
+      throw new InvalidValue(`The number ${token} has too many digits${consequence}.`);
+    }
   }
-  return value;
 }
 
 function parseJson(text: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text, exactNumber);
-  } catch (error) {
-    if (error instanceof InvalidValue) throw error;
+    value = JSON.parse(text);
+  } catch {
     throw new InvalidValue('Type JSON, such as [1, 2] or {"name": "value"}.');
   }
+  checkNumbers(text);
+  return value;
 }

@@ -10,7 +10,12 @@ import {
   toolTitle,
 } from "../thread/tool-part.ts";
 import { toolState } from "../thread/tool-state.ts";
-import { type ApprovalRequest, failureWords, isOpen, parseDescriptor } from "./approval-requests.ts";
+import {
+  type ApprovalRequest,
+  failureWords,
+  isOpen,
+  parseDescriptor,
+} from "./approval-requests.ts";
 import { callSummary } from "./call-summary.ts";
 
 function named(title: string, summary: string): string {
