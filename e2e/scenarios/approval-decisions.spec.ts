@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Locator } from "@playwright/test";
 import { accessibilityViolations } from "./accessibility.ts";
 import { ChatPage } from "./chat-page.ts";
 import { DemoServer } from "./demo-server.ts";
@@ -83,19 +84,40 @@ test.describe("decisions", () => {
         });
       }
 
-      test("a double click on a card of a group leaves the other cards open", async ({
+      test("the second click of a double click does not approve another card of the group", async ({
         chat,
         server,
       }) => {
+        const { page } = chat;
+        await page.clock.install();
         await chat.open({ transport });
         const before = await server.effects();
         await chat.send("Search and update the database at the same time");
-        const card = chat.card("Search the customer database");
-        const approve = card.getByRole("button", { name: "Approve", exact: true });
-        await expect(approve).toBeEnabled();
-        await approve.dblclick();
-        await expect(card).toContainText("approved");
-        await expect(chat.card("Change the customer database")).toContainText("waits for you");
+        const search = chat.card("Search the customer database");
+        const change = chat.card("Change the customer database");
+        const approveOf = (card: Locator) =>
+          card.getByRole("button", { name: "Approve", exact: true });
+        await expect(approveOf(search)).toBeEnabled();
+        await expect(approveOf(change)).toBeEnabled();
+        await approveOf(search).hover();
+        const pressed = await approveOf(search).boundingBox();
+        await page.mouse.down();
+        await page.mouse.up();
+        await expect(search).toContainText("approved");
+        // From here on, no time passes: the other card moves under the pointer, which is pressed.
+        await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 10_000);
+        const moved = await approveOf(change).boundingBox();
+        await change.evaluate(
+          (element, pixels) => {
+            element.style.position = "relative";
+            element.style.top = `${-pixels}px`;
+          },
+          (moved?.y ?? 0) - (pressed?.y ?? 0),
+        );
+        await page.mouse.down({ clickCount: 2 });
+        await page.mouse.up({ clickCount: 2 });
+        await expect(change).toContainText("waits for you");
+        await page.clock.resume();
         await chat.deny("Change the customer database");
         await expect(chat.answer).toContainText("Both steps are settled.");
         expect(await server.effects()).toEqual(before);
