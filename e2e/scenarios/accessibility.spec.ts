@@ -201,7 +201,7 @@ for (const transport of ["sse", "websocket"] as const) {
     const second = chat.card("Change the customer database");
     await shiftTabTo(second);
     await shiftTabTo(first);
-    await expect(first).toContainText("Keys: A approve, D deny, E edit");
+    await expect(first).toContainText("Keys in this card: A approve, D deny, E edit");
     await expect(first.getByRole("button", { name: "Approve" })).toBeEnabled();
     await keyboard.press("a");
     await expect(status).toContainText("Search the customer database (inactive users): approved.");
@@ -287,7 +287,7 @@ test("a card has an accessible structure", async ({ chat }) => {
       - button "Deny"
       - button "Edit"
       - button "Do not ask again…"
-      - text: "Keys: A approve, D deny, E edit"
+      - text: "Keys in this card: A approve, D deny, E edit"
       - button "Turn the keys off"
   `);
 });

@@ -175,3 +175,28 @@ test.describe("an approval card", () => {
     await expect(card).toContainText("40");
   });
 });
+
+test("the button to the newest message covers nothing of a card", async ({ chat }) => {
+  await chat.page.setViewportSize({ width: 390, height: 600 });
+  await chat.open();
+  await chat.send("Order paper for the office");
+  await expect(chat.card("Order supplies")).toBeVisible();
+  await chat.log.evaluate((thread) => {
+    thread.scrollTop = 0;
+  });
+  const button = chat.page.getByRole("button", { name: "Go to the newest message" });
+  await expect(button).toBeVisible();
+  const [thread, below] = [await chat.log.boundingBox(), await button.boundingBox()];
+  expect(below?.y).toBeGreaterThanOrEqual((thread?.y ?? 0) + (thread?.height ?? 0));
+  await button.click();
+  await expect(button).toBeHidden();
+  await chat.deny("Order supplies");
+});
+
+test("a card shows its keys also while the focus is elsewhere", async ({ chat }) => {
+  await chat.open();
+  await chat.send("Pay Ada 50 euros");
+  await expect(chat.card("Send money").getByText(/^Keys/)).toBeVisible();
+  await expect(chat.message).toBeFocused();
+  await chat.deny("Send money");
+});

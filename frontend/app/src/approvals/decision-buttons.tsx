@@ -23,14 +23,17 @@ export function unreadHint(unread: number): string {
     : `${unread} long values are not shown in full. Open them before you approve.`;
 }
 
-/** The letters of a card, visible while the focus is inside it. */
+/**
+ * The letters that decide while the focus is inside the card. They are always visible: shown only
+ * then, they would move the buttons, or leave an empty line.
+ */
 function KeyHint({ isEditable }: { readonly isEditable: boolean }) {
   const [areKeysOn, setKeysOn] = useCardKeys();
   return (
     <div className="row key-hint text-xs dim">
       {areKeysOn ? (
         <span>
-          Keys: <kbd>A</kbd> approve, <kbd>D</kbd> deny{isEditable && ", "}
+          Keys in this card: <kbd>A</kbd> approve, <kbd>D</kbd> deny{isEditable && ", "}
           {isEditable && <kbd>E</kbd>}
           {isEditable && " edit"}
         </span>
