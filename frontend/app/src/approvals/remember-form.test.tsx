@@ -14,7 +14,7 @@ test("later calls are approved only with the same values, unless the person wide
   expect(document.activeElement).toBe(screen.getByRole("radio", { name: /same values/ }));
   expect(box(/recipient/).checked && box(/amount/).checked).toBe(true);
   expect(card().textContent).toContain(
-    "For 24 hours, shop/billing can call process_payment with the same recipient, amount in this chat",
+    "For 24 hours, shop/billing can call process_payment with the same recipient and amount in this chat",
   );
   await user.click(box(/amount/));
   expect(card().textContent).toContain("with the same recipient in this chat");
@@ -84,7 +84,7 @@ test("the second step says what is allowed, and takes the focus from the first",
   expect(rows.map(({ textContent }) => textContent)).toEqual([
     "Toolprocess_payment",
     "Called byshop/billing",
-    "Withthe same recipient: Adaany amount, currency",
+    "Withthe same recipient: Adaany amount and currency",
     "Wherethis chat",
     expect.stringMatching(/^Until\d+ \w+ \d{4}, \d\d:\d\d \(24 hours\)$/),
   ]);

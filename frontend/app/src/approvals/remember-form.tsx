@@ -82,6 +82,11 @@ function Agent({ agent }: { readonly agent: string | undefined }) {
   return agent === undefined ? "the agent" : <VisibleText text={agent} />;
 }
 
+/** Names as a sentence has them: `a, b and c`. */
+function enumeration(names: readonly string[]): string {
+  return [names.slice(0, -1).join(", "), ...names.slice(-1)].filter(Boolean).join(" and ");
+}
+
 /** What a grant covers, in one sentence. */
 function Summary({ request, scope, chosen, ttl }: GrantChoice) {
   return (
@@ -94,7 +99,7 @@ function Summary({ request, scope, chosen, ttl }: GrantChoice) {
         "with any arguments"
       ) : (
         <>
-          with the same <VisibleText text={chosen.join(", ")} />
+          with the same <VisibleText text={enumeration(chosen)} />
         </>
       )}{" "}
       in this chat without asking. You can end this in the settings of the chat.
@@ -171,7 +176,7 @@ function Confirmation({ choice, isSending, onConfirm, onBack }: ConfirmationProp
                 ))}
                 {others.length > 0 && (
                   <li>
-                    any <VisibleText text={others.join(", ")} />
+                    any <VisibleText text={enumeration(others)} />
                   </li>
                 )}
               </ul>
