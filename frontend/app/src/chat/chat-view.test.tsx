@@ -190,6 +190,29 @@ test("after a decision the next card has the focus, then the row of the last cal
   await waitFor(() => expect(document.activeElement).toBe(row));
 });
 
+test("an answer does not look ended while the stream of its turn is requested", async () => {
+  stubServer(PENDING, ANSWER);
+  const send = fetch;
+  const stream = Promise.withResolvers<void>();
+  const isRequested = vi.fn();
+  vi.stubGlobal("fetch", async (url: string, init?: RequestInit) => {
+    const response = await send(url, init);
+    if (!url.endsWith("/stream") || response.status === 204) return response;
+    isRequested();
+    await stream.promise;
+    return response;
+  });
+  const user = renderChat();
+  await user.click(await screen.findByRole("button", { name: "Approve all" }));
+  await waitFor(() => expect(isRequested).toHaveBeenCalled());
+  await tool("Send money");
+  expect(screen.queryByRole("button", { name: /^Answer again/ })).toBeNull();
+  expect(screen.getByRole("button", { name: "Stop" })).toBeTruthy();
+  stream.resolve();
+  await screen.findByText("Settled.");
+  expect(await screen.findByRole("button", { name: /^Answer again/ })).toBeTruthy();
+});
+
 test("a refused decision keeps its card open and can be sent again", async () => {
   const refusal = new Response("The server is busy; try again in a moment.", { status: 503 });
   stubServer(PENDING, ANSWER, refusal);

@@ -108,7 +108,7 @@ export function useConversation(options: ConversationOptions): Conversation {
     onError: onChanged,
   });
   const isStreaming = chat.status === "submitted" || chat.status === "streaming";
-  const isBusy = isStreaming || chat.isReconnecting;
+  const isBusy = isStreaming || chat.isReconnecting || chat.isResuming;
   const voice = useVoice(chat.voice, preferences, transcript);
   // `chat` is a new object on each rendering; the actions must keep their identity.
   const chatRef = useRef(chat);

@@ -26,6 +26,8 @@ export interface SessionState<Message> {
   readonly isStopping: boolean;
   /** Whether the connection is lost and the chat continues by itself when it is back. */
   readonly isReconnecting: boolean;
+  /** Whether the stream of a turn that runs is being resumed. */
+  readonly isResuming: boolean;
   /** Why the chat did not continue after the connection was lost. */
   readonly reconnectionError: Error | undefined;
   /** The refusal of the last request; undefined once another request was accepted. */
@@ -73,6 +75,7 @@ export class ChatSession<Message extends UIMessage> {
   #state: SessionState<Message> = {
     isStopping: false,
     isReconnecting: false,
+    isResuming: false,
     reconnectionError: undefined,
     refusal: undefined,
   };
@@ -279,8 +282,22 @@ export class ChatSession<Message extends UIMessage> {
     this.#decidedLocally.clear();
     const open = new Set(pendingApprovals(stored.messages).map(({ approvalId }) => approvalId));
     this.#staged.clear(this.#staged.approvalIds.filter((id) => !open.has(id)));
-    if (stored.status === "running") void this.chat.resumeStream();
+    if (stored.status === "running") void this.#resume();
     if (stored.status === "waiting") this.#executeOpenCalls();
+  }
+
+  /** Resume the stream of the running turn; the status of the chat changes only with its response. */
+  async #resume(): Promise<void> {
+    const end = () => this.#set({ isResuming: false });
+    // A request without a response would last for ever.
+    const timer = setTimeout(end, LOAD_TIMEOUT);
+    this.#set({ isResuming: true });
+    try {
+      await this.chat.resumeStream();
+    } finally {
+      clearTimeout(timer);
+      end();
+    }
   }
 
   /** Continue after a lost connection: show the stored answer, resume it, or send what is lost. */

@@ -50,6 +50,8 @@ export type SluiceChat<Message extends UIMessage = UIMessage> = Omit<
   readonly retry: () => Promise<void>;
   /** Whether the connection is lost; the chat continues by itself when it is back. */
   readonly isReconnecting: boolean;
+  /** Whether the stream of a turn that runs is being resumed after the chat was loaded. */
+  readonly isResuming: boolean;
   /** Why the chat did not continue after the connection was lost. */
   readonly reconnectionError: Error | undefined;
   /** The voice session; requires the options `kind: "bidi"` and `live: true`. */
@@ -81,11 +83,8 @@ export function useSluiceChat<Message extends UIMessage = UIMessage>(
   // The option has a different name in each major.
   const throttling = throttle === undefined ? {} : { throttle, experimental_throttle: throttle };
   const helpers = useChat<Message>({ ...chatOptions, ...throttling });
-  const { isReconnecting, isStopping, reconnectionError, refusal } = useSyncExternalStore(
-    session.subscribe,
-    session.getSnapshot,
-    session.getSnapshot,
-  );
+  const { isReconnecting, isResuming, isStopping, reconnectionError, refusal } =
+    useSyncExternalStore(session.subscribe, session.getSnapshot, session.getSnapshot);
   const { voice } = session;
   const voiceState = useSyncExternalStore(voice.subscribe, voice.state, voice.state);
   const controls = useMemo(
@@ -107,6 +106,7 @@ export function useSluiceChat<Message extends UIMessage = UIMessage>(
     approve: session.approve,
     deny: session.deny,
     isReconnecting,
+    isResuming,
     isStopping,
     disconnect,
     pending,
