@@ -22,6 +22,10 @@ const SCRIPT = {
   scenarios: [
     { match: "thirty", responses: [{ parts: parallel(30) }, DONE] },
     { match: "forty", responses: [{ parts: parallel(40) }, DONE] },
+    {
+      match: "endless",
+      responses: [{ parts: [payment("Ada", 5)] }, { parts: [{ text: "So " }], hang: true }],
+    },
     { match: "three", responses: [{ parts: parallel(3) }, DONE] },
     {
       match: "reserved",
@@ -83,6 +87,21 @@ test.describe("decisions", () => {
           await chat.deny("Send money");
         });
       }
+
+      test("a page that is reloaded during the turn shows who approved", async ({ page }) => {
+        const chat = await new ChatPage(page, scripted).open({ transport });
+        await chat.send("endless");
+        await chat.approve("Send money");
+        const row = chat.tool("Send money");
+        await expect(chat.answer).toContainText("So");
+        await expect(row).toContainText(/Approved by local, \d\d:\d\d/);
+        await page.reload();
+        await expect(chat.answer).toContainText("So");
+        await expect(row).toContainText(/Approved by local, \d\d:\d\d/);
+        await page.getByRole("button", { name: "Stop" }).click();
+        await chat.waitForEnd();
+        await expect(row).toContainText(/Approved by local, \d\d:\d\d/);
+      });
 
       test("the second click of a double click does not approve another card of the group", async ({
         chat,

@@ -72,6 +72,33 @@ async def test_a_reader_may_join_after_any_chunk_of_a_later_turn(
         assert comparable(seen, **how) == comparable(live, **how)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("major", MAJORS)
+async def test_a_reader_that_joins_a_later_turn_learns_at_once_who_decided(
+    open_stage: Open, major: Literal[6, 7]
+) -> None:
+    steps = Steps()
+    steps.go(1)
+    script = [calls(("pay", {"n": 1})), THOUGHTS_AND_WORDS]
+    talk = Talk(await open_stage(scripted(script, [Counted().tool()], sleep=steps)))
+    await talk.say("pay")
+    response = await approved(talk)
+    await steps.reached(2)
+    reader = await talk.engine.resume(talk.chat_id, user=talk.user, client=Client(major))
+    assert reader is not None
+    chunks = aiter(reader)
+    head = [await anext(chunks), await anext(chunks)]
+    [trace] = reduce_chunks(head)["metadata"]["approvals"].values()
+    assert (trace["state"], trace["decidedBy"], trace["tool"]) == ("approved", "ann", "pay")
+    steps.go()
+    resumed = reduce_chunks([*head, *[chunk async for chunk in chunks]])
+    await reader.aclose()
+    live = talk.take(await response).message
+    stored = await talk.history()
+    assert resumed["metadata"] == live["metadata"] == stored["metadata"]
+    [trace] = stored["metadata"]["approvals"].values()
+    assert trace["state"] == "executed"
+
+
 async def test_a_reader_that_disconnects_changes_nothing(open_stage: Open) -> None:
     steps = Steps()
     talk = Talk(await open_stage(scripted([THOUGHTS_AND_WORDS], sleep=steps)))

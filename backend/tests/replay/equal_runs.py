@@ -9,6 +9,8 @@ from typing import Any
 _ID = re.compile(r"\b(?:adk|call|e|scripted|msg|turn|id)-[0-9a-f-]+|(?<=\(error )[0-9a-f]+(?=\))")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+Z-]+")
 
+_NOT_RECORDED = {"decidedBy"}
+
 
 class Pairs:
     """Pairs of a name in the recorded run and the id of this run in its place."""
@@ -25,10 +27,15 @@ class Pairs:
             AssertionError: They differ, or an id stands for two others.
         """
         if isinstance(kept, dict) and isinstance(here, dict):
-            assert kept.keys() == here.keys(), (kept, here)
+            named = {
+                self._replaced(key, self._kept): item
+                for key, item in here.items()
+                if key not in _NOT_RECORDED
+            }
+            assert kept.keys() == named.keys(), (kept, here)
             for key in kept:
-                if not (isinstance(kept[key], float) and isinstance(here[key], float)):
-                    self.match(kept[key], here[key])
+                if not (isinstance(kept[key], float) and isinstance(named[key], float)):
+                    self.match(kept[key], named[key])
         elif isinstance(kept, list) and isinstance(here, list):
             for one, other in zip(kept, here, strict=False):
                 self.match(one, other)
@@ -47,7 +54,7 @@ class Pairs:
     def here(self, value: Any) -> Any:
         """A value of the kept run as it would be in this one."""
         if isinstance(value, dict):
-            return {key: self.here(item) for key, item in value.items()}
+            return {self._replaced(key, self._here): self.here(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.here(item) for item in value]
         return self._replaced(value, self._here) if isinstance(value, str) else value

@@ -217,5 +217,5 @@ def _without_approvers(messages: Any) -> Any:
     told = json.loads(json.dumps(messages))
     for message in told:
         for trace in message.get("metadata", {}).get("approvals", {}).values():
-            del trace["decidedBy"]
+            trace.pop("decidedBy", None)
     return told

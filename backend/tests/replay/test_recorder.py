@@ -136,6 +136,21 @@ def test_a_decision_is_recorded_without_the_name_of_its_approver(
     assert (told.key, told.state, told.deadline) == (row().key, state, 9.5)
 
 
+def test_the_metadata_of_messages_is_recorded_without_the_approvers(
+    recorder: FileRecorder,
+) -> None:
+    approvals = {"a1": {"state": "approved", "decidedBy": "ann"}}
+    finish = {"type": "finish", "messageMetadata": {"model": "m", "approvals": approvals}}
+    message = {"id": "m1", "metadata": {"approvals": approvals}, "parts": []}
+    recorder.chunk(CHAT, 1, json.dumps(finish))
+    recorder.request(CHAT, {**SEND, "message": message})
+    _, chunk, request = lines(recorder)
+    recorded = {"a1": {"state": "approved"}}
+    assert chunk["body"]["messageMetadata"] == {"model": "m", "approvals": recorded}
+    assert request["body"]["message"] == {**message, "metadata": {"approvals": recorded}}
+    assert approvals["a1"]["decidedBy"] == "ann"
+
+
 def test_only_a_changed_decision_is_reported(recorder: FileRecorder) -> None:
     for state in ("requested", "requested", "approved", "approved"):
         recorder.approvals(CHAT, [row(state)])

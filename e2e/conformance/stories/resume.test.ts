@@ -70,6 +70,28 @@ story(
   },
 );
 
+story(
+  "a reader that resumes after an approval learns who approved",
+  { posts: 2, combinations: EVERY_RELEASE },
+  async (tab) => {
+    tab.send("story:approval");
+    await tab.approve("pay");
+    await tab.expectEnd({ calls: [["pay", "output-available"]], effects: { pay: 1 } });
+    const reader = await tab.reader;
+    const { messages } = await tab.loadChat();
+    const stored = messages.at(-1)?.metadata as { approvals: object };
+    const [approvalId = ""] = Object.keys(stored.approvals);
+    const [start, decided] = reader?.recorder.turns[0]?.chunks ?? [];
+    expect(start?.type).toBe("start");
+    expect(decided).toMatchObject({
+      type: "message-metadata",
+      messageMetadata: { approvals: { [approvalId]: { decidedBy: tab.user } } },
+    });
+    expect(reader?.chat.messages.at(-1)?.metadata).toEqual(stored);
+    expect(tab.chat.messages.at(-1)?.metadata).toEqual(stored);
+  },
+);
+
 story("a resume without a running turn", { posts: inSequence(1) }, async (tab) => {
   expect((await tab.resume([])).attached).toBe(false);
   tab.send("story:approval");

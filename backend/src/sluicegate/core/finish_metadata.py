@@ -111,14 +111,13 @@ def metadata(
     version: int,
     stopped: bool,
     rewindable: bool,
-    edits: Mapping[str, JsonValue],
+    approvals: Mapping[str, dict[str, Any]],
 ) -> dict[str, Any]:
     """``messageMetadata`` of ``finish``: the exchange's total so far (T3).
 
     ``version`` is the number of this version of the exchange, which is left out if it is the first.
     ``stopped``: the exchange was stopped before its end. ``rewindable``: it can be replaced.
-    ``edits`` are what was approved in place of the requested arguments and payload, as `edits_in`
-    returns it (A7).
+    ``approvals`` are the traces of its approvals, by approval id.
     """
     usage = facts.usage
     reported: dict[str, Any] = {
@@ -139,8 +138,8 @@ def metadata(
         reported["stopped"] = True
     if not rewindable:
         reported["rewindable"] = False
-    if edits:
-        reported["approvals"] = dict(edits)
+    if approvals:
+        reported["approvals"] = dict(approvals)
     return reported
 
 
@@ -149,19 +148,42 @@ def is_effectful(row: ApprovalRow, invocations: Collection[str | None]) -> bool:
     return row.key.invocation in invocations and row.state in EFFECTFUL
 
 
-def edits_in(buffer: ReleaseBuffer, rows: Iterable[ApprovalRow]) -> dict[str, JsonValue]:
-    """What was approved otherwise than requested in this exchange, by approval id (A7)."""
-    requested = {
-        state.request.approval_id for state in buffer.calls.values() if state.request is not None
-    }
+def approvals_in(
+    buffer: ReleaseBuffer, rows: Iterable[ApprovalRow], *, settled: bool = False
+) -> dict[str, dict[str, Any]]:
+    """The traces of the approvals of an exchange, by approval id.
+
+    ``settled``: only of those that are decided or closed.
+    """
+    by_id = {row.approval_id: row for row in rows}
+    requests = (state.request for state in buffer.calls.values())
+    found = (by_id.get(request.approval_id) for request in requests if request is not None)
     return {
-        row.approval_id: edits
-        for row in rows
-        if row.approval_id in requested and (edits := edits_of(row))
+        row.approval_id: _trace(row)
+        for row in found
+        if row is not None and not (settled and row.state == "requested")
     }
 
 
 def edits_of(row: ApprovalRow) -> dict[str, JsonValue]:
-    """The arguments and the payload that were approved in place of the requested ones."""
+    """The arguments and the payload that were approved in place of the requested ones (A7)."""
     edited = {"edits": row.edits, "editedPayload": row.edited_payload}
     return {name: value for name, value in edited.items() if value is not None}
+
+
+def _trace(row: ApprovalRow) -> dict[str, Any]:
+    """Decision, approver and state of an approval; times in seconds since the epoch."""
+    columns = {
+        "state": row.state,
+        "requestedAt": row.requested_at,
+        "decidedAt": row.decided_at,
+        "decidedBy": row.decided_by,
+        "tool": row.tool,
+        "agent": row.agent,
+        "changed": row.changed,
+    }
+    trace: dict[str, Any] = {name: value for name, value in columns.items() if value is not None}
+    if row.is_automatic:
+        trace["automatic"] = True
+        trace["grantId"] = row.grant_id
+    return trace | edits_of(row)

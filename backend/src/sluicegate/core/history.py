@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sluicegate.core.event_reading import media_in, notes_of, parts_of
 from sluicegate.core.exchange_to_signals import Translator, in_emission_order
 from sluicegate.core.exchanges import Exchange, user_texts
-from sluicegate.core.finish_metadata import edits_in, edits_of, is_effectful, metadata
+from sluicegate.core.finish_metadata import approvals_in, is_effectful, metadata
 from sluicegate.core.ledger_overlay import (
     annotated,
     as_client_output,
@@ -31,6 +31,7 @@ from sluicegate.core.signals import Answered, Failed, Signal, ToolLookup
 from sluicegate.wire.chunks import (
     BaseChunk,
     DataChunk,
+    MessageMetadataChunk,
     StartChunk,
     ToolApprovalRequestChunk,
     ToolApprovalResponseChunk,
@@ -108,13 +109,24 @@ class RebuiltExchange:
             version=self.exchange.version,
             stopped=self.exchange.was_stopped,
             rewindable=self.is_rewindable,
-            edits=edits_in(self.buffer, self.rows.values()),
+            approvals=approvals_in(self.buffer, self.rows.values(), settled=True),
         )
 
     @property
     def chunks(self) -> list[BaseChunk]:
         """The whole message so far, without ``start`` and ``finish``."""
         return [chunk for turn in self.turns for chunk in (*turn.answers, *turn.chunks)]
+
+    @property
+    def prefix(self) -> list[BaseChunk]:
+        """The chunks of the next turn's readers that resume, after ``start``.
+
+        A message is without metadata until the ``finish`` of its turn, so its decisions come here.
+        """
+        approvals = approvals_in(self.buffer, self.rows.values(), settled=True)
+        if not approvals:
+            return self.chunks
+        return [MessageMetadataChunk(message_metadata={"approvals": approvals}), *self.chunks]
 
 
 def rebuild(
@@ -213,11 +225,7 @@ def assistant_message(rebuilt: RebuiltExchange, rows: Rows) -> UIMessage:
     start = StartChunk(message_id=exchange.message_id)
     message = reduce_chunks([start, *(c for c in rebuilt.chunks if not _is_transient(c))])
     message["metadata"] = rebuilt.metadata
-    approvals = {
-        state.request.approval_id: _trace(rows[state.request.approval_id])
-        for state in rebuilt.buffer.calls.values()
-        if state.request is not None and state.request.approval_id in rows
-    }
+    approvals = approvals_in(rebuilt.buffer, rows.values())
     if approvals:
         message["metadata"]["approvals"] = approvals
     return message
@@ -275,22 +283,3 @@ def for_reader(chunks: Sequence[BaseChunk], *, major: Literal[6, 7]) -> list[Bas
 
 def _is_transient(chunk: BaseChunk) -> bool:
     return isinstance(chunk, DataChunk) and bool(chunk.transient)
-
-
-def _trace(row: ApprovalRow) -> dict[str, Any]:
-    """Decision, approver and state of an approval; times in seconds since the epoch."""
-    trace: dict[str, Any] = {
-        "state": row.state,
-        "requestedAt": row.requested_at,
-        "decidedAt": row.decided_at,
-        "decidedBy": row.decided_by,
-        "tool": row.tool,
-    }
-    if row.agent is not None:
-        trace["agent"] = row.agent
-    if row.changed is not None:
-        trace["changed"] = row.changed
-    if row.is_automatic:
-        trace["automatic"] = True
-        trace["grantId"] = row.grant_id
-    return trace | edits_of(row)

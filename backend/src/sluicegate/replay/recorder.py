@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import logging
 import os
 import re
@@ -113,11 +114,16 @@ class FileRecorder:
             del self._spools[chat]
             return 0
         spool.turn += 1
+        message = body.get("message")
+        if isinstance(message, dict):
+            body = {**body, "message": _without_approvers(message, "metadata")}
         self._append(spool, "client", "request", self._json(body))
         return spool.turn
 
     def chunk(self, chat: ChatKey, turn: int, text: str) -> None:
         """Record a chunk; see `Recorder`."""
+        if '"decidedBy"' in text:
+            text = compact(_without_approvers(json.loads(text), "messageMetadata"))
         self._append(self._spool(chat), "server", "chunk", self._redaction.of_text(text), turn=turn)
 
     def frame(
@@ -266,6 +272,21 @@ def _cut_torn_line(path: Path) -> None:
     with path.open("rb+") as file:
         data = file.read()
         file.truncate(data.rfind(b"\n") + 1)
+
+
+def _without_approvers(holder: dict[str, Any], key: str) -> dict[str, Any]:
+    """A message or a chunk without the ids of the users who decided, in its metadata ``key``."""
+    metadata = holder.get(key)
+    approvals = metadata.get("approvals") if isinstance(metadata, dict) else None
+    if not (isinstance(metadata, dict) and isinstance(approvals, dict)):
+        return holder
+    traces = {
+        name: {field: value for field, value in trace.items() if field != "decidedBy"}
+        if isinstance(trace, dict)
+        else trace
+        for name, trace in approvals.items()
+    }
+    return {**holder, key: {**metadata, "approvals": traces}}
 
 
 def _drop_audio(body: dict[str, Any]) -> None:

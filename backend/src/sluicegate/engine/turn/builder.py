@@ -155,7 +155,7 @@ class TurnBuilder:
             held_limit=options.held_bytes,
             warn_unforeseen=self._warn_unforeseen,
             before=continues,
-            prefix=continues.chunks if continues else (),
+            prefix=continues.prefix if continues else (),
             opening=setup.opening,
             recorder=self.recorder,
         )

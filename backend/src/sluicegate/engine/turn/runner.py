@@ -15,7 +15,7 @@ from google.adk.telemetry import ContentCapturingMode, TelemetryConfig
 from sluicegate.adk_private import StreamingMode
 from sluicegate.core.call_chunks import agent_path
 from sluicegate.core.event_reading import continued, notes_of
-from sluicegate.core.finish_metadata import edits_in, is_effectful, metadata
+from sluicegate.core.finish_metadata import approvals_in, is_effectful, metadata
 from sluicegate.core.ledger_overlay import (
     annotated,
     closing_decision,
@@ -317,7 +317,7 @@ class RunningTurn:
             version=self.stamp.version,
             stopped=end == "stopped",
             rewindable=not (is_live or any(is_effectful(r, (self.invocation,)) for r in rows)),
-            edits=edits_in(self.buffer, rows),
+            approvals=approvals_in(self.buffer, rows, settled=True),
         )
         await self.publish([FinishChunk(finish_reason=reason, message_metadata=facts)])
 
