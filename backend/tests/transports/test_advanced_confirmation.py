@@ -37,6 +37,7 @@ class Desk:
     """Time off, whose approval says how much of it; it records what each run read."""
 
     payloads: list[Any] = field(default_factory=list)
+    days: list[int] = field(default_factory=list)
     asked: Any = field(default_factory=lambda: dict(ASKED))
 
     def asking_tool(self) -> FunctionTool:
@@ -46,7 +47,7 @@ class Desk:
             """Request time off."""
             if not self.is_confirmed(tool_context):
                 return {"status": "waiting"}
-            return self._granted(tool_context)
+            return self._granted(days, tool_context)
 
         return FunctionTool(time_off)
 
@@ -92,7 +93,7 @@ class Desk:
     def aware(self) -> Callable[..., dict[str, Any]]:
         def time_off(days: int, tool_context: ToolContext, unit: str = "day") -> dict[str, Any]:
             """Request time off."""
-            return self._granted(tool_context)
+            return self._granted(days, tool_context)
 
         return time_off
 
@@ -106,8 +107,9 @@ class Desk:
 
         return time_off
 
-    def _granted(self, context: ToolContext) -> dict[str, Any]:
+    def _granted(self, days: int, context: ToolContext) -> dict[str, Any]:
         confirmation = context.tool_confirmation
+        self.days.append(days)
         self.payloads.append(None if confirmation is None else confirmation.payload)
         return {"granted": True}
 
@@ -170,6 +172,22 @@ async def test_an_edited_payload_is_what_the_tool_reads(
         assert stored["metadata"]["approvals"][approval_id]["editedPayload"] == FILLED
         shown = await tab.get(f"/api/approvals/{approval_id}")
         assert (shown["payload"], shown["editedPayload"]) == (ASKED, FILLED)
+
+
+@ASKING
+async def test_arguments_and_payload_are_edited_in_one_decision(
+    tmp_path: Path, transport: str, asking: Callable[[Desk], Any]
+) -> None:
+    desk = Desk()
+    async with tab_on(asking(desk), transport, tmp_path) as tab:
+        await tab.say()
+        approval_id = approval_of(tab)
+        await tab.decide(payload={approval_id: FILLED}, edits={approval_id: {"days": 4}})
+        assert (desk.days, desk.payloads) == ([4], [FILLED])
+        [part] = tab.parts("time_off")
+        assert part["output"]["edited_by_user"]["arguments"] == {"days": 4}
+        trace = tab.messages[-1]["metadata"]["approvals"][approval_id]
+        assert (trace["edits"], trace["editedPayload"]) == ({"days": 4}, FILLED)
 
 
 async def test_a_payload_is_edited_without_the_chat_page(tmp_path: Path, transport: str) -> None:

@@ -8,6 +8,7 @@ import { ReadingContext, useReading } from "../components/unread-texts.ts";
 import { VisibleText } from "../components/values.tsx";
 import { visibleName } from "../components/visible-text.ts";
 import { AcceptButton } from "./accept-button.tsx";
+import { ApprovalEditForm } from "./approval-edit-form.tsx";
 import {
   type ApprovalRequest,
   type Decide,
@@ -20,8 +21,6 @@ import { useCardKeyHandler, useCardKeys } from "./card-keys.ts";
 import { DecisionButtons, type OpenForm } from "./decision-buttons.tsx";
 import { DefinitionNotice } from "./definition-notice.tsx";
 import { DenyForm } from "./deny-form.tsx";
-import { EditForm } from "./edit-form.tsx";
-import { PayloadForm } from "./payload-form.tsx";
 import { moveFocus } from "./reflex-guard.ts";
 import { RememberForm } from "./remember-form.tsx";
 import { TimeLeft, useIsOver } from "./time-left.tsx";
@@ -97,28 +96,15 @@ interface ActionsProps {
 }
 
 function Actions({ request, onDecide, unread, form, onForm }: ActionsProps) {
-  const { input } = request;
-  const { defaults, schema } = parseDescriptor(request.descriptor);
   const isSending = request.progress?.state === "sending";
   const onCancel = () => onForm(undefined);
   switch (form) {
     case "edit":
       return (
-        <EditForm
-          schema={schema}
-          input={input}
-          defaults={defaults}
+        <ApprovalEditForm
+          request={request}
           isSending={isSending}
-          onApprove={(edit) => onDecide({ approved: true, edit })}
-          onCancel={onCancel}
-        />
-      );
-    case "payload":
-      return (
-        <PayloadForm
-          payload={request.payload}
-          isSending={isSending}
-          onApprove={(payload) => onDecide({ approved: true, payload })}
+          onApprove={(edits) => onDecide({ approved: true, ...edits })}
           onCancel={onCancel}
         />
       );
@@ -221,7 +207,7 @@ export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalC
   const heading = useId();
   const card = useRef<HTMLElement>(null);
   const { approvalId, progress } = request;
-  const { changed, defaults, expiresAt } = parseDescriptor(request.descriptor);
+  const { changed, defaults, editable, expiresAt } = parseDescriptor(request.descriptor);
   const isExpired = useIsOver(expiresAt);
   const isDecided = progress?.state === "accepted";
   const [height, holdHeight] = useHeldHeight(card, progress?.state);
@@ -258,10 +244,10 @@ export function ApprovalCard({ request, onDecide, isHidden, onState }: ApprovalC
       >
         <Heading request={request} isExpired={isExpired && !isDecided} id={heading} />
         {changed !== undefined && <DefinitionNotice changed={changed} />}
-        {shownForm !== "edit" && (
+        {!(shownForm === "edit" && editable) && (
           <ArgumentTable value={request.input} label="Arguments" defaults={defaults} />
         )}
-        {request.payload !== undefined && shownForm !== "payload" && (
+        {request.payload !== undefined && shownForm !== "edit" && (
           <div className="stack gap-1">
             <p className="text-sm dim">With your approval the tool gets this answer:</p>
             <ArgumentTable value={request.payload} label="Answer" />

@@ -5,7 +5,7 @@ import { type ApprovalRequest, parseDescriptor } from "./approval-requests.ts";
 import { useCardKeys } from "./card-keys.ts";
 
 /** The form that is open in place of the buttons. */
-export type OpenForm = "edit" | "payload" | "remember" | "deny";
+export type OpenForm = "edit" | "remember" | "deny";
 
 interface DecisionButtonsProps {
   readonly request: ApprovalRequest;
@@ -53,6 +53,7 @@ export function DecisionButtons(props: DecisionButtonsProps) {
   const [areKeysOn] = useCardKeys();
   const hint = useId();
   const { editable, rememberable } = parseDescriptor(request.descriptor);
+  const isEditable = editable || request.payload !== undefined;
   const isLocked = unread > 0 || isSending;
   const locked = unread > 0 ? { "aria-describedby": hint } : {};
   const key = (letter: string) => ({
@@ -86,14 +87,9 @@ export function DecisionButtons(props: DecisionButtonsProps) {
         <Button {...key("d")} {...open("deny")} variant="danger" className="decision">
           Deny
         </Button>
-        {editable && (
+        {isEditable && (
           <Button {...locked} {...key("e")} {...open("edit")}>
-            Edit
-          </Button>
-        )}
-        {request.payload !== undefined && (
-          <Button {...locked} {...open("payload")}>
-            Edit the answer
+            {editable ? "Edit" : "Edit the answer"}
           </Button>
         )}
         {rememberable && (
@@ -102,7 +98,7 @@ export function DecisionButtons(props: DecisionButtonsProps) {
           </Button>
         )}
       </div>
-      <KeyHint isEditable={editable} />
+      <KeyHint isEditable={isEditable} />
     </div>
   );
 }

@@ -123,9 +123,9 @@ function createField(context: EditContext, place: FieldPlace, original: unknown)
   return { ...field, content: contentOf(context, place, shape, original) };
 }
 
-/** The fields of a call: the properties of its schema and its further arguments. */
-export function editFields(context: EditContext, input: unknown): readonly EditField[] {
-  return propertyFields(context, { id: "", path: "", schema: context.root, depth: -1 }, input);
+/** The fields of a call: the properties of its schema and its further arguments; below `id`. */
+export function editFields(context: EditContext, input: unknown, id = ""): readonly EditField[] {
+  return propertyFields(context, { id, path: "", schema: context.root, depth: -1 }, input);
 }
 
 /** The value that the tool uses if a field is left out; undefined if it is not known. */

@@ -1,19 +1,33 @@
-import { type KeyboardEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { Button } from "../components/button.tsx";
 import { visibleName } from "../components/visible-text.ts";
 import { AcceptButton } from "./accept-button.tsx";
 import { EditControl, EditFormContext } from "./edit-controls.tsx";
-import { editFields } from "./edit-fields.ts";
+import { type EditContext, type EditField, editFields } from "./edit-fields.ts";
 import { parseFields } from "./parse-fields.ts";
 
-interface EditFormProps {
-  readonly label?: string;
+/** Values that a form edits together: the arguments of a call, or the payload of its request. */
+export interface EditSection {
+  readonly label: string;
   readonly schema: Record<string, unknown> | undefined;
   readonly input: unknown;
   /** The values of omitted arguments. */
   readonly defaults: Readonly<Record<string, unknown>>;
+}
+
+interface EditFormProps {
+  readonly sections: readonly EditSection[];
   readonly isSending: boolean;
-  readonly onApprove: (edit: Record<string, unknown>) => void;
+  /** Called with the values of each section. */
+  readonly onApprove: (values: readonly Record<string, unknown>[]) => void;
   readonly onCancel: () => void;
 }
 
@@ -30,11 +44,45 @@ function fieldOf(form: HTMLElement, id: string): HTMLElement | undefined {
   return fields.find(({ dataset }) => dataset.field === id);
 }
 
-/** A form to approve a call with other arguments than the requested ones (A7). */
-export function EditForm(props: EditFormProps) {
-  const { label = "Edit the arguments", schema, input, defaults, isSending, onCancel } = props;
-  const [context] = useState(() => ({ root: schema ?? {}, defaults }));
-  const [fields, setFields] = useState(() => editFields(context, input));
+interface SectionFieldsProps {
+  /** The name of the section, if the form has others. */
+  readonly label: string | undefined;
+  readonly context: EditContext;
+  readonly fields: readonly EditField[];
+  readonly errors: ReadonlyMap<string, string>;
+  readonly focusField: (id: string) => void;
+  readonly onChange: (fields: readonly EditField[]) => void;
+}
+
+function SectionFields(props: SectionFieldsProps) {
+  const { label, context, fields, errors, focusField, onChange } = props;
+  const state = useMemo(() => ({ context, errors, focusField }), [context, errors, focusField]);
+  return (
+    <EditFormContext value={state}>
+      <div className="stack" {...(label !== undefined && { role: "group", "aria-label": label })}>
+        {fields.map((field, index) => (
+          <EditControl
+            key={field.id}
+            field={field}
+            label={visibleName(field.name)}
+            onChange={(next) => onChange(fields.with(index, next))}
+          />
+        ))}
+      </div>
+    </EditFormContext>
+  );
+}
+
+/** A form to approve a call with other arguments, or another payload, than the requested ones (A7). */
+export function EditForm({ sections, isSending, onApprove, onCancel }: EditFormProps) {
+  const [contexts] = useState(() =>
+    sections.map(({ schema, defaults }) => ({ root: schema ?? {}, defaults })),
+  );
+  const [fields, setFields] = useState(() =>
+    sections.map(({ input }, index) =>
+      editFields(contexts[index] as EditContext, input, String(index)),
+    ),
+  );
   const [errors, setErrors] = useState(NO_ERRORS);
 
   const form = useRef<HTMLDivElement>(null);
@@ -47,42 +95,45 @@ export function EditForm(props: EditFormProps) {
     if (form.current !== null) toFocus.current?.(form.current)?.focus();
     toFocus.current = undefined;
   });
+  const focusField = useCallback((id: string) => {
+    toFocus.current = (element) => controlOf(fieldOf(element, id));
+  }, []);
 
   const approve = () => {
-    const parsed = parseFields(fields, input);
-    if ("values" in parsed) return props.onApprove(parsed.values);
+    const parsed = sections.map(({ input }, index) => parseFields(fields[index] ?? [], input));
+    const invalid = parsed.flatMap((each) => ("errors" in each ? [...each.errors] : []));
+    if (invalid.length === 0) {
+      return onApprove(parsed.flatMap((each) => ("values" in each ? [each.values] : [])));
+    }
     toFocus.current = (element) => element.querySelector("[aria-invalid=true]");
-    setErrors(parsed.errors);
+    setErrors(new Map(invalid));
   };
   const cancelOnEscape = (event: KeyboardEvent) => {
     if (event.key === "Escape") onCancel();
   };
-  const state = useMemo(() => {
-    const focusField = (id: string) => {
-      toFocus.current = (element) => controlOf(fieldOf(element, id));
-    };
-    return { context, errors, focusField };
-  }, [context, errors]);
 
+  const [first, second] = sections;
+  const label = second === undefined ? first?.label : "Edit";
   return (
-    <EditFormContext value={state}>
-      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset does not shrink below its content. */}
-      <div ref={form} className="stack" role="group" aria-label={label} onKeyDown={cancelOnEscape}>
-        {fields.map((field, index) => (
-          <EditControl
-            key={field.id}
-            field={field}
-            label={visibleName(field.name)}
-            onChange={(next) => setFields(fields.with(index, next))}
-          />
-        ))}
-        <div className="row">
-          <AcceptButton variant="primary" isLocked={isSending} onAccept={approve}>
-            Approve with changes
-          </AcceptButton>
-          <Button onClick={onCancel}>Cancel</Button>
-        </div>
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset does not shrink below its content.
+    <div ref={form} className="stack" role="group" aria-label={label} onKeyDown={cancelOnEscape}>
+      {sections.map((section, index) => (
+        <SectionFields
+          key={section.label}
+          label={second && section.label}
+          context={contexts[index] as EditContext}
+          fields={fields[index] ?? []}
+          errors={errors}
+          focusField={focusField}
+          onChange={(next) => setFields((before) => before.with(index, next))}
+        />
+      ))}
+      <div className="row">
+        <AcceptButton variant="primary" isLocked={isSending} onAccept={approve}>
+          Approve with changes
+        </AcceptButton>
+        <Button onClick={onCancel}>Cancel</Button>
       </div>
-    </EditFormContext>
+    </div>
   );
 }
