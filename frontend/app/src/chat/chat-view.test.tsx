@@ -259,6 +259,36 @@ test("edited arguments are shown before the requested ones", async () => {
   ]);
 });
 
+test("an edited answer of a confirmation is shown as edited arguments are", async () => {
+  const payload = { days: 0, note: "Ask" };
+  const call = {
+    ...approvalRequest("leave", "Request leave"),
+    state: "output-available" as const,
+    approval: { id: "ap-leave", approved: true as const, descriptor: { payload } },
+    output: { days: 3 },
+  };
+  const editedPayload = { days: 3, note: "Ask" };
+  const approvals = { "ap-leave": { state: "executed", decidedBy: "ada", editedPayload } };
+  const messages: UIMessage[] = [
+    { id: "u1", role: "user", parts: [{ type: "text", text: "Leave" }] },
+    { id: "a1", role: "assistant", parts: [call], metadata: { approvals } },
+  ];
+  stubServer(messages, ANSWER);
+  const user = renderChat();
+  const row = await tool("Request leave");
+  expect(row.textContent).toContain("Approved by ada, with changes");
+  const changes = within(row).getByRole("list", { name: "Changes" });
+  expect(changes.textContent).toBe("answer.days: 0 → 3");
+  await user.click(within(row).getByRole("button", { name: "Details" }));
+  const tables = within(row).getAllByRole("table");
+  expect(tables.map((table) => [table.ariaLabel, table.textContent])).toEqual([
+    ["Arguments", "idleave"],
+    ["Answer", "days3noteAsk"],
+    ["Answer asked for", "days0noteAsk"],
+    ["Result", "days3"],
+  ]);
+});
+
 test("calls of one tool have different accessible names", async () => {
   const call = (toolCallId: string) => ({
     type: "tool-look_up" as const,

@@ -8,7 +8,7 @@ import { useChatContext } from "../chat/chat-context.ts";
 import { Disclosure } from "../components/disclosure.tsx";
 import { VisibleText } from "../components/values.tsx";
 import { visibleName } from "../components/visible-text.ts";
-import { type ApprovalTrace, type ToolPart, toolInput } from "./tool-part.ts";
+import { type ApprovalTrace, type ToolPart, toolInput, toolPayload } from "./tool-part.ts";
 
 /** The changes of an edit, each with the value before it. */
 export function Changes({ changes }: { readonly changes: readonly ArgumentChange[] }) {
@@ -55,7 +55,7 @@ interface ToolApprovalProps {
 export function ToolApproval({ part, trace = {} }: ToolApprovalProps) {
   const { approval } = part;
   if (approval?.approved === undefined) return null;
-  const { decidedAt, decidedBy, edits, grantId } = trace;
+  const { decidedAt, decidedBy, edits, editedPayload, grantId } = trace;
   if (approval.isAutomatic === true || grantId !== undefined) {
     return (
       <>
@@ -68,7 +68,12 @@ export function ToolApproval({ part, trace = {} }: ToolApprovalProps) {
       </>
     );
   }
-  const changes = edits === undefined ? [] : argumentChanges(toolInput(part), edits);
+  const changes = [
+    ...(edits === undefined ? [] : argumentChanges(toolInput(part), edits)),
+    ...(editedPayload === undefined
+      ? []
+      : argumentChanges(toolPayload(part), editedPayload, "answer")),
+  ];
   return (
     <>
       {decidedBy !== undefined && (

@@ -10,7 +10,13 @@ import { Spinner } from "../components/spinner.tsx";
 import { FieldTable, JsonValue, VisibleText } from "../components/values.tsx";
 import { visibleName } from "../components/visible-text.ts";
 import { ToolApproval } from "./tool-approval.tsx";
-import { type ApprovalTrace, type ToolPart, toolInput, toolTitle } from "./tool-part.ts";
+import {
+  type ApprovalTrace,
+  type ToolPart,
+  toolInput,
+  toolPayload,
+  toolTitle,
+} from "./tool-part.ts";
 import { type ToolState, toolState, withAcceptedDecision } from "./tool-state.ts";
 
 const TONES = { open: "neutral", done: "neutral", problem: "danger", unknown: "warning" } as const;
@@ -51,6 +57,8 @@ function Section({ title, children }: SectionProps) {
 function Details({ part, trace }: CallProps) {
   const input = toolInput(part);
   const edits = trace?.edits;
+  const answer = trace?.editedPayload;
+  const askedAnswer = part.approval?.approved ? toolPayload(part) : undefined;
   return (
     <div className="stack">
       {edits !== undefined && (
@@ -61,6 +69,19 @@ function Details({ part, trace }: CallProps) {
       {input !== undefined && (
         <Section title={edits === undefined ? "Arguments" : "What the agent asked for"}>
           <ArgumentTable value={input} label={edits === undefined ? "Arguments" : "Asked for"} />
+        </Section>
+      )}
+      {answer !== undefined && (
+        <Section title="Answer, changed before the approval">
+          <ArgumentTable value={answer} label="Answer" />
+        </Section>
+      )}
+      {askedAnswer !== undefined && (
+        <Section title={answer === undefined ? "Answer" : "What the tool asked for"}>
+          <ArgumentTable
+            value={askedAnswer}
+            label={answer === undefined ? "Answer" : "Answer asked for"}
+          />
         </Section>
       )}
       {part.state === "output-available" && (
@@ -83,8 +104,13 @@ function withOwnTrace(
 ): ApprovalTrace | undefined {
   if (progress?.state !== "accepted") return trace;
   const { decision } = progress;
-  const edits = decision.approved ? decision.edit : undefined;
-  return { ...progress.trace, ...(edits !== undefined && { edits }), ...trace };
+  const { edit, payload } = decision.approved ? decision : {};
+  return {
+    ...progress.trace,
+    ...(edit !== undefined && { edits: edit }),
+    ...(payload !== undefined && { editedPayload: payload }),
+    ...trace,
+  };
 }
 
 /** A tool call on one line, with expandable details. */

@@ -17,6 +17,7 @@ export interface ToolPart {
     readonly approved?: boolean;
     readonly reason?: string;
     readonly isAutomatic?: boolean;
+    readonly descriptor?: unknown;
   };
 }
 
@@ -37,14 +38,29 @@ export function isAdkRequest(part: ToolPart): boolean {
   return name === CREDENTIAL_REQUEST || name === INPUT_REQUEST;
 }
 
+interface CalledTool {
+  readonly name: string;
+  readonly input: unknown;
+  readonly payload: unknown;
+}
+
 /** The call that a confirmation part requests approval for, else the part's own call. */
-function calledTool(part: ToolPart): { name: string; input: unknown } {
+function calledTool(part: ToolPart): CalledTool {
   const name = part.type === "dynamic-tool" ? (part.toolName ?? "") : part.type.slice(5);
-  if (name !== CONFIRMATION) return { name, input: part.input };
-  const { originalFunctionCall: call } = (part.input ?? {}) as {
+  if (name !== CONFIRMATION) {
+    const descriptor = part.approval?.descriptor;
+    const payload = isRecord(descriptor) ? descriptor.payload : undefined;
+    return { name, input: part.input, payload };
+  }
+  const { originalFunctionCall: call, toolConfirmation } = (part.input ?? {}) as {
     originalFunctionCall?: { name?: unknown; args?: unknown };
+    toolConfirmation?: { payload?: unknown };
   };
-  return { name: typeof call?.name === "string" ? call.name : name, input: call?.args };
+  return {
+    name: typeof call?.name === "string" ? call.name : name,
+    input: call?.args,
+    payload: toolConfirmation?.payload,
+  };
 }
 
 export function toolName(part: ToolPart): string {
@@ -60,6 +76,11 @@ export function toolInput(part: ToolPart): unknown {
   return calledTool(part).input;
 }
 
+/** The answer that the tool asked its approver for; undefined without one. */
+export function toolPayload(part: ToolPart): unknown {
+  return calledTool(part).payload ?? undefined;
+}
+
 /** What the server recorded of an approval, from the metadata of the message. */
 export interface ApprovalTrace {
   readonly state?: string;
@@ -68,6 +89,8 @@ export interface ApprovalTrace {
   readonly decidedBy?: string;
   /** The arguments that were approved in place of the requested ones (A7). */
   readonly edits?: unknown;
+  /** The answer that was approved in place of the requested one (A7). */
+  readonly editedPayload?: unknown;
   /** The grant that approved the call (A8). */
   readonly grantId?: string;
 }
@@ -78,12 +101,13 @@ export function approvalTrace(part: ToolPart, metadata: unknown): ApprovalTrace 
   const { approvals } = metadata;
   const trace = isRecord(approvals) ? approvals[part.approval.id] : undefined;
   if (!isRecord(trace)) return undefined;
-  const { state, decidedAt, decidedBy, edits, grantId } = trace;
+  const { state, decidedAt, decidedBy, edits, editedPayload, grantId } = trace;
   return {
     ...(typeof state === "string" && { state }),
     ...(typeof decidedAt === "number" && { decidedAt: decidedAt * 1000 }),
     ...(typeof decidedBy === "string" && { decidedBy }),
     ...(edits !== undefined && { edits }),
+    ...(editedPayload !== undefined && { editedPayload }),
     ...(typeof grantId === "string" && { grantId }),
   };
 }
