@@ -78,6 +78,7 @@ STORIES = {
     "Where am I?": Story(browser=True),
     "Where am I, and can you book a taxi?": Story(((PAY,),), browser=True),
     "Order paper for the office": Story((("order_supplies",),)),
+    "Request five days of leave": Story((("request_leave",),)),
     "Compile the energy report": Story((("slow_report",),)),
     "What is a sluice gate? Name your sources": Story(),
     "Compute the first five squares": Story(),

@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
 from sluicegate.demo import tools
@@ -19,6 +21,9 @@ GATED = {
     "order_supplies",
     "slow_report",
 }
+ASKING = {"request_leave"}
+"""They ask by themselves."""
+
 FREE = {"get_weather", "draw_chart", "read_document", "get_location"}
 
 
@@ -42,7 +47,7 @@ async def asks(tool: BaseTool) -> bool:
 
 async def test_exactly_the_tools_with_effects_require_approval() -> None:
     asking = {tool.name: await asks(tool) for tool in tools.demo_tools()}
-    assert asking == dict.fromkeys(GATED, True) | dict.fromkeys(FREE, False)
+    assert asking == dict.fromkeys(GATED, True) | dict.fromkeys(FREE | ASKING, False)
 
 
 def test_every_tool_has_a_title_and_a_description() -> None:
@@ -95,6 +100,28 @@ def test_a_payment_is_recorded_on_one_line_and_has_a_receipt(effects: Path) -> N
     assert second["args"]["amount"] == 51
 
 
+@pytest.mark.parametrize(
+    ("confirmation", "result"),
+    [
+        (None, {"status": "waiting"}),
+        (ToolConfirmation(confirmed=False), {"status": "denied"}),
+        (ToolConfirmation(confirmed=True), {"requested": 5, "granted": 5, "note": ""}),
+        (
+            ToolConfirmation(confirmed=True, payload={"granted_days": 3, "note": "Enjoy."}),
+            {"requested": 5, "granted": 3, "note": "Enjoy."},
+        ),
+    ],
+)
+def test_leave_is_granted_as_the_approver_says(
+    effects: Path, confirmation: ToolConfirmation | None, result: dict[str, Any]
+) -> None:
+    context = Mock(tool_confirmation=confirmation)
+    assert tools.request_leave(5, context) == result
+    assert context.request_confirmation.called is (confirmation is None)
+    granted = [line["args"]["granted_days"] for line in lines(effects)]
+    assert granted == ([result["granted"]] if "granted" in result else [])
+
+
 def test_effects_are_not_recorded_by_default(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -139,6 +166,7 @@ def test_the_declarations_hold_only_the_arguments(monkeypatch: pytest.MonkeyPatc
         "update_database": ["change", "rows"],
         "process_payment": ["recipient", "amount", "currency"],
         "order_supplies": ["items", "address", "delivery", "shipping", "notify"],
+        "request_leave": ["days"],
         "slow_report": ["topic"],
         "draw_chart": ["title", "values", "colour"],
         "read_document": ["source", "return_original"],

@@ -14,6 +14,7 @@ SUGGESTIONS: Final[tuple[str, ...]] = (
     "Find the inactive users, then archive them",
     "Pay my five invoices one after the other",
     "Order paper for the office",
+    "Request five days of leave",
     "How is the weather in Bern? And pay the guide",
     "Give Ada a refund",
     "How is the weather in Atlantis?",

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 from pydantic import BaseModel
 
@@ -100,6 +101,22 @@ def order_supplies(
     return {"ordered": sum(item.count for item in items), "delivery": str(delivery)}
 
 
+def request_leave(days: int, tool_context: ToolContext) -> dict[str, str | int]:
+    """Request days of leave. The approver says how many are granted."""
+    confirmation = tool_context.tool_confirmation
+    if confirmation is None:
+        tool_context.request_confirmation(
+            hint="How many of these days are granted?",
+            payload={"granted_days": days, "note": ""},
+        )
+        return {"status": "waiting"}
+    if not confirmation.confirmed:
+        return {"status": "denied"}
+    answer = confirmation.payload or {"granted_days": days, "note": ""}
+    _record_effect("request_leave", days=days, **answer)
+    return {"requested": days, "granted": answer["granted_days"], "note": answer["note"]}
+
+
 def draw_chart(title: str, values: list[float], colour: Colour = "blue") -> dict[str, Any]:
     """Draw a bar chart of some numbers."""
     picture = types.Blob(data=bar_chart(values, colour), mime_type="image/png")
@@ -128,6 +145,7 @@ def demo_tools(report_seconds: float = REPORT_SECONDS) -> list[BaseTool]:
         _gated(update_database, "Change the customer database"),
         _gated(process_payment, "Send money"),
         _gated(order_supplies, "Order supplies"),
+        _titled(FunctionTool(request_leave), "Request leave"),
         slow_report(report_seconds),
         _titled(FunctionTool(draw_chart), "Draw a chart"),
         _titled(FunctionTool(read_document), "Read a document"),
