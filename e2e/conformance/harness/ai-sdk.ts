@@ -26,7 +26,8 @@ export interface ChatLike {
   messages: Message[];
   readonly status: Status;
   readonly error: Error | undefined;
-  sendMessage(message?: { text: string }): Promise<void>;
+  sendMessage(message?: { text: string; messageId?: string }): Promise<void>;
+  regenerate(): Promise<void>;
   addToolApprovalResponse(response: {
     id: string;
     approved: boolean;

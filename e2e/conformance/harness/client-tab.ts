@@ -183,6 +183,14 @@ export class ClientTab {
     return (await response.json()) as StoredChat;
   }
 
+  /** Load what an earlier version of a message had, to what then was the end of the chat. */
+  async loadVersion(messageId: string, version: number): Promise<Message[]> {
+    const path = `/api/chats/${this.chatId}/messages/${messageId}/versions/${version}`;
+    const response = await fetch(`${this.server.url}${path}`, { headers: this.headers });
+    if (!response.ok) throw new Error(`GET ${path}: ${response.status} ${await response.text()}`);
+    return ((await response.json()) as StoredChat).messages;
+  }
+
   /** Stop the turn on the server. */
   async stopTurn(): Promise<void> {
     const response = await fetch(`${this.server.url}/api/chat/${this.chatId}/stop`, {
