@@ -16,7 +16,7 @@ import { Thread } from "../thread/thread.tsx";
 import { ChatContext, type ChatContextValue } from "./chat-context.ts";
 import { SignIn } from "./sign-in.tsx";
 import { type Conversation, useConversation } from "./use-conversation.ts";
-import { useStoredChat } from "./use-stored-messages.ts";
+import { useStoredMessages } from "./use-stored-messages.ts";
 
 interface ChatViewProps {
   readonly id: string;
@@ -95,7 +95,7 @@ function OpenChat(props: ChatViewProps & { readonly messages: readonly UIMessage
 
 /** The chat with an id: loaded first, then open. */
 export function ChatView(props: ChatViewProps) {
-  const [opening, retry] = useStoredChat(props.id);
+  const [opening, retry] = useStoredMessages(props.id);
   switch (opening.state) {
     case "loading":
       return (

@@ -11,7 +11,7 @@ export type LoadState =
   | { readonly state: "failed"; readonly error: unknown };
 
 /** The stored messages of a chat, and a function that loads them again after a failure. */
-export function useStoredChat(id: string): readonly [LoadState, () => void] {
+export function useStoredMessages(id: string): readonly [LoadState, () => void] {
   const [isNew] = useState(() => isNewChat(id));
   const [firstLoad] = useState(() => takeFirstLoad(id));
   const { data, error, isFetching, refetch } = useQuery({

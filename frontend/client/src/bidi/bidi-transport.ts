@@ -7,10 +7,10 @@ import type {
 import { type HeaderSource, resolveHeaders, type StoredChat } from "../chat-api.ts";
 import type { Major } from "../installed-major.ts";
 import type { SocketClass } from "../refusals.ts";
-import { ReceivedMessage } from "./accumulated-message.ts";
 import { isServerEvent, LiveEventEmitter, type LiveEvents, type LiveFrame } from "./live-events.ts";
 import { errorOfFrame, type Frame, OpenRequest, OpenRequests } from "./open-requests.ts";
 import type { Part } from "./parts-to-chunks.ts";
+import { ReceivedMessage } from "./received-message.ts";
 import { ReconnectingSocket, type ReconnectOptions } from "./reconnecting-socket.ts";
 
 /** The major version of the AI SDK; it determines the chunk types that the client supports. */

@@ -1,8 +1,8 @@
 import type { StoredChat } from "../chat-api.ts";
 import type { Major } from "../installed-major.ts";
 import { refusalFromCode } from "../refusals.ts";
-import type { ReceivedMessage } from "./accumulated-message.ts";
 import type { Chunk } from "./parts-to-chunks.ts";
+import type { ReceivedMessage } from "./received-message.ts";
 import { networkError } from "./reconnecting-socket.ts";
 import { ReplayFilter } from "./replay-filter.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { STORIES } from "../../testing/interrupted-stories.ts";
-import { ReceivedMessage } from "./accumulated-message.ts";
 import type { Chunk } from "./parts-to-chunks.ts";
+import { ReceivedMessage } from "./received-message.ts";
 import { ReplayFilter } from "./replay-filter.ts";
 
 /** Without data, step ends and preliminary outputs, which do not belong to the final message. */

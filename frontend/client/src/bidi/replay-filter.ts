@@ -1,4 +1,5 @@
 import type { Major } from "../installed-major.ts";
+import { type Chunk, chunksOfParts, type Part } from "./parts-to-chunks.ts";
 import {
   announcementOf,
   dataKey,
@@ -6,8 +7,7 @@ import {
   ReceivedMessage,
   type ReceivedPart,
   STAGES,
-} from "./accumulated-message.ts";
-import { type Chunk, chunksOfParts, type Part } from "./parts-to-chunks.ts";
+} from "./received-message.ts";
 
 const ALWAYS_NEEDED = new Set(["finish", "error", "abort", "message-metadata"]);
 
