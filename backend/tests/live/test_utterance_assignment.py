@@ -27,11 +27,15 @@ class Conversation:
     def _play(self, word: str) -> str:
         if word == "reconnected":
             return "lost" if self.utterances.reconnected() else "kept"
+        if word == "kept-waiting":
+            assert self.utterances.has_waiting_words
+            self.utterances.answer_results_first()
+            return "-"
         exchange = self._model(word) or self._user(word)
         if exchange is not None and word in ("completed", "interrupted"):
             is_unanswered = self.utterances.is_unanswered(exchange)
             exchange.is_done = not (exchange.open_calls or is_unanswered)
-        return "-" if exchange is None else "abc"[self.exchanges.index(exchange)]
+        return "-" if exchange is None else "abcd"[self.exchanges.index(exchange)]
 
     def _model(self, word: str) -> LiveExchange | None:
         match word:
@@ -54,7 +58,7 @@ class Conversation:
             case "typed":
                 exchange = self._create(spoken=False)
             case "result":
-                exchange = self.exchanges["abc".index(word[-1])]
+                exchange = self.exchanges["abcd".index(word[-1])]
                 exchange.open_calls.clear()
             case _:
                 return None
@@ -107,6 +111,23 @@ SCRIPTS: dict[str, tuple[str, str]] = {
     "speech while a call runs": (
         "typed calls completed question output completed result:a output completed",
         "a a a b b b a a a",
+    ),
+    "words that wait for a result": (
+        "typed calls completed question result:a kept-waiting output completed output completed",
+        "a a a b a - a a b b",
+    ),
+    "words that wait for a result once more": (
+        "typed calls completed question result:a kept-waiting output completed output completed"
+        " typed calls completed question result:c output completed output completed",
+        "a a a b a - a a b b c c c d c c c d d",
+    ),
+    "words that are answered while a call runs": (
+        "typed calls completed question output completed question result:a output completed output",
+        "a a a b b b c a c c a",
+    ),
+    "utterances during an answer that goes on": (
+        "typed output question question completed output completed output completed",
+        "a a b c a b b c c",
     ),
     "unprompted output while a call runs": (
         "typed calls completed output completed",

@@ -34,6 +34,8 @@ class LiveTimings:
     """In which a turn that was stopped has to get its last event from the run."""
     close_grace: float = 1.0
     """In which a run has to end after its connection to the model was closed."""
+    words_grace: float = 3.0
+    """In which a model begins to answer words, unless it keeps them waiting for a result."""
     silent_answer: float = 5.0
     """After which a model that says nothing is taken to have answered."""
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from google.adk.events.event import Event
-from google.adk.live.live_request_queue import LiveRequestQueue
 from google.genai import types
 
 from sluicegate.adk_private import append_event, background_tasks
@@ -20,6 +19,7 @@ from sluicegate.engine.turn.runner import TELEMETRY
 from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError
+from sluicegate.live.input_queue import InputQueue
 from sluicegate.live.text_history import call_text, event_contents
 from sluicegate.wire.live_frames import INPUT_RATE
 
@@ -56,6 +56,10 @@ class ConnectionCallbacks:
     """Called when the model announces that it will end the connection."""
     calls_cancelled: Callable[[Sequence[str]], None]
     """Gets the ids, in the chat, of calls that the model has cancelled."""
+    has_waiting_words: Callable[[], bool]
+    """Whether the model may be keeping words waiting for the result of a call."""
+    answer_results_first: Callable[[], None]
+    """Called when it does."""
 
 
 @dataclass(slots=True)
@@ -89,7 +93,12 @@ class LiveRun:
         self.records = records
         self._callbacks = callbacks
         self._options = options
-        self._input = LiveRequestQueue()
+        self.input = InputQueue(
+            callbacks.has_waiting_words,
+            callbacks.answer_results_first,
+            options.timings.words_grace,
+        )
+        """The input of the model."""
         self._context: InvocationContext | None = None
         self._connection: LiveConnection | None = None
         self._whole: list[types.Content] = []
@@ -142,11 +151,12 @@ class LiveRun:
             events = self._runner.run_live(
                 user_id=self._chat.user,
                 session_id=self._chat.chat,
-                live_request_queue=self._input,
+                live_request_queue=self.input,
                 run_config=self._config(),
             )
             async with aclosing(events) as drained:
                 async for event in drained:
+                    self.input.follow(event)
                     publish(event)
         except Exception as error:  # noqa: BLE001 - the one place that catches what ADK raises
             self.error = error
@@ -251,11 +261,11 @@ class LiveRun:
         # ADK: it stores a whole message itself, without metadata and past every plugin. What it
         # takes for a part of one it only passes on.
         self._whole.append(content)
-        self._input.send_content(content, partial=True)
+        self.input.send_content(content, partial=True)
 
     def send_results(self, content: types.Content) -> None:
         """Send results of calls, which are in the session already."""
-        self._input.send_content(content)
+        self.input.send_content(content)
 
     async def answer_meanwhile(self, call: types.FunctionCall) -> None:
         """Answer a call that waits for a person, if the model is silent until it has a response."""
@@ -264,18 +274,18 @@ class LiveRun:
 
     def send_audio(self, pcm: bytes) -> None:
         """Send PCM16 at 16 kHz."""
-        self._input.send_realtime(types.Blob(data=pcm, mime_type=AUDIO_TYPE))
+        self.input.send_realtime(types.Blob(data=pcm, mime_type=AUDIO_TYPE))
 
     def send_image(self, data: bytes, media_type: str) -> None:
         """Send an image."""
-        self._input.send_realtime(types.Blob(data=data, mime_type=media_type))
+        self.input.send_realtime(types.Blob(data=data, mime_type=media_type))
 
     def send_activity(self, *, begins: bool) -> None:
         """Mark where the user's speech begins or ends."""
         if begins:
-            self._input.send_activity_start()
+            self.input.send_activity_start()
         else:
-            self._input.send_activity_end()
+            self.input.send_activity_end()
 
     def interrupt_model(self) -> None:
         """End the model's output, and inform the model."""
@@ -283,7 +293,7 @@ class LiveRun:
             return
         self._connection.interrupt()
         content = types.Content(role="user", parts=[types.Part(text=CUT_SHORT)])
-        self._input.send_content(content, partial=True)
+        self.input.send_content(content, partial=True)
 
     def mute_model(self) -> None:
         """Drop all further output of the model."""
@@ -292,7 +302,7 @@ class LiveRun:
 
     def close(self) -> None:
         """Close the connection to the model, which ends the run unless a call runs."""
-        self._input.close()
+        self.input.close()
 
     # The session and the calls.
 

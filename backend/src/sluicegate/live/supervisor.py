@@ -62,7 +62,13 @@ class LiveRunSession:
             resources.runner,
             context.chat,
             CallRecords(running_claims(resources.options, resources.turns, context.chat)),
-            ConnectionCallbacks(self._connected, self._going_away, self._calls_cancelled),
+            ConnectionCallbacks(
+                self._connected,
+                self._going_away,
+                self._calls_cancelled,
+                lambda: self.publisher.utterances.has_waiting_words,
+                lambda: self.publisher.utterances.answer_results_first(),
+            ),
             options=context.options,
         )
         self.pending = PendingApprovals(context)

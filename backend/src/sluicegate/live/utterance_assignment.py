@@ -3,7 +3,8 @@
 A live model marks nothing but the ends of its turns. Rule 1: exchanges are answered in the order in
 which they were asked. Rule 2: unprompted output of the model belongs to the first exchange that is
 not done, if there is one. Rule 3: the user's words begin an exchange, unless they are the late or
-further words of one that is not answered yet.
+further words of one that is not answered yet. Rule 4: the answer to a result comes before those to
+words that the model keeps waiting for it, and after those to words that it answers meanwhile.
 """
 
 from __future__ import annotations
@@ -43,6 +44,9 @@ class UtteranceAssignment:
         """The exchange that it answered last."""
         self.is_uncertain = False
         """Whether the model may have answered the first unanswered exchange with silence."""
+        self.keeps_words_waiting: bool | None = None
+        """Whether the model answers words only after the results of open calls; None until it has
+        shown it."""
 
     @property
     def is_busy(self) -> bool:
@@ -58,6 +62,19 @@ class UtteranceAssignment:
         self._untranscribed = None
         if exchange not in self._unanswered:
             self._unanswered.append(exchange)
+        if self.keeps_words_waiting:
+            self.answer_results_first()
+
+    @property
+    def has_waiting_words(self) -> bool:
+        """Whether the model may be keeping words waiting for the result of a call."""
+        is_known = self.keeps_words_waiting is not None
+        return not is_known and self.speaking is None and any(map(_is_new, self._unanswered))
+
+    def answer_results_first(self) -> None:
+        """Expect the answers to results before those to words: the model keeps words waiting."""
+        self.keeps_words_waiting = True
+        self._unanswered.sort(key=_is_new)
 
     def user_spoke(self, *, final: bool) -> LiveExchange:
         """Return the exchange that a transcript of the user belongs to."""
@@ -71,6 +88,7 @@ class UtteranceAssignment:
         self._untranscribed = None
         speaking = self.speaking
         if speaking is None:
+            self._learn_order()
             speaking = (
                 self._unanswered.pop(0) if self._unanswered else self._first() or self._begin()
             )
@@ -133,6 +151,15 @@ class UtteranceAssignment:
         if self.speaking is exchange:
             self.speaking = None
 
+    def _learn_order(self) -> None:
+        """Note that the model answers words while a call is open."""
+        asked = self._unanswered[0] if self._unanswered else None
+        first = self._first()
+        if asked is None or first is None or first is asked:
+            return
+        if _is_new(asked) and first.open_calls:
+            self.keeps_words_waiting = False
+
     def _asking(self) -> LiveExchange:
         late = self._untranscribed
         if late is not None and not late.has_question:
@@ -142,8 +169,15 @@ class UtteranceAssignment:
             # Some models transcribe the question while they answer.
             return speaking
         last = self._unanswered[-1] if self._unanswered else None
-        if last is not None and last.spoken and not last.has_output:
+        # A model that speaks answers each of the utterances that it keeps waiting.
+        is_apart = last is not None and speaking is not None and last.has_question
+        if last is not None and _is_new(last) and not is_apart:
             return last
         begun = self._begin()
         self._unanswered.append(begun)
         return begun
+
+
+def _is_new(exchange: LiveExchange) -> bool:
+    """Whether an exchange consists of the user's words alone so far."""
+    return exchange.spoken and not exchange.has_output

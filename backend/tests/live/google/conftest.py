@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.agents.run_config import RunConfig
 
 from tests.engine.stage import Tool
 from tests.live.google.certificates import Certificates, create_certificates
@@ -34,12 +35,17 @@ async def open_site(
         apis: list[LiveApi] = []
 
         async def opened(
-            family: Family, script: Script, tools: Sequence[Tool] = (), **more: Any
+            family: Family,
+            script: Script,
+            tools: Sequence[Tool] = (),
+            *,
+            live: RunConfig | None = None,
+            **more: Any,
         ) -> Site:
             api = LiveApi(family, script, **more)
             apis.append(api)
             await stack.enter_async_context(serving_live_api(api, certificates))
-            return await stack.enter_async_context(serving_agent(api, tools, tmp_path))
+            return await stack.enter_async_context(serving_agent(api, tools, tmp_path, live))
 
         yield opened
     assert [violation for api in apis for violation in api.violations] == []

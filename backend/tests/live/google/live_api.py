@@ -212,10 +212,22 @@ class Connection:
         self._calls = 0
 
     @property
+    def is_generating(self) -> bool:
+        """Whether the model generates."""
+        return self._generating is not None and not self._generating.done()
+
+    @property
     def is_working(self) -> bool:
         """Whether the model generates, or has calls or input to finish."""
-        generates = self._generating is not None and not self._generating.done()
-        return not self.is_over and (generates or bool(self.open_calls or self._waiting))
+        busy = self.is_generating or self.open_calls or self._waiting
+        return not self.is_over and bool(busy)
+
+    @property
+    def _queues_speech(self) -> bool:
+        """Whether speech waits until the model has spoken."""
+        realtime = self.setup and self.setup.realtime_input_config
+        handling = realtime and realtime.activity_handling
+        return self.is_generating and handling is types.ActivityHandling.NO_INTERRUPTION
 
     async def run(self) -> None:
         """Serve it until one side closes it."""
@@ -260,8 +272,7 @@ class Connection:
         if self.setup is None or self.setup.session_resumption is None:
             return
         update = types.LiveServerSessionResumptionUpdate()
-        generates = self._generating is not None and not self._generating.done()
-        if self.api.sends_handles and not (self.open_calls or generates):
+        if self.api.sends_handles and not (self.open_calls or self.is_generating):
             handle = f"handle-{len(self.api.handles) + 1}"
             self.api.handles[handle] = [*self.context]
             update = types.LiveServerSessionResumptionUpdate(new_handle=handle, resumable=True)
@@ -361,7 +372,8 @@ class Connection:
         if by_client:
             self._heard = (self._heard or "") + words
         elif words:
-            await self._interrupt()
+            if not self._queues_speech:
+                await self._interrupt()
             await self._said(words)
 
     async def _said(self, words: str) -> None:
@@ -411,7 +423,8 @@ class Connection:
             await self._add(f"user: {text}")
         if self.open_calls and self.family.barge_in == "cancel":
             await self.cancel_calls()
-        if self._blocking or (self.open_calls and self.family.barge_in == "queue"):
+        is_queued = kind == "said" and self._queues_speech
+        if is_queued or self._blocking or (self.open_calls and self.family.barge_in == "queue"):
             self._waiting.append(f"{kind}: {text}")
             return
         await self._interrupt()

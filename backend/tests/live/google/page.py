@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.run_config import RunConfig
 from google.adk.models.google_llm import Gemini
 
 from sluicegate.server.app import Application, build, engine_of
@@ -138,7 +139,9 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def serving_agent(api: LiveApi, tools: Sequence[Tool], folder: Any) -> AsyncIterator[Site]:
+async def serving_agent(
+    api: LiveApi, tools: Sequence[Tool], folder: Any, live: RunConfig | None = None
+) -> AsyncIterator[Site]:
     """Serve an agent on Google's own client."""
     model = Gemini(
         model=api.family.model, base_url=api.url, client_kwargs={"api_key": "of-the-test"}
@@ -149,7 +152,7 @@ async def serving_agent(api: LiveApi, tools: Sequence[Tool], folder: Any) -> Asy
         sessions=f"sqlite+aiosqlite:///{folder}/chats.db",
         artifacts=f"file:{folder}/artifacts",
     )
-    application = build(engine_of(agent, settings), settings)
+    application = build(engine_of(agent, settings, live=live), settings)
     async with (
         application.app.router.lifespan_context(application.app),
         serving(application, settings) as address,
