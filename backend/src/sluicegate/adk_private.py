@@ -359,6 +359,18 @@ async def send_complete_history(
     await session.send_client_content(turns=history, turn_complete=True)
 
 
+async def send_contents(
+    connection: BaseLlmConnection, contents: list[types.Content], *, turn_complete: bool
+) -> None:
+    """Send contents in the middle of a live session of Google by ``_gemini_session``.
+
+    The public ``send_content`` sends one content, and completes the user's turn. Without it a
+    resumed session does not know what was said since its handle.
+    """
+    session = connection._gemini_session  # type: ignore[attr-defined]
+    await session.send_client_content(turns=contents, turn_complete=turn_complete)
+
+
 def observe_live_messages(
     connection: BaseLlmConnection, observe: Callable[[types.LiveServerMessage], None]
 ) -> None:

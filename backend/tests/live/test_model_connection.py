@@ -18,6 +18,7 @@ from sluicegate.engine.models.intercept_model_calls import ModelFailed
 from sluicegate.live.model_connection import LiveConnection, open_connection
 from sluicegate.live.model_input import ASKED, LISTENING
 from sluicegate.live.model_protocol import ModelProtocol
+from sluicegate.live.session_memory import SessionMemory
 
 
 class Model(BaseLlmConnection):
@@ -61,9 +62,13 @@ class Owner:
         self.connection: LiveConnection | None = None
         self.recorded: list[Any] = []
         self.whole: list[types.Content] = []
+        self.memory = SessionMemory()
 
     def connected(self, connection: LiveConnection) -> None:
         self.connection = connection
+
+    def delivered(self) -> None:
+        pass
 
     def going_away(self) -> None:
         self.recorded.append("going away")

@@ -40,8 +40,12 @@ class LiveClient(SocketClient):
 
     async def first_audio(self) -> bytes:
         """Wait for an audio chunk."""
+        return await self.audio_of(1)
+
+    async def audio_of(self, size: int) -> bytes:
+        """Wait for so many bytes of audio."""
         async with asyncio.timeout(PATIENCE):
-            while not self.audio:
+            while len(self.audio) < size:
                 frame = await self._receive()
                 if frame is not None:
                     self.unread.append(frame)

@@ -204,14 +204,14 @@ class LiveApprovalGuard(ApprovalGuard):
             protocol = ModelProtocol.of(model, request.model or "")
         if self.may_gate and protocol.takes_behavior:
             declare_non_blocking(request)
-        self.run.complete_history(request)
+        again = self.run.prepare_connection(request, protocol)
 
         async def shape(contents: list[types.Content]) -> list[types.Content]:
             if model is None:
                 return contents
             return list((await self.models.shape(contents, model, request.model)).contents)
 
-        return open_connection(connected, request, self.run, shape, protocol)
+        return open_connection(connected, request, self.run, shape, protocol, again)
 
     async def before_callbacks(
         self, tool: BaseTool, arguments: dict[str, Any], context: ToolContext

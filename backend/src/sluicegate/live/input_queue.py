@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from google.adk.live.live_request_queue import LiveRequestQueue
+from google.adk.live.live_request_queue import LiveRequest, LiveRequestQueue
 
 from sluicegate.live.event_router import SILENT
 
@@ -43,6 +43,24 @@ class InputQueue(LiveRequestQueue):
         self._words_until = 0.0
         self._held: list[tuple[types.Content, bool]] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._taken: LiveRequest | None = None
+        self._undelivered: LiveRequest | None = None
+
+    async def get(self) -> LiveRequest:
+        """Return the next input; that which an ended connection has not sent comes first."""
+        request, self._undelivered = self._undelivered, None
+        if request is None:
+            request = await super().get()
+        self._taken = request
+        return request
+
+    def delivered(self) -> None:
+        """Note that the last input has reached the connection."""
+        self._taken = None
+
+    def reconnected(self) -> None:
+        """Return what ADK has taken for the previous connection, and not sent."""
+        self._undelivered, self._taken = self._taken or self._undelivered, None
 
     def send_content(self, content: types.Content, partial: bool = False) -> None:  # noqa: FBT001, FBT002 - ADK's signature
         """Queue a content; results that the model answers may wait."""

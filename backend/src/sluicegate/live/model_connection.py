@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.adk.models.llm_response import LlmResponse
@@ -21,7 +22,7 @@ from sluicegate.adk_private import (
 )
 from sluicegate.engine.guard.refuse_reserved_calls import refuse_reserved
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
-from sluicegate.live.model_input import CallNames, ModelInput
+from sluicegate.live.model_input import GO_ON, CallNames, ModelInput
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Sequence
@@ -39,7 +40,23 @@ if TYPE_CHECKING:
 _RECONNECTS: Final = (1000, 1006, 1011)
 """ADK: after errors with these codes it connects again, if the model gave it a handle."""
 
+_MARGIN: Final = 10.0
+"""Seconds before the end of a connection in which the model's answer is not waited for any more."""
+
 _END: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """How a connection continues an earlier one.
+
+    ``history`` is what was said before the first connection. ``resumes``: the session is resumed.
+    ``sends_history``: a new session gets the history, which ADK does not send.
+    """
+
+    history: list[types.Content]
+    resumes: bool = False
+    sends_history: bool = False
 
 
 class ConnectionOwner(CallNames, Protocol):
@@ -61,6 +78,9 @@ class ConnectionOwner(CallNames, Protocol):
     async def before_end(self, *, reconnects: bool) -> None:
         """Prepare for the end of the run, or of the connection if ADK ``reconnects``."""
 
+    def delivered(self) -> None:
+        """Note that the input which ADK took last has reached the connection."""
+
     def is_whole(self, content: types.Content) -> bool:
         """Whether a content that ADK takes for a part of a message is a whole one."""
 
@@ -78,8 +98,11 @@ async def open_connection(
     owner: ConnectionOwner,
     shape: Shape,
     protocol: ModelProtocol,
+    again: Again | None = None,
 ) -> AsyncGenerator[BaseLlmConnection, None]:
     """Connect to the model, which has the rules of ``protocol``.
+
+    ``again``: the connection continues an earlier one of the same run.
 
     Raises:
         ModelFailed: The model refuses the connection.
@@ -90,7 +113,9 @@ async def open_connection(
         except Exception as error:  # noqa: BLE001 - any exception of a provider has words
             raise _redacted(error, owner) from None
         connection = LiveConnection(inner, owner, shape, protocol, request.tools_dict)
+        connection.again = again
         owner.connected(connection)
+        await connection.catch_up()
         yield connection
 
 
@@ -115,6 +140,14 @@ class LiveConnection(PartialContentConnection):
         self._drops_output = False
         self._ended_transcript = ""
         self._is_muted = False
+        self._heard = ""
+        """What the user has said, as far as it is transcribed and not final."""
+        self._going_away: LlmResponse | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._owes_answer = False
+        self._protocol = protocol
+        self.again: Again | None = None
+        """How it continues an earlier connection."""
         self._input = ModelInput(inner, protocol, owner)
         observe_live_messages(inner, self._observe)
         self.continues_turn = continues_after_result(inner)
@@ -128,9 +161,50 @@ class LiveConnection(PartialContentConnection):
 
     def end_output(self, source: LiveConnection) -> None:
         """Complete the partial output of this connection, or of the one that it replaces."""
-        for response in source._partial.complete():
-            self._received.put_nowait(response)
+        self._complete(source)
         self._received.put_nowait(LlmResponse(interrupted=True))
+
+    @property
+    def has_partial(self) -> bool:
+        """Whether the user or the model has said something that is not complete."""
+        return bool(self._heard) or self._partial.is_begun
+
+    def go_on(self, previous: LiveConnection, *, was_cut: bool, is_unanswered: bool) -> None:
+        """Continue what the previous connection leaves.
+
+        ``was_cut``: the model was answering. ``is_unanswered``: it has yet to begin an answer.
+        """
+        memory = self._owner.memory
+        is_begun = previous._partial.is_begun
+        if previous._heard:
+            said = types.Transcription(text=previous._heard, finished=True)
+            self._put(LlmResponse(input_transcription=said, partial=False))
+            previous._heard = ""
+        self._complete(previous)
+        if was_cut and is_begun:
+            memory.add("user", GO_ON)
+        elif was_cut and not memory.ends_with_user:
+            # Only the end of the answer is missing.
+            self._received.put_nowait(LlmResponse(turn_complete=True))
+        self._owes_answer = memory.ends_with_user and (was_cut or is_unanswered)
+
+    async def catch_up(self) -> None:
+        """Tell the model what it does not know."""
+        again = self.again
+        if again is None:
+            return
+        if again.sends_history:
+            await self.send_history(again.history)
+        elif again.resumes:
+            await self._send(self._input.send_unknown(answered=self._owes_answer))
+
+    def _complete(self, source: LiveConnection) -> None:
+        for response in source._partial.complete():
+            self._put(response)
+
+    def _put(self, response: LlmResponse) -> None:
+        self._owner.memory.received(response)
+        self._received.put_nowait(response)
 
     def mute(self) -> None:
         """Drop all further output of the model."""
@@ -138,8 +212,11 @@ class LiveConnection(PartialContentConnection):
 
     async def send_history(self, history: list[types.Content]) -> None:
         """Send the history so that the model does not answer it when the chat is opened again."""
+        if self.again is not None:
+            history = [*self.again.history, *self._owner.memory.contents]
+        reopened = self._is_first or not (self.again is None or self._owes_answer)
         shaped = await self._with_files(history)
-        await self._send(self._input.send_history(shaped, reopened=self._is_first))
+        await self._send(self._input.send_history(shaped, reopened=reopened))
 
     async def send_partial(self, content: types.Content, *, partial: bool) -> None:
         """Send a content; ``partial``: the user's turn continues, unless it is a whole message."""
@@ -147,6 +224,7 @@ class LiveConnection(PartialContentConnection):
         if is_whole:
             # Output from now on answers this content.
             self._drops_output = False
+        self._owner.delivered()
         [content] = await self._with_files([content])
         await self._send(self._input.send(content, partial=not is_whole))
 
@@ -156,6 +234,7 @@ class LiveConnection(PartialContentConnection):
 
     async def send_realtime(self, blob: RealtimeInput) -> None:
         """Send audio, an image or a mark of activity."""
+        self._owner.delivered()
         if isinstance(blob, types.ActivityStart):
             self._drops_output = False
         await self._send(self._inner.send_realtime(blob))  # type: ignore[arg-type]
@@ -177,6 +256,8 @@ class LiveConnection(PartialContentConnection):
 
     async def close(self) -> None:
         """Close the connection."""
+        if self._deadline is not None:
+            self._deadline.cancel()
         await self._inner.close()
 
     async def _send(self, sending: Awaitable[None]) -> None:
@@ -188,18 +269,53 @@ class LiveConnection(PartialContentConnection):
     async def _read(self) -> None:
         try:
             async for response in self._inner.receive():
-                if response.go_away:
-                    self._owner.going_away()
+                if response.go_away and not self._may_go(response):
+                    continue
                 if self._keep(response):
                     self._partial.add(response)
                     # ADK: in a live run no callback sees the calls of a response.
                     refuse_reserved(response, self._declared)
                     self._rename_calls(response)
+                    self._remember(response)
                     await self._received.put(response)
+                if self._going_away is not None and self._is_idle:
+                    self._go()
         except Exception as error:  # noqa: BLE001 - `receive` raises it
             await self._received.put(error)
         else:
             await self._received.put(_END)
+
+    def _remember(self, response: LlmResponse) -> None:
+        heard = response.input_transcription
+        if heard is not None:
+            self._heard = "" if heard.finished else self._heard + (heard.text or "")
+        self._owner.memory.received(response)
+        if response.live_session_resumption_update is not None:
+            self._owner.memory.became_resumable()
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether the connection can be replaced without a loss."""
+        memory = self._owner.memory
+        if self._partial.is_begun or memory.ends_with_user:
+            return False
+        return self._input.has_open_calls or not memory.unknown
+
+    def _may_go(self, response: LlmResponse) -> bool:
+        """Whether ADK may open the next connection; otherwise it does once the model is idle."""
+        seconds = _seconds(response.go_away) - _MARGIN if self._protocol.is_google else 0.0
+        if seconds <= 0 or self._is_idle:
+            self._owner.going_away()
+            return True
+        self._going_away = response
+        self._deadline = asyncio.get_running_loop().call_later(seconds, self._go)
+        return False
+
+    def _go(self) -> None:
+        response, self._going_away = self._going_away, None
+        if response is not None:
+            self._owner.going_away()
+            self._received.put_nowait(response)
 
     def _observe(self, message: types.LiveServerMessage) -> None:
         cancellation = message.tool_call_cancellation
@@ -262,6 +378,11 @@ class _PartialOutput:
         self._text = ""
         self._is_thought = False
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is any."""
+        return bool(self._text or self.transcript)
+
     def add(self, response: LlmResponse) -> None:
         transcription = response.output_transcription
         if transcription is not None:
@@ -289,6 +410,14 @@ class _PartialOutput:
             completed.append(LlmResponse(output_transcription=transcription, partial=False))
         self._text = self.transcript = ""
         return completed
+
+
+def _seconds(going: types.LiveServerGoAway | None) -> float:
+    """Return the time that is left to a connection."""
+    try:
+        return float(((going and going.time_left) or "0").removesuffix("s"))
+    except ValueError:
+        return 0.0
 
 
 def _has_files(content: types.Content) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from google.genai import types
 
-from sluicegate.adk_private import send_complete_history, send_content
+from sluicegate.adk_private import send_complete_history, send_content, send_contents
 from sluicegate.live.text_history import as_text, result_text
 
 if TYPE_CHECKING:
@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     from google.adk.models.base_llm_connection import BaseLlmConnection
 
     from sluicegate.live.model_protocol import ModelProtocol
+    from sluicegate.live.session_memory import SessionMemory
 
 ASKED: Final = "I have asked the user to allow this, and am waiting for the answer."
 LISTENING: Final = "I am listening."
 REOPENED: Final = "[The conversation goes on from here; wait for what the user says next.]"
 """Ends of a history that the model does not answer when the user opens the chat again."""
+GO_ON: Final = (
+    "[The connection was lost here. Go on with your answer from this point, and repeat nothing.]"
+)
+"""The text after which a model continues an answer that has begun on an earlier connection."""
 
 MEANWHILE: Final[dict[str, Any]] = {
     "status": "waiting",
@@ -30,6 +35,10 @@ MEANWHILE: Final[dict[str, Any]] = {
 
 class CallNames(Protocol):
     """The calls of a chat, by their ids there."""
+
+    @property
+    def memory(self) -> SessionMemory:
+        """What was said on the connections of the run."""
 
     def model_call_id(self, call_id: str) -> str:
         """Return the model's id of a call."""
@@ -50,6 +59,11 @@ class ModelInput:
         self._calls = calls
         self._issued: set[str] = set()
         self._notes: list[str] = []
+
+    @property
+    def has_open_calls(self) -> bool:
+        """Whether a call that the model has made here has no response."""
+        return bool(self._issued)
 
     def call_issued(self, call_id: str) -> None:
         """Note that the model has made a call on this connection."""
@@ -82,13 +96,21 @@ class ModelInput:
             texts.append(_content("model", self._closing(last)))
         await send_complete_history(self._inner, texts)
         if question is not None:
-            await self.send(question, partial=False)
+            await self._send_message(question, partial=False)
+
+    async def send_unknown(self, *, answered: bool) -> None:
+        """Send what a resumed session has lost; ``answered``: the model answers the last of it."""
+        unknown = self._calls.memory.unknown
+        if unknown:
+            await send_contents(self._inner, unknown, turn_complete=answered)
 
     async def send(self, content: types.Content, *, partial: bool) -> None:
         """Send a content; ``partial``: the user's turn continues."""
         if results := _results(content):
             await self._send_results(results, content, partial=partial)
-        elif not self._protocol.is_google:
+            return
+        self._calls.memory.sent(content)
+        if not self._protocol.is_google:
             await send_content(self._inner, content, partial=partial)
         elif partial and self._protocol.is_sequential:
             self._notes += [part.text for part in content.parts or [] if part.text]
@@ -104,6 +126,8 @@ class ModelInput:
         response = types.FunctionResponse(
             id=self._calls.model_call_id(call_id), name=call.name, response=MEANWHILE
         )
+        described = self._calls.describe_call(call_id, call.name or "")
+        self._calls.memory.add("user", f"[{result_text(response, described)}]")
         part = types.Part(function_response=response)
         await self._inner.send_content(types.Content(role="user", parts=[part]))
 
@@ -114,11 +138,13 @@ class ModelInput:
         late: list[str] = []
         for result in results:
             call_id = result.id or ""
+            text = result_text(result, self._calls.describe_call(call_id, result.name or ""))
+            self._calls.memory.add("user", f"[{text}]")
             if not self._protocol.is_google or call_id in self._issued:
+                self._issued.discard(call_id)
                 sent = result.model_copy(update={"id": self._calls.model_call_id(call_id)})
                 parts.append(types.Part(function_response=sent))
                 continue
-            text = result_text(result, self._calls.describe_call(call_id, result.name or ""))
             if result.scheduling is types.FunctionResponseScheduling.SILENT:
                 self._notes.append(text)
             else:

@@ -20,6 +20,8 @@ from sluicegate.engine.turn.session_log import SessionLog
 from sluicegate.engine.turn_context import CURRENT_TURN
 from sluicegate.errors import StoreError
 from sluicegate.live.input_queue import InputQueue
+from sluicegate.live.model_connection import Again
+from sluicegate.live.session_memory import SessionMemory
 from sluicegate.live.text_history import call_text, event_contents
 from sluicegate.wire.live_frames import INPUT_RATE
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from sluicegate.engine.guard.guard import ApprovalGuard, RequestedTool
     from sluicegate.live.context import LiveOptions
     from sluicegate.live.model_connection import LiveConnection
+    from sluicegate.live.model_protocol import ModelProtocol
 
 AUDIO_TYPE: Final = f"audio/pcm;rate={INPUT_RATE}"
 
@@ -101,6 +104,8 @@ class LiveRun:
         """The input of the model."""
         self._context: InvocationContext | None = None
         self._connection: LiveConnection | None = None
+        self.memory = SessionMemory()
+        """What was said on the connections of the run."""
         self._whole: list[types.Content] = []
         self._call_contexts: dict[str, InvocationContext] = {}
         self._used_call_ids: set[str] = set()
@@ -191,6 +196,7 @@ class LiveRun:
 
     def connected(self, connection: LiveConnection) -> None:
         """Use a connection from now on."""
+        self.input.reconnected()
         previous, self._connection = self._connection, connection
         self._callbacks.connected(connection, previous)
 
@@ -204,9 +210,13 @@ class LiveRun:
 
     async def before_end(self, *, reconnects: bool) -> None:
         """Wait for claimed calls: ADK cancels them with the run (A1)."""
-        has_handle = self._context and self._context.live_session_resumption_handle
-        if not (reconnects and has_handle):
+        # ADK: the handle is kept in a copy of the context that the run began with.
+        if not (reconnects and self.memory.is_resumable):
             await self.wait_claimed()
+
+    def delivered(self) -> None:
+        """Note that the input which ADK took last has reached the connection."""
+        self.input.delivered()
 
     def is_whole(self, content: types.Content) -> bool:
         """Whether a content is a whole message; true once for each message."""
@@ -241,18 +251,43 @@ class LiveRun:
         """Note that the model has cancelled calls of the chat."""
         self._callbacks.calls_cancelled(call_ids)
 
-    def complete_history(self, request: LlmRequest) -> None:
-        """Add what was said since the first connection of a request, if it resumes no session."""
+    def prepare_connection(self, request: LlmRequest, protocol: ModelProtocol) -> Again | None:
+        """Prepare a request for a connection; returns how it continues an earlier one, if it does.
+
+        A model of Google gets what a resumed session does not know. Others get what was said since
+        the first connection of the request, if they resume no session.
+        """
         # ADK: it sends the contents of the first connection to each that has no handle.
         events = self.session.events if self.session is not None else []
         if request is not self._request:
             self._request, self._contents = request, request.contents
             self._earlier_events = len(events)
-            return
+            self.memory.clear()
+            return None
         config = request.live_connect_config
-        if config.session_resumption is None or not config.session_resumption.handle:
+        resumption = config.session_resumption
+        resumes = resumption is not None and bool(resumption.handle)
+        if protocol.is_google:
+            partial = self._connection is not None and self._connection.has_partial
+            # A model that takes contents only as its initial history gets all of it.
+            restarts = resumes and protocol.is_sequential and bool(partial or self.memory.unknown)
+            if restarts:
+                config.session_resumption = types.SessionResumptionConfig()
+            takes_history = restarts or not resumes
+            # ADK: a session that is resumed would wait for its initial history again.
+            config.history_config = (
+                types.HistoryConfig(initial_history_in_client_content=True)
+                if takes_history
+                else None
+            )
+            # ADK: without contents it sends no history.
+            request.contents = [*self._contents, *self.memory.contents]
+            sends = restarts or (not resumes and not request.contents)
+            return Again(self._contents, resumes and not restarts, sends)
+        if not resumes:
             request.contents = [*self._contents, *event_contents(events[self._earlier_events :])]
             config.history_config = types.HistoryConfig(initial_history_in_client_content=True)
+        return None
 
     # Input of the model.
 

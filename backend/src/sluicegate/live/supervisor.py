@@ -251,8 +251,13 @@ class LiveRunSession:
             self.publisher.show(head)
 
     def _connected(self, connection: LiveConnection, previous: LiveConnection | None) -> None:
-        self.publisher.utterances.continues_turn = connection.continues_turn
-        if previous is not None and self.publisher.utterances.reconnected():
+        utterances = self.publisher.utterances
+        utterances.continues_turn = connection.continues_turn
+        was_cut = previous is not None and utterances.reconnected()
+        if previous is not None and connection.again is not None:
+            is_unanswered = utterances.has_unanswered
+            connection.go_on(previous, was_cut=was_cut, is_unanswered=is_unanswered)
+        elif previous is not None and was_cut:
             connection.end_output(previous)
         self._context.outbox.send(ReadyFrame())
 

@@ -53,6 +53,11 @@ class UtteranceAssignment:
         """Whether the model speaks, or has yet to answer."""
         return self.speaking is not None or bool(self._unanswered)
 
+    @property
+    def has_unanswered(self) -> bool:
+        """Whether the model has yet to begin an answer."""
+        return bool(self._unanswered)
+
     def is_unanswered(self, exchange: LiveExchange) -> bool:
         """Whether the model has yet to answer an exchange."""
         return exchange in self._unanswered

@@ -22,6 +22,9 @@ from tests.live.google.certificates import Certificates
 LIMIT: Final = 30.0
 """Seconds after which a test fails that waits for an event."""
 
+SOUND: Final = bytes(480)
+"""The audio of each word of the model."""
+
 BargeIn = Literal["answer", "queue", "cancel"]
 """Input while a call is open: it is answered at once, it waits for the result of the call, or it
 cancels the call and is answered."""
@@ -341,7 +344,7 @@ class Connection:
         await self._interrupt()
         await self._add(*lines)
         if content.turn_complete:
-            await self._input("typed", " ".join(map(_text, turns)), in_context=True)
+            await self._input("typed", _text(turns[-1]) if turns else "", in_context=True)
 
     async def _realtime(self, given: types.LiveClientRealtimeInput) -> None:
         if self._takes_history:
@@ -480,7 +483,7 @@ class Connection:
 
     async def _say(self, text: str) -> None:
         for index, word in enumerate(text.split(" ")):
-            blob = types.Blob(data=bytes(480), mime_type="audio/pcm;rate=24000")
+            blob = types.Blob(data=SOUND, mime_type="audio/pcm;rate=24000")
             turn = types.Content(role="model", parts=[types.Part(inline_data=blob)])
             await self._content_of(model_turn=turn)
             said = word if index == 0 else f" {word}"

@@ -23,7 +23,7 @@ from sluicegate.wire.messages import UIMessage
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Tool
 from tests.engine.talk import decide
-from tests.live.google.live_api import LIMIT, LiveApi, speech
+from tests.live.google.live_api import LIMIT, SOUND, LiveApi, speech
 from tests.server.exchange import over_socket, serving, user_message
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks
@@ -67,6 +67,10 @@ class Page:
     async def interrupt(self) -> None:
         """Interrupt the model."""
         await self.client.send({"type": "interrupt", "requestId": "live"})
+
+    async def heard(self, *spoken: str) -> None:
+        """Wait until the audio of so many words has come since the page was opened."""
+        await self.client.audio_of(len(spoken) * len(SOUND))
 
     async def stored(self) -> dict[str, Any]:
         """The stored chat."""

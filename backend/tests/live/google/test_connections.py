@@ -51,7 +51,7 @@ async def test_a_call_that_waits_outlives_its_connection(
             await api.last.go_away()
         else:
             await api.last.drop(int(end))
-        await api.until(lambda: len(api.connections) == 2 and api.last.setup)
+        await api.until(lambda: len(api.connections) == 2 and api.last.context)
         assert api.last.context[:2] == ["user: hello", "model: Good morning."]
         answered = await page.approve(asked)
         assert pay.runs == [3]
