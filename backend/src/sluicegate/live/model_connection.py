@@ -23,6 +23,7 @@ from sluicegate.adk_private import (
 from sluicegate.engine.guard.refuse_reserved_calls import refuse_reserved
 from sluicegate.engine.models.intercept_model_calls import ModelFailed
 from sluicegate.live.model_input import GO_ON, CallNames, ModelInput
+from sluicegate.live.unasked_output import UnaskedOutput
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Sequence
@@ -145,6 +146,7 @@ class LiveConnection(PartialContentConnection):
         self._going_away: LlmResponse | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._owes_answer = False
+        self._unasked = UnaskedOutput()
         self._protocol = protocol
         self.again: Again | None = None
         """How it continues an earlier connection."""
@@ -216,6 +218,8 @@ class LiveConnection(PartialContentConnection):
             history = [*self.again.history, *self._owner.memory.contents]
         reopened = self._is_first or not (self.again is None or self._owes_answer)
         shaped = await self._with_files(history)
+        if self._protocol.is_google and not self._protocol.is_gemini_3:
+            self._unasked.history_sent(asked=not reopened and bool(shaped))
         await self._send(self._input.send_history(shaped, reopened=reopened))
 
     async def send_partial(self, content: types.Content, *, partial: bool) -> None:
@@ -225,6 +229,8 @@ class LiveConnection(PartialContentConnection):
             # Output from now on answers this content.
             self._drops_output = False
         self._owner.delivered()
+        if is_whole:
+            self._unasked.message_sent()
         [content] = await self._with_files([content])
         await self._send(self._input.send(content, partial=not is_whole))
 
@@ -268,22 +274,38 @@ class LiveConnection(PartialContentConnection):
 
     async def _read(self) -> None:
         try:
-            async for response in self._inner.receive():
-                if response.go_away and not self._may_go(response):
-                    continue
-                if self._keep(response):
-                    self._partial.add(response)
-                    # ADK: in a live run no callback sees the calls of a response.
-                    refuse_reserved(response, self._declared)
-                    self._rename_calls(response)
-                    self._remember(response)
-                    await self._received.put(response)
-                if self._going_away is not None and self._is_idle:
-                    self._go()
+            # ADK: a `receive` that yields nothing ends the run.
+            while await self._read_turn():
+                pass
         except Exception as error:  # noqa: BLE001 - `receive` raises it
             await self._received.put(error)
         else:
             await self._received.put(_END)
+
+    async def _read_turn(self) -> bool:
+        """Read up to the end of one ``receive``; return whether all of it was dropped."""
+        was_received = is_passed = False
+        async for response in self._inner.receive():
+            was_received = True
+            if response.go_away and not self._may_go(response):
+                continue
+            for each in self._unasked.filter(response):
+                is_passed = await self._process(each) or is_passed
+            if self._going_away is not None and self._is_idle:
+                self._go()
+                is_passed = True
+        return was_received and not is_passed
+
+    async def _process(self, response: LlmResponse) -> bool:
+        is_kept = self._keep(response)
+        if is_kept:
+            self._partial.add(response)
+            # ADK: in a live run no callback sees the calls of a response.
+            refuse_reserved(response, self._declared)
+            self._rename_calls(response)
+            self._remember(response)
+            await self._received.put(response)
+        return is_kept
 
     def _remember(self, response: LlmResponse) -> None:
         heard = response.input_transcription

@@ -25,6 +25,10 @@ LIMIT: Final = 30.0
 SOUND: Final = bytes(480)
 """The audio of each word of the model."""
 
+HISTORY: Final = "history"
+UNASKED: Final = "As I said."
+"""What a model says that answers its history."""
+
 BargeIn = Literal["answer", "queue", "cancel"]
 """Input while a call is open: it is answered at once, it waits for the result of the call, or it
 cancels the call and is answered."""
@@ -119,6 +123,10 @@ class LiveApi:
         self.url = ""
         self.late_transcripts = False
         """Whether what the user said is transcribed after the answer has begun."""
+        self.answers_history = False
+        """Whether the model answers a history, as Gemini 2.5 may."""
+        self.unasked_pause: Pause | None = None
+        """Where the model stops after that."""
         self.sends_handles = True
         self.context_limit: int | None = None
         """Words that a session without compression holds."""
@@ -164,6 +172,8 @@ class LiveApi:
 
     def steps(self, text: str) -> Sequence[Step]:
         """Return the response to an input."""
+        if text == HISTORY:
+            return [Say(UNASKED), *([self.unasked_pause] if self.unasked_pause else [])]
         for key, steps in self.script.items():
             if key in text:
                 return steps
@@ -336,6 +346,8 @@ class Connection:
                 if not self.family.is_3 and turns and turns[-1].role != "user":
                     self.api.violated("a history of 2.5 ends with the user")
             await self._add(*lines)
+            if content.turn_complete and self.api.answers_history:
+                self._generate(HISTORY)
             return
         if not self.family.content_later:
             raise Refused(1007, "clientContent is allowed as initial history only")

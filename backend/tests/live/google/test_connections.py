@@ -13,6 +13,8 @@ from tests.live.google.live_api import (
     GEMINI_2_5,
     GEMINI_3_1,
     GEMINI_3_8,
+    SOUND,
+    UNASKED,
     Call,
     Family,
     Pause,
@@ -200,3 +202,58 @@ async def test_a_picture_beside_typed_text_is_seen(open_site: OpenSite, family: 
         picture = {"type": "file", "mediaType": "image/png", "url": url, "filename": "cat.png"}
         assert words(await page.say("look", picture)) == "A cat."
         assert any("image/png" in line for line in site.api.last.context)
+
+
+@pytest.mark.parametrize("heard", ["typed", "spoken", "transcribed late", "interrupts"])
+async def test_an_answer_to_the_history_is_not_heard(open_site: OpenSite, heard: str) -> None:
+    pause = Pause()
+    site = await open_site(GEMINI_2_5, SCRIPT)
+    api = site.api
+    async with site.page() as page:
+        await page.say("hello")
+    api.answers_history = heard != "transcribed late"
+    api.unasked_pause = pause if heard == "interrupts" else None
+    async with site.page() as page:
+        if api.answers_history:
+            await api.until(lambda: f"model: {UNASKED}" in api.last.context)
+            # By then the server has the answer.
+            await page.stored()
+        api.late_transcripts = heard == "transcribed late"
+        if heard == "typed":
+            assert words(await page.say("What time is it?")) == "It is ten."
+        else:
+            await page.speak("What time is it?")
+        await page.until_texts("hello", "Good morning.", "What time is it?", "It is ten.")
+        await page.heard("It", "is", "ten.")
+        assert page.client.audio == SOUND * 3
+
+
+async def test_an_answer_to_the_history_of_a_new_session_is_not_heard(open_site: OpenSite) -> None:
+    site = await open_site(GEMINI_2_5, SCRIPT, [Counted().tool()])
+    api = site.api
+    api.sends_handles, api.answers_history = False, True
+    async with site.page() as page:
+        await page.say("hello")
+        asked = await page.say("pay")
+        await api.last.go_away()
+        await api.until(lambda: f"model: {UNASKED}" in api.last.context)
+        await page.stored()
+        assert words(await page.approve(asked)) == "It is paid."
+        await page.until_texts("hello", "Good morning.", "pay", "It is paid.")
+
+
+async def test_a_question_is_asked_again_after_an_answer_to_the_history(
+    open_site: OpenSite,
+) -> None:
+    pause = Pause()
+    site = await open_site(GEMINI_2_5, {"story": [pause, Say("Once")], **SCRIPT})
+    api = site.api
+    api.sends_handles, api.answers_history = False, True
+    async with site.page() as page:
+        await page.speak("a story")
+        await pause.reached.wait()
+        await page.stored()
+        await api.last.go_away("5s")
+        await api.until(lambda: len(api.connections) == 2)
+        pause.may_go_on.set()
+        await page.until_texts("a story", "Once")
