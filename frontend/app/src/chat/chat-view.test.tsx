@@ -193,13 +193,16 @@ test("after a decision the next card has the focus, then the row of the last cal
 test("an answer does not look ended while the stream of its turn is requested", async () => {
   stubServer(PENDING, ANSWER);
   const send = fetch;
-  const stream = Promise.withResolvers<void>();
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
   const isRequested = vi.fn();
   vi.stubGlobal("fetch", async (url: string, init?: RequestInit) => {
     const response = await send(url, init);
     if (!url.endsWith("/stream") || response.status === 204) return response;
     isRequested();
-    await stream.promise;
+    await released;
     return response;
   });
   const user = renderChat();
@@ -208,7 +211,7 @@ test("an answer does not look ended while the stream of its turn is requested", 
   await tool("Send money");
   expect(screen.queryByRole("button", { name: /^Answer again/ })).toBeNull();
   expect(screen.getByRole("button", { name: "Stop" })).toBeTruthy();
-  stream.resolve();
+  release();
   await screen.findByText("Settled.");
   expect(await screen.findByRole("button", { name: /^Answer again/ })).toBeTruthy();
 });
