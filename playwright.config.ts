@@ -36,7 +36,8 @@ export default defineConfig({
   expect: { timeout: 30_000 },
   reporter: "list",
   use: {
-    trace: "retain-on-failure",
+    // Screenshots would take a sixth of the time of a test.
+    trace: { mode: "retain-on-failure", screenshots: false },
     // Videos require Playwright's own browser.
     video: executablePath ? "off" : "retain-on-failure",
     launchOptions,
