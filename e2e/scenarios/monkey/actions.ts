@@ -183,6 +183,7 @@ async function newChat(scene: Scene): Promise<boolean> {
 
 /** The chat before; false if the browser would leave the page. */
 async function goBack(scene: Scene): Promise<boolean> {
+  if (scene.watch.isOffline) return false;
   return pageOf(scene).evaluate(() => {
     const { canGoBack } = (window as unknown as { navigation: { canGoBack: boolean } }).navigation;
     if (canGoBack) history.back();

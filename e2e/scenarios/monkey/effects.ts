@@ -25,7 +25,7 @@ interface SentDecision {
 }
 
 /** The titles of the tools whose executions the server records. */
-const RECORDED = ["Send money", "Change the customer database"];
+const RECORDED = ["Send money", "Change the customer database", "Compile a report"];
 
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").trim();
 
@@ -35,7 +35,7 @@ export function callKey(values: ShownArguments): string {
   const isPayment = "amount" in values || "recipient" in values;
   const parts = isPayment
     ? [text("recipient"), `${text("amount")} ${text("currency")}`]
-    : [text("change"), text("rows")];
+    : ["change", "rows", "topic"].map(text);
   return oneLine(parts.filter((part) => part !== "").join(", "));
 }
 

@@ -166,8 +166,10 @@ export class Monkey {
   }
 }
 
-/** Close what a person has open, and open a chat that could not be loaded without a network. */
+/** Close what a person has open, and open what could not be loaded without a network. */
 async function settle(page: Page): Promise<void> {
+  // The network was cut between a document and its script, or before both.
+  if ((await page.locator("#page > *").count()) === 0) await page.reload();
   if ((await page.locator("dialog[open]").count()) > 0) await page.keyboard.press("Escape");
   const close = page.getByRole("button", { name: /^(?:Close the developer tools|Cancel)$/ });
   while ((await close.count()) > 0) await close.first().click();
