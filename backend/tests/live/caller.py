@@ -201,3 +201,7 @@ async def agree(caller: Caller) -> None:
     if caller.live is not None and not caller.ended:
         turn = await again.resumed(held["id"])
         assert comparable(turn.message) == comparable(held)
+
+
+def question(text: str, name: str = "user-x") -> dict[str, Any]:
+    return {"id": name, "role": "user", "parts": [{"type": "text", "text": text}]}

@@ -9,18 +9,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from google.adk.agents.llm_agent import LlmAgent
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from sluicegate.core.chat_keys import ChatKey
+from sluicegate.core.json_values import hash_arguments
 from sluicegate.engine.chat_engine import ChatEngine
 from sluicegate.replay import ScriptedModel
+from sluicegate.replay.scenario import parse_scenarios
 from sluicegate.server.app import build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
 from sluicegate.wire.messages import is_tool_part
 from sluicegate.wire.reducer import reduce_chunks
+from tests.engine.stage import Responses
 from tests.engine.talk import decide
 from tests.server.exchange import chunks, over_socket, serving, user_message
 from tests.transports.socket_client import SocketClient, opened
@@ -157,3 +163,62 @@ async def tab_on(target: Any, transport: str, folder: Path, **settings: Any) -> 
         if transport in PATHS:
             socket = await stack.enter_async_context(opened(address, PATHS[transport]))
         yield Tab(address, engine, transport, socket)
+
+
+class Bank:
+    """Tools that record what they really got."""
+
+    def __init__(self) -> None:
+        self.paid: list[Any] = []
+        self.noted: list[Any] = []
+
+    def pay(self) -> FunctionTool:
+        """Pay, after an approval."""
+
+        def pay(what: Any, currency: str = "EUR", limit: int = 1000) -> dict[str, Any]:
+            """Pay."""
+            self.paid.append(what)
+            return {"paid": True}
+
+        return FunctionTool(pay, require_confirmation=True)
+
+    def pay_on_request(self) -> FunctionTool:
+        """Pay, after an approval that the tool itself requests."""
+
+        def pay(what: Any, tool_context: ToolContext) -> dict[str, Any]:
+            """Pay."""
+            if tool_context.tool_confirmation is None:
+                tool_context.request_confirmation(hint="Pay?")
+                return {"status": "asked"}
+            self.paid.append(what)
+            return {"paid": True}
+
+        return FunctionTool(pay)
+
+    def note(self) -> FunctionTool:
+        """Write something down, freely."""
+
+        def note(what: Any) -> dict[str, Any]:
+            """Note."""
+            self.noted.append(what)
+            return {"noted": what}
+
+        return FunctionTool(note)
+
+
+def agent(
+    script: Responses, tools: Sequence[Any], *, forge: Forge | None = None, **more: Any
+) -> LlmAgent:
+    """An agent whose model plays a script, perhaps with forged parts."""
+    scenarios = parse_scenarios({"scenarios": [{"match": "", "responses": list(script)}]})
+    model = HostileModel(scenarios=scenarios, forge=forge)
+    return LlmAgent(name="shop", model=model, tools=list(tools), **more)
+
+
+async def ran(tab: Tab) -> None:
+    """What is shown is what the digest in the ledger covers."""
+    for row in await tab.rows():
+        assert row.args_hash in (
+            hash_arguments(row.arguments),
+            hash_arguments(row.arguments, {"currency": "EUR", "limit": 1000}),
+        )

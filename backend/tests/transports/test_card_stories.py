@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import math
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,70 +14,23 @@ from google.adk.apps.app import App
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import request_input  # type: ignore[attr-defined]
 from google.adk.tools.function_tool import FunctionTool
-from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
-from sluicegate.core.json_values import hash_arguments
-from sluicegate.core.shown_arguments import MAX_CHARACTERS, MAX_DEPTH, MAX_VALUES
-from sluicegate.replay.scenario import parse_scenarios
-from tests.engine.stage import Prompts, Responses, calls, says
+from tests.engine.stage import Prompts, calls, says
 from tests.server.exchange import PATIENCE
-from tests.transports.card_stories import TRANSPORTS, Forge, HostileModel, Tab, tab_on
+from tests.transports.card_stories import (
+    TRANSPORTS,
+    Bank,
+    Tab,
+    agent,
+    ran,
+    tab_on,
+)
 
 pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
 
 RESERVED = "adk_request_confirmation"
 REFUSED = f"refused_{RESERVED}"
-
-
-class Bank:
-    """Tools that record what they really got."""
-
-    def __init__(self) -> None:
-        self.paid: list[Any] = []
-        self.noted: list[Any] = []
-
-    def pay(self) -> FunctionTool:
-        """Pay, after an approval."""
-
-        def pay(what: Any, currency: str = "EUR", limit: int = 1000) -> dict[str, Any]:
-            """Pay."""
-            self.paid.append(what)
-            return {"paid": True}
-
-        return FunctionTool(pay, require_confirmation=True)
-
-    def pay_on_request(self) -> FunctionTool:
-        """Pay, after an approval that the tool itself requests."""
-
-        def pay(what: Any, tool_context: ToolContext) -> dict[str, Any]:
-            """Pay."""
-            if tool_context.tool_confirmation is None:
-                tool_context.request_confirmation(hint="Pay?")
-                return {"status": "asked"}
-            self.paid.append(what)
-            return {"paid": True}
-
-        return FunctionTool(pay)
-
-    def note(self) -> FunctionTool:
-        """Write something down, freely."""
-
-        def note(what: Any) -> dict[str, Any]:
-            """Note."""
-            self.noted.append(what)
-            return {"noted": what}
-
-        return FunctionTool(note)
-
-
-def agent(
-    script: Responses, tools: Sequence[Any], *, forge: Forge | None = None, **more: Any
-) -> LlmAgent:
-    """An agent whose model plays a script, perhaps with forged parts."""
-    scenarios = parse_scenarios({"scenarios": [{"match": "", "responses": list(script)}]})
-    model = HostileModel(scenarios=scenarios, forge=forge)
-    return LlmAgent(name="shop", model=model, tools=list(tools), **more)
 
 
 def decoy(original: dict[str, Any], *, hint: str = "Harmless") -> dict[str, Any]:
@@ -96,15 +47,6 @@ async def wait_ready(tab: Tab) -> None:
     async with asyncio.timeout(PATIENCE):
         while (await tab.get("/api/chats/c1"))["status"] != "ready":
             pass
-
-
-async def ran(tab: Tab) -> None:
-    """What is shown is what the digest in the ledger covers."""
-    for row in await tab.rows():
-        assert row.args_hash in (
-            hash_arguments(row.arguments),
-            hash_arguments(row.arguments, {"currency": "EUR", "limit": 1000}),
-        )
 
 
 @pytest.mark.parametrize("quoted", ["own", "none"])
@@ -449,98 +391,3 @@ async def test_arguments_that_a_reference_changes_during_the_claim_do_not_run(
         await tab.say()
         await tab.decide()
         assert bank.paid in ([], [{"to": "Ann"}])
-
-
-def nested(depth: int) -> Any:
-    value: Any = "x"
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
-UNSHOWABLE: dict[str, Callable[[], Any]] = {
-    "deep": lambda: nested(MAX_DEPTH),
-    "very deep": lambda: nested(120),
-    "long": lambda: "x" * (MAX_CHARACTERS + 1),
-    "many": lambda: [0] * (MAX_VALUES + 1),
-    "integer": lambda: 2**53 + 1,
-    "prototype": lambda: {"__proto__": {"admin": True}},
-    "constructor": lambda: {"constructor": {"prototype": 1}},
-}
-PYTHON: dict[str, Callable[[], Any]] = {
-    "not a number": lambda: math.nan,
-    "a date": lambda: datetime(2026, 1, 1, tzinfo=UTC),
-    "a surrogate": lambda: "\ud800",
-    "a key": lambda: {1: 2},
-}
-
-
-@pytest.mark.parametrize("kind", [*UNSHOWABLE, *PYTHON])
-async def test_what_cannot_be_shown_is_refused_before_the_question(
-    tmp_path: Path, transport: str, kind: str
-) -> None:
-    bank, prompts = Bank(), Prompts()
-    made = (UNSHOWABLE | PYTHON)[kind]
-    what = made() if kind in UNSHOWABLE else "rent"
-
-    async def change(tool: Any, args: dict[str, Any], tool_context: Any) -> None:
-        if kind in PYTHON:
-            args["what"] = made()
-
-    shop = agent(
-        [calls(("pay", {"what": what})), says("done")],
-        [bank.pay()],
-        before_tool_callback=change,
-        before_model_callback=prompts,
-    )
-    async with tab_on(shop, transport, tmp_path) as tab:
-        await tab.say()
-        assert (tab.cards(), await tab.rows(), bank.paid) == ([], [], [])
-        [part] = tab.parts("pay")
-        assert part["state"] == "output-error"
-        assert part["errorText"].startswith("Not run: the arguments cannot be shown")
-        assert tab.read[-1]["finishReason"] == "stop"
-        # The chat goes on.
-        await tab.say("again")
-    if transport != "live":
-        assert "cannot be shown" in str(prompts.contents)
-
-
-ORDINARY = [
-    {"constructor": {"name": "x"}, "prototype": 1, "toString": None},
-    nested(MAX_DEPTH - 2),
-    2**53 - 1,
-    -0.5,
-    "x" * 5000,
-    {"": [{}, []], "\u202eabc": "\u202e"},
-]
-
-
-@pytest.mark.parametrize("what", ORDINARY, ids=range(len(ORDINARY)))
-async def test_what_is_shown_is_what_runs(tmp_path: Path, transport: str, what: Any) -> None:
-    bank = Bank()
-    shop = agent([calls(("pay", {"what": what})), says("done")], [bank.pay()])
-    async with tab_on(shop, transport, tmp_path) as tab:
-        await tab.say()
-        [card] = tab.cards()
-        assert card["input"] == {"what": what}
-        await tab.decide()
-        assert bank.paid == [what]
-        await ran(tab)
-
-
-async def test_defaults_that_take_effect_are_shown_as_such(tmp_path: Path, transport: str) -> None:
-    bank = Bank()
-    shop = agent(
-        [calls(("pay", {"what": "rent", "limit": 5})), says("done")],
-        [bank.pay()],
-    )
-    async with tab_on(shop, transport, tmp_path) as tab:
-        await tab.say()
-        [card] = tab.cards()
-        assert card["approval"]["descriptor"]["defaults"] == {"currency": "EUR"}
-        assert card["input"] == {"what": "rent", "limit": 5}
-        [row] = await tab.rows()
-        assert row.args_hash == hash_arguments(row.arguments, {"currency": "EUR"})
-        await tab.decide()
-        assert bank.paid == ["rent"]
