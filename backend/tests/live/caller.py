@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sluicegate.core.chat_keys import ChatKey
+from sluicegate.errors import Unknown
 from sluicegate.live.context import LiveOptions, LiveTimings
 from sluicegate.live.open_chat import LiveChat, open_live
 from sluicegate.live.outbox import ChatEnded
@@ -21,6 +22,7 @@ from sluicegate.wire.frames import ResumeFrame
 from sluicegate.wire.live_frames import INPUT_RATE, TranscriptFrame, TurnFrame
 from sluicegate.wire.messages import comparable
 from tests.engine.talk import Talk, Turn
+from tests.live.settled import running_parts
 
 if TYPE_CHECKING:
     from sluicegate.engine.turn.reader import TurnReader
@@ -181,6 +183,32 @@ async def calling(
         async with asyncio.timeout(LIMIT):
             await live.close()
         listening.cancel()
+    await _settled(caller)
+
+
+async def _settled(caller: Caller) -> None:
+    """After a live run no part of the chat is left running; another socket may have taken it."""
+    resources = caller.engine.resources
+    if resources.turns.chat_owners.of(caller.key) is not None:
+        return
+    async with asyncio.timeout(LIMIT):
+        for _ in itertools.count():
+            try:
+                chat = await caller.chats()
+            except Unknown:
+                # Nothing was said.
+                return
+            if chat["status"] != "running":
+                break
+    survey = resources.survey
+    client_tools = {
+        tool.name
+        for agent, tools in survey.tools.items()
+        for tool in tools
+        if survey.facts(agent, tool.name).kind in ("client", "gated-client")
+    }
+    left = running_parts(chat, client_tools)
+    assert left == [], left
 
 
 def spoken_response(text: str, *, hertz: int = 300, **more: Any) -> dict[str, Any]:

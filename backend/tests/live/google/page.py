@@ -24,6 +24,7 @@ from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Tool
 from tests.engine.talk import decide
 from tests.live.google.live_api import LIMIT, SOUND, LiveApi, speech
+from tests.live.settled import running_parts
 from tests.server.exchange import over_socket, serving, user_message
 from tests.transports.live_client import LiveClient, opened_live
 from tests.transports.socket_client import chunks
@@ -140,6 +141,7 @@ class Site:
                 yield page
                 await page.is_settled()
             await page.is_settled()
+            assert running_parts(await page.stored()) == []
 
 
 @contextlib.asynccontextmanager
