@@ -145,6 +145,7 @@ class LiveConnection(PartialContentConnection):
         """What the user has said, as far as it is transcribed and not final."""
         self._going_away: LlmResponse | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._is_gone = False
         self._owes_answer = False
         self._unasked = UnaskedOutput()
         self._protocol = protocol
@@ -158,6 +159,9 @@ class LiveConnection(PartialContentConnection):
     def interrupt(self) -> None:
         """End the output of the model; the rest of it is dropped, up to its end or new input."""
         self._ended_transcript = self._partial.transcript
+        if self._is_muted:
+            # The rest of the transcript is dropped.
+            self._complete_heard(self)
         self.end_output(self)
         self._drops_output = True
 
@@ -178,10 +182,7 @@ class LiveConnection(PartialContentConnection):
         """
         memory = self._owner.memory
         is_begun = previous._partial.is_begun
-        if previous._heard:
-            said = types.Transcription(text=previous._heard, finished=True)
-            self._put(LlmResponse(input_transcription=said, partial=False))
-            previous._heard = ""
+        self._complete_heard(previous)
         self._complete(previous)
         if was_cut and is_begun:
             memory.add("user", GO_ON)
@@ -199,6 +200,12 @@ class LiveConnection(PartialContentConnection):
             await self.send_history(again.history)
         elif again.resumes:
             await self._send(self._input.send_unknown(answered=self._owes_answer))
+
+    def _complete_heard(self, source: LiveConnection) -> None:
+        if source._heard:
+            said = types.Transcription(text=source._heard, finished=True)
+            source._heard = ""
+            self._put(LlmResponse(input_transcription=said, partial=False))
 
     def _complete(self, source: LiveConnection) -> None:
         for response in source._partial.complete():
@@ -287,6 +294,9 @@ class LiveConnection(PartialContentConnection):
         was_received = is_passed = False
         async for response in self._inner.receive():
             was_received = True
+            if self._is_gone:
+                # ADK takes nothing after the announcement: the next connection gets the rest.
+                continue
             if response.go_away and not self._may_go(response):
                 continue
             for each in self._unasked.filter(response):
@@ -327,6 +337,7 @@ class LiveConnection(PartialContentConnection):
         """Whether ADK may open the next connection; otherwise it does once the model is idle."""
         seconds = _seconds(response.go_away) - _MARGIN if self._protocol.is_google else 0.0
         if seconds <= 0 or self._is_idle:
+            self._is_gone = True
             self._owner.going_away()
             return True
         self._going_away = response
@@ -336,6 +347,7 @@ class LiveConnection(PartialContentConnection):
     def _go(self) -> None:
         response, self._going_away = self._going_away, None
         if response is not None:
+            self._is_gone = True
             self._owner.going_away()
             self._received.put_nowait(response)
 

@@ -128,6 +128,9 @@ class LiveApi:
         self.unasked_pause: Pause | None = None
         """Where the model stops after that."""
         self.sends_handles = True
+        self.may_set_up = asyncio.Event()
+        """Whether a setup is completed at once."""
+        self.may_set_up.set()
         self.context_limit: int | None = None
         """Words that a session without compression holds."""
         self.violations: list[str] = []
@@ -315,6 +318,8 @@ class Connection:
 
     async def _set_up(self, setup: Setup) -> None:
         self.setup = setup
+        self.api.changed()
+        await self.api.may_set_up.wait()
         if setup.model != f"models/{self.family.model}":
             raise Refused(1008, f"{setup.model} is not found")
         for tool in setup.tools or []:

@@ -19,6 +19,7 @@ from google.adk.models.google_llm import Gemini
 from sluicegate.server.app import Application, build, engine_of
 from sluicegate.server.settings import Settings
 from sluicegate.wire.chunks import decode_chunk
+from sluicegate.wire.live_frames import SUBPROTOCOL
 from sluicegate.wire.messages import UIMessage
 from sluicegate.wire.reducer import reduce_chunks
 from tests.engine.stage import Tool
@@ -27,9 +28,13 @@ from tests.live.google.live_api import LIMIT, SOUND, LiveApi, speech
 from tests.live.settled import running_parts
 from tests.server.exchange import over_socket, serving, user_message
 from tests.transports.live_client import LiveClient, opened_live
-from tests.transports.socket_client import chunks
+from tests.transports.socket_client import chunks, opened
 
 CHAT = "c1"
+
+
+class StillRunning(Exception):
+    """The chat is being answered."""
 
 
 @dataclass
@@ -40,6 +45,8 @@ class Page:
     http: httpx.AsyncClient
     api: LiveApi
     chat: str
+    was_ready: bool = True
+    """Whether the model was connected when the page was opened."""
     _count: int = 0
 
     async def say(self, text: str, *files: dict[str, Any]) -> UIMessage:
@@ -64,6 +71,51 @@ class Page:
         [approval] = [p["approval"] for p in message["parts"] if "approval" in p]
         path = f"/api/approvals/{approval['id']}"
         return await self.http.post(path, json={"approved": approved})
+
+    async def try_to_say(self, text: str) -> None:
+        """Type a message, which may be refused because the chat is being answered."""
+        self._count += 1
+        message = user_message(text, message_id=f"user-{secrets.token_hex(6)}")
+        body = {"id": self.chat, "messages": [message], "trigger": "submit-message"}
+        await self.client.send({"type": "send", "requestId": f"r{self._count}", **body})
+        frame = await self.client.next(f"r{self._count}")
+        assert frame["type"] != "error" or frame["code"] == "turn_running", frame
+
+    async def say_when_settled(self, text: str) -> UIMessage:
+        """Type a message once nothing runs; an answer that begins by itself goes first."""
+        async with asyncio.timeout(LIMIT):
+            while True:
+                await self.is_settled()
+                with contextlib.suppress(StillRunning):
+                    return await self.say(text)
+
+    async def resumed(self, message_id: str) -> UIMessage:
+        """A message as it is sent once more."""
+        self._count += 1
+        more = {"id": self.chat, "headers": {}, "body": {"messageId": message_id}}
+        frames = await self.client.exchange(
+            {"type": "resume", "requestId": f"r{self._count}", **more}
+        )
+        assert frames[-1]["type"] == "end", frames[-1]
+        parsed = [decode_chunk(json.dumps(chunk)) for chunk in chunks(frames)]
+        return reduce_chunks(parsed, None)
+
+    async def is_ready(self) -> None:
+        """Wait until the model is connected."""
+        if not self.was_ready:
+            await self.client.live("ready")
+            self.was_ready = True
+
+    async def is_decided(self) -> None:
+        """Approve what waits, until nothing runs or waits."""
+        async with asyncio.timeout(LIMIT):
+            for _ in itertools.count():
+                await self.is_settled()
+                chat = await self.stored()
+                if chat["status"] == "waiting":
+                    await self.decide(chat["messages"][-1])
+                elif chat["status"] == "ready":
+                    return
 
     async def interrupt(self) -> None:
         """Interrupt the model."""
@@ -118,10 +170,26 @@ class Page:
         request = {"type": "send", "requestId": f"r{self._count}", **body}
         async with asyncio.timeout(LIMIT):
             frames = await self.client.exchange(request)
+        if frames[-1].get("code") == "turn_running":
+            raise StillRunning
         assert frames[-1]["type"] == "end", frames[-1]
         earlier = message if message["role"] == "assistant" else None
         parsed = [decode_chunk(json.dumps(chunk)) for chunk in chunks(frames)]
         return reduce_chunks(parsed, earlier)
+
+
+@contextlib.asynccontextmanager
+async def opened_page(site: Site, *, ready: bool = True) -> AsyncIterator[Page]:
+    """Open a chat live; ``ready``: wait until the model is connected."""
+    options = {"subprotocols": [SUBPROTOCOL]}
+    async with (
+        over_socket(site.address) as http,
+        opened(site.address, f"/api/live?chat={CHAT}", **options) as plain,
+    ):
+        page = Page(LiveClient(plain.connection), http, site.api, CHAT, was_ready=False)
+        if ready:
+            await page.is_ready()
+        yield page
 
 
 @dataclass
