@@ -53,7 +53,7 @@ _MADE_UP = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|(?<=msg-)[0-9a-f]{24}|(?<=/chat-)[0-9a-f]{12}|(?<=error )[0-9a-f]{8}"
 )
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+")
+_MOMENT = re.compile(r'\d{4}-\d\d-\d\dT[\d:.+]+|(?<=At":)\d+\.\d+')
 
 
 @pytest.fixture

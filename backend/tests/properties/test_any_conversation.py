@@ -18,7 +18,7 @@ from tests.properties.random_scripts import UNFINISHED, Ended, Script, expected_
 from tests.properties.simulated_user import ACTIONS, Habits, SimulatedUser
 
 IDS = re.compile(r"(?:msg|turn|chat)-[0-9a-f]{12,}|adk-[0-9a-f-]{36}|(?<=error )[0-9a-f]{8}")
-MOMENTS = re.compile(r"\d{4}-\d\d-\d\dT[\d:.+]+Z?")
+MOMENTS = re.compile(r'\d{4}-\d\d-\d\dT[\d:.+]+Z?|(?<=At":)\d+\.\d+')
 
 
 def habits() -> st.SearchStrategy[Habits]:
