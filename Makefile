@@ -4,6 +4,8 @@ BENCH ?= .bench/result
 MINUTES ?= 30
 SOAK ?= .bench/soak.json
 BIN := .venv/bin
+# A test waits for its servers and databases for a fourth of its time.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) * 3 // 2)")
 NPM := NODE_USE_SYSTEM_CA=1 PATH="$(CURDIR)/.venv/bin:$$PATH" npm
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 
@@ -59,10 +61,10 @@ imports: setup ## the layer rules between the rooms
 	$(BIN)/lint-imports
 
 backend: setup ## the Python tests, without the faults
-	$(BIN)/pytest -n auto --dist worksteal --ignore backend/tests/faults
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --ignore backend/tests/faults
 
 faults: setup ## kill servers, cut connections, stop stores: the short form, five minutes
-	$(BIN)/pytest -n auto --dist worksteal backend/tests/faults
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal backend/tests/faults
 
 typescript: setup-node ## formatting, lint and types of the TypeScript code, tests of the client package and the page
 	$(NPM) run --silent check
