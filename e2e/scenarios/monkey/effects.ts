@@ -27,6 +27,9 @@ interface SentDecision {
 /** The titles of the tools whose executions the server records. */
 const RECORDED = ["Send money", "Change the customer database", "Compile a report"];
 
+/** The states of a call that ran; its result may be held back until the person has decided more. */
+const EXECUTED = ["done", "done, waiting for your other approvals"];
+
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").trim();
 
 /** A call on one line, as the row of the page shows it. */
@@ -78,7 +81,7 @@ export class ApprovalBook {
   problems(effects: readonly string[]): string[] {
     const executed = effects.map((line) => callKey(JSON.parse(line).args));
     const done = [...this.#rows].flatMap(([chat, rows]) =>
-      rows.filter(({ state }) => state === "done").map((row) => ({ chat, row })),
+      rows.filter(({ state }) => EXECUTED.includes(state)).map((row) => ({ chat, row })),
     );
     const shown = done.map(({ row }) => oneLine(row.summary));
     return [
@@ -124,7 +127,8 @@ export class ApprovalBook {
       const row = rows.get(press.toolCallId);
       const isWaiting = row === undefined ? false : row.state.startsWith("approved, waits");
       const isInterrupted = (this.#interruptions.get(press.chat) ?? 0) >= at;
-      if (row?.state === "done" || isWaiting || isInterrupted) return [];
+      const isExecuted = row !== undefined && EXECUTED.includes(row.state);
+      if (isExecuted || isWaiting || isInterrupted) return [];
       return [`the approval of "${callKey(press.shown)}" is lost: ${row?.state ?? "not shown"}`];
     });
   }
