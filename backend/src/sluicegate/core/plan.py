@@ -33,7 +33,7 @@ from sluicegate.errors import (
 from sluicegate.wire.limits import DEFAULT_LIMITS, RequestLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from sluicegate.core.call_state import CallState
     from sluicegate.core.exchanges import Exchange
@@ -361,16 +361,25 @@ def _open_exchange(log: ChatLog) -> RebuiltExchange | None:
 
 def _rewindable(log: ChatLog, position: int) -> Sequence[Exchange]:
     rewound = log.exchanges[position:]
-    invocations = {exchange.invocation for exchange in rewound}
     if any(exchange.is_live for exchange in rewound):
         raise NotRewindable
-    for row in log.rows.values():
+    check_without_effect(rewound, log.rows.values())
+    return rewound
+
+
+def check_without_effect(rewound: Sequence[Exchange], rows: Iterable[ApprovalRow]) -> None:
+    """Check that no call of these exchanges has run or may have run.
+
+    Raises:
+        WouldForgetEffect: One has.
+    """
+    invocations = {exchange.invocation for exchange in rewound}
+    for row in rows:
         if is_effectful(row, invocations):
             raise WouldForgetEffect(
                 f"{row.tool} has run in this answer, so it cannot be taken back; "
                 "send a new message instead."
             )
-    return rewound
 
 
 def still_open(plan: ContinueExchange) -> list[CallState]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from sluicegate.core.chat_keys import TurnKey
 from sluicegate.core.exchanges import Exchange, TurnStamp, closed_turn
+from sluicegate.core.plan import check_without_effect
 from sluicegate.engine.files.user_message_files import question_content
 from sluicegate.engine.turn.builder import TurnSetup
 from sluicegate.engine.turn.chat_owners import turn_owner
@@ -60,6 +61,7 @@ class StartTurn:
         """Run a user's message; open approvals are superseded (A5).
 
         Raises:
+            WouldForgetEffect: a call of a replaced exchange was claimed meanwhile; it stays.
             RequestError: the chat or the server is busy; nothing has changed.
         """
         chat = log.chat
@@ -133,10 +135,14 @@ class StartTurn:
 
     async def _rewind(self, chat: ChatKey, rewound: Sequence[Exchange]) -> None:
         log = await self.logs.load(chat)
-        for exchange in rewound:
-            rebuilt = log.rebuild(exchange)
-            if rebuilt.is_unfinished:
-                await self.close(chat, rebuilt)
+        # An owner whose lease ran out may have claimed a call since the request was planned.
+        check_without_effect(rewound, log.rows.values())
+        unfinished = [each for each in map(log.rebuild, rewound) if each.is_unfinished]
+        for rebuilt in unfinished:
+            await self.close(chat, rebuilt)
+        if unfinished:
+            # The closed calls cannot be claimed any more, but one was perhaps claimed before.
+            check_without_effect(rewound, await self.logs.ledger.rows(chat))
         await self.runner.rewind_async(
             user_id=chat.user,
             session_id=chat.chat,
