@@ -3,8 +3,7 @@ import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } fro
 import { RequestRefused } from "sluicegate";
 import type { SluiceChat } from "sluicegate/react";
 import { API_URL, errorMessage, isTimeout, refusalOf } from "../api.ts";
-import { CLIENT_TOOLS } from "../chat/client-tools.ts";
-import { isAdkRequest, isToolPart, type ToolPart, toolName } from "../thread/tool-part.ts";
+import { isToolPart, type ToolPart } from "../thread/tool-part.ts";
 import type {
   Decide,
   Decision,
@@ -83,16 +82,6 @@ function toolParts(messages: readonly UIMessage[]): readonly ToolPart[] {
   return ((messages.at(-1)?.parts ?? []) as Parts).filter(isToolPart);
 }
 
-/** Whether the last message has an output of this page that the server does not have yet. */
-function hasUnsentOutput(messages: readonly UIMessage[]): boolean {
-  return toolParts(messages).some(
-    (part) =>
-      part.state.startsWith("output-") &&
-      part.approval === undefined &&
-      (isAdkRequest(part) || Object.hasOwn(CLIENT_TOOLS, toolName(part))),
-  );
-}
-
 /** Whether every request of the last message is decided and a call has no outcome yet. */
 function isToContinue(messages: readonly UIMessage[]): boolean {
   const parts = toolParts(messages).filter(
@@ -103,17 +92,6 @@ function isToContinue(messages: readonly UIMessage[]): boolean {
     ({ state, approval }) => state === "approval-responded" && approval !== undefined,
   );
   return isDecided && !isOpen;
-}
-
-function withDecision(messages: UIMessage[], approvalId: string, decision: Decision): UIMessage[] {
-  const { approved } = decision;
-  const reason = decision.approved ? undefined : decision.reason;
-  const decide = (part: UIMessage["parts"][number]) => {
-    if (!isToolPart(part) || (part as ToolPart).approval?.id !== approvalId) return part;
-    const approval = { id: approvalId, approved, ...(reason !== undefined && { reason }) };
-    return { ...part, state: "approval-responded", approval } as unknown as typeof part;
-  };
-  return messages.map((message) => ({ ...message, parts: message.parts.map(decide) }));
 }
 
 /** Resolves when the chat receives no response. */
@@ -155,10 +133,6 @@ export function useDecisions(options: DecisionsOptions) {
     async (looks = 1): Promise<void> => {
       clearTimeout(timer.current);
       await whenIdle(chat);
-      if (hasUnsentOutput(chat.current.messages)) {
-        if (isToContinue(chat.current.messages)) await chat.current.sendMessage();
-        return;
-      }
       const stored = await chat.current.reload().catch(() => undefined);
       const isSettled =
         stored !== undefined && (stored.status !== "ready" || !isToContinue(stored.messages));
@@ -189,9 +163,6 @@ export function useDecisions(options: DecisionsOptions) {
         const trace = await postDecision(send, approvalId, decision);
         set({ state: "accepted", decision, trace });
         latest.current.onAccepted();
-        if (hasUnsentOutput(chat.current.messages)) {
-          chat.current.setMessages((messages) => withDecision(messages, approvalId, decision));
-        }
       } catch (error) {
         const isUnconfirmed = isTimeout(error);
         const hint = isUnconfirmed ? " The same decision counts once." : "";
@@ -206,7 +177,7 @@ export function useDecisions(options: DecisionsOptions) {
       // Of decisions that are sent at once, the last one looks for the turn.
       if (sending.current === 0) await follow();
     },
-    [chat, follow],
+    [follow],
   );
   return useMemo(() => ({ decisions, decide }), [decisions, decide]);
 }

@@ -3,7 +3,7 @@ import type { UIMessage } from "ai";
 import { closedApproval, withClosedApproval, withDecidedApproval } from "../approval-updates.ts";
 import { loadChat, type StoredChat, stopChat } from "../chat-api.ts";
 import { ClientToolExecutor, openCalls } from "../client-tools.ts";
-import type { ChatMessage } from "../messages.ts";
+import type { ChatMessage, SendRule } from "../messages.ts";
 import { pendingApprovals } from "../pending-approvals.ts";
 import { RequestRefused } from "../refusals.ts";
 import { type SafeSendRule, sendAutomaticallyWhen } from "../send-automatically.ts";
@@ -204,13 +204,14 @@ export class ChatSession<Message extends UIMessage> {
   };
 
   /**
-   * Replace the messages by those that the server stores, and resume the running turn.
+   * Replace the messages by those that the server stores, and resume the running turn. The outputs of
+   * this page that the server does not have yet stay; they are sent if nothing else is awaited.
    *
    * Nothing changes while a response is streaming, or if the server does not store the chat.
    */
   readonly reload = async (): Promise<StoredChat<Message> | undefined> => {
     const stored = await this.#load();
-    if (stored !== undefined && !this.#isBusy) this.#replaceMessages(stored);
+    if (stored && !this.#isBusy) this.#show(stored);
     return stored;
   };
 
@@ -226,22 +227,21 @@ export class ChatSession<Message extends UIMessage> {
       this.#reconnection.restart(error);
       return true;
     }
-    const loaded = await this.#load();
+    const stored = await this.#load();
     if (this.#isBusy) return false;
-    if (loaded === undefined) return true;
+    if (stored === undefined) return true;
     const { messages } = this.chat;
-    const stored = { ...loaded, messages: withUnsentOutputs(loaded.messages, messages) };
+    const expected = withUnsentOutputs(stored.messages, messages);
     const last = messages.findLast(({ role }) => role === "user");
     const isKnown = last === undefined || stored.messages.some(({ id }) => id === last.id);
-    const isCurrent = stored.status !== "running" && isSameHistory(messages, stored.messages);
-    if (!isKnown) return true;
-    if (isCurrent) {
+    const isCurrent = stored.status !== "running" && isSameHistory(messages, expected);
+    if (isKnown && isCurrent) {
       // An error is still shown beside the answer that it ended.
-      this.#setMessages((current) => withStoredMetadata(current, stored.messages));
-      return true;
+      this.#setMessages((current) => withStoredMetadata(current, expected));
+    } else if (isKnown) {
+      this.chat.clearError();
+      this.#show(stored);
     }
-    this.chat.clearError();
-    this.#replaceMessages(stored);
     return true;
   };
 
@@ -274,6 +274,14 @@ export class ChatSession<Message extends UIMessage> {
     const fetch: typeof globalThis.fetch = (url, init) =>
       send(url, { ...init, signal: AbortSignal.timeout(LOAD_TIMEOUT) });
     return loadChat<Message>({ apiUrl, chatId: this.chat.id, headers, fetch, credentials });
+  }
+
+  /** Show a stored chat with the outputs that it lacks, and send them if nothing else is awaited. */
+  #show(stored: StoredChat<Message>, rule?: SendRule): void {
+    const messages = withUnsentOutputs(stored.messages, this.chat.messages);
+    this.#replaceMessages({ ...stored, messages });
+    const hasUnsent = stored.status === "waiting" && !isSameHistory(messages, stored.messages);
+    if (hasUnsent && this.#shouldSend(messages, rule)) void this.chat.sendMessage();
   }
 
   #replaceMessages(stored: StoredChat<Message>): void {
@@ -319,7 +327,8 @@ export class ChatSession<Message extends UIMessage> {
     // The part of the answer that was shown stays until it is sent again.
     if (stored.status === "ready" && !isAnswered) throw new Error(INTERRUPTED);
     this.chat.clearError();
-    this.#replaceMessages(stored);
+    // A rule of the options may regard outputs as sent that were lost with the connection.
+    this.#show(stored, this.#safeRule);
   }
 
   /** Send the unanswered message or decisions again, or else regenerate the last answer. */
@@ -331,8 +340,10 @@ export class ChatSession<Message extends UIMessage> {
     await (isUnanswered ? this.chat.sendMessage() : this.chat.regenerate());
   }
 
-  #shouldSend(messages: readonly Message[]): boolean {
-    const rule = this.#options.sendAutomaticallyWhen ?? this.#safeRule;
+  #shouldSend(
+    messages: readonly Message[],
+    rule = this.#options.sendAutomaticallyWhen ?? this.#safeRule,
+  ): boolean {
     return rule({ messages: messages as readonly ChatMessage[] });
   }
 
@@ -381,18 +392,18 @@ export class ChatSession<Message extends UIMessage> {
     const isOutdated = error.status === 404 || error.status === 409;
     if (last?.role !== "user" && !isOutdated) return;
     this.#set({ refusal: { error } });
-    const onReload = (stored: StoredChat<Message> | undefined) => {
-      const version = stored?.messages.find(({ id }) => id === last?.id);
-      const isStored = version !== undefined && last !== undefined && hasSameText(version, last);
-      const isCurrent = this.#state.refusal?.error === error && last?.role === "user";
-      if (!isCurrent || isStored) return;
+    const onLoad = (stored?: StoredChat<Message>) => {
+      // Without the outputs that the server has refused.
+      if (stored && !this.#isBusy) this.#replaceMessages(stored);
+      if (this.#state.refusal?.error !== error || last?.role !== "user") return;
+      const version = stored?.messages.find(({ id }) => id === last.id);
       if (version === undefined) {
         this.#setMessages((messages) => messages.filter(({ id }) => id !== last.id));
-      }
+      } else if (hasSameText(version, last)) return;
       this.#set({ refusal: { error, unsent: last } });
     };
     // Without the stored messages, those of the page stay, but for the refused one.
-    this.reload().then(onReload, () => onReload(undefined));
+    this.#load().then(onLoad, () => onLoad());
   }
 
   #onResponseEnd({ isAbort, isDisconnect, isError, finishReason }: FinishEvent): void {

@@ -163,8 +163,8 @@ test("a call beside an approval request is executed immediately and sent with th
   expect(server.posts).toHaveLength(2);
 });
 
-test("an output that waits for a decision is kept when the chat is synchronized", async () => {
-  const server = new FakeServer();
+/** A page with an output that waits for a decision, and the messages as the server stores them. */
+async function pageWithWaitingOutput(server: FakeServer) {
   server.postResponders.push(
     streamOf(waitingTurn(step(call("c1", "locate"), call("c2"), approvalRequest("c2")))),
   );
@@ -172,18 +172,63 @@ test("an output that waits for a decision is kept when the chat is synchronized"
   const page = new Page(server, { clientTools });
   await page.act((chat) => chat.sendMessage({ text: "Where?" }));
   await page.waitFor(() => expect(page.states).toEqual(["output-available", "approval-requested"]));
-  const stored = page.chat.messages.map((message) => ({
-    ...message,
-    parts: message.parts.map((part) =>
-      "state" in part && part.state === "output-available"
-        ? { ...part, state: "input-available", output: undefined }
-        : part,
-    ),
-  }));
-  server.onLoad = storedChat("waiting", stored);
+  const stored = (approval: object) =>
+    page.chat.messages.map((message) => ({
+      ...message,
+      parts: message.parts.map((part) => {
+        if (!("state" in part)) return part;
+        if (part.state === "output-available") {
+          return { ...part, state: "input-available" as const, output: undefined };
+        }
+        return part.state === "approval-requested" ? { ...part, ...approval } : part;
+      }),
+    })) as object[];
+  return { page, stored };
+}
+
+test.each(["synchronize", "reload"] as const)(
+  "%s keeps an output that waits for a decision",
+  async (method) => {
+    const server = new FakeServer();
+    const { page, stored } = await pageWithWaitingOutput(server);
+    server.onLoad = storedChat("waiting", stored({}));
+    await page.act((chat) => chat[method]());
+
+    expect(page.states).toEqual(["output-available", "approval-requested"]);
+    expect(server.posts).toHaveLength(1);
+  },
+);
+
+const DECIDED = {
+  state: "approval-responded",
+  approval: { id: "approval-c2", approved: true },
+};
+
+test.each(["synchronize", "reload"] as const)(
+  "%s sends an output whose last decision was made elsewhere",
+  async (method) => {
+    const server = new FakeServer();
+    const { page, stored } = await pageWithWaitingOutput(server);
+    server.postResponders.push(streamOf(turn(output("c2"), ANSWER)));
+    server.onLoad = storedChat("waiting", stored(DECIDED));
+    await page.act((chat) => chat[method]());
+    await page.waitFor(() => expect(page.text).toBe("Done."));
+
+    expect(server.posts).toHaveLength(2);
+    expect(JSON.stringify(server.posts[1]?.body)).toContain('"output":{"city":"Ulm"}');
+  },
+);
+
+test("an output that the server refuses is not sent again by the reload", async () => {
+  const server = new FakeServer();
+  const { page, stored } = await pageWithWaitingOutput(server);
+  server.postResponders.push(refusal(409, "already_decided", "Decided elsewhere."));
+  server.onLoad = storedChat("waiting", stored(DECIDED));
+  await page.act((chat) => chat.synchronize());
+  await page.waitFor(() => expect(page.chat.refusal?.error.status).toBe(409));
   await page.act((chat) => chat.synchronize());
 
-  expect(page.states).toEqual(["output-available", "approval-requested"]);
+  expect(server.posts).toHaveLength(2);
 });
 
 test("stop aborts a client-side tool and discards its output", async () => {

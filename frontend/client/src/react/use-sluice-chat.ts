@@ -34,7 +34,10 @@ export type SluiceChat<Message extends UIMessage = UIMessage> = Omit<
   readonly isStopping: boolean;
   /** The `stop` of `useChat`: disconnect from the stream while the agent continues. */
   readonly disconnect: () => Promise<void>;
-  /** Replace the messages by those that the server stores, and resume the running turn. */
+  /**
+   * Replace the messages by those that the server stores, and resume the running turn. The outputs of
+   * this page that the server does not have yet stay; they are sent if nothing else is awaited.
+   */
   readonly reload: () => Promise<StoredChat<Message> | undefined>;
   /**
    * Show what has changed on the server, as another tab or device may have caused it: as `reload`,
