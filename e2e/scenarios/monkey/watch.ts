@@ -72,7 +72,7 @@ const REFUSALS: readonly (readonly [method: string, path: RegExp, status: number
 
 /** The errors of a browser without a network; none is expected while there is one. */
 const NETWORK_ERROR =
-  /^(?:Failed to load resource: net::ERR_(?:CONNECTION_RESET|CONNECTION_CLOSED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|SOCKET_NOT_CONNECTED)$|WebSocket connection to 'ws:\/\/127\.0\.0\.1:\d+\/api\/chat\/ws' failed: )/;
+  /^(?:Failed to load resource: net::ERR_(?:CONNECTION_RESET|CONNECTION_CLOSED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING|SOCKET_NOT_CONNECTED)$|WebSocket connection to 'ws:\/\/127\.0\.0\.1:\d+\/api\/(?:chat\/ws|live)(?:\?[^']*)?' failed: )/;
 
 /** The number of requests that are kept. */
 const KEPT = 60;
@@ -154,7 +154,9 @@ export class Watch {
     });
     page.on("websocket", (socket) =>
       socket.on("framesent", ({ payload }) => {
-        const frame = JSON.parse(String(payload));
+        // The frames of a microphone are binary.
+        if (typeof payload !== "string") return;
+        const frame = JSON.parse(payload);
         if (frame.type === "send") this.#onSend(frame);
       }),
     );
