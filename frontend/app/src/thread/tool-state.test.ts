@@ -89,8 +89,12 @@ test.each<[Partial<ToolPart> & { state: string }, CallProgress | undefined, bool
   expect(toolState(fullPart, { progress: progressOf(progress), hasPending }).label).toBe(label);
 });
 
-test("a held result is known from the ledger after a reload", () => {
+test.each([
+  ["executed", HELD],
+  ["failed", "failed, waiting for your other approvals"],
+  ["unknown", "outcome unknown"],
+])("after a reload, a held call that the ledger has as %s: %s", (recorded, label) => {
   const part = { type: "tool-pay", toolCallId: "c1", state: "approval-responded", approval };
-  const context = { progress: progressOf(), hasPending: true, recorded: "executed" };
-  expect(toolState(part, context).label).toBe(HELD);
+  const context = { progress: progressOf(), hasPending: true, recorded };
+  expect(toolState(part, context).label).toBe(label);
 });

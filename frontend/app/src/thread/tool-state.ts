@@ -25,6 +25,12 @@ const HELD_FAILURE: ToolState = {
 };
 const RUNNING: ToolState = { label: "running", kind: "open" };
 const UNKNOWN: ToolState = { label: "outcome unknown", kind: "unknown" };
+/** The states of calls whose outcome the server holds back, by the state in the ledger. */
+const HELD_STATES: Readonly<Record<string, ToolState>> = {
+  executed: HELD,
+  failed: HELD_FAILURE,
+  unknown: UNKNOWN,
+};
 const EXPIRED: ToolState = { label: "expired", kind: "problem" };
 
 /** The labels of approvals that were closed without a decision, by the reason of the server. */
@@ -51,7 +57,8 @@ function denied({ approval }: ToolPart): ToolState {
 function decided(part: ToolPart, context: StateContext): ToolState {
   const { approval } = part;
   if (approval?.approved === false) return denied(part);
-  if (context.recorded === "executed" && context.hasPending) return HELD;
+  const held = context.hasPending ? HELD_STATES[context.recorded ?? ""] : undefined;
+  if (held !== undefined) return held;
   const state = withoutOutcome(part, context);
   if (approval?.isAutomatic === true || state.kind !== "open") return state;
   return { label: `approved, ${state.label}`, kind: "open" };
