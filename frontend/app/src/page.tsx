@@ -46,6 +46,7 @@ export function Page() {
   const [id, navigate] = useChatId();
   const [query, setQuery] = useState("");
   const chats = useChats(useDebounced(query, SEARCH_DELAY));
+  const { refresh } = chats;
   const preferences = usePreferences();
   const [theme] = useState(pageTheme);
   const [isNavOpen, setNavOpen] = useState(false);
@@ -127,7 +128,7 @@ export function Page() {
               id={id}
               preferences={preferences}
               fetch={recording?.fetch}
-              onChanged={() => void chats.refresh()}
+              onChanged={refresh}
               subscribe={subscribe}
             />
           </ErrorBoundary>

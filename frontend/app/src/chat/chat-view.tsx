@@ -14,7 +14,6 @@ import type { SubscribeToServerEvents } from "../sync/server-events.ts";
 import { useChatSync } from "../sync/use-chat-sync.ts";
 import { Thread } from "../thread/thread.tsx";
 import { ChatContext, type ChatContextValue } from "./chat-context.ts";
-import { SignIn } from "./sign-in.tsx";
 import { type Conversation, useConversation } from "./use-conversation.ts";
 import { useStoredMessages } from "./use-stored-messages.ts";
 
@@ -93,19 +92,29 @@ function OpenChat(props: ChatViewProps & { readonly messages: readonly UIMessage
   );
 }
 
+/** A chat that the server refuses without a session; the page asks for it, once for all it shows. */
+function SignedOut({ onChanged }: Pick<ChatViewProps, "onChanged">) {
+  useEffect(() => onChanged(), [onChanged]);
+  return <Loading />;
+}
+
+function Loading() {
+  return (
+    <div className="centered">
+      <LabelledSpinner label="Loading the chat" />
+    </div>
+  );
+}
+
 /** The chat with an id: loaded first, then open. */
 export function ChatView(props: ChatViewProps) {
   const [opening, retry] = useStoredMessages(props.id);
   switch (opening.state) {
     case "loading":
-      return (
-        <div className="centered">
-          <LabelledSpinner label="Loading the chat" />
-        </div>
-      );
+      return <Loading />;
     case "failed":
       if (opening.error instanceof RequestRefused && opening.error.status === 401) {
-        return <SignIn />;
+        return <SignedOut onChanged={props.onChanged} />;
       }
       return (
         <div className="centered">

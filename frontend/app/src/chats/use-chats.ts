@@ -20,7 +20,10 @@ export function useChats(query: string) {
     refetchInterval: REFRESH_MILLISECONDS,
     refetchOnWindowFocus: "always",
   });
-  const refresh = useCallback(() => client.invalidateQueries({ queryKey: [CHATS_KEY] }), [client]);
+  const refresh = useCallback(
+    () => void client.invalidateQueries({ queryKey: [CHATS_KEY] }),
+    [client],
+  );
   return {
     chats: data?.pages.flatMap(({ chats }) => chats) ?? [],
     /** Whether the list is loaded and there is no chat. */
