@@ -165,7 +165,7 @@ for (const transport of ["sse", "websocket"] as const) {
     const other = await openSame(page, chat, transport);
     await expect(other.card("Send money")).toBeVisible();
     const now = await page.evaluate(() => Date.now());
-    await page.clock.pauseAt(now + 1_000);
+    await page.clock.pauseAt(now + 10_000);
     await chat.deny("Send money");
     await chat.waitForEnd();
     // Delays within a rendering pass, intervals of seconds do not.
