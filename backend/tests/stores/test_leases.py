@@ -148,3 +148,16 @@ async def test_an_owner_learns_that_a_replica_reads(leases: Leases, clock: Clock
     await leases.release(CHAT, owner="me", fence=1)
     await leases.acquire(CHAT, owner="you", ttl=TTL)
     assert await leases.state(CHAT) == LeaseState(2, "you")
+
+
+async def test_an_owner_is_asked_to_release_its_chat(leases: Leases) -> None:
+    await leases.acquire(CHAT, owner="me", ttl=TTL)
+    await leases.request_release(CHAT, fence=2)
+    assert await leases.state(CHAT) == LeaseState(1, "me")
+    await leases.request_release(CHAT, fence=1)
+    assert await leases.state(CHAT) == LeaseState(1, "me", release_requested=True)
+    await leases.renew(CHAT, owner="me", fence=1, ttl=TTL)
+    assert (await leases.state(CHAT)).release_requested
+    await leases.release(CHAT, owner="me", fence=1)
+    await leases.acquire(CHAT, owner="you", ttl=TTL)
+    assert await leases.state(CHAT) == LeaseState(2, "you")

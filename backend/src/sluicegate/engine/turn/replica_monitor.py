@@ -27,8 +27,8 @@ logger = logging.getLogger("sluicegate")
 class ReplicaMonitor:
     """Watches the leases of the chats that run here or are read here, with one statement.
 
-    A stop that another process asked for is carried out; a turn of another process whose lease has
-    ended is ended for its readers here.
+    A stop that another process asked for is carried out, and a live chat is released to a newer
+    socket there; a turn of another process whose lease has ended is ended for its readers here.
     """
 
     def __init__(
@@ -42,6 +42,8 @@ class ReplicaMonitor:
         self._polls = 0
         self._task: asyncio.Task[None] | None = None
         self._stopping: dict[ChatKey, asyncio.Task[None]] = {}
+        self._releasing: dict[str, asyncio.Task[None]] = {}
+        """By owner."""
 
     def start(self, interval: float) -> None:
         """Poll from now on, every ``interval`` seconds."""
@@ -49,7 +51,7 @@ class ReplicaMonitor:
 
     async def aclose(self) -> None:
         """Stop polling."""
-        for task in [self._task, *self._stopping.values()]:
+        for task in [self._task, *self._stopping.values(), *self._releasing.values()]:
             if task is not None:
                 task.cancel()
                 await asyncio.wait([task])
@@ -69,6 +71,8 @@ class ReplicaMonitor:
         for chat in local:
             if states[chat].stop_requested and chat not in self._stopping:
                 self._start_stop(chat, states[chat].fence)
+            if states[chat].release_requested:
+                self._start_release(chat, states[chat])
         await self._end_lost(followed, states)
         self._polls += 1
         if self._polls % _POLLS_PER_READER_NOTE == 0:
@@ -89,6 +93,14 @@ class ReplicaMonitor:
         task = asyncio.create_task(self._stop(chat, fence))
         self._stopping[chat] = task
         task.add_done_callback(lambda _: self._stopping.pop(chat, None))
+
+    def _start_release(self, chat: ChatKey, state: LeaseState) -> None:
+        owner = self._turns.chat_owners.of(chat)
+        if owner is None or owner.owner != state.owner or owner.owner in self._releasing:
+            return
+        task = asyncio.create_task(owner.take_over())
+        self._releasing[owner.owner] = task
+        task.add_done_callback(lambda _: self._releasing.pop(state.owner or "", None))
 
     async def _stop(self, chat: ChatKey, fence: int) -> None:
         owner = self._turns.chat_owners.of(chat)

@@ -185,13 +185,14 @@ class Replicas:
         """The turns of other processes that have readers here."""
         return list(self._readers)
 
-    async def wait_released(self, chat: ChatKey, fence: int, within: float) -> None:
+    async def wait_released(self, chat: ChatKey, fence: int, within: float) -> bool:
         """Wait until the owner with this token has released the chat or is gone."""
         pause = Backoff(within)
         while await pause():
             state = await self._leases.state(chat)
             if state.fence != fence or state.owner is None:
-                return
+                return True
+        return False
 
     async def stop(self, chat: ChatKey, fence: int, within: float) -> None:
         """Ask the owner to stop its turn, and wait until it has."""
@@ -201,6 +202,19 @@ class Replicas:
             state = await self._leases.state(chat)
             if state.fence != fence or state.owner is None or not state.stop_requested:
                 return
+
+    async def release(self, chat: ChatKey, within: float) -> bool:
+        """Ask the live chat of another process to release a chat; return whether it has.
+
+        A process that is gone loses its lease within the time.
+        """
+        state = await self._leases.state(chat)
+        if state.owner is None:
+            return True
+        if self._is_local(chat) or not is_live_owner(state.owner):
+            return False
+        await self._leases.request_release(chat, fence=state.fence)
+        return await self.wait_released(chat, state.fence, within)
 
     async def _reader(
         self, remote: RemoteTurn, major: Major, head: Sequence[BaseChunk]

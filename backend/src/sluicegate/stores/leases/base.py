@@ -17,13 +17,15 @@ class LeaseState:
 
     ``fence`` is the newest fencing token, 0 for a chat that never had a lease; ``owner`` holds
     the lease now; ``stop_requested``: another process has asked the owner to stop its turn;
-    ``has_remote_readers``: another process reads the owner's stream.
+    ``has_remote_readers``: another process reads the owner's stream; ``release_requested``: another
+    process has asked the owner to release the chat to it.
     """
 
     fence: int = 0
     owner: str | None = None
     stop_requested: bool = False
     has_remote_readers: bool = False
+    release_requested: bool = False
 
 
 class Leases(Protocol):
@@ -58,3 +60,6 @@ class Leases(Protocol):
 
     async def record_reader(self, chat: ChatKey, *, fence: int, ttl: float) -> None:
         """Record for the owner with this fence that a replica reads, for ``ttl`` from now."""
+
+    async def request_release(self, chat: ChatKey, *, fence: int) -> None:
+        """Ask the owner with this fence to release the chat; owners check every second."""

@@ -31,6 +31,7 @@ _RENEW: Final = update(LEASES).where(_HELD, _C.until > NOW).values(until=_UNTIL)
 _RELEASE: Final = update(LEASES).where(_HELD).values(until=0.0)
 _REQUEST_STOP: Final = update(LEASES).where(_FENCED).values(wants_stop=True)
 _CLEAR_STOP_REQUEST: Final = update(LEASES).where(_FENCED).values(wants_stop=None)
+_REQUEST_RELEASE: Final = update(LEASES).where(_FENCED).values(wants_release=True)
 _RECORD_READER: Final = update(LEASES).where(_FENCED).values(read_until=_UNTIL)
 _STATES: Final = select(
     LEASES, (_C.until > NOW).label("is_held"), (_C.read_until > NOW).label("is_read")
@@ -59,6 +60,7 @@ class DatabaseLeases:
                 "until": new.excluded.until,
                 "wants_stop": None,
                 "read_until": None,
+                "wants_release": None,
             },
             where=_C.until <= NOW,
         )
@@ -67,6 +69,7 @@ class DatabaseLeases:
         self._release = database.prepare(_RELEASE)
         self._request_stop = database.prepare(_REQUEST_STOP)
         self._clear_stop_request = database.prepare(_CLEAR_STOP_REQUEST)
+        self._request_release = database.prepare(_REQUEST_RELEASE)
         self._record_reader = database.prepare(_RECORD_READER)
         self._state = database.prepare(_STATES.where(_OF_CHAT))
 
@@ -113,6 +116,10 @@ class DatabaseLeases:
         """Record for the owner with this fence that a replica reads."""
         await self._execute(self._record_reader, chat, fence, ttl=ttl)
 
+    async def request_release(self, chat: ChatKey, *, fence: int) -> None:
+        """Ask the owner with this fence to release the chat."""
+        await self._execute(self._request_release, chat, fence)
+
     async def _execute(
         self, prepared: PreparedStatement, chat: ChatKey, fence: int, **values: str | float
     ) -> bool:
@@ -131,4 +138,5 @@ def _state(row: Mapping[str, Any]) -> LeaseState:
         owner=row["owner"] if is_held else None,
         stop_requested=bool(is_held and row["wants_stop"]),
         has_remote_readers=bool(is_held and row["is_read"]),
+        release_requested=bool(is_held and row["wants_release"]),
     )

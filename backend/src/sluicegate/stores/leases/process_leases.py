@@ -29,6 +29,7 @@ class _Lease:
     until: float
     stop_requested: bool = False
     read_until: float = 0.0
+    release_requested: bool = False
 
 
 class ProcessLeases:
@@ -99,7 +100,9 @@ class ProcessLeases:
         if lease is None:
             return LeaseState(self._newest_fence(chat))
         is_read = lease.read_until > self._clock()
-        return LeaseState(lease.fence, lease.owner, lease.stop_requested, is_read)
+        return LeaseState(
+            lease.fence, lease.owner, lease.stop_requested, is_read, lease.release_requested
+        )
 
     async def states(self, chats: Collection[ChatKey]) -> dict[ChatKey, LeaseState]:
         """Return the current states of several leases, with an entry for each chat."""
@@ -122,6 +125,12 @@ class ProcessLeases:
         lease = self._fenced(chat, fence)
         if lease is not None:
             lease.read_until = self._clock() + ttl
+
+    async def request_release(self, chat: ChatKey, *, fence: int) -> None:
+        """Ask the owner with this fence to release the chat."""
+        lease = self._fenced(chat, fence)
+        if lease is not None:
+            lease.release_requested = True
 
     def _held(self, chat: ChatKey) -> _Lease | None:
         lease = self._leases.get(chat)

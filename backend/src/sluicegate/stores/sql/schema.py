@@ -36,7 +36,7 @@ from sluicegate.stores.sql.audit_chain_triggers import (
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCHEMA_VERSION: Final = 10
+SCHEMA_VERSION: Final = 11
 """Incremented with every change of tables, columns, indexes or triggers."""
 
 LOCK: Final = 0x5105_19A7_E000
@@ -183,6 +183,8 @@ LEASES: Final = Table(
     Column("until", Double, nullable=False),
     Column("wants_stop", Boolean),
     Column("read_until", Double),
+    # A newer socket at another process wants the chat that is open live.
+    Column("wants_release", Boolean),
 )
 
 CHATS: Final = Table(
